@@ -35,7 +35,7 @@ pub use flow_heap::FlowHeap;
 pub use flow_index::FlowIndex;
 pub use flow_map::FlowMap;
 pub use fullest::Fullest;
-pub use hop_tree::{HopTree, Inner, Measure, Order, Pick, Shape};
+pub use hop_tree::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
 pub use levels::{Level, Levels, TwoLevel};
 pub use longest_queue::{LongestQueue, Rank};
 pub use lookahead::{Head, Lookahead};

@@ -139,7 +139,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 self.settle(Some(DropReason::Reset))?;
                 self.last_sent.clear();
                 self.ask_at = None;
-                ensure(self.held.is_empty(), || "reset must give every held packet to drop".into())?;
+                ensure(self.held.is_empty(), || "a reset must drop every queued packet".into())?;
                 ensure(matches!(self.dequeue()?, Got::Nothing), || "a reset discipline holds nothing".into())
             }
         }
@@ -180,7 +180,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         let got = match next {
             Next::Packet(pkt) => {
                 let Some(meta) = self.held.remove(&pkt.payload) else {
-                    return violation(format!("packet {} left, but it is not held", pkt.payload));
+                    return violation(format!("packet {} left, but it is not queued", pkt.payload));
                 };
                 self.backlog.sub(meta.bytes);
                 ensure(pkt.meta.bytes == meta.bytes && pkt.meta.flow == meta.flow, || {
@@ -211,11 +211,11 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         self.settle(None)?;
         if matches!(got, Got::Nothing) {
             ensure(self.held.is_empty(), || {
-                format!("says it is empty and holds {} packets", self.held.len())
+                format!("dequeue returned Empty with a backlog of {} packets", self.held.len())
             })?;
         }
         if matches!(got, Got::Later) {
-            ensure(!self.held.is_empty(), || "asks to be asked again, and holds nothing".into())?;
+            ensure(!self.held.is_empty(), || "dequeue returned At without a backlog".into())?;
         }
         Ok(got)
     }
@@ -225,7 +225,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
             let Some(meta) = self.held.remove(&pkt.payload) else {
-                return violation(format!("packet {} was dropped, but it is not held", pkt.payload));
+                return violation(format!("packet {} was dropped, but it is not queued", pkt.payload));
             };
             self.backlog.sub(meta.bytes);
             ensure((why == DropReason::Reset) == (only == Some(DropReason::Reset)), || {

@@ -283,18 +283,18 @@ impl std::error::Error for Invalid {}
 /// Rejects a limit that is smaller than a packet of full size, or larger than memory.
 pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<(), Invalid> {
     match limit {
-        Limit::Packets(0) => Err(Invalid::new(parameter, "0 packets hold nothing: write at least \"1p\"")),
+        Limit::Packets(0) => Err(Invalid::new(parameter, "0 packets are too few: write at least \"1p\"")),
         Limit::Bytes(bytes) if bytes < mtu.0 => Err(Invalid::new(
             parameter,
             format!("{limit} cannot hold one packet of {} bytes: write at least \"{}b\"", mtu.0, mtu.0),
         )),
         Limit::Packets(most) if most > MOST_PACKETS => {
-            let message = format!("{limit} are more than memory holds: write \"{MOST_PACKETS}p\" at most");
+            let message = format!("{limit} exceed the memory: write \"{MOST_PACKETS}p\" at most");
             Err(Invalid::new(parameter, message))
         }
         Limit::Bytes(most) if most > MOST_BYTES => Err(Invalid::new(
             parameter,
-            format!("{limit} are more than memory holds: write \"{}gb\" at most", MOST_BYTES >> 30),
+            format!("{limit} exceed the memory: write \"{}gb\" at most", MOST_BYTES >> 30),
         )),
         Limit::Packets(_) | Limit::Bytes(_) => Ok(()),
     }

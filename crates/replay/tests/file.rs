@@ -48,7 +48,7 @@ fn a_discipline_that_is_not_known_is_told() {
     let context = context(Rate::mbit(10), 1);
     for (spelling, said) in [
         ("fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
-        ("fifo limit 0p", "limit: 0 packets hold nothing: write at least \"1p\""),
+        ("fifo limit 0p", "limit: 0 packets are too few: write at least \"1p\""),
     ] {
         let (recording, file) = recording(PATIENT);
         let inner = fifo(2).build::<Stamped<()>>(&context).unwrap();
@@ -302,9 +302,9 @@ fn a_full_disk_is_told_and_the_host_goes_on() {
 #[test]
 fn what_is_no_trace_is_told() {
     for (bytes, said) in [
-        (&b"host = \"network\""[..], "is no trace of operations: it does not begin as one"),
-        (b"", "is no trace of operations: it does not begin as one"),
-        (b"\x89GWT\r\n\x1a\n\x02\x00", "is a trace of version 2, and only version 1 is known here"),
+        (&b"host = \"network\""[..], "is not an operation trace: it has another magic number"),
+        (b"", "is not an operation trace: it has another magic number"),
+        (b"\x89GWT\r\n\x1a\n\x02\x00", "is a trace of version 2; only version 1 is supported"),
         (b"\x89GWT\r\n\x1a\n\x01\x00\x07giv", "is damaged at byte 10: the name of the program has no end"),
     ] {
         assert_eq!(check(bytes).unwrap_err().to_string(), said);

@@ -56,7 +56,7 @@ fn flagged(flags: &[&str]) -> String {
 fn warned(old: &str, new: &str) -> String {
     assert!(RIGHT.contains(old), "{old:?} is in the scenario");
     let scenario = Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect("it is right");
-    giveway_scenario::Wrong { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
+    giveway_scenario::ScenarioError { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn unknown_names_are_told_with_the_nearest() {
        |         ^^^^^^^^^
        = help: did you mean "compare"?
     "#);
-    insta::assert_snapshot!(told("duration", "host = \"netwrok\"\nduration"), @r#"
+    insta::assert_snapshot!(told("duration", "backend = \"netwrok\"\nduration"), @r#"
     error: unknown host "netwrok"
      --> scenario:3:8
     3 | host = "netwrok"
@@ -236,7 +236,7 @@ fn quantities_need_their_unit_and_their_range() {
       |                            ^^^
     "#);
     insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 0p"), @r#"
-    error: limit: 0 packets hold nothing: write at least "1p"
+    error: limit: 0 packets are too few: write at least "1p"
      --> scenario:6:22
     6 | disciplines = ["fifo limit 0p"]
       |                      ^^^^^^^^ at home->isp
@@ -519,7 +519,7 @@ fn comparisons_need_disciplines_and_a_link() {
       |                                               ^^^
     "#);
     insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 0p\"]"), @r#"
-    error: limit: 0 packets hold nothing: write at least "1p"
+    error: limit: 0 packets are too few: write at least "1p"
      --> scenario:6:41
     6 | disciplines = ["fifo limit 100p", "fifo limit 0p"]
       |                                         ^^^^^^^^ at home->isp

@@ -36,7 +36,7 @@
 //! - tc-choke(8), tc-red(8) for names and defaults.
 
 use giveway_qdisc::blocks::DenseFifo;
-use giveway_qdisc::blocks::red::{Detector, Verdict};
+use giveway_qdisc::blocks::red::{Detector, RedDecision};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties,
     Qdisc, Rate, Rng, Share, check_limit,
@@ -208,7 +208,7 @@ impl<P> Qdisc<P> for Choke<P> {
             self.detector.overflowed();
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        if verdict != Verdict::Accept && !(self.ecn && cx.mark(&mut pkt)) {
+        if verdict != RedDecision::Accept && !(self.ecn && cx.mark(&mut pkt)) {
             return cx.drop(pkt, DropReason::Early);
         }
         self.backlog.add(pkt.bytes());
@@ -494,7 +494,7 @@ mod tests {
             }
             let refused = !dropped.is_empty()
                 || self.detector.decide(self.line.len() as f64, 1.0, || self.rng.uniform())
-                    != Verdict::Accept;
+                    != RedDecision::Accept;
             if refused {
                 dropped.push(name);
             } else {

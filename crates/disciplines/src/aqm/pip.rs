@@ -176,7 +176,7 @@ impl<P> Qdisc<P> for Pip<P> {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("drop_probability", self.controller.odds());
+        visit("drop_probability", self.controller.probability());
     }
 }
 
@@ -222,8 +222,8 @@ mod tests {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let wrong =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
-        assert_eq!(wrong("pip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
-        assert_eq!(wrong("pip kh -1"), "kh: -1 is no gain: the paper has 0.0014 (per packet)");
+        assert_eq!(wrong("pip t 0"), "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper");
+        assert_eq!(wrong("pip kh -1"), "kh: -1 is not a gain: write for example 0.0014 (per packet), as in the paper");
         assert_eq!(wrong("pip avpkt 0b"), "avpkt: must be at least 1 byte, for example \"1000b\"");
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("pip"), "");

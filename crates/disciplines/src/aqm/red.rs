@@ -37,7 +37,7 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, Verdict};
+use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, RedDecision};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc,
     Rate, Rng, Share, check_limit,
@@ -264,7 +264,7 @@ impl<P> Qdisc<P> for Red<P> {
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
             }
-        } else if verdict != Verdict::Accept && !self.spares(&mut pkt, verdict, cx) {
+        } else if verdict != RedDecision::Accept && !self.spares(&mut pkt, verdict, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
         self.backlog.add(pkt.bytes());
@@ -307,8 +307,8 @@ impl<P> Red<P> {
     }
 
     /// Whether a packet whose sender is to be told stays: marked, or out of mercy.
-    fn spares(&self, pkt: &mut Packet<P>, verdict: Verdict, cx: &mut Cx<'_, P>) -> bool {
-        if !self.setup.ecn || (self.setup.harddrop && verdict == Verdict::SignalAboveMax) {
+    fn spares(&self, pkt: &mut Packet<P>, verdict: RedDecision, cx: &mut Cx<'_, P>) -> bool {
+        if !self.setup.ecn || (self.setup.harddrop && verdict == RedDecision::SignalAboveMax) {
             return false;
         }
         cx.mark(pkt) || self.setup.nodrop

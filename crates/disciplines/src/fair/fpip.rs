@@ -377,7 +377,7 @@ impl<P> Qdisc<P> for Fpip<P> {
         if let Some(edge) = &mut self.edge
             && !pkt.meta.label.is_set()
         {
-            let threshold = self.threshold.at(self.core.state.pip.odds());
+            let threshold = self.threshold.at(self.core.state.pip.probability());
             pkt.meta.label = edge.label(flow, bytes, threshold, now);
         }
         let length = self.length.of(self.queue.backlog());
@@ -429,7 +429,7 @@ impl<P> Qdisc<P> for Fpip<P> {
         visit("short_bps", state.short.rate);
         visit("accepted_bps", state.accepted.rate);
         visit("long_flows", self.core.flows.len() as f64);
-        visit("congestion", state.pip.odds());
+        visit("congestion", state.pip.probability());
     }
 }
 
@@ -621,7 +621,7 @@ mod tests {
                 assert!((is - wanted).abs() <= by, "{what} is {is} instead of {wanted} at {ms} ms");
             };
             near("sRate", core.state.short.rate, row.short, 0.6);
-            near("p", core.state.pip.odds(), row.congestion, 5e-7);
+            near("p", core.state.pip.probability(), row.congestion, 5e-7);
             near("R", core.state.fair_share, row.fair_share, 0.6);
             near("cRate", core.state.accepted.rate, row.accepted, 0.6);
             assert_eq!(core.flows.len(), row.flows, "N at {ms} ms");
@@ -858,7 +858,7 @@ mod tests {
                 let least = LINK.as_bit() as f64 * 0.001 / fpip.core.flows.len().max(1) as f64;
                 // A flow that is new at this packet lowers the bound for the next one.
                 prop_assert!((least..=LINK.as_bit() as f64).contains(&state.fair_share));
-                prop_assert!((0.0..=1.0).contains(&state.pip.odds()));
+                prop_assert!((0.0..=1.0).contains(&state.pip.probability()));
                 prop_assert!(state.short.rate >= 0.0 && state.accepted.rate >= 0.0);
             }
         }
@@ -870,7 +870,7 @@ mod tests {
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("fpip accepted_window 0ms").starts_with("accepted_window: a rate needs some time"));
-        assert_eq!(wrong("fpip t 0"), "t: 0 is no integral time: the paper has 200 (packet-seconds)");
+        assert_eq!(wrong("fpip t 0"), "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper");
         assert!(wrong("fpip flows 0").starts_with("flows: 0 is not between"));
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warned("fpip"), "");

@@ -42,7 +42,7 @@
 //!   4 and 5.
 //! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
 
-use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
+use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
 use giveway_qdisc::{
     Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet, Properties,
     Qdisc, Rng, Span, check_limit,
@@ -62,7 +62,7 @@ pub struct Config {
     pub level: u8,
     /// In what order sub-queues are served.
     #[schemars(extend("x-hidden" = true))]
-    pub order: Order,
+    pub order: ServiceOrder,
     /// How turns are shared.
     #[schemars(extend("x-hidden" = true))]
     pub inner: Inner,
@@ -98,7 +98,7 @@ impl Default for Config {
         Config {
             limit: Limit::Packets(1000),
             level: 1,
-            order: Order::Corrected,
+            order: ServiceOrder::Corrected,
             inner: Inner::Smooth,
             weighted: true,
             drop: Victim::Head,
@@ -112,7 +112,7 @@ impl Default for Config {
 impl Config {
     /// Whether a packet leaves whenever one is held.
     fn finds(&self) -> bool {
-        matches!(self.order, Order::Corrected | Order::Fifo)
+        matches!(self.order, ServiceOrder::Corrected | ServiceOrder::Fifo)
     }
 }
 
@@ -185,17 +185,17 @@ impl Discipline for Config {
             Config { limit: Limit::Bytes(20_000), ..plain.clone() },
             Config { level: 0, ..plain.clone() },
             Config { level: 6, branches: 4, ..plain.clone() },
-            Config { order: Order::Literal, ..plain.clone() },
-            Config { order: Order::Double, drop: Victim::Front, branches: 4, ..plain.clone() },
+            Config { order: ServiceOrder::Literal, ..plain.clone() },
+            Config { order: ServiceOrder::Double, drop: Victim::Front, branches: 4, ..plain.clone() },
             Config { inner: Inner::Deficit, ..bytes.clone() },
             Config { inner: Inner::Srr, drop: Victim::Front, branches: 4, ..bytes.clone() },
             Config { descend: true, weighted: false, ..bytes.clone() },
             Config { drop: Victim::Tail, measure: Measure::Packets, ..bytes },
             Config { drop: Victim::Random, measure: Measure::Packets, level: 2, ..plain.clone() },
             Config { drop: Victim::Front, ..plain.clone() },
-            Config { order: Order::Fifo, ..plain.clone() },
-            Config { order: Order::Fifo, measure: Measure::Packets, ..plain.clone() },
-            Config { order: Order::Fifo, drop: Victim::Random, ..plain },
+            Config { order: ServiceOrder::Fifo, ..plain.clone() },
+            Config { order: ServiceOrder::Fifo, measure: Measure::Packets, ..plain.clone() },
+            Config { order: ServiceOrder::Fifo, drop: Victim::Random, ..plain },
         ]
     }
 

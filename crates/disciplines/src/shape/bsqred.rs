@@ -24,8 +24,8 @@
 //!   footnote 1.
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 
-use giveway_qdisc::blocks::red::{Detector, Verdict};
-use giveway_qdisc::blocks::{HopTree, Inner, Measure, Order, Pick, Shape};
+use giveway_qdisc::blocks::red::{Detector, RedDecision};
+use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
     Rng, Share, Span,
@@ -153,7 +153,7 @@ impl Discipline for Config {
         };
         let shape = Shape {
             depth: bsq::check_level(self.level)?,
-            order: Order::Corrected,
+            order: ServiceOrder::Corrected,
             inner: self.inner,
             weighted: self.weighted,
             most: context.mtu.0.min(u64::from(u32::MAX)) as u32,
@@ -230,7 +230,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
                 return cx.drop(pkt, DropReason::TooLarge);
             }
         }
-        let signal = verdict != Verdict::Accept;
+        let signal = verdict != RedDecision::Accept;
         match self.pick {
             None if full => cx.drop(pkt, DropReason::Overlimit),
             None if signal => cx.drop(pkt, DropReason::Early),

@@ -1,15 +1,15 @@
-//! Exponential averaging of a rate: how fast packets come, with what came before a constant K ago counting 1/e.
+//! Exponential average of an arrival rate. Arrivals that are K old, the time constant, count 1/e.
 //!
-//! `r' = (1 - e^(-dt/K)) b/dt + e^(-dt/K) r`, for a packet of `b` bits that comes `dt` after the one before: equation (3) of the
+//! `r' = (1 - e^(-dt/K)) b/dt + e^(-dt/K) r`, for a packet of `b` bits that arrives `dt` after the previous one: equation (3) of the
 //! CSFQ paper (Stoica, Shenker and Zhang 1998); equations (1), (2) and (10) of FPIP (Zhang, Jiang and Dou 2007).
 //!
-//! What the papers leave open, and what is chosen here:
+//! Choices where the papers are silent:
 //!
-//! - **Packets of one instant.** The first term has the limit `b/K` as `dt` goes to 0, and that is taken: n packets of one
-//!   instant raise a rate by n b/K, as if they had come one shortly after the other. Public implementations of CSFQ add
-//!   their lengths instead, and count the sum with the next packet that comes later: [`SameInstant::Accumulate`].
-//! - **The first packet** of all has no `dt`. It counts as one after no time at all: `b/K`. Where lengths are added up, time 0
-//!   stands for the packet before it, as in those implementations.
+//! - **Packets of one instant.** The first term tends to `b/K` as `dt` goes to 0, and this limit is used: n packets of one
+//!   instant raise the rate by n b/K, as if they had arrived shortly after one another. Public implementations of CSFQ add
+//!   their lengths instead, and count the sum with the next later packet: [`SameInstant::Accumulate`].
+//! - **The first packet** has no `dt`. It counts as `dt` = 0: `b/K`. With [`SameInstant::Accumulate`] its `dt` is the time
+//!   since time 0, as in those implementations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,48 +17,48 @@ use serde::{Deserialize, Serialize};
 use crate::qdisc::Invalid;
 use crate::units::{Span, Time};
 
-/// What packets of one instant add to a rate.
+/// Treatment of packets that arrive at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SameInstant {
-    /// The limit of the formula: each its bits over the constant.
+    /// Each packet adds its bits divided by the time constant: the limit of the formula.
     #[default]
     Limit,
-    /// Nothing, until a packet comes later: then all of them count with it.
+    /// Their bits are added up, and count with the next packet that arrives later.
     Accumulate,
 }
 
-/// The constant, and the rule for packets of one instant.
+/// Parameters of an exponential average.
 #[derive(Clone, Copy, Debug)]
 pub struct Averaging {
-    /// K, in seconds.
+    /// Time constant K, in seconds.
     constant: f64,
     same_instant: SameInstant,
 }
 
-/// A rate that is averaged.
+/// An averaged rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AveragedRate {
     /// Bits per second.
     pub rate: f64,
-    /// Bytes of the last instant that do not count yet.
+    /// Bytes of the last arrivals that do not count yet.
     pub pending: u32,
 }
 
-/// What some time without packets makes of a rate, and of the bits at its end.
+/// Effect of a time without packets on an average, and weight of the bits at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What is left of a rate.
+    /// Factor of the old rate.
     keep: f64,
-    /// Bits per second for a bit; none where bits of one instant are added up.
+    /// Bits per second that one bit adds; `None` if bits are added up.
     per_bit: Option<f64>,
 }
 
 impl Averaging {
-    /// Averaging over `constant`, which stands for `parameter` in what is wrong with it.
+    /// An average with the time constant `constant`, which errors call `parameter`.
     ///
     /// # Errors
-    /// When it is no time at all.
+    /// If the constant is zero.
     pub fn new(
         parameter: &'static str,
         constant: Span,
@@ -71,7 +71,7 @@ impl Averaging {
         Ok(Averaging { constant: constant.as_s(), same_instant })
     }
 
-    /// The step to `now`, `last` being when the rate was counted last.
+    /// The step from the last update, at `last`, to `now`.
     #[inline]
     pub fn step(&self, last: Option<Time>, now: Time) -> Step {
         let last = match self.same_instant {
@@ -85,7 +85,7 @@ impl Averaging {
     /// The step over `gap` seconds.
     #[inline]
     fn after(&self, gap: f64) -> Step {
-        // Where the formula has no more digits than its limit.
+        // The formula loses its digits for short gaps; its limit does not.
         const SHORT: f64 = 1e-9;
         let ratio = gap / self.constant;
         if ratio < SHORT {
@@ -97,10 +97,10 @@ impl Averaging {
 }
 
 impl Step {
-    /// Nothing passed, and what comes waits.
+    /// A step over no time, after which bits are added up.
     const NONE: Step = Step { keep: 1.0, per_bit: None };
 
-    /// What a step makes of a rate when a packet of `bytes` comes at its end; 0 when none does.
+    /// Applies a step to a rate. `bytes` is the length of the packet at its end, or 0.
     #[inline]
     pub fn apply(&self, average: &mut AveragedRate, bytes: u32) {
         match self.per_bit {
@@ -158,14 +158,14 @@ mod tests {
     fn a_burst_of_one_instant_raises_by_its_bits_over_the_constant() {
         let burst = [(5, 1000); 7];
         assert_eq!(rates(&averaging(SameInstant::Limit), &burst)[6], 7.0 * 80_000.0);
-        // Added up, they count with the first packet that comes later, over the time since they came.
+        // Added up, they count with the next later packet, over the time since their arrival.
         let added =
             rates(&averaging(SameInstant::Accumulate), &[(5, 1000), (5, 500), (5, 500), (1005, 1000)]);
         let first = -libm::expm1(-0.00005) * 8000.0 / 0.000_005;
         assert!((added[0] - first).abs() < 1e-6 && added[1..3] == [added[0]; 2], "{added:?}");
         let fresh = -libm::expm1(-0.01);
         assert!((added[3] - (fresh * 16_000.0 / 0.001 + (1.0 - fresh) * first)).abs() < 1e-6);
-        // At time 0 nothing can be said yet.
+        // At time 0 there is no rate yet.
         assert_eq!(rates(&averaging(SameInstant::Accumulate), &[(0, 1000)]), [0.0]);
     }
 
@@ -200,7 +200,7 @@ mod tests {
             prop_assert!((last / expected - 1.0).abs() < 1e-3, "{last} instead of {expected}");
         }
 
-        /// How a pause is cut does not matter.
+        /// A pause has the same effect in one step and in several.
         #[test]
         fn fading_is_the_same_in_one_step_or_several(cuts in prop::collection::vec(1..100_000u64, 1..20)) {
             let averaging = averaging(SameInstant::Limit);

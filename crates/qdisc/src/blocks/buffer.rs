@@ -16,19 +16,19 @@ pub struct Buffer<P> {
 }
 
 impl<P> Buffer<P> {
-    /// An empty one.
+    /// An empty buffer.
     pub fn new(limit: Limit) -> Buffer<P> {
         let room = limit.most_packets(64).min(1 << 12);
         Buffer { limit, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO }
     }
 
-    /// Whether a packet of this length fits now.
+    /// True if a packet of this length fits now.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
         self.limit.admits(self.backlog, bytes)
     }
 
-    /// A packet goes to the end, or is dropped when it does not fit. Whether it was taken.
+    /// Appends a packet, or drops it if it does not fit. Returns true if it was appended.
     #[inline]
     pub fn push(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) -> bool {
         if !self.admits(pkt.bytes()) {
@@ -41,7 +41,7 @@ impl<P> Buffer<P> {
         true
     }
 
-    /// The first leaves.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet<P>> {
         let pkt = self.queue.pop_front()?;
@@ -49,18 +49,18 @@ impl<P> Buffer<P> {
         Some(pkt)
     }
 
-    /// What is held.
+    /// Packets and bytes in the buffer.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// What is held, in order of arrival.
+    /// The packets in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &Packet<P>> {
         self.queue.iter()
     }
 
-    /// Drops everything.
+    /// Drops all packets.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);

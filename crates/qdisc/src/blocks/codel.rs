@@ -1,5 +1,5 @@
-//! CoDel's control law, for one queue or for each of many: when the packet at the head has waited too long for too
-//! long, it goes, and the next one after a shrinking interval (RFC 8289, section 5).
+//! CoDel's control law, for one queue or for each of many. When the sojourn time at the head has been above the target
+//! for an interval, the head is dropped, and further packets after shrinking intervals (RFC 8289, section 5).
 //!
 //! [`Codel`] is the state of one queue, 32 bytes; [`Law`] is what all queues of a discipline share. The caller owns
 //! the queue and lends it as a closure, so that a packet is in one place at every moment: popped, it is either
@@ -12,11 +12,11 @@ use crate::units::{Bytes, Span, Time};
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
-    /// TARGET: a delay that may stand for ever. RFC 8289 section 4.3 derives 5 ms.
+    /// TARGET: the acceptable standing delay. RFC 8289, section 4 recommends 5 ms.
     pub target: Span,
-    /// INTERVAL: how long the delay may stand above the target; about the largest usual round trip.
+    /// INTERVAL: time above the target before the first drop; about the largest usual round-trip time.
     pub interval: Span,
-    /// As long as no more than this stays behind, nothing is dropped: one packet of full size.
+    /// MAXPACKET: a backlog of at most this many bytes is never dropped from (RFC 8289, section 5.3).
     pub mtu: Bytes,
     /// Whether packets of senders that take marks are marked instead of dropped.
     pub ecn: bool,
@@ -27,15 +27,15 @@ pub struct Law {
 /// The state of one queue under CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct Codel {
-    /// `first_above_time_`: from when on a head that is still late may be dropped; never, while it is not late.
+    /// `first_above_time_`: time from which a head above the target may be dropped; never while it is below.
     first_above: Time,
-    /// `drop_next_`: when the next packet goes, while dropping.
+    /// `drop_next_`: time of the next drop in the drop state.
     drop_next: Time,
     /// `count_`: drops since the drop state was entered, carried over from the last time when that was recent.
     count: u32,
-    /// `lastcount_`: what the count was when the drop state was entered.
+    /// `lastcount_`: the count with which the drop state was entered.
     last_count: u32,
-    /// `dropping_`: whether it is in the drop state.
+    /// `dropping_`: true in the drop state.
     dropping: bool,
 }
 
@@ -48,8 +48,9 @@ impl Default for Codel {
 }
 
 impl Law {
-    /// The wait until the next drop, INTERVAL / sqrt(count), rounded down to a picosecond: an integer square root,
-    /// so there is nothing to approximate and nothing to keep.
+    /// Time until the next drop, rounded down to a picosecond: `control_law` of RFC 8289, section 5.6.
+    ///
+    /// RFC 8289, section 5.6 returns t + INTERVAL / sqrt(count). An integer square root needs no approximation.
     fn step(&self, count: u32) -> Span {
         let interval = u128::from(self.interval.as_ps());
         let squared = interval * interval / u128::from(count.max(1));
@@ -69,9 +70,12 @@ impl Codel {
         mut pop: impl FnMut() -> Option<(Packet<P>, u64)>,
     ) -> Option<Packet<P>> {
         let now = cx.now();
+        // RFC 8289, section 5.5: `dodequeue` returns the head and whether it may be dropped; the state machine
+        // below then keeps, enters or leaves the drop state.
         let head = self.head(law, now, &mut pop);
         let mut sent = match head {
             Some((pkt, false)) => {
+                // RFC 8289, section 5.5: a sojourn time below TARGET leaves the drop state.
                 self.dropping = false;
                 pkt
             }
@@ -98,7 +102,7 @@ impl Codel {
         self.dropping
     }
 
-    /// The RFC's `dodequeue`: the head of the queue, and whether it may be dropped.
+    /// The head of the queue, and whether it may be dropped: `dodequeue` of RFC 8289, section 5.6.
     #[inline]
     fn head<P>(
         &mut self,
@@ -107,12 +111,14 @@ impl Codel {
         pop: &mut impl FnMut() -> Option<(Packet<P>, u64)>,
     ) -> Option<(Packet<P>, bool)> {
         let Some((pkt, left)) = pop() else {
+            // RFC 8289, section 5.6: an empty queue cannot be above the target.
             self.first_above = Time::NEVER;
             return None;
         };
         let sojourn = now.since(pkt.meta.arrived);
         if sojourn < law.target || left <= law.mtu.0 {
-            // It went below, and has to stay above for another whole interval.
+            // RFC 8289, section 5.6: below the target, or with at most one MTU queued, the head has to stay
+            // above the target for another whole interval before the next drop.
             self.first_above = Time::NEVER;
         } else if self.first_above == Time::NEVER {
             self.first_above = now + law.interval;
@@ -122,7 +128,7 @@ impl Codel {
         Some((pkt, false))
     }
 
-    /// In the drop state, and the head is late: drops what is due by now.
+    /// Drops the packets that are due by now, in the drop state and with a head above the target.
     #[cold]
     fn keep_dropping<P>(
         &mut self,
@@ -131,14 +137,15 @@ impl Codel {
         mut pkt: Packet<P>,
         pop: &mut impl FnMut() -> Option<(Packet<P>, u64)>,
     ) -> Option<Packet<P>> {
+        // RFC 8289, section 5.5: a link that was busy with large packets may have several drops due at once.
         while cx.now() >= self.drop_next {
             if law.ecn && cx.mark(&mut pkt) {
                 self.count += 1;
                 self.drop_next += law.step(self.count);
-                break; // what else is due is told to the packets behind it
+                break; // further drops that are due become marks of the packets behind it
             }
             cx.drop(pkt, DropReason::Congested);
-            // `count_` is the drops of this state, the one that ends it included; so has it Linux, and the authors' first listing.
+            // `count_` includes the drop that ends the state, as in Linux and in the authors' first listing.
             self.count += 1;
             let (next, late) = self.head_or_leave(law, cx.now(), pop)?;
             pkt = next;
@@ -151,7 +158,7 @@ impl Codel {
         Some(pkt)
     }
 
-    /// The head has been late for an interval: enters the drop state with one drop.
+    /// Enters the drop state with one drop, after an interval above the target.
     #[cold]
     fn start_dropping<P>(
         &mut self,
@@ -162,11 +169,12 @@ impl Codel {
     ) -> Option<Packet<P>> {
         if !(law.ecn && cx.mark(&mut pkt)) {
             cx.drop(pkt, DropReason::Congested);
-            // Whether that one is late does not matter any more.
+            // The new head leaves in any case, so its sojourn time does not matter.
             (pkt, _) = self.head_or_leave(law, cx.now(), pop)?;
         }
         self.dropping = true;
-        // A drop rate that held the queue a moment ago is a better start than the slowest one.
+        // RFC 8289, section 5.5: if the last drop state ended recently (within 16 intervals), its drop rate is a
+        // better start than the slowest one.
         let last_time = self.count - self.last_count;
         let recent = cx.now().since(self.drop_next) < law.interval * 16;
         self.count = if last_time > 1 && recent { last_time } else { 1 };
@@ -175,7 +183,7 @@ impl Codel {
         Some(pkt)
     }
 
-    /// The packet behind a dropped one. There is one when `pop` speaks the truth: more than an MTU stayed behind.
+    /// The packet behind a dropped one. It exists, since more than an MTU was queued behind the drop.
     fn head_or_leave<P>(
         &mut self,
         law: &Law,
@@ -364,7 +372,7 @@ mod tests {
     }
 
     // -----------------------------------------------------------------------------------------------
-    // The RFC's pseudo-code, slow and obvious: plain integers, one name per line of section 5
+    // The pseudo-code of the RFC, slow and obvious: plain integers, one name per line of RFC 8289, section 5
     // -----------------------------------------------------------------------------------------------
 
     struct Rfc {

@@ -41,7 +41,7 @@ impl<T> DenseFifo<T> {
     /// Puts an item at the end.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        let number = u32::try_from(self.items.len()).expect("fewer than 2^32 items are held");
+        let number = u32::try_from(self.items.len()).expect("there are fewer than 2^32 items");
         self.items.push(Linked { item, prev: self.tail, next: NONE });
         match self.tail {
             NONE => self.head = number,

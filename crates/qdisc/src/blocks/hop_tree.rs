@@ -1,10 +1,10 @@
-//! Sub-queues of a link, by where its packets go afterwards: the tree of burst shaping queueing (Darlagiannis, Karsten and
-//! Steinmetz 2003), with the orders in which it is served and the victims that it can name.
+//! Sub-queues of a link by the next hops of its packets: the tree of burst shaping queueing (Darlagiannis, Karsten and
+//! Steinmetz 2003), with its service orders and drop policies.
 //!
-//! The root stands for the neighbour; a child stands for a next hop beyond its parent, down to a depth. Each node has a queue of
-//! its own, for the packets that end there or that are not followed any further, and all of them share one slab.
+//! The root stands for the neighbour, and a child for a next hop after its parent, down to a depth. Each node has a queue for the
+//! packets whose listed route ends there. All queues share one slab.
 //!
-//! How branches come and go is in `branches.rs`, who is served next in `order.rs`, who has the most in `largest.rs`.
+//! `branches.rs` creates and removes branches, `order.rs` selects the next packet, and `largest.rs` finds the largest queue.
 
 mod branches;
 mod largest;
@@ -23,36 +23,36 @@ use crate::qdisc::{Backlog, Downstream, FlowTable, Next};
 use crate::store::{List, Place, Slots};
 use crate::units::{Rate, Time};
 
-/// In what order a tree gives its packets.
+/// Service order of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Round robin at each node, over its own queue and its branches. What is empty has no turn.
+pub enum ServiceOrder {
+    /// Round robin at each node over its own queue and its branches. Empty ones are skipped.
     #[default]
     Corrected,
-    /// As the paper's listing reads: one look per node, and the next look is at the next place. A look at an empty place gives
-    /// nothing.
+    /// As in the paper's listing: each node inspects one place per call, and the next place at the next call. An empty place
+    /// yields no packet.
     Literal,
-    /// The same, with the listing's second advance after a branch that gave a packet.
+    /// As in the paper's listing, with its second advance after a branch that yielded a packet.
     Double,
-    /// In the order of arrival, whatever the branches.
+    /// Order of arrival, regardless of branches.
     Fifo,
 }
 
-/// How a node shares its turns among its own queue and its branches.
+/// Division of the turns of a node among its own queue and its branches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Inner {
-    /// A packet per turn, turns by weight, spread out.
+    /// A packet per turn; turns in proportion to weights, spread out.
     #[default]
     Smooth,
-    /// Deficit round robin: the largest packet of the link times the weight, in bytes, per turn.
+    /// Deficit round robin: a turn has the bytes of the largest packet of the link, times the weight.
     Deficit,
-    /// Smoothed round robin: the largest packet of the link, in bytes, per turn; turns by weight, spread out.
+    /// Smoothed round robin: a turn has the bytes of the largest packet of the link; turns in proportion to weights, spread out.
     Srr,
 }
 
-/// What makes a queue the largest.
+/// Measure of a queue for the largest one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -63,38 +63,38 @@ pub enum Measure {
     Packets,
 }
 
-/// Which packet has to go.
+/// Policy for the choice of a packet to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// The oldest of the largest queue: the queue of one node, without its branches.
+    /// The oldest packet of the largest queue: that of one node, without its branches.
     HeadOfLargest,
-    /// Any of the largest queue.
+    /// A random packet of the largest queue.
     RandomInLargest,
-    /// The oldest of the queue that is reached from the root by going to the largest part of each node: its queue, or a branch
-    /// with all that is below it.
+    /// The oldest packet of the queue at the end of the largest parts: from the root on, the larger of the own queue and the
+    /// branches, each branch with everything below it.
     HeadOfHeaviest,
-    /// The oldest of the queue that would be served next.
+    /// The oldest packet of the queue that is served next.
     Next,
-    /// Any at all.
+    /// A random packet of all queues.
     Random,
 }
 
-/// What a tree is like.
+/// Parameters of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many hops beyond the neighbour have branches.
+    /// Number of next hops after the neighbour that have branches.
     pub depth: usize,
-    /// In what order packets leave.
-    pub order: Order,
-    /// How turns are shared.
+    /// Service order.
+    pub order: ServiceOrder,
+    /// Division of turns.
     pub inner: Inner,
-    /// Whether weights follow from the rates of links, where they are known.
+    /// True if weights follow from the rates of links, as far as these are known.
     pub weighted: bool,
     /// The largest packet of the link, in bytes.
     pub most: u32,
-    /// What makes a queue the largest; none when nobody will ask.
+    /// Measure of the largest queue; `None` if the largest queue is never requested.
     pub largest: Option<Measure>,
-    /// Above so many nodes, branches without packets go.
+    /// Number of nodes above which empty branches are removed.
     pub branches: usize,
 }
 
@@ -107,71 +107,71 @@ pub struct HopTree<P> {
     nodes: Vec<Node>,
     /// The branch of a node towards a next hop.
     branches: FlowMap<NonZeroU32>,
-    /// Where packets wait, by the first hops of their way: found at once, whatever the depth.
-    ways: FlowMap<NonZeroU32>,
+    /// Node of each list of first hops: one look-up at any depth.
+    routes: FlowMap<NonZeroU32>,
     packets: Slots<Packet<P>>,
     backlog: Backlog,
     arrivals: Arrivals,
     largest: Largest,
-    /// How many nodes there are when branches without packets are forgotten.
+    /// Number of nodes at which empty branches are removed.
     full: usize,
-    /// Nodes that were forgotten: their memory is used again.
+    /// Removed nodes, whose memory is used again.
     spare: Vec<Node>,
-    /// For the new numbers of nodes when some are forgotten.
+    /// Buffer for the new numbers of nodes while branches are removed.
     renamed: Vec<u32>,
-    /// For what is held at each node and below.
+    /// Buffer for the backlog of each node and of everything below.
     sums: Vec<u64>,
-    /// The most nodes that there ever were.
+    /// Largest number of nodes so far.
     most: usize,
 }
 
-/// Where packets wait, in the order of their arrival. Only [`Order::Fifo`] needs to know.
+/// Node of each packet in the order of arrival, for [`ServiceOrder::Fifo`] only.
 #[derive(Debug)]
 struct Arrivals {
-    /// By node. Things come and go here as packets do, so that the places are the same.
+    /// Node of each packet. Entries come and go with the packets, so a packet has the same place in both slabs.
     nodes: Slots<u32>,
     order: List,
 }
 
 #[derive(Debug, Default)]
 struct Node {
-    /// Packets that go no further, or are not followed further.
+    /// Packets whose listed route ends here.
     queue: List,
-    /// What its queue holds.
+    /// Backlog of the own queue.
     own: Backlog,
     /// Place 0 is the own queue, place `i` the branch `children[i - 1]`.
     children: Vec<u32>,
-    /// The places that hold packets, as soon as there are branches.
+    /// Places with a backlog, once there are branches.
     turns: Turns,
     turn: Turn,
-    /// Where turns are measured in bytes: the place that has the turn.
+    /// The place that has the turn, if turns are measured in bytes.
     visit: Option<u32>,
-    /// The place that the listing's next look is at.
+    /// The place that the listing inspects next.
     look: u32,
     parent: u32,
-    /// Its place at its parent.
+    /// Place at the parent.
     place: u32,
-    /// What the own queue gets.
+    /// Share of the own queue.
     own_share: Share,
-    /// What the node gets from its parent.
+    /// Share of the node at its parent.
     share: Share,
     hop: u16,
-    /// Of the link to it, where it is known.
+    /// Rate of the link to this node, if known.
     rate: Option<Rate>,
-    /// Of the slowest link to a branch.
+    /// Rate of the slowest link to a branch, if any is known.
     slowest: Option<Rate>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Share {
-    /// In units of [`ONE`].
+    /// Weight in units of [`ONE`].
     weight: u64,
-    /// What it may send before its next turn, in bytes.
+    /// Bytes that it may send before its next turn.
     deficit: u64,
 }
 
-/// For so many ways there is room from the beginning.
-const WAYS: usize = 256;
+/// Initial capacity of the table of routes.
+const ROUTES: usize = 256;
 
 /// A weight of 1. Weights are rounded to a sixteenth.
 const ONE: u64 = 16;
@@ -183,17 +183,17 @@ impl Default for Share {
 }
 
 impl<P> HopTree<P> {
-    /// An empty tree, with room for so many packets before it first grows.
+    /// An empty tree with capacity for `packets` packets. It grows on demand.
     pub fn new(shape: Shape, downstream: Downstream, packets: usize) -> HopTree<P> {
         let root = Node { hop: downstream.neighbour, ..Node::default() };
-        let arrivals = if shape.order == Order::Fifo { packets } else { 0 };
+        let arrivals = if shape.order == ServiceOrder::Fifo { packets } else { 0 };
         HopTree {
             shape: Shape { depth: shape.depth.min(NextHops::MOST), ..shape },
             downstream,
             nodes: vec![root],
             branches: FlowMap::default(),
-            // With much more room than ways, hardly any two are at one slot, and no look-up has to try the next one.
-            ways: FlowMap::with_capacity(WAYS),
+            // The table is much larger than the number of routes, so that hardly any look-up has to probe a second slot.
+            routes: FlowMap::with_capacity(ROUTES),
             packets: Slots::with_capacity(packets),
             backlog: Backlog::ZERO,
             arrivals: Arrivals { nodes: Slots::with_capacity(arrivals), order: List::default() },
@@ -206,7 +206,7 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Puts a packet into the queue that it belongs to.
+    /// Enqueues a packet in the queue of its route.
     #[inline]
     pub fn push(&mut self, pkt: Packet<P>) -> Place {
         if self.nodes.len() >= self.full {
@@ -215,22 +215,25 @@ impl<P> HopTree<P> {
         let at = self.find(pkt.meta.next_hops);
         self.count_in(at, pkt.bytes());
         let place = self.packets.push_back(&mut self.nodes[at].queue, pkt);
-        if self.shape.order == Order::Fifo {
+        if self.shape.order == ServiceOrder::Fifo {
             let same = self.arrivals.nodes.push_back(&mut self.arrivals.order, at as u32);
             debug_assert_eq!(same, place, "a packet has one place");
         }
         place
     }
 
-    /// The packet that leaves next. Literal orders may find none although packets are held: then they look again at `again`.
+    /// Dequeues the next packet. The literal orders may find none although there is a backlog; they then return `again` as the
+    /// time of the next call.
     #[inline]
     pub fn pop(&mut self, again: Time) -> Next<P> {
         let at = match self.shape.order {
-            Order::Corrected | Order::Fifo if self.backlog().packets == 0 => return Next::Empty,
-            Order::Corrected => self.give_turns(),
-            Order::Fifo => self.oldest(),
-            // A look passes whether anything is held or not.
-            Order::Literal | Order::Double => match self.look(0) {
+            ServiceOrder::Corrected | ServiceOrder::Fifo if self.backlog().packets == 0 => {
+                return Next::Empty;
+            }
+            ServiceOrder::Corrected => self.give_turns(),
+            ServiceOrder::Fifo => self.oldest(),
+            // The position advances even if there is no packet.
+            ServiceOrder::Literal | ServiceOrder::Double => match self.look(0) {
                 Some(at) => at,
                 None if self.backlog().packets == 0 => return Next::Empty,
                 None => return Next::At(again),
@@ -242,11 +245,11 @@ impl<P> HopTree<P> {
         Next::Packet(pkt)
     }
 
-    /// Takes the packet that has to go, and says where it was: that is the place of the packet that came last, or another one.
-    /// `draw` is uniform in 0 to 1.
+    /// Removes a packet to drop, and returns it with its place. It may be the packet that arrived last. `draw` returns a uniform
+    /// number in 0 to 1.
     ///
     /// # Panics
-    /// When nothing is held, or when the shape does not know the largest queue and it is asked for.
+    /// If there is no backlog, or if `pick` needs the largest queue and [`Shape::largest`] is `None`.
     pub fn evict(&mut self, pick: Pick, draw: impl FnOnce() -> f64) -> (Place, Packet<P>) {
         let (at, nth) = match pick {
             Pick::HeadOfLargest => (self.largest(), 0),
@@ -267,19 +270,19 @@ impl<P> HopTree<P> {
             }
         };
         let place =
-            self.packets.nth_place(&self.nodes[at].queue, nth as usize).expect("the queue holds that packet");
+            self.packets.nth_place(&self.nodes[at].queue, nth as usize).expect("the queue has that packet");
         let pkt = self.packets.remove(&mut self.nodes[at].queue, place);
         self.count_out(at, place, pkt.bytes());
         (place, pkt)
     }
 
-    /// What is held.
+    /// Packets and bytes in the tree.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Gives every packet up, queue by queue or in the order of arrival, and forgets every branch.
+    /// Drops all packets, queue by queue or in the order of arrival, and removes all branches.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         while let Some(at) = self.arrivals.nodes.pop_front(&mut self.arrivals.order) {
             let first = self.packets.pop_front(&mut self.nodes[at as usize].queue);
@@ -294,32 +297,32 @@ impl<P> HopTree<P> {
         self.nodes.clear();
         self.nodes.push(Node { hop, ..Node::default() });
         self.branches.clear();
-        self.ways.clear();
+        self.routes.clear();
         self.backlog = Backlog::ZERO;
         self.largest.clear();
         self.full = self.shape.branches.max(2);
     }
 
-    /// The nodes, as state per flow.
+    /// Size of the state: a node counts as a flow.
     pub fn table(&self) -> FlowTable {
         let turns: u64 = self.nodes.iter().map(|node| node.turns.bytes()).sum();
         let children: usize = self.nodes.iter().map(|node| node.children.capacity()).sum();
-        let (table, ways) = (self.branches.table(), self.ways.table());
+        let (table, routes) = (self.branches.table(), self.routes.table());
         FlowTable {
             flows: self.nodes.len() as u64,
             most: self.most as u64,
             entry_bytes: table.entry_bytes
-                + ways.entry_bytes
+                + routes.entry_bytes
                 + size_of::<Node>() as u32
                 + size_of::<u32>() as u32,
             bytes: table.bytes
-                + ways.bytes
+                + routes.bytes
                 + turns
                 + (children * size_of::<u32>() + self.nodes.capacity() * size_of::<Node>()) as u64,
         }
     }
 
-    /// A packet more in the queue of a node. Whoever had none begins to wait for turns, and so on upwards.
+    /// Counts a packet that joins the queue of a node. A node that was empty joins the turns of its parent, and so on upwards.
     #[inline]
     fn count_in(&mut self, at: usize, bytes: u32) {
         self.backlog.add(bytes);
@@ -333,7 +336,7 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// A packet less in the queue of a node.
+    /// Counts a packet that leaves the queue of a node.
     #[inline]
     fn count_out(&mut self, at: usize, place: Place, bytes: u32) {
         self.backlog.sub(bytes);
@@ -345,12 +348,12 @@ impl<P> HopTree<P> {
         if self.shape.largest.is_some() {
             self.largest.shrank(&self.nodes, self.backlog, at);
         }
-        if self.shape.order == Order::Fifo {
+        if self.shape.order == ServiceOrder::Fifo {
             self.arrivals.nodes.remove(&mut self.arrivals.order, place);
         }
     }
 
-    /// The queue of a node holds packets now.
+    /// The queue of a node becomes backlogged: it joins the turns.
     #[inline(never)]
     fn wake(&mut self, at: usize) {
         let Some((mut at, mut place, mut share)) = self.own_place(at) else { return };
@@ -358,7 +361,7 @@ impl<P> HopTree<P> {
             let node = &mut self.nodes[at];
             let waited = node.turns.any();
             node.turns.wake(place, self.shape.inner.turns(share));
-            // Where others waited already, the node itself has its turns above.
+            // A node that already had a backlogged place takes part in the turns above.
             if waited || at == 0 {
                 return;
             }
@@ -366,10 +369,10 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// The queue of a node holds no packets any more. Who has none left keeps nothing for the next time.
+    /// The queue of a node becomes empty: it leaves the turns, and its deficit is reset.
     #[inline(never)]
     fn sleep(&mut self, at: usize) {
-        // Also where the branches that it took turns with have been forgotten meanwhile.
+        // Also reset if the branches with which it shared turns have been removed meanwhile.
         let emptied = &mut self.nodes[at];
         emptied.own_share.deficit = 0;
         emptied.end_visit(0);
@@ -386,8 +389,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Where the queue of a node has its turns, which place that is and what it gets: at the node itself, or where the node has
-    /// no branches, at its parent. The root alone has no turns.
+    /// Node, place and share with which the queue of `at` takes turns: at the node itself, or at its parent if the node has no
+    /// branches. A root without branches has no turns.
     #[inline]
     fn own_place(&self, at: usize) -> Option<(usize, u32, Share)> {
         let node = &self.nodes[at];
@@ -397,21 +400,21 @@ impl<P> HopTree<P> {
         (at != 0).then_some((node.parent as usize, node.place, node.share))
     }
 
-    /// Where the first packet of a queue is that holds one.
+    /// Place of the first packet of a queue that is not empty.
     #[inline]
     fn first(&self, at: usize) -> Place {
-        self.packets.front_place(&self.nodes[at].queue).expect("the queue holds a packet")
+        self.packets.front_place(&self.nodes[at].queue).expect("the queue has a packet")
     }
 }
 
 impl Node {
-    /// Whether it or anything below holds packets.
+    /// True if the node or anything below it has a backlog.
     #[inline]
-    fn holds(&self) -> bool {
+    fn is_backlogged(&self) -> bool {
         self.own.packets > 0 || self.turns.any()
     }
 
-    /// How many places it has: its own queue and its branches.
+    /// Number of places: the own queue and the branches.
     #[inline]
     fn places(&self) -> u32 {
         self.children.len() as u32 + 1
@@ -426,7 +429,7 @@ impl Node {
 }
 
 impl Inner {
-    /// The weight by which turns are given.
+    /// Weight of a place in the order of turns.
     #[inline]
     fn turns(self, share: Share) -> u64 {
         match self {
@@ -435,7 +438,7 @@ impl Inner {
         }
     }
 
-    /// What a turn allows, in bytes.
+    /// Bytes of a turn.
     #[inline]
     fn allowance(self, most: u32, share: Share) -> u64 {
         match self {
@@ -445,7 +448,7 @@ impl Inner {
     }
 }
 
-/// The number of one of `count` things, for a draw in 0 to 1.
+/// Index of one of `count` items for a draw in 0 to 1.
 fn nth_of(count: u64, draw: f64) -> u64 {
     ((draw * count as f64) as u64).min(count - 1)
 }

@@ -1,8 +1,8 @@
-//! One buffer in levels: a level is served when all above it are empty, and what has to go is taken from the far end.
-//! EFD, Run2C and X-Protect have two levels and differ only in how they choose; PIAS has more.
+//! A buffer with strict priority levels: a level is served when all levels above it are empty. EFD, Run2C and X-Protect have
+//! two levels and differ only in the choice of the level; PIAS has more.
 //!
-//! The queues are one line of packets, the upper levels in front of the lower ones: the tail of that line is the last packet
-//! of the lowest level that has one.
+//! The queues form one line of packets, upper levels before lower ones. Packets are pushed out at the tail of the line: the
+//! last packet of the lowest level that is not empty.
 
 use std::collections::VecDeque;
 
@@ -11,25 +11,25 @@ use crate::packet::Packet;
 use crate::qdisc::Backlog;
 use crate::units::Limit;
 
-/// Where a packet waits.
+/// A priority level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(u8);
 
 impl Level {
-    /// Served first.
+    /// The highest level, which is served first.
     pub const HIGH: Level = Level(0);
-    /// The next one, which is the last where there are two.
+    /// The second level: the lower one of a [`TwoLevel`].
     pub const LOW: Level = Level(1);
 
     /// The level below `above` others.
     ///
     /// # Panics
-    /// When there are more than 255 above.
+    /// If there are more than 255 levels above.
     #[inline]
     pub fn below(above: usize) -> Level {
-        Level(u8::try_from(above).expect("nobody has 256 levels"))
+        Level(u8::try_from(above).expect("there are at most 256 levels"))
     }
-    /// How many levels are above it.
+    /// Number of levels above this one.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -39,7 +39,7 @@ impl Level {
 /// `K` queues that share a buffer.
 #[derive(Debug)]
 pub struct Levels<P, const K: usize> {
-    /// Upper ones first.
+    /// Upper levels first.
     queues: [VecDeque<Packet<P>>; K],
     backlog: Backlog,
 }
@@ -48,7 +48,7 @@ pub struct Levels<P, const K: usize> {
 pub type TwoLevel<P> = Levels<P, 2>;
 
 impl<P, const K: usize> Levels<P, K> {
-    /// Room for `packets` packets, however they divide; it grows when there are more.
+    /// Empty levels, each with capacity for `packets` packets. They grow on demand.
     pub fn with_capacity(packets: usize) -> Levels<P, K> {
         Levels { queues: std::array::from_fn(|_| VecDeque::with_capacity(packets)), backlog: Backlog::ZERO }
     }
@@ -60,9 +60,8 @@ impl<P, const K: usize> Levels<P, K> {
         self.queues[level.index()].push_back(pkt);
     }
 
-    /// Appends to a level, and gives up the tail of the line until the rest is within `limit`. Each victim goes to
-    /// [`Cx::drop`] after `gone` has seen it: as [`DropReason::Overlimit`] when it is the packet that just came, as
-    /// [`DropReason::Pushout`] otherwise.
+    /// Appends to a level, then drops from the tail of the line until the rest is within `limit`. `gone` is called with each
+    /// victim before its drop. The reason is [`DropReason::Overlimit`] for the new packet, otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(
         &mut self,
@@ -88,16 +87,16 @@ impl<P, const K: usize> Levels<P, K> {
         while !limit.allows(self.backlog) {
             let (level, victim) = self.push_out().expect("what exceeds the limit is queued");
             gone(level, &victim);
-            // The arrival is the tail of its own level, and without it everything fits.
+            // The arrival is the tail of its own level, and the rest fits without it: so this victim is the arrival.
             let why = if level == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
     }
 
-    /// Takes the packet that is served next, and says from which level.
+    /// Removes the packet that is served next, with its level.
     #[inline]
     pub fn pop(&mut self) -> Option<(Level, Packet<P>)> {
-        // Found first and taken then: one place that moves a packet, where a loop has one per level.
+        // A search and one removal: a loop with a removal per level would copy the code that moves a packet.
         let at = self.queues.iter().position(|queue| !queue.is_empty())?;
         let pkt = self.queues[at].pop_front()?;
         self.backlog.sub(pkt.bytes());
@@ -110,7 +109,7 @@ impl<P, const K: usize> Levels<P, K> {
         self.queues[level.index()].front()
     }
 
-    /// Takes the tail of the line, and says from which level.
+    /// Removes the tail of the line, with its level.
     #[inline]
     pub fn push_out(&mut self) -> Option<(Level, Packet<P>)> {
         let at = self.queues.iter().rposition(|queue| !queue.is_empty())?;
@@ -119,21 +118,21 @@ impl<P, const K: usize> Levels<P, K> {
         Some((Level::below(at), pkt))
     }
 
-    /// What all levels hold.
+    /// Backlog of all levels.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
-    /// How many packets a level holds.
+    /// Number of packets of a level.
     pub fn packets(&self, level: Level) -> usize {
         self.queues[level.index()].len()
     }
-    /// Every packet, in the order of the line.
+    /// The packets in the order of the line.
     pub fn iter(&self) -> impl Iterator<Item = &Packet<P>> {
         self.queues.iter().flatten()
     }
 
-    /// Gives every packet up.
+    /// Drops all packets.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
             cx.drop(pkt, DropReason::Reset);
@@ -150,7 +149,7 @@ mod tests {
     use crate::units::Time;
     use proptest::prelude::*;
 
-    /// Where a packet of a level goes in a line: behind all of its level and of those above.
+    /// Index of a new packet of a level in the line: behind all packets of this level and those above.
     fn place(line: &[(Level, u32)], level: Level) -> usize {
         line.iter().take_while(|(each, _)| *each <= level).count()
     }
@@ -190,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// It is one line in which upper packets stand before lower ones.
+        /// The levels are one line with upper packets before lower ones.
         #[test]
         fn two_are_one_line(ops in prop::collection::vec(0..7u8, 0..300)) {
             is_one_line::<2>(ops)?;

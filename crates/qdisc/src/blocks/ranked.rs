@@ -93,7 +93,7 @@ impl<T> Ranked<T> {
                 slot
             }
             None => {
-                let slot = u32::try_from(self.items.len()).expect("fewer than 2^32 items are held");
+                let slot = u32::try_from(self.items.len()).expect("there are fewer than 2^32 items");
                 self.items.push(Some(item));
                 self.spots.push(Spot(0));
                 slot
@@ -249,8 +249,8 @@ impl<T> Ranked<T> {
     #[inline]
     fn take_out(&mut self, spot: Spot) {
         let lone = self.better.len() > self.worse.len();
-        let last =
-            if lone { self.better.pop() } else { self.worse.pop() }.expect("what is taken out is held");
+        let last = if lone { self.better.pop() } else { self.worse.pop() }
+            .expect("the removed entry is in the heap");
         let node = spot.node();
         if spot.is_better() {
             if node < self.better.len() {

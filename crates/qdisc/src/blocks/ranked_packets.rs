@@ -1,4 +1,4 @@
-//! A buffer in the order of ranks that gives way at its end: what LAS, LARS and STFQ have in common beside their ranks.
+//! A buffer in order of ranks that drops its worst packets: the common part of LAS, LARS and STFQ.
 
 use super::Ranked;
 use crate::cx::{Cx, DropReason};
@@ -7,7 +7,7 @@ use crate::qdisc::Backlog;
 use crate::store::Place;
 use crate::units::Limit;
 
-/// Packets by rank, then by arrival, and what they come to.
+/// Packets by rank, then by arrival, with their backlog.
 #[derive(Debug)]
 pub struct RankedPackets<P> {
     queue: Ranked<Packet<P>>,
@@ -15,14 +15,14 @@ pub struct RankedPackets<P> {
 }
 
 impl<P> RankedPackets<P> {
-    /// Room for `packets` packets before it first grows.
+    /// An empty buffer with capacity for `packets` packets. It grows on demand.
     pub fn with_capacity(packets: usize) -> RankedPackets<P> {
         RankedPackets { queue: Ranked::with_capacity(packets), backlog: Backlog::ZERO }
     }
 
-    /// Takes a packet in, behind those of the same rank, and gives up the worst until the rest is within `limit`. Each
-    /// victim goes to [`Cx::drop`] after `gone` has seen its rank and it: as [`DropReason::Overlimit`] when it is the packet
-    /// that just came, as [`DropReason::Pushout`] otherwise.
+    /// Inserts a packet behind those of the same rank, then drops the worst packets until the rest is within `limit`. `gone` is
+    /// called with each victim and its rank before its drop. The reason is [`DropReason::Overlimit`] for the new packet,
+    /// otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(
         &mut self,
@@ -51,13 +51,13 @@ impl<P> RankedPackets<P> {
             let (rank, victim) = self.queue.remove(place);
             self.backlog.sub(victim.bytes());
             gone(rank, &victim);
-            // Without the arrival everything fits, so it is the last to go if it goes.
+            // The rest fits without the arrival, so the arrival can only be the last victim.
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
     }
 
-    /// Takes the best packet out, with its rank.
+    /// Removes the best packet, with its rank.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Packet<P>)> {
         let (rank, pkt) = self.queue.pop()?;
@@ -65,7 +65,7 @@ impl<P> RankedPackets<P> {
         Some((rank, pkt))
     }
 
-    /// What it holds.
+    /// Packets and bytes in the buffer.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
@@ -74,16 +74,16 @@ impl<P> RankedPackets<P> {
     pub fn ranks(&self) -> Option<(u64, u64)> {
         Some((self.queue.best()?.0, self.queue.worst()?.0))
     }
-    /// Lowers all ranks by as much; those that are below that become zero.
+    /// Lowers all ranks by `by`, saturating at zero.
     pub fn lower(&mut self, by: u64) {
         self.queue.lower(by);
     }
-    /// Ranks and packets, in no order.
+    /// Ranks and packets in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Packet<P>)> {
         self.queue.iter()
     }
 
-    /// Gives every packet up.
+    /// Drops all packets.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         while let Some((_, pkt)) = self.queue.pop() {
             cx.drop(pkt, DropReason::Reset);

@@ -1,24 +1,24 @@
-//! Random early detection: an average of the queue's length, and the odds of a drop that follow from it (Floyd and
-//! Jacobson 1993), with the later `gentle`, `wait` and adaptive rules (Floyd, Gummadi and Shenker 2001).
+//! Random early detection: the average queue length, and the drop probability that follows from it (Floyd and Jacobson 1993),
+//! with the later `gentle`, `wait` and adaptive rules (Floyd, Gummadi and Shenker 2001).
 //!
-//! Everything here is a function of numbers: lengths and thresholds are in one unit, packets or bytes, and random
-//! draws come from the caller, so that worked examples can be followed by hand.
+//! Lengths and thresholds have the same unit, packets or bytes. The caller supplies the random draws, so that examples can be
+//! worked out by hand.
 
 use crate::units::{Span, Time};
 
-/// The odds as a function of the average length.
+/// Drop probability as a function of the average queue length.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
-    /// `min_th`: below it nothing is dropped.
+    /// `min_th`: the probability is zero below it.
     pub min: f64,
-    /// `max_th`: there the odds reach `max_p`.
+    /// `max_th`: the probability reaches `max_p` there.
     pub max: f64,
-    /// Whether the odds rise on to 1 at twice `max`, instead of jumping there at `max`.
+    /// If true, the probability rises from `max_p` at `max` to 1 at twice `max`; otherwise it jumps to 1 at `max`.
     pub gentle: bool,
 }
 
 impl Curve {
-    /// `p_b`, the odds before they are spread, with `max_p` at `max`.
+    /// `p_b`, the probability before [`spread`].
     pub fn base(&self, average: f64, max_p: f64) -> f64 {
         if average < self.min {
             0.0
@@ -32,10 +32,10 @@ impl Curve {
     }
 }
 
-/// `p_a`: spreads drops evenly. `count` is how many packets came since the last drop, this one included.
+/// `p_a`, the probability that spaces drops evenly. `count` is the number of packets since the last drop, including this one.
 ///
-/// Without `wait` the gap between drops is uniform in 1 to 1/`p_b`; with it, in 1/`p_b` to 2/`p_b`, so that two drops
-/// are never close.
+/// The gap between two drops is uniform in 1 to 1/`p_b`; with `wait` it is uniform in 1/`p_b` to 2/`p_b`, so that two drops are
+/// never close.
 pub fn spread(p_b: f64, count: f64, wait: bool) -> f64 {
     let expected = count * p_b;
     match wait {
@@ -47,17 +47,17 @@ pub fn spread(p_b: f64, count: f64, wait: bool) -> f64 {
     .min(1.0)
 }
 
-/// `w_q` with which a burst of `burst` packets into an empty queue keeps the average below `min` packets: the largest
-/// power of two that satisfies Floyd and Jacobson's section 6.1 (the kernel stores it as a shift).
+/// The weight `w_q` for a burst size: the largest power of two with which a burst of `burst` packets into an empty queue keeps
+/// the average below `min` packets (Floyd and Jacobson, section 6.1; the kernel stores it as a shift).
 ///
-/// `None` when the burst is no longer than `min`, which every weight satisfies.
+/// `None` if the burst is shorter than `min`, which every weight satisfies.
 pub fn weight_for_burst(burst: u64, min: f64) -> Option<f64> {
     let length = burst as f64;
     if length < min {
         return None;
     }
     let mut weight = 0.5;
-    // 2^-31 is the end of the kernel's scale; long before, the average hardly moves at all.
+    // 2^-31 is the end of the kernel's scale. The average hardly moves with much larger weights already.
     for _ in 1..31 {
         let reached = length + 1.0 + (libm::pow(1.0 - weight, length + 1.0) - 1.0) / weight;
         if reached < min {
@@ -68,24 +68,24 @@ pub fn weight_for_burst(burst: u64, min: f64) -> Option<f64> {
     Some(weight)
 }
 
-/// `w_q` with which the average follows within a second whatever the link's rate: 1 - exp(-1/C), C in packets per
-/// second (Floyd, Gummadi and Shenker 2001: ten round trips of 100 ms).
+/// The weight `w_q` with which the average follows the queue within a second, at any link rate: 1 - exp(-1/C) with C in packets
+/// per second (Floyd, Gummadi and Shenker 2001: ten round trips of 100 ms).
 pub fn weight_for_rate(packets_per_s: f64) -> f64 {
     -libm::expm1(-1.0 / packets_per_s)
 }
 
-/// How `max_p` follows the average, so that the latter stays in the middle between the thresholds.
+/// Adaptation of `max_p`, which keeps the average in the middle between the thresholds.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapt {
-    /// How often at most.
+    /// Shortest time between two steps.
     pub interval: Span,
-    /// What is added, at most a quarter of `max_p`.
+    /// Increment of a step, limited to a quarter of `max_p`.
     pub alpha: f64,
-    /// What it is multiplied by on the way down.
+    /// Factor of a decrease.
     pub beta: f64,
-    /// It does not fall below this.
+    /// Lower bound of `max_p`.
     pub bottom: f64,
-    /// It does not rise above this.
+    /// Upper bound of `max_p`.
     pub top: f64,
 }
 
@@ -96,7 +96,7 @@ impl Default for Adapt {
 }
 
 impl Adapt {
-    /// The average is wanted between these: the middle fifth between the thresholds.
+    /// Target range of the average: the middle fifth between the thresholds.
     pub fn band(curve: &Curve) -> (f64, f64) {
         let part = 0.4 * (curve.max - curve.min);
         (curve.min + part, curve.max - part)
@@ -115,37 +115,37 @@ impl Adapt {
     }
 }
 
-/// What to do with an arriving packet.
+/// Decision of RED about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Take it.
+pub enum RedDecision {
+    /// Enqueue the packet.
     Accept,
-    /// Tell its sender: drop or mark it.
+    /// Signal congestion: drop or mark the packet.
     Signal,
-    /// The same, and the average is at `max` or above.
+    /// Signal congestion while the average is at `max` or above.
     SignalAboveMax,
 }
 
-/// The detector of one queue: what it has seen, and its parameters.
+/// RED detector of one queue: parameters and state.
 #[derive(Clone, Debug)]
 pub struct Detector {
     curve: Curve,
     weight: f64,
     wait: bool,
     adapt: Option<Adapt>,
-    /// What `max_p` was in the beginning, for a reset.
+    /// Initial `max_p`, for a reset.
     initial_max_p: f64,
     max_p: f64,
     adapted_at: Option<Time>,
     average: f64,
-    /// Packets since the last signal; in mean packets when sizes count.
+    /// Packets since the last signal, in mean packets if sizes count.
     count: f64,
-    /// ns-2's `old`: the average was above `min` at the last arrival already.
+    /// True if the average was above `min` at the previous arrival, too: `old` in ns-2.
     armed: bool,
 }
 
 impl Detector {
-    /// A detector with weight `w_q`; `adapt` lets `max_p` move.
+    /// A detector with weight `w_q`, whose `max_p` adapts if there is an `adapt`.
     pub fn new(curve: Curve, weight: f64, max_p: f64, wait: bool, adapt: Option<Adapt>) -> Detector {
         Detector {
             curve,
@@ -161,8 +161,8 @@ impl Detector {
         }
     }
 
-    /// A packet arrives and finds `length` in the queue, after the link could have sent `missed` packets while it
-    /// had nothing to send.
+    /// Updates the average for an arrival at a queue of `length`. `missed` is the number of packets that the link could have
+    /// sent while it was idle before.
     #[inline]
     pub fn observe(&mut self, length: f64, missed: u64, now: Time) {
         let kept = match missed {
@@ -179,57 +179,57 @@ impl Detector {
         }
     }
 
-    /// What happens to that packet, which counts as `size` mean packets (1, unless sizes count). `draw` is uniform in
-    /// 0 to 1, and asked only where the answer depends on chance.
+    /// Decides about the packet that [`observe`](Detector::observe) counted. It counts as `size` mean packets (1 unless sizes
+    /// count). `draw` returns a uniform number in 0 to 1; it is called only if the decision is random.
     #[inline]
-    pub fn decide(&mut self, length: f64, size: f64, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn decide(&mut self, length: f64, size: f64, draw: impl FnOnce() -> f64) -> RedDecision {
         self.count += size;
-        // A queue of at most one is no congestion, whatever the average remembers.
+        // A queue of at most one packet is not congested, even if the average is still high.
         if self.average < self.curve.min || length <= 1.0 {
             self.armed = false;
-            return Verdict::Accept;
+            return RedDecision::Accept;
         }
         self.decide_above(size, draw)
     }
 
-    /// The buffer overflowed: senders hear of it anyway, so the count begins again.
+    /// The buffer overflowed. Its drops signal congestion, so the count of packets since the last signal restarts.
     pub fn overflowed(&mut self) {
         self.count = 0.0;
     }
 
-    /// Forgets what it has seen.
+    /// Returns to the initial state.
     pub fn reset(&mut self) {
         *self = Detector::new(self.curve, self.weight, self.initial_max_p, self.wait, self.adapt);
     }
 
-    /// The average length, in the thresholds' unit.
+    /// Average queue length, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.average
     }
-    /// `max_p` as it is now.
+    /// Current `max_p`.
     pub fn max_p(&self) -> f64 {
         self.max_p
     }
-    /// `p_b` as it is now.
+    /// Current `p_b`.
     pub fn base(&self) -> f64 {
         self.curve.base(self.average, self.max_p)
     }
 
-    fn decide_above(&mut self, size: f64, draw: impl FnOnce() -> f64) -> Verdict {
+    fn decide_above(&mut self, size: f64, draw: impl FnOnce() -> f64) -> RedDecision {
         let p_b = self.base();
         let certain = p_b >= 1.0;
         if !certain && !self.armed {
-            // Crossed from below: the count begins, and nobody is told yet.
+            // The average has just crossed `min` from below: the count begins, without a signal.
             self.armed = true;
             self.count = size;
-            return Verdict::Accept;
+            return RedDecision::Accept;
         }
         let p_a = (spread(p_b, self.count, self.wait) * size).min(1.0);
         if !certain && draw() >= p_a {
-            return Verdict::Accept;
+            return RedDecision::Accept;
         }
         self.count = 0.0;
-        if self.average < self.curve.max { Verdict::Signal } else { Verdict::SignalAboveMax }
+        if self.average < self.curve.max { RedDecision::Signal } else { RedDecision::SignalAboveMax }
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     const KB: Curve = Curve { min: 25_000.0, max: 75_000.0, gentle: true };
 
     #[test]
-    fn odds_rise_in_two_straight_lines() {
+    fn the_probability_rises_in_two_straight_lines() {
         close(KB.base(50_000.0, 0.1), 0.05, 1e-15);
         close(KB.base(90_000.0, 0.1), 0.28, 1e-15);
         assert_eq!(KB.base(24_999.0, 0.1), 0.0);
@@ -287,18 +287,18 @@ mod tests {
         close(detector.average(), 25.0 * 0.75 * 0.75 * 0.75 * 0.75, 1e-12);
     }
 
-    /// A small queue that nobody serves, step by step.
+    /// A small queue without departures, step by step.
     #[test]
     fn eight_arrivals() {
         let curve = Curve { min: 2.0, max: 6.0, gentle: true };
         let mut detector = Detector::new(curve, 0.25, 0.5, true, None);
         let averages = [0.0, 0.25, 0.6875, 1.2656, 1.9492, 2.7119, 3.5339, 4.4005];
-        let odds = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0890, 0.1917, 0.3001];
-        for (queued, (average, p_b)) in averages.into_iter().zip(odds).enumerate() {
+        let probabilities = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0890, 0.1917, 0.3001];
+        for (queued, (average, p_b)) in averages.into_iter().zip(probabilities).enumerate() {
             detector.observe(queued as f64, 0, Time::ZERO);
             close(detector.average(), average, 5e-5);
             close(detector.base(), p_b, 5e-5);
-            assert_eq!(detector.decide(queued as f64, 1.0, || 0.999), Verdict::Accept);
+            assert_eq!(detector.decide(queued as f64, 1.0, || 0.999), RedDecision::Accept);
         }
     }
 
@@ -307,34 +307,38 @@ mod tests {
         let curve = Curve { min: 2.0, max: 6.0, gentle: true };
         let mut detector = Detector::new(curve, 1.0, 0.5, false, None);
         detector.observe(4.0, 0, Time::ZERO);
-        assert_eq!(detector.decide(4.0, 1.0, || unreachable!("no draw")), Verdict::Accept);
+        assert_eq!(detector.decide(4.0, 1.0, || unreachable!("no draw")), RedDecision::Accept);
         // Second packet: count 2, p_b 0.25, p_a 0.25 / (1 - 0.5) = 0.5.
         let mut other = detector.clone();
         detector.observe(4.0, 0, Time::ZERO);
-        assert_eq!(detector.decide(4.0, 1.0, || 0.499), Verdict::Signal);
+        assert_eq!(detector.decide(4.0, 1.0, || 0.499), RedDecision::Signal);
         other.observe(4.0, 0, Time::ZERO);
-        assert_eq!(other.decide(4.0, 1.0, || 0.5), Verdict::Accept);
+        assert_eq!(other.decide(4.0, 1.0, || 0.5), RedDecision::Accept);
         // An empty queue disarms it, although the average is still high.
-        assert_eq!(other.decide(1.0, 1.0, || unreachable!("no draw")), Verdict::Accept);
-        assert_eq!(other.decide(4.0, 1.0, || unreachable!("no draw")), Verdict::Accept);
-        // Beyond twice max nothing is left to chance.
+        assert_eq!(other.decide(1.0, 1.0, || unreachable!("no draw")), RedDecision::Accept);
+        assert_eq!(other.decide(4.0, 1.0, || unreachable!("no draw")), RedDecision::Accept);
+        // Above twice max every packet is signalled.
         other.observe(12.0, 0, Time::ZERO);
-        assert_eq!(other.decide(12.0, 1.0, || unreachable!("no draw")), Verdict::SignalAboveMax);
+        assert_eq!(other.decide(12.0, 1.0, || unreachable!("no draw")), RedDecision::SignalAboveMax);
     }
 
-    /// At odds of 5 % with `wait`, nobody is told within 19 packets of an overflow, and the 20th may be.
+    /// At 5 % with `wait`, none of the 19 packets after an overflow is signalled, and the 20th may be.
     #[test]
     fn an_overflow_begins_the_count_again() {
         let mut detector = Detector::new(KB, 1.0, 0.1, true, None);
         detector.observe(50_000.0, 0, Time::ZERO);
         for count in 1..=19 {
-            assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Accept, "{count}");
+            assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), RedDecision::Accept, "{count}");
         }
         detector.overflowed();
         for count in 1..=19 {
-            assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Accept, "{count} after the overflow");
+            assert_eq!(
+                detector.decide(50_000.0, 1.0, || 0.0),
+                RedDecision::Accept,
+                "{count} after the overflow"
+            );
         }
-        assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), Verdict::Signal);
+        assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), RedDecision::Signal);
     }
 
     #[test]
@@ -343,16 +347,16 @@ mod tests {
         let armed = |size| {
             let mut detector = Detector::new(curve, 1.0, 0.1, false, None);
             detector.observe(4.0, 0, Time::ZERO);
-            assert_eq!(detector.decide(4.0, 1.0, || 1.0), Verdict::Accept);
+            assert_eq!(detector.decide(4.0, 1.0, || 1.0), RedDecision::Accept);
             detector.observe(4.0, 0, Time::ZERO);
-            // Asks for the verdict at a draw.
+            // The decision for a draw.
             move |u: f64| detector.clone().decide(4.0, size, || u)
         };
         // p_b 0.05. One mean packet: count 2, p_a 0.05/0.9. Two: count 3, p_a 2 * 0.05/0.85.
-        assert_eq!(armed(1.0)(0.0555), Verdict::Signal);
-        assert_eq!(armed(1.0)(0.0556), Verdict::Accept);
-        assert_eq!(armed(2.0)(0.1176), Verdict::Signal);
-        assert_eq!(armed(2.0)(0.1177), Verdict::Accept);
+        assert_eq!(armed(1.0)(0.0555), RedDecision::Signal);
+        assert_eq!(armed(1.0)(0.0556), RedDecision::Accept);
+        assert_eq!(armed(2.0)(0.1176), RedDecision::Signal);
+        assert_eq!(armed(2.0)(0.1177), RedDecision::Accept);
     }
 
     #[test]
@@ -398,7 +402,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odds_never_fall_as_the_average_rises(
+        fn the_probability_never_falls_as_the_average_rises(
             min in 1.0..100.0f64, width in 0.1..300.0f64, max_p in 0.0..1.0f64, gentle: bool,
             a in 0.0..1000.0f64, b in 0.0..1000.0f64,
         ) {
@@ -453,7 +457,7 @@ mod tests {
                 detector.observe(length, 0, now);
                 let verdict = detector.decide(length, 1.0, || u);
                 since += 1.0;
-                if verdict != Verdict::Accept {
+                if verdict != RedDecision::Accept {
                     prop_assert!(detector.average() >= curve.min && length > 1.0);
                     prop_assert!(!wait || detector.base() >= 1.0 || since * detector.base() >= 1.0);
                     since = 0.0;

@@ -89,7 +89,7 @@ impl Turns {
             Some(row) => row,
             None => {
                 turn.term = self.next_term(turn.term);
-                self.columns[column(turn.term) as usize].first().expect("somebody waits in a busy column")
+                self.columns[column(turn.term) as usize].first().expect("a busy column has a row")
             }
         };
         turn.row = after(row, rows);

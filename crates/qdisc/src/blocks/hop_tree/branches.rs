@@ -1,7 +1,7 @@
-//! Branches: made when a packet asks for them, and forgotten when there are too many that hold nothing.
+//! Branches. A packet creates the branches of its route; empty ones are removed when there are too many nodes.
 //!
-//! Those that hold nothing go all at once, and the others keep their order: who is served next does not depend on it, since empty
-//! branches have no turn.
+//! All empty branches are removed at once, and the others keep their order. The service order does not change, because empty
+//! branches have no turns.
 
 use std::num::NonZeroU32;
 
@@ -11,13 +11,13 @@ use crate::packet::{FlowKey, NextHops};
 use crate::units::Rate;
 
 impl<P> HopTree<P> {
-    /// The node whose queue a packet belongs to; it and the branches on the way are made if they are not there yet.
+    /// The node of a route. Missing branches are created.
     #[inline]
     pub(super) fn find(&mut self, next_hops: NextHops) -> usize {
         let first = next_hops.first(self.shape.depth);
         let mut at = match first {
             0 => return 0,
-            first => match self.ways.get(way(first)) {
+            first => match self.routes.get(route(first)) {
                 Some(node) => node.get() as usize,
                 None => self.explore(next_hops, first),
             },
@@ -30,7 +30,7 @@ impl<P> HopTree<P> {
         at
     }
 
-    /// The node at the end of the first hops, which is found at once from now on.
+    /// The node at the end of the first hops. Later look-ups of these hops find it directly.
     #[cold]
     fn explore(&mut self, next_hops: NextHops, first: u64) -> usize {
         let mut at = 0;
@@ -38,7 +38,7 @@ impl<P> HopTree<P> {
             at = self.step(at, hop);
         }
         let number = NonZeroU32::new(at as u32).expect("a hop leads away from the root");
-        self.ways.entry(way(first), || number);
+        self.routes.entry(route(first), || number);
         at
     }
 
@@ -59,14 +59,14 @@ impl<P> HopTree<P> {
         let node = &mut self.nodes[parent];
         node.children.push(index);
         if node.children.len() == 1 && node.own.packets > 0 {
-            // Until now there was nobody to take turns with.
+            // With the first branch, the own queue begins to take turns.
             node.turns.wake(0, self.shape.inner.turns(node.own_share));
         }
         let slower = rate.is_some_and(|rate| node.slowest.is_none_or(|slowest| rate < slowest));
         let slowest = if slower { rate } else { node.slowest };
         node.slowest = slowest;
         let place = node.children.len() as u32;
-        // What is spare has no branches and no packets, but room for them.
+        // A spare node is empty but has allocated memory.
         let Node { children, turns, .. } = self.spare.pop().unwrap_or_default();
         let share = Share { weight: weight(rate, slowest), deficit: 0 };
         let above = parent as u32;
@@ -78,16 +78,16 @@ impl<P> HopTree<P> {
         index as usize
     }
 
-    /// The slowest link is another one: the weights of all branches are relative to it.
+    /// Computes the weights of all branches again after the slowest link has changed.
     fn weigh(&mut self, parent: usize) {
         let slowest = self.nodes[parent].slowest;
         for nth in 0..self.nodes[parent].children.len() {
             let child = self.nodes[parent].children[nth];
             let child = &mut self.nodes[child as usize];
-            let (old, waits, place) = (child.share, child.holds(), child.place);
+            let (old, backlogged, place) = (child.share, child.is_backlogged(), child.place);
             child.share.weight = weight(child.rate, slowest);
             let new = child.share;
-            if waits {
+            if backlogged {
                 let turns = &mut self.nodes[parent].turns;
                 turns.sleep(place, self.shape.inner.turns(old));
                 turns.wake(place, self.shape.inner.turns(new));
@@ -95,23 +95,23 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Forgets the branches that hold nothing. What stays is at most what packets are held, times the depth; the next time comes
-    /// when there are twice as many nodes, so that nobody can make this happen with each packet.
+    /// Removes empty branches. At most the number of packets times the depth remain. The next call is at twice as many nodes, so
+    /// that no traffic can cause a call per packet.
     #[cold]
     pub(super) fn prune(&mut self) {
         const GONE: u32 = u32::MAX;
-        let HopTree { nodes, branches, ways, arrivals, renamed, spare, shape, .. } = self;
+        let HopTree { nodes, branches, routes, arrivals, renamed, spare, shape, .. } = self;
         renamed.clear();
         let mut kept = 0;
         for (at, node) in nodes.iter().enumerate() {
-            let stays = at == 0 || node.holds();
+            let stays = at == 0 || node.is_backlogged();
             renamed.push(if stays { kept } else { GONE });
             kept += u32::from(stays);
         }
         let stays = |child: &u32| renamed[*child as usize] != GONE;
         for node in nodes.iter_mut() {
             let children = &node.children;
-            // Places are counted from the own queue, which always stays.
+            // Place 0 is the own queue, which alroutes stays.
             let renumbered = |place: u32| {
                 let before = children.iter().take((place as usize).saturating_sub(1));
                 place.min(1) + before.filter(|child| stays(child)).count() as u32
@@ -137,7 +137,7 @@ impl<P> HopTree<P> {
         }
         spare.extend(nodes.drain(next..));
         branches.clear();
-        ways.clear();
+        routes.clear();
         for parent in 0..nodes.len() {
             let children = std::mem::take(&mut nodes[parent].children);
             let slowest = children.iter().filter_map(|child| nodes[*child as usize].rate).min();
@@ -146,7 +146,7 @@ impl<P> HopTree<P> {
                 node.place = place;
                 node.share.weight = weight(node.rate, slowest);
                 let (hop, share) = (node.hop, node.share);
-                let number = NonZeroU32::new(*child).expect("the root is nobody's branch");
+                let number = NonZeroU32::new(*child).expect("the root is not a branch");
                 branches.entry(branch(parent, hop), || number);
                 nodes[parent].turns.wake(place, shape.inner.turns(share));
             }
@@ -159,22 +159,22 @@ impl<P> HopTree<P> {
     }
 }
 
-/// So many hops are looked up together: see [`NextHops::first`].
+/// Number of hops in one look-up ([`NextHops::first`]).
 const FIRST: usize = 4;
 
-/// The first hops of a way, as a key of the table. High bits that differ are brought down to where the table looks.
+/// Key of the first hops of a route. The table uses low bits, so high bits are folded into them.
 #[inline]
-fn way(first: u64) -> FlowKey {
+fn route(first: u64) -> FlowKey {
     FlowKey(first ^ first >> 24)
 }
 
-/// The branch of a node towards a next hop, as a key of the table.
+/// Key of the branch of a node towards a next hop.
 #[inline]
 fn branch(parent: usize, hop: u16) -> FlowKey {
     FlowKey((parent as u64) << 16 | u64::from(hop))
 }
 
-/// The rate of a link over the rate of the slowest one beside it; 1 where it is not known.
+/// Rate of a link divided by the rate of the slowest link of its siblings; 1 if unknown.
 pub(super) fn weight(rate: Option<Rate>, slowest: Option<Rate>) -> u64 {
     let (Some(rate), Some(slowest)) = (rate, slowest) else { return ONE };
     let sixteenths = (u128::from(ONE) * u128::from(rate.as_bit()) + u128::from(slowest.as_bit() / 2))

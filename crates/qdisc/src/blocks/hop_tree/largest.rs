@@ -1,27 +1,27 @@
-//! Who has the most.
+//! The largest queue of a tree.
 
 use super::{HopTree, Measure, Node};
 use crate::blocks::{Fullest, LongestQueue, Rank};
 use crate::qdisc::Backlog;
 
-/// Which queue is the largest.
+/// Index of the largest queue.
 ///
-/// Nothing is counted before somebody asks. Then, while all packets have one length, the most bytes are the most packets, and
-/// that is known in constant time for as many queues as [`Fullest`] takes. Otherwise a heap counts. When nothing is held any
-/// more, counting ends.
+/// It is built at the first request, and given up when the tree is empty. While all packets have the same length, the queue with
+/// most bytes is the one with most packets, which [`Fullest`] finds in constant time for up to [`Fullest::MOST`] queues. A heap
+/// serves all other cases.
 #[derive(Debug)]
 pub(super) struct Largest {
     by_packets: Fullest,
     heap: LongestQueue,
     counts: Counts,
-    /// The length of all packets that are held, or [`MIXED`]. Where packets are counted it does not matter.
+    /// Length of all queued packets, or [`MIXED`]. Meaningless if packets are measured.
     length: u64,
 }
 
-/// Packets of several lengths.
+/// The queued packets differ in length.
 const MIXED: u64 = u64::MAX;
 
-/// What knows the largest queue.
+/// Data structure that has the largest queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Counts {
     Nothing,
@@ -30,19 +30,19 @@ enum Counts {
 }
 
 impl<P> HopTree<P> {
-    /// The node with the largest queue; of equal ones the first.
+    /// The node with the largest queue; the first of several.
     pub(super) fn largest(&mut self) -> usize {
         let measure = self.shape.largest.expect("the shape knows the largest queue");
         self.largest.first(measure, &self.nodes)
     }
 
-    /// The node at the end of the largest parts.
+    /// The node of [`Pick::HeadOfHeaviest`](super::Pick::HeadOfHeaviest).
     pub(super) fn heaviest(&mut self) -> usize {
         let measure = self.shape.largest.unwrap_or_default();
         let HopTree { nodes, sums, .. } = self;
         sums.clear();
         sums.extend(nodes.iter().map(|node| measure.of(node.own)));
-        // Branches are younger than what they branch from, so the last is summed up first.
+        // A branch has a higher number than its parent, so the sums are complete in this order.
         for (at, node) in nodes.iter().enumerate().skip(1).rev() {
             sums[node.parent as usize] += sums[at];
         }
@@ -65,7 +65,7 @@ impl<P> HopTree<P> {
 }
 
 impl Largest {
-    /// Room for queues of so many packets before it first grows.
+    /// An index with capacity for queues of `packets` packets. It grows on demand.
     pub(super) fn with_capacity(packets: usize) -> Largest {
         Largest {
             by_packets: Fullest::with_capacity(packets),
@@ -75,16 +75,16 @@ impl Largest {
         }
     }
 
-    /// A node's queue has one packet more.
+    /// The queue of a node has got a packet.
     #[inline]
     pub(super) fn grew(&mut self, measure: Measure, nodes: &[Node], backlog: Backlog, at: usize, bytes: u32) {
         if u64::from(bytes) != self.length && measure == Measure::Bytes {
-            // Unless it is the only one, there are several lengths now.
+            // Lengths differ, unless this packet is the only one.
             self.length = if backlog.packets == 1 { bytes.into() } else { MIXED };
         }
         match self.counts {
             Counts::Nothing => {}
-            Counts::Packets if at < Fullest::MOST && self.packets_say_it(measure) => {
+            Counts::Packets if at < Fullest::MOST && self.packets_decide(measure) => {
                 self.by_packets.grew(at, nodes[at].own.packets as usize);
             }
             Counts::Packets => self.count_in_heap(measure, nodes),
@@ -92,7 +92,7 @@ impl Largest {
         }
     }
 
-    /// A node's queue has one packet less.
+    /// The queue of a node has lost a packet.
     #[inline]
     pub(super) fn shrank(&mut self, nodes: &[Node], backlog: Backlog, at: usize) {
         match self.counts {
@@ -100,13 +100,13 @@ impl Largest {
             Counts::Packets => self.by_packets.shrank(at, nodes[at].own.packets as usize),
             Counts::Heap => {}
         }
-        // With many nodes the heap goes on: asking all of them again would cost more.
+        // With many nodes the heap is kept: building it again would cost more.
         if backlog.packets == 0 && nodes.len() <= Fullest::MOST {
             self.counts = Counts::Nothing;
         }
     }
 
-    /// The first of the largest.
+    /// The largest queue; the first of several.
     #[inline]
     fn first(&mut self, measure: Measure, nodes: &[Node]) -> usize {
         if self.counts == Counts::Nothing {
@@ -122,17 +122,17 @@ impl Largest {
                 longest.map(|at| at as usize)
             }
         };
-        first.expect("packets are held")
+        first.expect("there is a backlog")
     }
 
-    /// The nodes have other numbers.
+    /// Starts again after the nodes were renumbered.
     pub(super) fn recount(&mut self) {
         self.by_packets.clear();
         self.heap.clear();
         self.counts = Counts::Nothing;
     }
 
-    /// Nothing is backlog.
+    /// The tree was emptied.
     pub(super) fn clear(&mut self) {
         self.recount();
         self.length = MIXED;
@@ -140,7 +140,7 @@ impl Largest {
 
     #[cold]
     fn begin(&mut self, measure: Measure, nodes: &[Node]) {
-        if nodes.len() > Fullest::MOST || !self.packets_say_it(measure) {
+        if nodes.len() > Fullest::MOST || !self.packets_decide(measure) {
             return self.count_in_heap(measure, nodes);
         }
         self.counts = Counts::Packets;
@@ -158,9 +158,9 @@ impl Largest {
         }
     }
 
-    /// Whether the most packets are the most of what is measured.
+    /// True if the queue with most packets is the largest.
     #[inline]
-    fn packets_say_it(&self, measure: Measure) -> bool {
+    fn packets_decide(&self, measure: Measure) -> bool {
         measure == Measure::Packets || self.length != MIXED
     }
 }
@@ -176,7 +176,7 @@ impl Measure {
 }
 
 impl Node {
-    /// Its queue; of equal ones the node that was created first ranks higher.
+    /// Rank of the queue. Of equal queues, that of the node that was created first ranks higher.
     #[inline]
     fn rank(&self, measure: Measure, at: usize) -> Rank {
         Rank { length: measure.of(self.own), ticket: at as u64 }

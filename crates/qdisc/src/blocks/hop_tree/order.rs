@@ -1,27 +1,27 @@
-//! Who is served next.
+//! The service order: selects the queue that is served next.
 
-use super::{HopTree, Inner, Order, Share};
+use super::{HopTree, Inner, ServiceOrder, Share};
 use crate::blocks::Turn;
 use crate::packet::NextHops;
 
-/// A turn that a node gave, on the way to a packet.
+/// A turn of a node on the path to a packet.
 #[derive(Clone, Copy, Default)]
 struct Step {
     at: usize,
     place: u32,
-    /// Where the turns are then; none when the place still has the turn.
+    /// Position of the turns afterwards; `None` if the place still has the turn.
     turn: Option<Turn>,
 }
 
-/// The turns that nodes gave, the root's first.
+/// Turns on the path from the root to a packet.
 #[derive(Default)]
-struct Way {
+struct Path {
     steps: [Step; NextHops::MOST],
     len: usize,
 }
 
 impl<P> HopTree<P> {
-    /// The node whose queue is served next where packets are held. Every node on the way there gives a turn.
+    /// The node whose queue is served next. Each node on the path gives a turn. There must be a backlog.
     #[inline]
     pub(super) fn give_turns(&mut self) -> usize {
         if self.shape.inner != Inner::Smooth {
@@ -34,7 +34,7 @@ impl<P> HopTree<P> {
                 return at;
             }
             let places = node.places();
-            let place = node.turns.advance(&mut node.turn, places).expect("a place holds packets");
+            let place = node.turns.advance(&mut node.turn, places).expect("a place has packets");
             match place {
                 0 => return at,
                 place => at = node.children[place as usize - 1] as usize,
@@ -42,14 +42,14 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// The same where turns are measured in bytes: whether a turn goes on is only known when the packet is, so the turns are
-    /// chosen first and given then.
+    /// The node whose queue is served next, if turns are measured in bytes. A turn may end with the length of the packet, so the
+    /// path is chosen first, and the turns are given when the packet is known.
     #[inline(never)]
     fn give_bytes(&mut self) -> usize {
-        let mut way = Way::default();
-        let chosen = self.choose(0, &mut way);
+        let mut path = Path::default();
+        let chosen = self.choose(0, &mut path);
         let bytes = u64::from(self.first_bytes(chosen));
-        for Step { at, place, turn } in way.steps.into_iter().take(way.len) {
+        for Step { at, place, turn } in path.steps.into_iter().take(path.len) {
             let allowance = self.shape.inner.allowance(self.shape.most, self.share(at, place));
             let node = &mut self.nodes[at];
             if let Some(turn) = turn {
@@ -60,40 +60,40 @@ impl<P> HopTree<P> {
             if turn.is_some() {
                 share.deficit += allowance;
             }
-            // A packet above the largest of the link is sent all the same, and takes what there is.
+            // A packet longer than the MTU is sent, too. It uses up the deficit.
             share.deficit = share.deficit.saturating_sub(bytes);
         }
         chosen
     }
 
-    /// The node whose queue is served next, below a node that holds packets, and the way to it.
-    fn choose(&self, at: usize, way: &mut Way) -> usize {
+    /// The node whose queue is served next, at or below a backlogged node; appends the path to it.
+    fn choose(&self, at: usize, path: &mut Path) -> usize {
         let node = &self.nodes[at];
         if node.children.is_empty() {
             return at;
         }
-        let before = way.len;
+        let before = path.len;
         if let Some(place) = node.visit {
-            let chosen = self.choose_at(Step { at, place, turn: None }, way);
+            let chosen = self.choose_at(Step { at, place, turn: None }, path);
             if u64::from(self.first_bytes(chosen)) <= self.share(at, place).deficit {
                 return chosen;
             }
-            way.len = before;
+            path.len = before;
         }
-        let (place, turn) = node.turns.next(node.turn, node.places()).expect("a place holds packets");
-        self.choose_at(Step { at, place, turn: Some(turn) }, way)
+        let (place, turn) = node.turns.next(node.turn, node.places()).expect("a place has packets");
+        self.choose_at(Step { at, place, turn: Some(turn) }, path)
     }
 
-    fn choose_at(&self, step: Step, way: &mut Way) -> usize {
-        way.steps[way.len] = step;
-        way.len += 1;
+    fn choose_at(&self, step: Step, path: &mut Path) -> usize {
+        path.steps[path.len] = step;
+        path.len += 1;
         match step.place {
             0 => step.at,
-            place => self.choose(self.nodes[step.at].children[place as usize - 1] as usize, way),
+            place => self.choose(self.nodes[step.at].children[place as usize - 1] as usize, path),
         }
     }
 
-    /// One look of the listing, at each node on the way. The next look is at the next place.
+    /// One look of the listing, at each node on the path. The next look is at the next place.
     pub(super) fn look(&mut self, at: usize) -> Option<usize> {
         let node = &mut self.nodes[at];
         let (place, places) = (node.look, node.places());
@@ -103,18 +103,18 @@ impl<P> HopTree<P> {
         }
         let child = node.children[place as usize - 1] as usize;
         let found = self.look(child)?;
-        if self.shape.order == Order::Double {
+        if self.shape.order == ServiceOrder::Double {
             self.nodes[at].look = (place + 2) % places;
         }
         Some(found)
     }
 
-    /// The node whose queue is served next, where packets are held. Nobody's turn passes.
+    /// The node whose queue is served next, without giving a turn. There must be a backlog.
     pub(super) fn next(&self) -> usize {
         match self.shape.order {
-            Order::Corrected => self.choose(0, &mut Way::default()),
-            Order::Fifo => self.oldest(),
-            Order::Literal | Order::Double => {
+            ServiceOrder::Corrected => self.choose(0, &mut Path::default()),
+            ServiceOrder::Fifo => self.oldest(),
+            ServiceOrder::Literal | ServiceOrder::Double => {
                 let mut at = 0;
                 loop {
                     let node = &self.nodes[at];
@@ -122,7 +122,7 @@ impl<P> HopTree<P> {
                         return at;
                     }
                     let place = node.turns.waiting_from(node.look).or_else(|| node.turns.waiting_from(0));
-                    match place.expect("a place holds packets") {
+                    match place.expect("a place has packets") {
                         0 => return at,
                         place => at = node.children[place as usize - 1] as usize,
                     }
@@ -131,10 +131,10 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// The node that has the oldest packet, where packets are held and [`Order::Fifo`] counts them.
+    /// The node with the oldest packet, in [`ServiceOrder::Fifo`]. There must be a backlog.
     #[inline]
     pub(super) fn oldest(&self) -> usize {
-        *self.arrivals.nodes.front(&self.arrivals.order).expect("packets are held") as usize
+        *self.arrivals.nodes.front(&self.arrivals.order).expect("there is a backlog") as usize
     }
 
     fn first_bytes(&self, at: usize) -> u32 {

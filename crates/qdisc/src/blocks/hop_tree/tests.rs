@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const SHAPE: Shape = Shape {
     depth: 1,
-    order: Order::Corrected,
+    order: ServiceOrder::Corrected,
     inner: Inner::Smooth,
     weighted: true,
     most: 500,
@@ -65,15 +65,15 @@ fn every_place_in_its_turn() {
     for inner in [Inner::Deficit, Inner::Srr] {
         assert_eq!(served(Shape { inner, ..SHAPE }, NINE), "z1 a1 b1 c1 a2 b2 a3 a4");
     }
-    assert_eq!(served(Shape { order: Order::Fifo, ..SHAPE }, NINE), "a1 a2 a3 b1 b2 z1 c1 a4");
+    assert_eq!(served(Shape { order: ServiceOrder::Fifo, ..SHAPE }, NINE), "a1 a2 a3 b1 b2 z1 c1 a4");
     assert_eq!(served(Shape { depth: 0, ..SHAPE }, NINE), "a1 a2 a3 b1 b2 z1 c1 a4");
 }
 
 #[test]
 fn the_listing_as_it_is_written_finds_nothing_now_and_then() {
-    let literal = Shape { order: Order::Literal, ..SHAPE };
+    let literal = Shape { order: ServiceOrder::Literal, ..SHAPE };
     assert_eq!(served(literal, NINE), "z1 a1 b1 c1 - a2 b2 - - a3 - - - a4");
-    let double = Shape { order: Order::Double, ..SHAPE };
+    let double = Shape { order: ServiceOrder::Double, ..SHAPE };
     assert_eq!(served(double, NINE), "z1 a1 c1 a2 - - a3 - - a4 - - - b1 - - b2");
 }
 
@@ -150,8 +150,8 @@ fn runs_are_broken() {
         let hops: Vec<char> = out.split(' ').map(|name| name.chars().next().unwrap()).collect();
         hops.chunk_by(|a, b| a == b).map(<[char]>::len).collect::<Vec<_>>()
     };
-    assert_eq!(runs(Order::Fifo), [3, 3, 3, 6, 3, 3, 6, 3, 3, 6]);
-    let spread = runs(Order::Corrected);
+    assert_eq!(runs(ServiceOrder::Fifo), [3, 3, 3, 6, 3, 3, 6, 3, 3, 6]);
+    let spread = runs(ServiceOrder::Corrected);
     let (tail, before) = spread.split_last().unwrap();
     assert!(before.iter().all(|run| *run == 1) && before.len() == 27, "{spread:?}");
     assert_eq!(*tail, 12);
@@ -318,15 +318,15 @@ impl Tale {
             0 => Some(self.nodes[at].own.remove(0)),
             place => self.look(self.nodes[at].children[place - 1]),
         };
-        let twice = self.shape.order == Order::Double && place > 0 && found.is_some();
+        let twice = self.shape.order == ServiceOrder::Double && place > 0 && found.is_some();
         self.nodes[at].cursor = (place + 1 + usize::from(twice)) % places;
         found
     }
     fn pop(&mut self) -> Option<(u64, u32)> {
         match self.shape.order {
-            Order::Corrected => self.pop_at(0),
-            Order::Literal | Order::Double => self.look(0),
-            Order::Fifo => {
+            ServiceOrder::Corrected => self.pop_at(0),
+            ServiceOrder::Literal | ServiceOrder::Double => self.look(0),
+            ServiceOrder::Fifo => {
                 let oldest = |node: &&mut Branch| node.own[0].0;
                 let first = self.nodes.iter_mut().filter(|node| !node.own.is_empty()).min_by_key(oldest)?;
                 Some(first.own.remove(0))
@@ -453,14 +453,14 @@ fn is_consistent(tree: &HopTree<u64>) {
             assert_eq!(node.turns.waiting_from(0) == Some(0), node.own.packets > 0);
         }
         assert!(node.look < node.places());
-        if tree.shape.order == Order::Fifo {
+        if tree.shape.order == ServiceOrder::Fifo {
             let arrived = tree.arrivals.nodes.iter(&tree.arrivals.order).filter(|each| **each as usize == at);
             assert_eq!(arrived.count() as u64, node.own.packets);
         }
     }
     assert_eq!(tree.backlog(), all);
     // Where nobody asks nothing is counted.
-    assert!(tree.shape.order == Order::Fifo || tree.arrivals.order.is_empty());
+    assert!(tree.shape.order == ServiceOrder::Fifo || tree.arrivals.order.is_empty());
 }
 
 proptest! {
@@ -470,7 +470,7 @@ proptest! {
         ops in ops(),
         downstream in downstream(),
         depth in 0..4usize,
-        order in prop::sample::select(&[Order::Corrected, Order::Literal, Order::Double, Order::Fifo]),
+        order in prop::sample::select(&[ServiceOrder::Corrected, ServiceOrder::Literal, ServiceOrder::Double, ServiceOrder::Fifo]),
         inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
         (weighted, by_packets) in any::<(bool, bool)>(),
     ) {
@@ -500,7 +500,7 @@ proptest! {
                     prop_assert_eq!(popped(&mut tree).map(|pkt| pkt.payload), left);
                 }
                 Op::Evict(_, _) if tree.backlog().packets == 0 => {}
-                Op::Evict(Pick::Next, _) if matches!(order, Order::Literal | Order::Double) => {}
+                Op::Evict(Pick::Next, _) if matches!(order, ServiceOrder::Literal | ServiceOrder::Double) => {}
                 Op::Evict(pick, draw) => {
                     prop_assert_eq!(tree.evict(pick, || draw).1.payload, tale.evict(pick, draw));
                 }
@@ -593,7 +593,7 @@ proptest! {
         ops in ops(),
         known in prop::collection::vec((0..4u16, 0..4u16), 0..8),
         depth in 1..4usize,
-        order in prop::sample::select(&[Order::Corrected, Order::Fifo]),
+        order in prop::sample::select(&[ServiceOrder::Corrected, ServiceOrder::Fifo]),
         inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
     ) {
         // Equal rates: a slowest branch that is forgotten would change the weights of the others.
@@ -660,9 +660,10 @@ fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
 
 #[test]
 fn a_reset_tree_is_new() {
-    for (order, drained_again) in
-        [(Order::Corrected, "z1 a1 b1 c1 a2 b2 a3 a4"), (Order::Fifo, "a1 a2 a3 b1 b2 z1 c1 a4")]
-    {
+    for (order, drained_again) in [
+        (ServiceOrder::Corrected, "z1 a1 b1 c1 a2 b2 a3 a4"),
+        (ServiceOrder::Fifo, "a1 a2 a3 b1 b2 z1 c1 a4"),
+    ] {
         let mut tree = HopTree::new(Shape { order, ..SHAPE }, Downstream::new(3, []), 0);
         fill(&mut tree, NINE);
         let mut out = crate::cx::Outbox::default();
