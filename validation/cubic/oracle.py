@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second CUBIC, written from RFC 9438 alone, and the traces that it and Giveway's CUBIC must agree on.
+"""A second CUBIC, written from RFC 9438 alone, and traces for which it and Giveway's CUBIC must have the same windows.
 
 It works in segments and seconds with plain floats, as the RFC does, and knows nothing of Giveway. Giveway's test
 `crates/sim/tests/cubic.rs` replays the events of the file that this program writes and compares the window after each.
@@ -28,7 +28,7 @@ OUTPUT = Path(__file__).resolve().parents[2] / "crates/sim/tests/data/cubic_trac
 
 @dataclass(frozen=True)
 class Readings:
-    """What the RFC leaves open. The defaults are what the traces were made with."""
+    """Readings of passages that the RFC leaves open. The traces were made with the defaults."""
 
     # Section 4.10 has slow start at `cwnd <= ssthresh`. Section 4.6 leaves cwnd equal to ssthresh, and sections 3.1
     # and 4.2 let congestion avoidance follow; RFC 5681 section 3.1 allows either at equality.
@@ -73,7 +73,7 @@ class Cubic:
         self.after_timeout = False  # since the timeout, no congestion avoidance yet
 
     def ack(self, now_us, acked_bytes, rtt_us):
-        """A new acknowledgement outside of recovery, of a sender that its window holds back."""
+        """A new acknowledgement outside of recovery, for a sender that is limited by its window."""
         since_last_us = now_us - self.last_ack_us
         self.last_ack_us = now_us
         segments = acked_bytes / self.mss
@@ -103,7 +103,7 @@ class Cubic:
         self.cwnd += (target - self.cwnd) * share
 
     def ack_of_idler(self, now_us):
-        """The application held the sender back: no growth, and the curve's time stands still (sections 4.2 and 5.8)."""
+        """The application limits the sender: the window does not grow, and the time of the curve stops (4.2 and 5.8)."""
         self.last_ack_us = now_us
 
     def loss(self, flight_bytes):
@@ -115,7 +115,7 @@ class Cubic:
         self.congestion(flight_bytes, least=1)
 
     def timeout(self, flight_bytes, first):
-        """Section 4.8; RFC 5681 section 3.1: the threshold is held when the same data times out again."""
+        """Section 4.8; RFC 5681 section 3.1: the threshold does not change when the same data time out again."""
         if first:
             self.remember_saturation()
             self.cwnd_prior = self.cwnd

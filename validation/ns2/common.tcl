@@ -1,4 +1,4 @@
-# What all scripts share: arguments, and a TCP that is set as Giveway's scenarios set theirs.
+# Common parts of all scripts: arguments, and a TCP with the same settings as in Giveway's scenarios.
 #
 # A script is called as `ns NAME.tcl key value key value ...` and prints "key value" lines.
 
@@ -15,13 +15,13 @@ proc arguments {defaults} {
 
 proc report {key value} { puts "$key $value" }
 
-# Every choice that either simulator leaves open, written out. Sizes: a data packet has 1460 + 40 bytes.
+# All settings in which the simulators could differ. Sizes: a data packet has 1460 + 40 bytes.
 proc set_tcp_up {} {
     Agent/TCP set packetSize_ 1460
     Agent/TCP set useHeaders_ true
     Agent/TCP set tcpip_base_hdr_size_ 40
     Agent/TCP set timestamps_ false
-    # The first packet is a SYN of 40 bytes; its acknowledgement does not open the window.
+    # The first packet is a SYN of 40 bytes; its acknowledgement does not increase the window.
     Agent/TCP set syn_ true
     Agent/TCP set delay_growth_ true
     Agent/TCP set windowInitOption_ 1
@@ -44,7 +44,7 @@ proc set_tcp_up {} {
     Agent/TCPSink set maxSackBlocks_ 3
 }
 
-# DropTail refuses a packet when the queue, with it, would reach the limit: it holds one packet less than it says.
+# DropTail refuses a packet when the queue with this packet would reach the limit, so it holds one packet less than its limit.
 proc set_drop_tail {ns from to packets} {
     $ns queue-limit $from $to [expr {$packets + 1}]
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The same networks in ns-2 and in Giveway, measured alike: prints a table in Markdown.
+"""Runs the same networks in ns-2 and in Giveway, and prints a table of their metrics in Markdown.
 
-ns-2 (Debian's package ns2) runs as a program of its own, on the Tcl scripts beside this file. Needs nothing but Python's
-standard library. The exit code is 0 when every row is within its tolerance or differs as explained.
+ns-2 (Debian's package ns2) runs as a separate program with the Tcl scripts in this folder. This script needs only the
+standard library of Python. The exit code is 0 if every row is within its tolerance or differs with an explanation.
 
     python3 validation/ns2/run.py [--seeds 10] [--giveway PROGRAM] [--only CASE]
 """
@@ -30,11 +30,11 @@ MSS = 1460
 STUDENT = [math.nan, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
 
 
-# -- what is compared ------------------------------------------------------------------------------------------------
+# -- the networks ----------------------------------------------------------------------------------------------------
 
 
 class Case:
-    """One network. Both sides get the same numbers; a metric has a tolerance, or a reason why it differs."""
+    """One network. Both simulators get the same numbers; a metric has a tolerance, or a reason for a difference."""
 
     def __init__(self, name, script, ns2, giveway, metrics, transfers=None):
         self.name = name
@@ -72,7 +72,7 @@ def cases():
         yield Case(
             f"one flow, RTT {rtt_ms} ms, loss {100 * loss:g} %",
             "single",
-            # At 100 Mbit/s the loss decides, not the link.
+            # At 100 Mbit/s the loss limits the rate, not the link.
             {"rate_bit": "100e6", "limit": 1000, "delay_s": rtt_ms / 2000, "loss": loss, "warmup_s": 50, "duration_s": 1050},
             single(rate="100mbit", qdisc="fifo limit 1000p", delay=f"{rtt_ms / 2}ms", loss=f"{100 * loss:g}%")
             | {"warmup": "50s", "duration": "1050s"},
@@ -121,11 +121,12 @@ SACK1 = "1"
 
 REASONS = {
     SACK1: """\
-ns-2's Sack1 is the algorithm of 1996: a lost packet counts as being on its way until it is sent again and \
-acknowledged, so when much of a window is lost it waits, often for a timeout; at a timeout it forgets what was \
-selectively acknowledged and sends it again. RFC 6675 (2012), which Giveway follows, takes what is lost out of \
-the count. Without loss the times agree, and so does which packets are lost first. Where the receiver's window is \
-full, RFC 6675's rescue sends one packet again for nothing in each recovery, which adds to Giveway's drops.""",
+The Sack1 of ns-2 is the algorithm of 1996. It counts a lost packet as in flight until its retransmission is \
+acknowledged. So after the loss of a large part of a window it cannot send, often until a timeout. At a timeout it \
+discards the SACK information and retransmits packets that have arrived. RFC 6675 (2012), which Giveway follows, does \
+not count lost packets as in flight. Without loss the times agree, and both simulators lose the same packets first. If \
+the receiver's window is full, the rescue retransmission of RFC 6675 sends one unnecessary packet in each recovery, \
+which adds to Giveway's drops.""",
 }
 
 
@@ -142,7 +143,7 @@ def poisson(seed, count, load=0.8, rate_bit=10e6, largest=1000):
         yield now, draw.choices(sizes, cum_weights=weights)[0]
 
 
-# -- the two sides ---------------------------------------------------------------------------------------------------
+# -- both simulators -------------------------------------------------------------------------------------------------
 
 
 def run_ns2(case, seed, folder):
@@ -193,7 +194,7 @@ def write_list(case, seed, folder):
     name = "".join(c if c.isalnum() else "-" for c in case.name)
     path = folder / f"{name}-{seed}.csv"
     rows = [f"{start:.6f},client,server,{packets * MSS}\n" for start, packets in case.transfers(seed)]
-    # Both sides ask for it, perhaps at once: a file appears whole or not at all.
+    # Both simulators may request the file at the same time, so it is written under another name and renamed.
     part = path.with_suffix(f".part{random.random()}")
     part.write_text("start_s,src,dst,size_bytes\n" + "".join(rows))
     part.replace(path)
@@ -238,7 +239,8 @@ def verdict(ns2, giveway, tolerance):
         return shown, "agrees within 5 %", True
     if isinstance(tolerance, str):
         return shown, f"differs [{tolerance}]", True
-    # What the seeds leave open is no disagreement. Runs are compared in pairs: with lists they have the same arrivals.
+    # A difference within the uncertainty of the seeds is not a disagreement. Runs are compared in pairs: with lists they
+    # have the same arrivals.
     unsure = interval([theirs - ours for theirs, ours in zip(ns2, giveway)]) / abs(left) if left else 0.0
     within = f"{100 * tolerance:g} %"
     if abs(difference) <= tolerance:
@@ -298,7 +300,7 @@ def is_random(case):
 
 
 def is_ns2(program):
-    """Whether it is there; other programs have this short name, too."""
+    """True if ns-2 is installed; other programs have the same short name."""
     if program is None:
         return False
     asked = subprocess.run([program, "-"], input="puts [ns-version]; exit 0", capture_output=True, text=True)

@@ -1,6 +1,6 @@
-# A list of transfers through one bottleneck, from the file that Giveway reads, too: start_s,src,dst,size_bytes.
+# A list of transfers through one bottleneck, from the same file as in Giveway: start_s,src,dst,size_bytes.
 #
-# Agents are used again: ns-2 neither frees one nor forgets its ports, so thousands of them would slow it down.
+# Agents are reused, because ns-2 frees neither agents nor their ports, and thousands of them would slow it down.
 
 source [file join [file dirname [info script]] common.tcl]
 arguments { list transfers.csv  rate_bit 10e6  limit 42  window 100000  seed 1  duration_s 700  out transfers.out }
@@ -31,7 +31,7 @@ set again 0
 set out [open $opt(out) w]
 puts $out "start_s,size_bytes,fct_s"
 
-# A pair of agents: one that rests, or a new one.
+# Returns an idle pair of agents, or a new one.
 proc take {} {
     global ns client server idle
     if {[llength $idle]} {
@@ -58,12 +58,12 @@ proc begin {size} {
     $tcp advanceby $packets
 }
 
-# The sender has its last acknowledgement. Its packets may still be on their way, so it rests before it is used again.
+# The sender has received its last acknowledgement. Some packets may still be on their way, so it is reused only after a pause.
 proc finished {pair start size} {
     global ns out timeouts again
     incr timeouts [[lindex $pair 0] set nrexmit_]
     incr again [[lindex $pair 0] set nrexmitpack_]
-    # Giveway's transfer ends when the last byte arrives: half a round trip without queue earlier.
+    # In Giveway a transfer ends when the last byte arrives, half a round trip without queueing earlier.
     set back [expr {0.025 + 40 * 8 / 10e6 + 2 * 40 * 8 / 100e6}]
     puts $out "$start,$size,[expr {[$ns now] - $start - $back}]"
     $ns at [expr {[$ns now] + 5}] [list rest $pair]
