@@ -30,28 +30,30 @@ OUTPUT = Path(__file__).resolve().parents[2] / "crates/sim/tests/data/cubic_trac
 class Readings:
     """Readings of passages that the RFC leaves open. The traces were made with the defaults."""
 
-    # Section 4.10 has slow start at `cwnd <= ssthresh`. Section 4.6 leaves cwnd equal to ssthresh, and sections 3.1
-    # and 4.2 let congestion avoidance follow; RFC 5681 section 3.1 allows either at equality.
+    # Section 4.10 has slow start at `cwnd <= ssthresh`. Section 4.6 leaves cwnd equal to ssthresh, and
+    # sections 3.1 and 4.2 let congestion avoidance follow; RFC 5681 section 3.1 allows either at equality.
     slow_start_at_equality: bool = False
-    # Section 4.3 sets cwnd to W_est where W_cubic(t) < W_est, although cwnd can be the larger of the two, for it
-    # follows W_cubic(t + RTT). Section 4.2 wants a rate of increase that never falls, so no acknowledgement shrinks.
+    # Section 4.3 sets cwnd to W_est where W_cubic(t) < W_est, although cwnd can be the larger of the two, for
+    # it follows W_cubic(t + RTT). Section 4.2 wants a rate of increase that never falls, so no
+    # acknowledgement shrinks.
     reno_may_shrink: bool = False
-    # Section 4.2: with W_max below the window at the start of the epoch (fast convergence at two segments), figure 2
-    # is the root of a negative number. Its real root would start a flow that keeps losing on the steep part of the
-    # curve. K is a period, so it is zero, and the stage begins on its plateau as in section 4.8.
+    # Section 4.2: with W_max below the window at the start of the epoch (fast convergence at two segments),
+    # figure 2 is the root of a negative number. Its real root would start a flow that keeps losing on the
+    # steep part of the curve. K is a period, so it is zero, and the stage begins on its plateau as in section
+    # 4.8.
     negative_k: bool = False
-    # Section 4.8 says nothing about W_max between a timeout and the next congestion avoidance. It matters only when
-    # a loss comes first. With the plateau gone, that loss is like the first of a connection.
+    # Section 4.8 says nothing about W_max between a timeout and the next congestion avoidance. It matters
+    # only when a loss comes first. With the plateau gone, that loss is like the first of a connection.
     timeout_keeps_w_max: bool = False
-    # Section 4.6 takes what was on its way. RFC 5681 section 3.2 step 2 wants segments of limited transmit left out,
-    # which are those beyond the window.
+    # Section 4.6 takes what was on its way. RFC 5681 section 3.2 step 2 wants segments of limited transmit
+    # left out, which are those beyond the window.
     flight_beyond_window: bool = False
-    # RFC 3465 section 2.3: at most two segments for an acknowledgement in slow start, but one in the slow start that
-    # follows a timeout, where one acknowledgement often covers what had arrived long before.
+    # RFC 3465 section 2.3: at most two segments for an acknowledgement in slow start, but one in the slow
+    # start that follows a timeout, where one acknowledgement often covers what had arrived long before.
     limit_after_timeout: int = 1
-    # Sections 4.4 and 4.5 add (target - cwnd) / cwnd for each acknowledgement, however many segments it covers, so
-    # that a receiver which delays acknowledgements halves the pace. Where bytes are counted (section 4.3 has figure 4
-    # adjusted so), each segment adds that much instead, and never past the target.
+    # Sections 4.4 and 4.5 add (target - cwnd) / cwnd for each acknowledgement, however many segments it
+    # covers, so that a receiver which delays acknowledgements halves the pace. Where bytes are counted
+    # (section 4.3 has figure 4 adjusted so), each segment adds that much instead, and never past the target.
     bytes_scale_the_curve: bool = True
 
 

@@ -44,7 +44,8 @@ proc set_tcp_up {} {
     Agent/TCPSink set maxSackBlocks_ 3
 }
 
-# DropTail refuses a packet when the queue with this packet would reach the limit, so it holds one packet less than its limit.
+# DropTail refuses a packet when the queue with this packet would reach the limit, so it holds one packet less
+# than its limit.
 proc set_drop_tail {ns from to packets} {
     $ns queue-limit $from $to [expr {$packets + 1}]
 }

@@ -1,5 +1,5 @@
-# Ten long flows through one bottleneck. Round trips differ slightly between flows, so that the flows are not in phase with
-# each other.
+# Ten long flows through one bottleneck. Round trips differ slightly between flows, so that the flows are not
+# in phase with each other.
 
 source [file join [file dirname [info script]] common.tcl]
 arguments {

@@ -30,7 +30,7 @@ MSS = 1460
 STUDENT = [math.nan, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
 
 
-# -- the networks ----------------------------------------------------------------------------------------------------
+# -- the networks --------------------------------------------------------------------------------------------
 
 
 class Case:
@@ -143,7 +143,7 @@ def poisson(seed, count, load=0.8, rate_bit=10e6, largest=1000):
         yield now, draw.choices(sizes, cum_weights=weights)[0]
 
 
-# -- both simulators -------------------------------------------------------------------------------------------------
+# -- both simulators -----------------------------------------------------------------------------------------
 
 
 def run_ns2(case, seed, folder):
@@ -212,7 +212,7 @@ def call(command):
     return done.stdout
 
 
-# -- the table -------------------------------------------------------------------------------------------------------
+# -- the table -----------------------------------------------------------------------------------------------
 
 
 def quantile(ordered, share):
@@ -239,8 +239,8 @@ def verdict(ns2, giveway, tolerance):
         return shown, "agrees within 5 %", True
     if isinstance(tolerance, str):
         return shown, f"differs [{tolerance}]", True
-    # A difference within the uncertainty of the seeds is not a disagreement. Runs are compared in pairs: with lists they
-    # have the same arrivals.
+    # A difference within the uncertainty of the seeds is not a disagreement. Runs are compared in pairs: with
+    # lists they have the same arrivals.
     unsure = interval([theirs - ours for theirs, ours in zip(ns2, giveway)]) / abs(left) if left else 0.0
     within = f"{100 * tolerance:g} %"
     if abs(difference) <= tolerance:

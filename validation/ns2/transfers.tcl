@@ -1,6 +1,7 @@
 # A list of transfers through one bottleneck, from the same file as in Giveway: start_s,src,dst,size_bytes.
 #
-# Agents are reused, because ns-2 frees neither agents nor their ports, and thousands of them would slow it down.
+# Agents are reused, because ns-2 frees neither agents nor their ports, and thousands of them would slow it
+# down.
 
 source [file join [file dirname [info script]] common.tcl]
 arguments { list transfers.csv  rate_bit 10e6  limit 42  window 100000  seed 1  duration_s 700  out transfers.out }
@@ -58,7 +59,8 @@ proc begin {size} {
     $tcp advanceby $packets
 }
 
-# The sender has received its last acknowledgement. Some packets may still be on their way, so it is reused only after a pause.
+# The sender has received its last acknowledgement. Some packets may still be on their way, so it is reused
+# only after a pause.
 proc finished {pair start size} {
     global ns out timeouts again
     incr timeouts [[lindex $pair 0] set nrexmit_]
