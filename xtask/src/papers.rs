@@ -7,10 +7,13 @@ use crate::scenarios::{Profile, build, program};
 
 /// Every paper runs, and each of its claims gets a verdict. Which one is not asked: the runs are too short for that.
 pub fn first_look(repository: &Repository) -> Done {
-    for id in ids(repository)? {
+    for id in ids(repository, Profile::Debug)? {
         let out = repository.root.join("target/xtask").join(format!("{id}-quick"));
-        let told =
-            reproduce(repository, &[&id, "--quick", "--quiet", "--json", "--out", &out.to_string_lossy()])?;
+        let told = reproduce(
+            repository,
+            Profile::Debug,
+            &[&id, "--quick", "--quiet", "--json", "--out", &out.to_string_lossy()],
+        )?;
         let told: Value = serde_json::from_str(&told).map_err(|error| format!("{id}: not JSON: {error}"))?;
         let claims = told["claims"].as_array().ok_or_else(|| format!("{id}: it lists no claims"))?;
         let count = |verdict: &str| claims.iter().filter(|claim| claim["verdict"] == verdict).count();
@@ -32,9 +35,9 @@ pub fn first_look(repository: &Repository) -> Done {
 /// All of it, with its page in the book.
 pub fn in_full(repository: &Repository) -> Done {
     build(repository, Profile::Release)?;
-    for id in ids(repository)? {
+    for id in ids(repository, Profile::Release)? {
         let page = repository.root.join("docs/book/papers").join(format!("{id}.md"));
-        let text = reproduce(repository, &[&id, "--markdown"])?;
+        let text = reproduce(repository, Profile::Release, &[&id, "--markdown"])?;
         std::fs::write(&page, &text).map_err(|error| format!("{}: {error}", page.display()))?;
         println!("{}", repository.name_of(&page));
         figures(repository, &id, &text)?;
@@ -61,15 +64,15 @@ fn figures(repository: &Repository, id: &str, page: &str) -> Done {
 }
 
 /// Which papers there are.
-fn ids(repository: &Repository) -> Result<Vec<String>, String> {
-    let listed = reproduce(repository, &["--json"])?;
+fn ids(repository: &Repository, profile: Profile) -> Result<Vec<String>, String> {
+    let listed = reproduce(repository, profile, &["--json"])?;
     let listed: Value = serde_json::from_str(&listed).map_err(|error| format!("not JSON: {error}"))?;
     let papers = listed["papers"].as_array().into_iter().flatten();
     let ids: Vec<String> = papers.filter_map(|paper| paper["id"].as_str()).map(str::to_owned).collect();
     if ids.is_empty() { Err("there are no papers".to_owned()) } else { Ok(ids) }
 }
 
-fn reproduce(repository: &Repository, arguments: &[&str]) -> Result<String, String> {
-    let program = program(repository, Profile::Release)?;
+fn reproduce(repository: &Repository, profile: Profile, arguments: &[&str]) -> Result<String, String> {
+    let program = program(repository, profile)?;
     repository.output(&program.to_string_lossy(), &[&["reproduce"], arguments].concat())
 }

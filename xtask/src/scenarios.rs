@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -16,36 +16,16 @@ use crate::steps::Steps;
 
 const GOLDEN: &str = "xtask/golden.toml";
 
-/// Scenarios are compared with a debug build, the quickest first, until their release runs add up to this.
-const DEBUG_BUDGET: Duration = Duration::from_secs(6);
-
-/// The steps of the gate that need scenarios.
+/// The steps of the gate that need scenarios. They use the program that the tests have built, while [`accept`] uses a
+/// release build: so the fingerprints of both profiles are compared.
 pub fn steps(repository: &Repository, steps: &mut Steps) {
-    let mut timed = BTreeMap::new();
-    steps.step("release build", || build(repository, Profile::Release));
     steps.step("scenarios can be read", || check(repository));
-    steps.step("scenarios, one thread", || {
-        timed = run_all(repository, Profile::Release, 1, &all(repository))?;
-        compare(repository, &timed)
-    });
-    steps.step("scenarios, two threads", || {
-        let again = run_all(repository, Profile::Release, 2, &all(repository))?;
-        compare(repository, &again)
-    });
+    for (name, jobs) in [("scenarios, one thread", 1), ("scenarios, two threads", 2)] {
+        steps.step(name, || {
+            compare(repository, &run_all(repository, Profile::Debug, jobs, &all(repository))?)
+        });
+    }
     steps.step("papers, a first look", || papers::first_look(repository));
-    steps.step("scenarios, debug build", || {
-        build(repository, Profile::Debug)?;
-        let few = quick_ones(&timed);
-        if few.is_empty() {
-            return Err("no scenario ran in release, so none can be compared".to_owned());
-        }
-        println!("{} of {}: those that are quick", few.len(), timed.len());
-        let again = run_all(repository, Profile::Debug, 1, &few)?;
-        let differs =
-            |(name, run): (&String, &Ran)| (run.fingerprint != timed[name].fingerprint).then(|| name.clone());
-        let different: Vec<String> = again.iter().filter_map(differs).collect();
-        if different.is_empty() { Ok(()) } else { Err(format!("differs in debug: {}", different.join(", "))) }
-    });
 }
 
 /// Accepts what comes out now.
@@ -55,9 +35,9 @@ pub fn accept(repository: &Repository) -> Done {
     let old = golden(repository).unwrap_or_default();
     for (name, run) in &ran {
         match old.get(name) {
-            Some(before) if *before == run.fingerprint => {}
-            Some(before) => println!("changed  {name}: {before} -> {}", run.fingerprint),
-            None => println!("new      {name}: {}", run.fingerprint),
+            Some(before) if before == run => {}
+            Some(before) => println!("changed  {name}: {before} -> {run}"),
+            None => println!("new      {name}: {run}"),
         }
     }
     for name in old.keys().filter(|name| !ran.contains_key(*name)) {
@@ -67,7 +47,7 @@ pub fn accept(repository: &Repository) -> Done {
         "# Fingerprints of the short form of every scenario, written by `cargo xtask golden`.\n\n",
     );
     for (name, run) in &ran {
-        text.push_str(&format!("{name:?} = {:?}\n", run.fingerprint));
+        text.push_str(&format!("{name:?} = {run:?}\n"));
     }
     std::fs::write(repository.root.join(GOLDEN), text).map_err(|error| format!("{GOLDEN}: {error}"))?;
     println!("{GOLDEN}: {} scenarios", ran.len());
@@ -112,12 +92,6 @@ pub fn bench(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// What a scenario's short form gave.
-struct Ran {
-    fingerprint: String,
-    took: Duration,
-}
-
 /// How the program is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -154,7 +128,7 @@ pub fn program(repository: &Repository, profile: Profile) -> Result<PathBuf, Str
 
 /// Reads what is not run here: the scenarios of the validation and of the papers.
 fn check(repository: &Repository) -> Done {
-    let program = program(repository, Profile::Release)?;
+    let program = program(repository, Profile::Debug)?;
     let scenarios = in_folders(repository, &["scenarios", "validation", "papers"]).into_iter();
     let wrong =
         scenarios.filter(|name| repository.run(&program.to_string_lossy(), &["check", name]).is_err());
@@ -168,7 +142,7 @@ fn run_all(
     profile: Profile,
     jobs: usize,
     names: &[String],
-) -> Result<BTreeMap<String, Ran>, String> {
+) -> Result<BTreeMap<String, String>, String> {
     let program = program(repository, profile)?;
     let folder = Scratch::new(repository, &format!("short-{jobs}"))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -180,12 +154,9 @@ fn run_all(
             let jobs = jobs.to_string();
             match run(repository, &program, &["--short", "--jobs", &jobs], &folder.path, name) {
                 Ok(result) => {
-                    let took = begun.elapsed();
                     let fingerprint = result["fingerprint"].as_str().unwrap_or("missing").to_owned();
-                    println!("{:>7.2} s  {name}", took.as_secs_f64());
-                    ran.lock()
-                        .expect("no one panics with it")
-                        .insert(name.clone(), Ran { fingerprint, took });
+                    println!("{:>7.2} s  {name}", begun.elapsed().as_secs_f64());
+                    ran.lock().expect("no one panics with it").insert(name.clone(), fingerprint);
                 }
                 Err(why) => failed.lock().expect("no one panics with it").push(format!("{name}: {why}")),
             }
@@ -225,14 +196,14 @@ fn golden(repository: &Repository) -> Result<BTreeMap<String, String>, String> {
     toml::from_str(&text).map_err(|error| format!("{GOLDEN}: {error}"))
 }
 
-fn compare(repository: &Repository, ran: &BTreeMap<String, Ran>) -> Done {
+fn compare(repository: &Repository, ran: &BTreeMap<String, String>) -> Done {
     let golden = golden(repository)?;
     let mut wrong = Vec::new();
     for (name, run) in ran {
         match golden.get(name) {
             None => wrong.push(format!("{name}: is new")),
-            Some(before) if *before != run.fingerprint => {
-                wrong.push(format!("{name}: was {before}, is {}", run.fingerprint));
+            Some(before) if before != run => {
+                wrong.push(format!("{name}: was {before}, is {run}"));
             }
             Some(_) => {}
         }
@@ -247,18 +218,6 @@ fn compare(repository: &Repository, ran: &BTreeMap<String, Ran>) -> Done {
         wrong.len(),
         wrong.join("\n")
     ))
-}
-
-/// The quickest scenarios: as many as fit the budget.
-fn quick_ones(timed: &BTreeMap<String, Ran>) -> Vec<String> {
-    let mut by_time: Vec<(&Duration, &String)> = timed.iter().map(|(name, run)| (&run.took, name)).collect();
-    by_time.sort();
-    let mut left = DEBUG_BUDGET;
-    let fits = by_time.into_iter().map_while(|(took, name)| {
-        left = left.checked_sub(*took)?;
-        Some(name.clone())
-    });
-    fits.collect()
 }
 
 /// A folder for results that nobody keeps.

@@ -1,9 +1,11 @@
 //! Steps of a check, each with its time, and the table at the end.
 
-use std::process::ExitCode;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
-use crate::repository::Done;
+use crate::repository::{Done, Repository};
 
 /// Runs steps and remembers how they went. A step that fails does not keep the next from running: one look at the table
 /// shows all that is wrong.
@@ -69,5 +71,41 @@ impl Step {
             Ended::Skipped(why) => ("skipped", format!(": {why}")),
         };
         format!("{word:<8}{:>7.1} s  {}{why}", self.took.as_secs_f64(), self.name)
+    }
+}
+
+/// A chore that runs as a process of its own beside the steps. Its output is kept until somebody waits for it, so that it
+/// does not mix with theirs.
+pub struct Beside {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    /// Starts `cargo xtask CHORE`.
+    ///
+    /// # Errors
+    /// When the log cannot be written or the program does not start.
+    pub fn start(repository: &Repository, chore: &str, arguments: &[&str]) -> Result<Beside, String> {
+        let this = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+        let log = repository.target()?.join("xtask").join(chore).with_extension("log");
+        let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+        std::fs::create_dir_all(log.parent().expect("a file lies in a folder")).map_err(failed)?;
+        let file = File::create(&log).map_err(failed)?;
+        let mut command = repository.command(&this.to_string_lossy());
+        command.arg(chore).args(arguments).stdout(file.try_clone().map_err(failed)?).stderr(file);
+        let child = command.spawn().map_err(|error| format!("{}: {error}", this.display()))?;
+        Ok(Beside { child, log })
+    }
+
+    /// Waits for its end and prints its output.
+    ///
+    /// # Errors
+    /// When it failed.
+    pub fn wait(mut self) -> Done {
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        let output = std::fs::read(&self.log).map_err(|error| format!("{}: {error}", self.log.display()))?;
+        print!("{}", String::from_utf8_lossy(&output));
+        if status.success() { Ok(()) } else { Err(format!("{}: {status}", self.log.display())) }
     }
 }

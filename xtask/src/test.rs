@@ -1,13 +1,14 @@
 //! Everything that CI runs.
 //!
-//! The order puts first what fails fast, and what others build on: clippy only checks; the tests build the workspace
-//! once, and `docs` and the debug runs use that build; the scenarios need the release build.
+//! The order puts first what fails fast, and what others build on: clippy and the documentation only check; the tests build
+//! the workspace once, and everything after them uses that build. The virtual machine takes minutes and little of the
+//! processors, so it runs beside the steps that follow.
 
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
-use crate::steps::Steps;
+use crate::steps::{Beside, Steps};
 use crate::{format, fuzz, kernel, licences, new, scenarios, tools};
 
 const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
@@ -17,7 +18,7 @@ const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
 pub enum Extent {
     /// All of it.
     Whole,
-    /// What needs no release build.
+    /// All but scenarios and the trial of a new discipline.
     Fast,
 }
 
@@ -30,21 +31,40 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("clippy", || {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
+    steps.step("documentation of the code", || documentation(repository));
     steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
+    // The programs that it takes into its machine are built by now.
+    let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
     steps.step("fuzz, a first look", || fuzz::smoke(repository));
     python(repository, &mut steps);
-    steps.step("docs", || repository.docs_are_up_to_date());
-    // The programs that it takes into its machine are built by now.
-    match kernel::ready(repository) {
-        Ok(ready) => steps.step(IN_THE_KERNEL, || kernel::run(repository, &ready, &["--quick"])),
+    steps.step("generated pages", || repository.docs_are_up_to_date());
+    steps.step("book", || book(repository));
+    if extent == Extent::Whole {
+        scenarios::steps(repository, &mut steps);
+        steps.step("a new discipline", || new::try_it(repository));
+    }
+    match machine {
+        Ok(machine) => steps.step(IN_THE_KERNEL, || machine?.wait()),
         Err(why) => steps.skip(IN_THE_KERNEL, &why),
     }
-    if extent == Extent::Fast {
-        return steps.close();
-    }
-    steps.step("a new discipline", || new::try_it(repository));
-    scenarios::steps(repository, &mut steps);
     steps.close()
+}
+
+/// The documentation of every crate, with warnings denied: links that lead nowhere, for example.
+fn documentation(repository: &Repository) -> Done {
+    let flags = format!("{} -D warnings", std::env::var("RUSTDOCFLAGS").unwrap_or_default());
+    let mut command = repository.command(&cargo());
+    command
+        .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
+        .env("RUSTDOCFLAGS", flags.trim());
+    let status = command.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("cargo doc has warnings".to_owned()) }
+}
+
+/// The book as pages. A chapter that is in the summary and not in the folder is an error.
+fn book(repository: &Repository) -> Done {
+    let mdbook = tools::mdbook(repository)?;
+    repository.run(&mdbook, &["build", "docs/book"])
 }
 
 /// Every property on cases that it has not seen, `rounds` times.

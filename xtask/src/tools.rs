@@ -69,3 +69,34 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
     apt(&["update"])?;
     apt(&[&["install", "--no-install-recommends"], packages].concat())
 }
+
+/// The version of mdBook that builds the book.
+const MDBOOK: &str = "0.5.4";
+
+/// The path of mdBook. Where none is installed it is built from its crate, once for each build folder, without its web
+/// server and its search.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn mdbook(repository: &Repository) -> Result<String, String> {
+    if repository.has("mdbook", &["--version"]) {
+        return Ok("mdbook".to_owned());
+    }
+    let folder = repository.target()?.join("tools");
+    let program = folder.join("bin/mdbook").to_string_lossy().into_owned();
+    if !repository.has(&program, &["--version"]) {
+        let root = folder.to_string_lossy();
+        let what = [
+            "install",
+            "mdbook",
+            "--version",
+            MDBOOK,
+            "--locked",
+            "--no-default-features",
+            "--debug",
+            "--quiet",
+        ];
+        repository.cargo(&[&what[..], &["--root", &root]].concat())?;
+    }
+    Ok(program)
+}
