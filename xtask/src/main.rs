@@ -1,8 +1,8 @@
 //! Chores of the repository, as `cargo xtask CHORE`.
 //!
-//! `test` is what CI runs, all of it and in its order. The others each do one thing that a change may need.
+//! `test` runs all checks of CI, in the same order. Each other chore is one step that a change may need.
 
-#![allow(clippy::disallowed_methods, reason = "chores take time, and say how long")]
+#![allow(clippy::disallowed_methods, reason = "chores measure how long their steps take")]
 
 mod example;
 mod format;
@@ -11,6 +11,7 @@ mod kernel;
 mod licences;
 mod new;
 mod papers;
+mod prose;
 mod repository;
 mod scenarios;
 mod steps;
@@ -24,27 +25,26 @@ use repository::Repository;
 const HELP: &str = "\
 cargo xtask CHORE
 
-  test [--fast]    everything that CI runs, with what it needs installed first; --fast stops before the scenarios
-  fmt [--check]    rustfmt over every file (modules that the registries declare are not found by cargo fmt)
-  docs [--check]   writes the JSON Schema and the reference pages from the registries
-  new NAME [--family FAMILY]
-                   a new discipline: its file, its line in the registry, its scenario; families are shape (the default),
-                   fair, size, aqm and reserved
+  test [--fast]    everything that CI runs; installs what it needs; --fast stops before the scenarios
+  fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
+  prose [PATH...]  checks the language: terms that are gone, beginnings of docs, lengths of comment lines
+  docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
+  new NAME         adds a discipline: its file, its line in the registry, its scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
-  properties [N]   every property on new random cases, N times (10 unless told; about twenty seconds each)
-  stories          a million random stories in which no flow may starve (about fifteen minutes)
+  properties [N]   tests every property with new random cases, N times (default 10; about twenty seconds each)
+  starvation       searches a million random scenarios for a flow that starves (about fifteen minutes)
   bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
-  fuzz [10m]       looks for inputs that make a target of fuzz/ fail, so long for each (nightly compiler, cargo-fuzz);
-                   --runs N: so many inputs instead, --only NAME: this target, --jobs N: so many processes
-  papers           does every paper again, in full, and writes its page of the book (about ten minutes each)
-  bench            benchmarks of every discipline, then the scenarios under scenarios/bench
-  licences         checks what the dependencies are licensed under, against deny.toml
-  validate-ns2     the same networks in ns-2 and here (needs ns-2: Debian's package ns2)
-  test-kernel      the kernel's disciplines against the Rust ones, in a virtual machine (x86_64, about four minutes); --quick sends
-                   fewer packets. Alone, and not the rest: --oracle watches the kernel's own qdiscs, --flood makes each packet a new
-                   flow, --again loads and unloads ours 100 times under traffic, --compare measures what a packet costs and what
-                   flows get, --book follows the page of the book inside the machine
+  fuzz [10m]       fuzzes each target for this time (nightly compiler, cargo-fuzz);
+                   --runs N: for N inputs instead, --only NAME: only this target, --jobs N: in N processes
+  papers           reproduces every paper in full and writes its page of the book (about ten minutes each)
+  bench            runs the benchmarks of every discipline, then the scenarios under scenarios/bench
+  licences         checks the licences of the dependencies against deny.toml
+  validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
+  test-kernel      compares the kernel's disciplines with the Rust ones, in a virtual machine (x86_64, about four minutes);
+                   --quick sends fewer packets. These flags run one test alone: --oracle compares the kernel's own qdiscs,
+                   --flood makes each packet a new flow, --again loads and unloads 100 times under traffic,
+                   --compare measures the cost of a packet and the shares of flows, --book runs the commands of the book
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => return test::run(&repository, test::Extent::Fast),
         ["fmt"] => format::write(&repository),
         ["fmt", "--check"] => format::check(&repository),
+        ["prose", paths @ ..] => prose::check(&repository, paths),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
         ["new", name] => new::discipline(&repository, name, new::FAMILY),
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         ["long"] => scenarios::long(&repository),
         ["properties"] => test::properties(&repository, "10"),
         ["properties", rounds] => test::properties(&repository, rounds),
-        ["stories"] => test::stories(&repository),
+        ["starvation"] => test::stories(&repository),
         ["bounds"] => test::bounds(&repository),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["papers"] => papers::in_full(&repository),

@@ -1,11 +1,12 @@
-//! Nobody starves: whatever came before, a long flow that sends steadily gets a good part of its fair share, as soon as short
-//! flows leave one and the flood before is over.
+//! Nobody starves: whatever came before, a long flow that sends steadily gets a good part of its fair share,
+//! as soon as short flows leave one and the flood before is over.
 //!
-//! A story in three parts, at a link of 1 Mbit/s: a second of anything (floods of new flows, streams that begin and end, pauses,
-//! labels that nobody would write); then streams that send on steadily, beside short flows that leave at least half of the link; a
-//! second for them to settle; two seconds in which everyone is watched.
+//! A story in three parts, at a link of 1 Mbit/s: a second of anything (floods of new flows, streams that
+//! begin and end, pauses, labels that nobody would write); then streams that send on steadily, beside short
+//! flows that leave at least half of the link; a second for them to settle; two seconds in which everyone is
+//! watched.
 //!
-//! `cargo xtask stories` tries a million of them with each discipline.
+//! `cargo xtask starvation` tries a million of them with each discipline.
 
 use std::collections::BinaryHeap;
 
