@@ -14,9 +14,6 @@ use crate::repository::{Done, Repository, cargo};
 use libfuzzer::{Coverage, Fuzzer};
 use options::Options;
 
-/// What can be asked for.
-pub const HELP: &str = "cargo xtask fuzz [10m] [--runs N] [--only NAME]... [--jobs N]";
-
 /// `cargo xtask fuzz`.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
-//! What a person asks `cargo xtask fuzz` for.
+//! Options of `cargo xtask fuzz`.
 
 use std::time::Duration;
 
-use super::HELP;
+const HELP: &str = "cargo xtask fuzz [10m] [--runs N] [--only NAME]... [--jobs N]";
 
 /// How long each target is fuzzed, which, and on how many cores.
 #[derive(Clone, Debug, PartialEq, Eq)]

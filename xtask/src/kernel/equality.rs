@@ -3,13 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::SLOT;
+use super::disk::ENTRIES;
 use super::fetch::Kernel;
 use super::machine::journals;
 use crate::repository::{Done, Repository};
-
-/// Entries that a journal has room for: a slot.
-pub const ENTRIES: u64 = SLOT / 40;
 
 /// One discipline under one mix of traffic.
 pub struct Run {

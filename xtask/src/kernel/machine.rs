@@ -5,13 +5,15 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::equality::ENTRIES;
+use super::disk::{ENTRIES, ENTRY, SLOT};
 use super::fetch::Kernel;
-use super::{SLOT, oracle};
 use crate::repository::{Done, Repository};
 
 /// What it prints when it got to its end.
 const END: &str = "END OF THE KERNEL TEST";
+
+/// Modules of the kernel's own qdiscs that the oracle compares.
+const QDISC_MODULES: [&str; 6] = ["sch_htb", "sch_drr", "sch_codel", "sch_red", "sch_pie", "cls_flow"];
 
 /// Two processors, as fast as they go.
 pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];
@@ -47,7 +49,7 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
         "net/sched/sch_fq",
         "net/sched/sch_cake",
     ];
-    let watched = oracle::MODULES.map(|module| format!("net/sched/{module}"));
+    let watched = QDISC_MODULES.map(|module| format!("net/sched/{module}"));
     for module in usual.into_iter().chain(watched.iter().map(String::as_str)) {
         self::module(kernel, &root, module)?;
     }
@@ -151,7 +153,7 @@ pub fn journals(folder: &Path, first: usize, names: &[String], said: &str) -> Re
         if entries + 1 >= ENTRIES {
             return Err(format!("the journal of {name} is full: it ends before the traffic does"));
         }
-        let mut journal = vec![0; (entries as usize + 1) * 40];
+        let mut journal = vec![0; (entries as usize + 1) * ENTRY as usize];
         disk.seek(SeekFrom::Start(slot * SLOT)).map_err(told)?;
         disk.read_exact(&mut journal).map_err(told)?;
         let path = to.join(format!("{name}.journal"));

@@ -4,16 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use super::equality::ENTRIES;
+use super::disk::ENTRIES;
 use super::fetch::Kernel;
 use super::machine::journals;
 use crate::repository::{Done, Repository};
 
 /// Packets per qdisc and mix; the second number for a quick look.
 pub const PACKETS: [u32; 2] = [20_000, 5_000];
-
-/// The modules of the kernel that only this needs.
-pub const MODULES: [&str; 6] = ["sch_htb", "sch_drr", "sch_codel", "sch_red", "sch_pie", "cls_flow"];
 
 /// A qdisc of the kernel's, and how it is watched.
 struct Watched {

@@ -8,6 +8,7 @@
 
 mod book;
 mod compare;
+mod disk;
 mod equality;
 mod fetch;
 mod machine;
@@ -25,8 +26,6 @@ use machine::{PARALLEL, boot, initramfs};
 use crate::repository::{Done, Repository};
 use crate::tools;
 
-/// Where in the disk the next journal begins.
-const SLOT: u64 = 1 << 24;
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// What else is done, or how much.
@@ -98,7 +97,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         stages.time("users", || users::test(repository, folder, kernel))?;
     }
     if has("--flood") {
-        let flood = include_str!("../../../kernel/test/flood.sh");
+        let flood = include_str!("../../kernel/test/flood.sh");
         stages.time("initramfs", || initramfs(repository, folder, kernel, flood))?;
         let told = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
         show(&told, &["FLOOD", "MEMORY"]);

@@ -2,6 +2,8 @@
 //!
 //! `ARCHITECTURE.md` says why. A crate that is not in the table below has no place yet: give it one.
 
+mod modules;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +23,13 @@ const PLACES: &[Place] = &[
     Place { name: "spec", knows: &["qdisc"], tests_know: &[] },
     Place { name: "disciplines", knows: &["qdisc", "spec"], tests_know: &["theory", "counting"] },
     Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &["counting"] },
-    Place { name: "kernel", knows: &["qdisc", "disciplines", "replay"], tests_know: &[] },
+    Place { name: "kernel-plan", knows: &["qdisc", "disciplines"], tests_know: &[] },
+    Place { name: "kernel", knows: &["kernel-plan"], tests_know: &[] },
+    Place {
+        name: "kernel-check",
+        knows: &["qdisc", "disciplines", "replay", "kernel-plan"],
+        tests_know: &[],
+    },
     Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
     Place { name: "watch", knows: &["qdisc", "capture", "wire"], tests_know: &[] },
     Place { name: "wire", knows: &["qdisc"], tests_know: &["capture", "counting"] },
@@ -49,7 +57,7 @@ const PLACES: &[Place] = &[
     Place { name: "record", knows: &["qdisc", "theory", "measure", "document"], tests_know: &[] },
     Place {
         name: "scenario",
-        knows: &["qdisc", "spec", "disciplines", "kernel", "sim", "switch", "theory"],
+        knows: &["qdisc", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
         tests_know: &["measure"],
     },
     Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "measure"], tests_know: &[] },
@@ -101,6 +109,7 @@ const PLACES: &[Place] = &[
             "papers",
             "replay",
             "kernel",
+            "kernel-plan",
             "reserve",
             "testbed",
             "sources",
@@ -115,6 +124,8 @@ const PLACES: &[Place] = &[
             "disciplines",
             "replay",
             "kernel",
+            "kernel-check",
+            "kernel-plan",
             "capture",
             "wire",
             "reserve",
