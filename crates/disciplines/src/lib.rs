@@ -11,14 +11,40 @@
 //!
 //! `common` holds parts that several disciplines share, and `testing` the support for tests.
 //!
+//! # Example
+//! A discipline is built from text for a link, and a [`Port`](giveway_qdisc::Port) feeds it and takes packets
+//! from it:
+//!
+//! ```
+//! use giveway_disciplines::Spec;
+//! use giveway_qdisc::{FlowKey, LinkContext, Next, Packet, Port, PortId, Rate, Streams, Time};
+//!
+//! let rate = Rate::mbit(10);
+//! let context = LinkContext::new(rate, Streams::new(1));
+//! let spec: Spec = "drr limit 1000p quantum 1500b".parse()?;
+//! let mut port = Port::new(PortId(0), spec.build::<&str>(&context)?, rate);
+//!
+//! port.offer(Packet::new(FlowKey(1), 1500, "bulk 1"), Time::ZERO, &mut ());
+//! port.offer(Packet::new(FlowKey(1), 1500, "bulk 2"), Time::ZERO, &mut ());
+//! port.offer(Packet::new(FlowKey(2), 100, "voice"), Time::ZERO, &mut ());
+//!
+//! let mut order = Vec::new();
+//! while let Next::Packet(pkt) = port.pull(port.free_at(), &mut ()) {
+//!     order.push(pkt.payload);
+//! }
+//! assert_eq!(order, ["bulk 1", "voice", "bulk 2"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # A file
 //! A file reads top-down: a summary, its principles, where it departs from its paper, what it costs, the
-//! references; then its `Config`, its state, the verbs of the contract, their steps, and its tests. Start with
-//! [`fifo`], then [`drr`], then [`efd`].
+//! references; then its `Config`, its state, the verbs of the contract, their steps, and its tests. Start
+//! with [`fifo`], then [`drr`], then [`efd`].
 //!
 //! No file here names a backend. A new discipline is a file in its family, a line below, and
-//! `scenarios/disciplines/NAME.toml`. The line provides its name in scenarios and on the command line, the schema,
-//! `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the benchmark.
+//! `scenarios/disciplines/NAME.toml`. The line provides its name in scenarios and on the command line, the
+//! schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the
+//! benchmark.
 
 #![forbid(unsafe_code)]
 // A second variable of the same name is how the wrong packet gets dropped.

@@ -3,5 +3,6 @@
 pub(crate) mod line;
 pub(crate) mod rates;
 pub(crate) mod reserved;
+mod rfcs;
 pub(crate) mod shares;
 pub(crate) mod trace;

@@ -1,29 +1,33 @@
-//! CoDel: one queue, kept short by dropping from its head when packets have waited too long for too long.
+//! CoDel: one queue, kept short by dropping from its head when the sojourn time stays above a target.
 //!
 //! # Principles
-//! - The measure is the time that a packet waited, not how many packets wait: the same setting fits every rate.
-//! - A queue that empties now and then is doing its work; only a delay that stands above `target` for a whole
-//!   `interval` is a fault.
-//! - Then one packet goes, and the next after `interval` / sqrt(n) for the n-th: TCP's rate falls with the root of the
-//!   drop rate, so this lowers it in equal steps.
-//! - Drops happen at the head, so that the sender hears of them a queue's length earlier.
-//! - It never empties the queue: as long as no more than an MTU stays behind the head, nothing is dropped.
-//! - With `ecn` a packet is marked where it would have been dropped, if its sender takes marks.
+//! - The measure is the sojourn time of packets, not their number, so one setting fits every rate.
+//! - A queue that empties now and then is useful; only a delay that stays above `target` for a whole
+//!   `interval` is excessive.
+//! - Then one packet is dropped, and the next after `interval` / sqrt(n) for the n-th: TCP's rate falls with
+//!   the root of the drop rate, so this lowers it in equal steps.
+//! - Drops happen at the head, so that the sender detects them a queue's length earlier.
+//! - It never empties the queue: while at most an MTU is queued behind the head, there are no drops.
+//! - With `ecn` a packet is marked where it would have been dropped, if its sender supports ECN.
 //!
 //! # Deviations
-//! - The square root is an exact integer one, where the kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step when n changes. For
-//!   the rest `codel` of Linux 7.2 drops the same packets at the same times (`cargo xtask test-kernel --oracle`).
-//! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops of the last. Programs that follow the
-//!   RFC's pseudo-code line by line count only drops after which the state goes on, one fewer.
-//! - "An MTU" is that of the link (RFC 8289 section 5.3), as in the kernel, which adds the header of the link.
-//! - When several drops are overdue and the head can be marked, one mark is made and the rest is told to the packets
-//!   behind it. The RFC's pseudo-code has no ECN; the kernel does the same.
+//! - The square root is an exact integer one, where the kernel keeps 1/sqrt(n) in 16 bits and makes one
+//!   Newton step when n changes. Otherwise `codel` of Linux 7.2 drops the same packets at the same times
+//!   (`cargo xtask test-kernel --oracle`).
+//! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops
+//!   of the last. Programs that follow the RFC's pseudo-code line by line count only drops after which the
+//!   state goes on, one fewer.
+//! - "An MTU" is that of the link (RFC 8289, section 5.3), as in the kernel, which adds the header of the
+//!   link.
+//! - When several drops are overdue and the head can be marked, it gets one mark, and packets behind it get
+//!   the others. The RFC's pseudo-code has no ECN; the kernel does the same.
 //!
 //! # Cost
 //! - One queue operation and one subtraction per packet; a square root per drop. 32 bytes of state.
 //!
 //! # References
-//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), pseudo-code in section 5; parameters in sections 4.2, 4.3.
+//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), with RFC 8289, sections 4 (parameters) and 5
+//!   (pseudo-code).
 //! - tc-codel(8) for names and defaults.
 
 use std::collections::VecDeque;
@@ -41,15 +45,15 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many packets it holds at most; what comes on top is dropped.
+    /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,
-    /// The delay that may stand.
+    /// The acceptable standing delay.
     pub target: Span,
-    /// How long it may stand above that before the first drop: about the longest usual round trip.
+    /// Time above the target before the first drop: about the longest usual round-trip time.
     pub interval: Span,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Packets that waited for longer than this are marked in any case, if their sender takes marks.
+    /// Sojourn time above which packets are always marked if their sender supports ECN.
     pub ce_threshold: Option<Span>,
 }
 
@@ -132,7 +136,7 @@ pub(crate) fn law_warnings(
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let packet = context.rate.time_for(context.mtu.0);
-    // RFC 8289 section 4.3 and RFC 8290 section 5.2.2: the target is at least the time of one packet.
+    // RFC 8289, section 4 and RFC 8290, section 5.2: the target is at least the time of one packet.
     if target < packet {
         warnings.push(format!(
             "target: {target} is less than one packet of {} bytes takes at {} ({packet}): write at least that",
@@ -168,6 +172,7 @@ impl<P> Qdisc<P> for Codel<P> {
         if self.backlog.packets >= self.limit {
             return cx.drop(pkt, DropReason::Overlimit);
         }
+        // RFC 8289, section 5.4: enqueueing only records the time of arrival, which the port does.
         self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
@@ -227,15 +232,16 @@ mod tests {
 
     /// Which packets go, and when, under a constant overload.
     ///
-    /// At time t the head is the packet that came at (t + drops)/2. The first that waited for 5 ms is P10 at 10 ms;
-    /// 100 ms later the head is P110: it goes. From then on drop n+1 is due 100/sqrt(n) ms after drop n was.
+    /// At time t the head is the packet that came at (t + drops)/2. The first that waited for 5 ms is P10 at
+    /// 10 ms; 100 ms later the head is P110: it goes. From then on drop n+1 is due 100/sqrt(n) ms after drop
+    /// n was.
     #[test]
     fn drops_at_the_pace_of_the_inverse_root() {
         let out = trace("codel", 1000, &overload(0, 900));
         let mut due = 110.0;
         let mut expected = Vec::new();
         for n in 0u32.. {
-            // The link asks once per millisecond; every drop so far moved one packet more.
+            // The link sends once per millisecond; every drop so far moved one packet more.
             let asked = libm::ceil(due) as u64;
             if asked >= 900 {
                 break;
@@ -252,8 +258,8 @@ mod tests {
 
     #[test]
     fn stops_as_soon_as_the_delay_is_below_target() {
-        // The head is late from 10 ms on, so one goes at 210 ms; by then arrivals have stopped, and the queue is short
-        // of its target before the next one is due.
+        // The head is late from 10 ms on, so one goes at 210 ms; by then arrivals have stopped, and the queue
+        // is short of its target before the next one is due.
         let arrivals = overload(0, 115);
         let out = trace("codel interval 200ms", 1000, &arrivals);
         assert_eq!(drops(&out), "P210@210");

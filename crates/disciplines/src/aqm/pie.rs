@@ -1,37 +1,41 @@
-//! PIE: drops arriving packets with a probability that a controller moves every few milliseconds, so that the delay stays at a
-//! target.
+//! PIE: drops arriving packets with a probability that a controller moves every few milliseconds, so that the
+//! delay stays at a target.
 //!
 //! # Principles
-//! - The controlled quantity is delay; the probability rises with its distance from `target` (`alpha`) and with its trend
-//!   (`beta`).
-//! - A small probability moves in small steps: the gains are scaled down while the probability is low, so that the loop is as stable
-//!   with one flow as with hundreds.
+//! - The controlled quantity is delay; the probability rises with its distance from `target` (`alpha`) and
+//!   with its trend (`beta`).
+//! - A small probability moves in small steps: the gains are scaled down while the probability is low, so
+//!   that the loop is as stable with one flow as with hundreds.
 //! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
-//! - A burst after quiet passes: nothing is dropped for `max_burst` after congestion begins.
-//! - Little delay with a small probability, or little queue, is left alone.
-//! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; beyond, marks are not enough.
+//! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion begins.
+//! - Little delay with a small probability, or little queue, causes no drops.
+//! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; above that they are
+//!   dropped.
 //!
 //! # Deviations
-//! - There is no timer: the updates that are due by a call are made at its start, one by one, with what the queue
-//!   was in between, so that the outcome is that of a timer. Once the probability no longer changes, the rest is
-//!   skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
+//! - There is no timer: the updates that are due by a call are made at its start, one by one, with what the
+//!   queue was in between, so that the result is that of a timer. Once the probability no longer changes, the
+//!   rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
 //! - The first update is due one `tupdate` after the first call.
-//! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the MTU, too, but spares
-//!   only less than two.
-//! - The probability of the kernel's `pie` follows rules that RFC 8033 does not have: without delay it falls by a 64th per update instead of 2 %, above
-//!   250 ms they rise by 2 % more, and they do not end at 1. For the rest it updates them alike (`cargo xtask test-kernel --oracle`).
-//! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033 section 4.3 leaves the choice
-//!   between time stamps and the departure rate, the kernel's default is the former. `dq_rate_estimator` takes the
-//!   latter.
-//! - PIE is always on; the RFC's section 5.3 allows to switch it off below a third of the buffer.
+//! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the
+//!   MTU, too, but spares only less than two.
+//! - The probability of the kernel's `pie` follows rules that RFC 8033 does not have: without delay it falls
+//!   by a 64th per update instead of 2 %, above 250 ms it rises by 2 % more, and it is not limited to 1.
+//!   Otherwise its updates are identical (`cargo xtask test-kernel --oracle`).
+//! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033, section 4.3
+//!   leaves the choice between time stamps and the departure rate, the kernel's default is the former.
+//!   `dq_rate_estimator` takes the latter.
+//! - PIE is always on; RFC 8033, section 5.3 allows to switch it off below a third of the buffer.
 //! - `max_burst`, `ecn_prob` and `derandomise` are constants in the kernel's `pie`.
 //!
 //! # Cost
-//! - A comparison per call, some ten floating-point operations per `tupdate`, a draw per arrival under congestion.
+//! - A comparison per call, some ten floating-point operations per `tupdate`, a draw per arrival under
+//!   congestion.
 //!
 //! # References
-//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): sections 4.1 to 4.4 (drop, probability, delay, bursts), 5.1 (ECN), 5.2
-//!   (departure rate), 5.4 (derandomisation), 5.5 (cap on steps).
+//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): RFC 8033, sections 4.1, 4.2, 4.3 and 4.4 for drops,
+//!   probability, delay and bursts; RFC 8033, section 5.1 for ECN; RFC 8033, section 5.2 for the departure
+//!   rate; RFC 8033, section 5.4 for derandomisation; RFC 8033, section 5.5 for the cap on steps.
 //! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
 
 use std::collections::VecDeque;
@@ -49,27 +53,28 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many packets it holds at most; what comes on top is dropped.
+    /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,
-    /// The delay that it aims at.
+    /// Target of the delay.
     pub target: Span,
-    /// How often the probability is updated.
+    /// Interval between updates of the probability.
     pub tupdate: Span,
     /// Gain of the delay's distance from the target, in sixteenths per second.
     pub alpha: u32,
     /// Gain of the delay's change between two updates, in sixteenths per second.
     pub beta: u32,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Probability from which on packets are dropped even if their sender takes marks.
+    /// Probability from which on packets are dropped even if their sender supports ECN.
     pub ecn_prob: Share,
     /// Large packets are likelier to be dropped than small ones.
     pub bytemode: bool,
     /// Delay is estimated from the departure rate and the queue's length instead of time stamps.
     pub dq_rate_estimator: bool,
-    /// How long a burst after quiet passes untouched.
+    /// Length of a burst after a quiet time that passes without drops.
     pub max_burst: Span,
-    /// Drops neither cluster nor fail to come: none before the probabilities have summed up to 0.85, one for sure at 8.5.
+    /// Drops neither cluster nor fail to come: none before the probabilities have summed up to 0.85, one for
+    /// sure at 8.5.
     pub derandomise: bool,
 }
 
@@ -194,14 +199,14 @@ struct Law {
     max_burst: Span,
 }
 
-/// What an update changes.
+/// The state that an update changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// `drop_prob_`.
     probability: f64,
     /// `qdelay_old_`: the delay at the last update.
     delay_old: Span,
-    /// `burst_allowance_`: how long drops are still held back.
+    /// `burst_allowance_`: time for which drops are still suppressed.
     burst: Span,
 }
 
@@ -211,36 +216,43 @@ impl State {
     }
 }
 
-/// Below this probability, steps are divided by that: section 4.2's table.
+/// Probabilities, and the divisor of steps below each: the table of RFC 8033, section 4.2.
 const TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
 /// Part of the probability that remains after an update when there is no delay at all.
 const DECAY: f64 = 0.98;
-/// Section 5.5: the largest step while the probability is at least 10 %.
+/// RFC 8033, section 5.5: the largest step while the probability is at least 10 %.
 const MOST_STEP: (f64, f64) = (0.1, 0.02);
 /// After so many updates without a call the rest is skipped.
 const MOST_UPDATES: u32 = 4096;
-/// Section 4.1: below half the target and this probability nothing is dropped.
+/// RFC 8033, section 4.1: with a delay below half the target and below this probability nothing is dropped.
 const LOW_PROBABILITY: f64 = 0.2;
-/// Section 5.4.
+/// RFC 8033, section 5.4: the sums of probabilities below which no packet is dropped, and from which one is.
 const DERANDOMISE: (f64, f64) = (0.85, 8.5);
 
 impl Law {
-    /// One update, section 4.2, with the delay as it is now.
+    /// One update of the probability with the present delay: RFC 8033, section 4.2.
     fn update(&self, before: State, delay: Span) -> State {
+        // RFC 8033, section 4.2: p = alpha * (current_qdelay - QDELAY_REF) + beta * (current_qdelay -
+        // qdelay_old).
         let step = self.alpha * seconds(delay, self.target) + self.beta * seconds(delay, before.delay_old);
+        // RFC 8033, section 4.2: the gains shrink with the probability, so that the loop stays stable.
         let scale =
             TUNING.iter().find(|(below, _)| before.probability < *below).map_or(1.0, |(_, scale)| *scale);
         let mut step = step / scale;
+        // RFC 8033, section 5.5: above 10 %, a step raises the probability by at most 2 percentage points.
         if before.probability >= MOST_STEP.0 {
             step = step.min(MOST_STEP.1);
         }
         let mut probability = before.probability + step;
+        // RFC 8033, section 4.2: without delay the probability decays exponentially.
         if delay.is_zero() && before.delay_old.is_zero() {
             probability *= DECAY;
         }
         let probability = probability.clamp(0.0, 1.0);
 
+        // RFC 8033, section 4.4: once congestion is over (probability 0 and both delays below half the
+        // target), a new burst gets the whole allowance; until then the allowance runs out with time.
         let half = self.target / 2;
         let quiet = probability == 0.0 && delay < half && before.delay_old < half;
         let burst = if quiet { self.max_burst } else { before.burst.saturating_sub(self.tupdate) };
@@ -253,8 +265,8 @@ fn seconds(a: Span, b: Span) -> f64 {
     if a >= b { (a - b).as_s() } else { -(b - a).as_s() }
 }
 
-/// The departure rate, section 5.2: how long it takes to send [`Departures::THRESHOLD`] bytes while at least that much
-/// is queued.
+/// The departure rate of RFC 8033, section 5.2: the time to send [`Departures::THRESHOLD`] bytes while at
+/// least that much is queued.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
     /// When the running measurement began, and what was sent in it.
@@ -284,7 +296,7 @@ impl Departures {
         }
     }
 
-    /// How long `queued` bytes will take.
+    /// Time to send `queued` bytes.
     fn delay(&self, queued: u64) -> Span {
         self.average.scale(queued, Departures::THRESHOLD)
     }
@@ -297,9 +309,9 @@ pub struct Pie<P> {
     mtu: u64,
     rng: Rng,
     state: State,
-    /// When the next update is due; `None` before the first call.
+    /// Time of the next update; `None` before the first call.
     update_at: Option<Time>,
-    /// How long the packet waited that left last; zero when nothing is queued.
+    /// Sojourn time of the packet that left last; zero for an empty queue.
     sojourn: Span,
     departures: Departures,
     /// `accu_prob_`: the sum of the probabilities since the last drop.
@@ -317,6 +329,8 @@ impl<P> Qdisc<P> for Pie<P> {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if self.wants_drop(pkt.bytes()) {
+            // RFC 8033, section 5.1: packets of ECN-capable senders are marked below a threshold of the
+            // probability and dropped above it.
             let may_mark = self.config.ecn && self.state.probability < self.config.ecn_prob.get();
             if !(may_mark && cx.mark(&mut pkt)) {
                 return cx.drop(pkt, DropReason::Early);
@@ -335,6 +349,7 @@ impl<P> Qdisc<P> for Pie<P> {
             self.departures.sent(pkt.bytes(), self.backlog.bytes, cx.now());
         }
         let empty = self.queue.is_empty();
+        // RFC 8033, section 4.3: the delay is that of the head when it leaves, by its time stamp.
         self.sojourn = if empty { Span::ZERO } else { cx.now().since(pkt.meta.arrived) };
         Next::Packet(pkt)
     }
@@ -363,7 +378,7 @@ impl<P> Qdisc<P> for Pie<P> {
 }
 
 impl<P> Pie<P> {
-    /// The delay as an update now would take it.
+    /// The present delay, as an update uses it.
     fn delay(&self) -> Span {
         if self.config.dq_rate_estimator { self.departures.delay(self.backlog.bytes) } else { self.sojourn }
     }
@@ -378,7 +393,8 @@ impl<P> Pie<P> {
         }
     }
 
-    /// Makes those from `due` to `now`, and says when the next one is due. Between calls the delay does not change.
+    /// Makes the updates from `due` to `now`, and returns the time of the next. Between calls the delay does
+    /// not change.
     #[cold]
     fn update_from(&mut self, mut due: Time, now: Time) -> Time {
         let delay = self.delay();
@@ -398,8 +414,11 @@ impl<P> Pie<P> {
         if now < due { due } else { due + self.law.tupdate * behind }
     }
 
-    /// Whether chance, and everything that may overrule it, is against an arriving packet: section 4.1.
+    /// Decides on an arriving packet, by chance and the exceptions: RFC 8033, section 4.1.
     fn wants_drop(&mut self, bytes: u32) -> bool {
+        // RFC 8033, section 4.1: no drop while the delay is below half the target and the probability below
+        // 20 %, or with at most two packets queued. RFC 8033, section 4.4: none while the burst allowance
+        // lasts.
         let calm = self.state.delay_old < self.law.target / 2 && self.state.probability < LOW_PROBABILITY;
         if !self.state.burst.is_zero() || calm || self.backlog.bytes <= 2 * self.mtu {
             return false;
@@ -423,7 +442,7 @@ impl<P> Pie<P> {
     }
 }
 
-/// Section 5.4: no drop before the probabilities have summed up, a certain one when they have summed up too far.
+/// RFC 8033, section 5.4: no drop before the probabilities sum up to 0.85, and a certain one from 8.5 on.
 fn against(accumulated: &mut f64, probability: f64, draw: impl FnOnce() -> f64) -> bool {
     *accumulated += probability;
     let (least, most) = DERANDOMISE;
@@ -466,8 +485,8 @@ mod tests {
         let _ = q.dequeue(&mut Cx::new(now, &mut Outbox::default()));
     }
 
-    /// `percent` of what the link can carry arrives, packets of 1,000 bytes, for a time in which it sends one per
-    /// millisecond. The probability at the end of each millisecond, and the drops.
+    /// `percent` of what the link can carry arrives, packets of 1,000 bytes, for a time in which it sends one
+    /// per millisecond. The probability at the end of each millisecond, and the drops.
     fn load(
         q: &mut Pie<u32>,
         percent: u64,
@@ -493,8 +512,9 @@ mod tests {
         assert_eq!(trace("pie limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// The first updates at a delay of 35 ms, by hand: 20 ms above the target, and 35 ms above the last delay, then no
-    /// further. Steps (0.125 x 0.020 + 1.25 x 0.035)/2048, then 0.0025/128 until 1e-4 is reached, then 0.0025/32.
+    /// The first updates at a delay of 35 ms, by hand: 20 ms above the target, and 35 ms above the last
+    /// delay, then no further. Steps (0.125 x 0.020 + 1.25 x 0.035)/2048, then 0.0025/128 until 1e-4 is
+    /// reached, then 0.0025/32.
     #[test]
     fn the_probability_step_by_step() {
         let mut state = State::new(Span::ZERO);
@@ -563,8 +583,8 @@ mod tests {
         assert!(early[0] < drops[0]);
     }
 
-    /// Traffic that ignores drops, a quarter above the link's rate: one packet of five has to go, and the delay stays
-    /// at the target.
+    /// Traffic that ignores drops, a quarter above the link's rate: one packet of five has to go, and the
+    /// delay stays at the target.
     #[test]
     fn the_delay_settles_at_the_target() {
         let settled = |derandomise| {
@@ -581,7 +601,8 @@ mod tests {
         let (delay, probability) = settled(false);
         assert!((delay - 0.015).abs() < 0.001, "{delay}");
         assert!((probability - 0.2).abs() < 0.01, "{probability}");
-        // Derandomised, some packets pass for certain after each drop, so the probability must be higher for the same drops.
+        // Derandomised, some packets pass for certain after each drop, so the probability must be higher for
+        // the same drops.
         let (even, higher) = settled(true);
         assert!((even - 0.015).abs() < 0.001, "{even}");
         assert!(higher > 0.25, "{higher}");
@@ -722,8 +743,8 @@ mod tests {
         }
     }
 
-    /// Section 4.2 and 5.5 as they are written, line by line; delays in whole microseconds, since a difference that is
-    /// off by a bit can take the other side of an edge of the table.
+    /// RFC 8033, sections 4.2 and 5.5 as they are written, line by line; delays in whole microseconds, since
+    /// a difference that is off by a bit can take the other side of an edge of the table.
     fn rfc(drop_prob: &mut f64, qdelay_old: &mut i64, current_qdelay: i64, target: i64) {
         let seconds = |us: i64| us as f64 / 1e6;
         let mut p = 0.125 * seconds(current_qdelay - target) + 1.25 * seconds(current_qdelay - *qdelay_old);

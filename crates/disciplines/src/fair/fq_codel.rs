@@ -3,31 +3,35 @@
 //! # Principles
 //! - Flows are kept apart by a hash, so that one cannot hurt another by more than a collision.
 //! - Turns are counted in bytes (deficit round robin): packets of any size, equal shares.
-//! - A flow that comes to an empty queue goes before those that have been waiting, once: what sends less than its
-//!   share (DNS, voice, the first packets of a page) passes the bulk.
-//! - An emptied flow does not become new again at once: it first waits its turn as an old one, so that flows with
-//!   short gaps cannot starve the others.
-//! - CoDel runs in each queue on its own, so that only those who fill a queue are told.
-//! - When the buffer is full, the flow with the most bytes pays: up to half its packets go from the head, in a batch.
+//! - A flow whose queue was empty goes before the older flows, once. So a flow that sends less than its share
+//!   (DNS, voice, the first packets of a page) passes the bulk.
+//! - An emptied flow does not become new again at once: it first has to wait for a turn as an old flow, so
+//!   that flows with short gaps cannot starve the others.
+//! - CoDel runs in each queue on its own, so that only flows that fill a queue get drops or marks.
+//! - When the buffer is full, the flow with the most bytes loses up to half its packets from the head, in a
+//!   batch.
 //!
 //! # Deviations
-//! - CoDel's "no more than an MTU stays behind" looks at the flow's own queue, as the RFC's CoDel per queue does; the
-//!   kernel compares the backlog of all flows together, and so may drop a flow's only packet.
-//! - An emptied new flow becomes an old one whatever waits, and a batch is half the packets of the fattest flow, as the RFC has both. In
-//!   the kernel it leaves at once when no old flow waits, and a batch is half the bytes.
+//! - CoDel's exception for a backlog of one MTU considers the flow's own queue, as the RFC's CoDel per queue
+//!   does; the kernel compares the backlog of all flows together, and so may drop a flow's only packet.
+//! - An emptied new flow always becomes an old flow, and a batch is half the packets of the fattest flow,
+//!   both as in the RFC. In the kernel it leaves at once when there is no old flow, and a batch is half the
+//!   bytes.
 //! - `memory_limit` counts the bytes of packets, where the kernel counts its buffers' true size.
-//! - `quantum` counts IP lengths; the default of `tc` adds an Ethernet header of 14 bytes, and so does ours.
-//! - A batch that goes over the limit does not raise CoDel's count, as it does in later kernels: RFC 8290 does not
-//!   ask for it.
+//! - `quantum` counts IP lengths; the default of `tc` adds an Ethernet header of 14 bytes, as here.
+//! - A batch that goes over the limit does not raise CoDel's count, as it does in later kernels: RFC 8290
+//!   does not require it.
 //!
 //! # Cost
-//! - O(1) per packet. The fattest flow is found by a scan over 8 bytes per bucket, and a batch of up to `drop_batch`
-//!   drops pays for it; with a single packet per flow the scan comes with every overflow.
+//! - O(1) per packet. The fattest flow is found by a scan over 8 bytes per bucket, and a batch of up to
+//!   `drop_batch` drops pays for it; with a single packet per flow the scan comes with every overflow.
 //! - 64 bytes per bucket, and 8 for its byte count: 72 KB with 1,024 buckets.
 //!
 //! # References
-//! - RFC 8290 (Høiland-Jørgensen et al. 2018), sections 4.1 (enqueue), 4.2 (dequeue), 5.2 (parameters).
-//! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995 (DRR).
+//! - RFC 8290 (Høiland-Jørgensen et al. 2018): RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue) and 5.2
+//!   (parameters).
+//! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995
+//!   (DRR).
 
 use std::collections::VecDeque;
 
@@ -47,23 +51,23 @@ use crate::codel::{law, law_warnings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many packets all queues hold together.
+    /// Capacity of all queues together, in packets.
     pub limit: Packets,
-    /// How many bytes all queues hold together.
+    /// Capacity of all queues together, in bytes.
     pub memory_limit: Bytes,
-    /// How many queues flows are hashed into.
+    /// Number of queues that flows are hashed into.
     pub flows: u32,
-    /// How many bytes a queue sends per turn; by default the MTU and an Ethernet header.
+    /// Bytes that a queue sends per turn; by default the MTU and an Ethernet header.
     pub quantum: Option<Bytes>,
-    /// The delay that may stand in a queue.
+    /// The acceptable standing delay of a queue.
     pub target: Span,
-    /// How long it may stand above that before the first drop.
+    /// Time above the target before the first drop.
     pub interval: Span,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Packets that waited for longer than this are marked in any case, if their sender takes marks.
+    /// Packets that waited for longer than this are marked in any case, if their sender supports ECN.
     pub ce_threshold: Option<Span>,
-    /// How many packets at most are dropped at once when the buffer is full.
+    /// Largest number of packets that are dropped at once when the buffer is full.
     pub drop_batch: u32,
 }
 
@@ -202,7 +206,7 @@ struct Flow {
     state: State,
     /// Byte credits: how much it may still send in this turn.
     deficit: i32,
-    /// Whether it is in one of the lists.
+    /// It is in one of the lists.
     listed: bool,
 }
 
@@ -216,6 +220,8 @@ impl<P> Qdisc<P> for FqCodel<P> {
         self.backlog.add(pkt.bytes());
         self.bytes[bucket] += u64::from(pkt.bytes());
         self.packets.push_back(&mut flow.queue, pkt);
+        // RFC 8290, section 4.1: a queue that is in neither list joins the end of the new queues, with a
+        // quantum of credits.
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.quantum;
@@ -235,6 +241,8 @@ impl<P> Qdisc<P> for FqCodel<P> {
                 (None, Some(bucket)) => (*bucket as usize, false),
                 (None, None) => return Next::Empty,
             };
+            // RFC 8290, section 4.2: new queues come first. A queue with negative credits gets one more
+            // quantum and moves to the end of the old queues.
             if self.flows[bucket].deficit <= 0 {
                 self.flows[bucket].deficit += self.quantum;
                 self.end_turn(is_new);
@@ -245,7 +253,8 @@ impl<P> Qdisc<P> for FqCodel<P> {
                     self.flows[bucket].deficit -= pkt.bytes() as i32;
                     return Next::Packet(pkt);
                 }
-                // It was new: it waits once as an old one, or it could come back as new before the others' turn.
+                // RFC 8290, section 4.2: an empty new queue moves to the old queues. If it left the lists,
+                // its next packet would make it new again, and it could starve the old queues.
                 None if is_new => self.end_turn(true),
                 None => {
                     self.old.pop_front();
@@ -272,7 +281,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use; all of them are there whatever comes.
+    /// The queues in use; all of them always exist.
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {
@@ -305,6 +314,8 @@ impl<P> FqCodel<P> {
         let bucket = queues.position(|(bytes, flow)| *bytes == most && !flow.queue.is_empty());
         let bucket = bucket.expect("a full buffer holds packets");
         let queue = &mut self.flows[bucket].queue;
+        // RFC 8290, section 4.1: half the packets of the queue with the most bytes are dropped from its head,
+        // and at most 64 by default, since the search for that queue is expensive.
         let batch = (queue.len() / 2).clamp(1, self.drop_batch as usize);
         for _ in 0..batch {
             let pkt =
@@ -315,7 +326,7 @@ impl<P> FqCodel<P> {
         }
     }
 
-    /// What CoDel lets go from one queue.
+    /// The next packet of one queue, after the drops of CoDel.
     #[inline]
     fn send(&mut self, bucket: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
         let FqCodel { flows, bytes, packets, backlog, law, .. } = self;
@@ -367,8 +378,8 @@ mod tests {
         q.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload)
     }
 
-    /// A's first packet finds an idle link, and A is served until 1.0, when it has used its 1,000 bytes: B, new, goes
-    /// before A, and so does C.
+    /// A's first packet finds an idle link, and A is served until 1.0, when it has used its 1,000 bytes: B,
+    /// new, goes before A, and so does C.
     #[test]
     fn new_flows_go_before_old_ones() {
         assert_eq!(
@@ -383,9 +394,10 @@ mod tests {
 
     /// Quantum 1,000, four packets in the buffer.
     ///
-    /// At 1.0 A has had its turn and goes behind B, which is new. At 1.3 A5 is the fifth packet: A, with A2 to A5, is
-    /// the fattest, and half of its four packets go from its head. At 2.0 B has had its turn, and C is new. From 3.0 on
-    /// nobody is: A4, then B3, and at 4.5 both B and C turn out to be empty, so the rest is A's.
+    /// At 1.0 A has had its turn and goes behind B, which is new. At 1.3 A5 is the fifth packet: A, with A2
+    /// to A5, is the fattest, and half of its four packets go from its head. At 2.0 B has had its turn, and C
+    /// is new. From 3.0 on nobody is: A4, then B3, and at 4.5 both B and C turn out to be empty, so the rest
+    /// is A's.
     #[test]
     fn the_fattest_flow_pays_from_its_head() {
         assert_eq!(
@@ -404,8 +416,9 @@ mod tests {
         );
     }
 
-    /// An emptied new flow waits among the old ones. B1 passes A and C, which have had their turn; at 1.1 B turns out to
-    /// be empty and goes behind both, so that B2, which comes while A2 is sent, does not pass C2.
+    /// An emptied new flow waits among the old ones. B1 passes A and C, which have had their turn; at 1.1 B
+    /// turns out to be empty and goes behind both, so that B2, which comes while A2 is sent, does not pass
+    /// C2.
     #[test]
     fn a_flow_cannot_stay_new_by_pausing() {
         assert_eq!(
@@ -455,7 +468,7 @@ mod tests {
         assert_eq!(offer(&mut q, 3, 200, 22, Time::ms(1)), vec![20]);
     }
 
-    /// CoDel watches each flow: the bulk is told, the thin flow beside it never.
+    /// CoDel runs for each flow: the bulk gets drops, the thin flow beside it none.
     #[test]
     fn only_the_flow_that_stands_is_told() {
         let arrivals: Vec<String> = (0..600)
@@ -485,7 +498,8 @@ mod tests {
         };
         assert_eq!(buckets(1), buckets(1));
         assert_ne!(buckets(1), buckets(2));
-        // A thousand keys in a row fall like chance would have it: 1,024 (1 - e^-0.977) = 638.6 buckets, sd 10.
+        // A thousand keys in a row fall like chance would have it: 1,024 (1 - e^-0.977) = 638.6 buckets, sd
+        // 10.
         let used: std::collections::BTreeSet<usize> = buckets(1).into_iter().collect();
         assert!((598..=679).contains(&used.len()), "{}", used.len());
     }
@@ -512,7 +526,8 @@ mod tests {
     }
 
     proptest! {
-        /// While two flows both have packets, neither gets ahead of the other by more than a turn and a packet.
+        /// While two flows both have packets, neither gets ahead of the other by more than a turn and a
+        /// packet.
         #[test]
         fn shares_are_equal(
             sizes in prop::collection::vec((256..1500u32, 256..1500u32), 50..200), quantum in 256..3000u64,
@@ -538,7 +553,8 @@ mod tests {
             }
         }
 
-        /// The books of the lists: everything that holds packets is listed, once; a drained scheduler has no flows.
+        /// The books of the lists: everything that holds packets is listed, once; a drained scheduler has no
+        /// flows.
         #[test]
         fn lists_are_consistent(ops in prop::collection::vec((0..40u64, 40..1500u32, any::<bool>()), 1..400)) {
             let mut q = built(&Config {

@@ -1,9 +1,10 @@
-//! CoDel's control law, for one queue or for each of many. When the sojourn time at the head has been above the target
-//! for an interval, the head is dropped, and further packets after shrinking intervals (RFC 8289, section 5).
+//! CoDel's control law, for one queue or for each of many. When the sojourn time at the head has been above
+//! the target for an interval, the head is dropped, and further packets after shrinking intervals (RFC 8289,
+//! section 5).
 //!
-//! [`Codel`] is the state of one queue, 32 bytes; [`Law`] is what all queues of a discipline share. The caller owns
-//! the queue and lends it as a closure, so that a packet is in one place at every moment: popped, it is either
-//! returned or moved into the context as a drop.
+//! [`Codel`] is the state of one queue, 32 bytes; [`Law`] is what all queues of a discipline share. The
+//! caller owns the queue and lends it as a closure, so that a packet is in one place at every moment: popped,
+//! it is either returned or moved into the context as a drop.
 
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
@@ -18,9 +19,10 @@ pub struct Law {
     pub interval: Span,
     /// MAXPACKET: a backlog of at most this many bytes is never dropped from (RFC 8289, section 5.3).
     pub mtu: Bytes,
-    /// Whether packets of senders that take marks are marked instead of dropped.
+    /// True if packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
-    /// Packets that waited for longer than this are marked when their sender takes marks, whatever the law says.
+    /// Packets that waited for longer than this are marked when their sender takes marks, whatever the law
+    /// says.
     pub ce_threshold: Option<Span>,
 }
 
@@ -31,7 +33,8 @@ pub struct Codel {
     first_above: Time,
     /// `drop_next_`: time of the next drop in the drop state.
     drop_next: Time,
-    /// `count_`: drops since the drop state was entered, carried over from the last time when that was recent.
+    /// `count_`: drops since the drop state was entered, carried over from the last time when that was
+    /// recent.
     count: u32,
     /// `lastcount_`: the count with which the drop state was entered.
     last_count: u32,
@@ -50,7 +53,8 @@ impl Default for Codel {
 impl Law {
     /// Time until the next drop, rounded down to a picosecond: `control_law` of RFC 8289, section 5.6.
     ///
-    /// RFC 8289, section 5.6 returns t + INTERVAL / sqrt(count). An integer square root needs no approximation.
+    /// RFC 8289, section 5.6 returns t + INTERVAL / sqrt(count). An integer square root needs no
+    /// approximation.
     fn step(&self, count: u32) -> Span {
         let interval = u128::from(self.interval.as_ps());
         let squared = interval * interval / u128::from(count.max(1));
@@ -59,9 +63,9 @@ impl Law {
 }
 
 impl Codel {
-    /// The packet that leaves now, after dropping those that the law wants dropped.
+    /// Dequeues a packet, after the drops that the law requires.
     ///
-    /// `pop` takes the head of the queue and says how many bytes stay behind it.
+    /// `pop` removes the head of the queue and returns it with the number of bytes that remain.
     #[inline]
     pub fn dequeue<P>(
         &mut self,
@@ -70,8 +74,8 @@ impl Codel {
         mut pop: impl FnMut() -> Option<(Packet<P>, u64)>,
     ) -> Option<Packet<P>> {
         let now = cx.now();
-        // RFC 8289, section 5.5: `dodequeue` returns the head and whether it may be dropped; the state machine
-        // below then keeps, enters or leaves the drop state.
+        // RFC 8289, section 5.5: `dodequeue` returns the head and whether it may be dropped; the state
+        // machine below then keeps, enters or leaves the drop state.
         let head = self.head(law, now, &mut pop);
         let mut sent = match head {
             Some((pkt, false)) => {
@@ -92,12 +96,12 @@ impl Codel {
         Some(sent)
     }
 
-    /// How many drops the present or last drop state has seen.
+    /// Number of drops in the current or last drop state.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether it is in the drop state.
+    /// True in the drop state.
     pub fn dropping(&self) -> bool {
         self.dropping
     }
@@ -173,8 +177,8 @@ impl Codel {
             (pkt, _) = self.head_or_leave(law, cx.now(), pop)?;
         }
         self.dropping = true;
-        // RFC 8289, section 5.5: if the last drop state ended recently (within 16 intervals), its drop rate is a
-        // better start than the slowest one.
+        // RFC 8289, section 5.5: if the last drop state ended recently (within 16 intervals), its drop rate
+        // is a better start than the slowest one.
         let last_time = self.count - self.last_count;
         let recent = cx.now().since(self.drop_next) < law.interval * 16;
         self.count = if last_time > 1 && recent { last_time } else { 1 };
@@ -290,7 +294,8 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_while_at_most_an_mtu_stays_behind() {
-        // Three packets are held all the time, each for three seconds: very late, and two stay behind the head.
+        // Three packets are held all the time, each for three seconds: very late, and two stay behind the
+        // head.
         let drops = |bytes| {
             let mut bench = Bench::default();
             let mut dropped = 0;
@@ -355,7 +360,7 @@ mod tests {
 
         let mut dropper = Bench::default();
         let dropped = dropper.overload(&law, 0, 600, Ecn::NotCapable);
-        assert_eq!(dropped.len(), marked, "a mark is told at the same time as a drop");
+        assert_eq!(dropped.len(), marked, "marks and drops are at the same times");
     }
 
     #[test]
@@ -368,7 +373,7 @@ mod tests {
         for at in [Time::us(1500), Time::ms(2), Time::us(2001), Time::ms(3)] {
             assert!(bench.dequeue(&law, at).1.is_empty());
         }
-        assert_eq!(bench.out.marked.len(), 2, "a wait of exactly the threshold is not marked");
+        assert_eq!(bench.out.marked.len(), 2, "a sojourn time equal to the threshold is not marked");
     }
 
     // -----------------------------------------------------------------------------------------------
@@ -457,8 +462,8 @@ mod tests {
         }
     }
 
-    /// One phase of a random trace: how many steps, how far apart, arrivals and departures per step, and lengths: one
-    /// of four, in turn. Balanced phases with long gaps keep a few late packets, around the MTU.
+    /// One phase of a random trace: how many steps, how far apart, arrivals and departures per step, and
+    /// lengths: one of four, in turn. Balanced phases with long gaps keep a few late packets, around the MTU.
     fn phase() -> impl Strategy<Value = (u16, u32, u8, u8, [u32; 4])> {
         let bytes = || prop_oneof![Just(40u32), Just(750), Just(751), Just(1500), 40..1501u32];
         let overload = (1..400u16, 1..3_000u32, 0..4u8, 0..3u8);
@@ -468,8 +473,8 @@ mod tests {
             .prop_map(|((steps, gap, arrivals, departures), bytes)| (steps, gap, arrivals, departures, bytes))
     }
 
-    /// A minute of a link that sends a packet per millisecond: overload from twice its rate to a tenth above it, with
-    /// pauses that are shorter and longer than the memory of 16 intervals.
+    /// A minute of a link that sends a packet per millisecond: overload from twice its rate to a tenth above
+    /// it, with pauses that are shorter and longer than the memory of 16 intervals.
     #[test]
     fn a_minute_of_overload_is_the_rfcs() {
         let mut bench = Bench::default();
@@ -477,7 +482,8 @@ mod tests {
         let (mut name, mut drops, mut most) = (0, 0, 0);
         for ms in 1..60_000u64 {
             let now = Time::ms(ms);
-            // Eight seconds each: five of load, then a pause of 1 s to 3 s; the load falls from one to the next.
+            // Eight seconds each: five of load, then a pause of 1 s to 3 s; the load falls from one to the
+            // next.
             let (round, within) = (ms / 8000, ms % 8000);
             let percent = if within < 5000 + 250 * round { 200 - 12 * round } else { 0 };
             for _ in ms * percent / 100..(ms + 1) * percent / 100 {
