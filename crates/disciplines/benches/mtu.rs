@@ -1,15 +1,18 @@
-//! What the size of packets costs: figure 8 of the TRR paper (Chen and Chen, about 2000), nanoseconds for the same bytes in packets of 100 to
-//! 1,500 bytes, the eleven sizes of its table 1.
+//! What the size of packets costs: figure 8 of the TRR paper (Chen and Chen, about 2000), nanoseconds for the
+//! same bytes in packets of 100 to 1,500 bytes, the eleven sizes of its table 1.
 //!
-//! 1,200,000 bytes of 100 reserved flows are offered and leave, one in for each one out, with 240,000 bytes queued. Criterion's throughput is in
-//! payload bytes: its inverse is the time per byte. Two rows for each discipline and size:
+//! 1,200,000 bytes of 100 reserved flows are offered and leave, one in for each one out, with 240,000 bytes
+//! queued. Criterion's throughput is in payload bytes: its inverse is the time per byte. Two rows for each
+//! discipline and size:
 //!
-//! - `NAME/MTU`: enqueue and dequeue, and nothing else. A discipline does not look at payload, so that this is its cost per packet, times packets.
-//! - `NAME in pages/MTU`: payload is copied into a pool when a packet comes and out of it when it leaves. The pool has pages of 4,096 bytes with as
-//!   many rooms as fit side by side, as the kernel of 1999 had: what remains of a page is not used, so the same bytes lie in more memory.
+//! - `NAME/MTU`: enqueue and dequeue, and nothing else. A discipline does not look at payload, so that this
+//!   is its cost per packet, times packets.
+//! - `NAME in pages/MTU`: payload is copied into a pool when a packet comes and out of it when it leaves. The
+//!   pool has pages of 4,096 bytes with as many rooms as fit side by side, as the kernel of 1999 had: what
+//!   remains of a page is not used, so the same bytes lie in more memory.
 //!
-//! The paper has FIFO flat, and least time for TRR at 800 bytes; the claim is about its kernel's memory, so it is measured here, not asserted. `copied`
-//! is the second row without a discipline.
+//! The paper has FIFO flat, and least time for TRR at 800 bytes; the claim is about its kernel's memory, so
+//! it is measured here, not asserted. `copied` is the second row without a discipline.
 //!
 //! `cargo bench -p giveway-disciplines --bench mtu`
 
@@ -27,7 +30,8 @@ const FLOWS: u64 = 100;
 const QUEUED: u32 = 240_000;
 const OFFERED: u32 = 1_200_000;
 
-/// The discipline with room for all; slots in which the reservations of 1 Mbit/s fit a calendar's window: 12 ms of 33.
+/// The discipline with room for all; slots in which the reservations of 1 Mbit/s fit a calendar's window: 12
+/// ms of 33.
 const SPECS: [(&str, &str); 6] = [
     ("fifo", "fifo limit 10000p"),
     ("drr", "drr limit 10000p"),

@@ -1,19 +1,20 @@
 //! What a packet costs: nanoseconds per enqueue and dequeue, for every discipline, at 10², 10⁴ and 10⁵ flows.
 //!
-//! The queue is warm and the backlog steady: each arrival is followed by a departure. At 100 flows 300 packets are queued,
-//! at more flows one packet of each of them. Arrivals cycle through the flows; at 10⁴ and 10⁵ through twice as many as
-//! are queued, so that each arrival is of a flow that has nothing queued and each departure leaves its flow with nothing:
-//! the costly case for tables, and a cold one for caches. `100000 through 300` has as many flows come by, and 300 packets
-//! queued, as at a busy link: what is remembered of flows that are not queued costs there. Flow keys are hashes, as
-//! in every host, all packets have 1,000 bytes, and the link is so fast (1 Tbit/s) that no delay-based discipline sees a
-//! queue.
+//! The queue is warm and the backlog steady: each arrival is followed by a departure. At 100 flows 300
+//! packets are queued, at more flows one packet of each of them. Arrivals cycle through the flows; at 10⁴ and
+//! 10⁵ through twice as many as are queued, so that each arrival is of a flow that has nothing queued and
+//! each departure leaves its flow with nothing: the costly case for tables, and a cold one for caches.
+//! `100000 through 300` has as many flows come by, and 300 packets queued, as at a busy link: what is
+//! remembered of flows that are not queued costs there. Flow keys are hashes, as in every host, all packets
+//! have 1,000 bytes, and the link is so fast (1 Tbit/s) that no delay-based discipline sees a queue.
 //!
-//! Limits are raised to twice the backlog through the parameters that a discipline names for that (`limit`, `flows`,
-//! `divisor`, `width`): see [`raised`]. What a discipline does not take stays as it is by default; `backlog` in
-//! the output says what was really queued. `full` rows offer two packets per departure to a buffer that is full, and
-//! count the time per packet offered: the price of choosing a victim.
+//! Limits are raised to twice the backlog through the parameters that a discipline names for that (`limit`,
+//! `flows`, `divisor`, `width`): see [`raised`]. What a discipline does not take stays as it is by default;
+//! `backlog` in the output says what was really queued. `full` rows offer two packets per departure to a
+//! buffer that is full, and count the time per packet offered: the price of choosing a victim.
 //!
-//! Flows part after the link, at 16 next hops and again at the next two: what disciplines that look ahead see.
+//! Flows part after the link, at 16 next hops and again at the next two: what disciplines that look ahead
+//! see.
 //!
 //! Run one discipline with `cargo bench -p giveway-disciplines -- efd/`.
 

@@ -1,4 +1,5 @@
-//! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is made from it.
+//! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is
+//! made from it.
 
 use giveway_qdisc::{Bytes, Invalid, LinkContext, Properties, Qdisc};
 use schemars::JsonSchema;
@@ -13,56 +14,59 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// The discipline itself.
     type Qdisc<P: 'static>: Qdisc<P>;
 
-    /// Builds it for a site.
+    /// Builds it for a link.
     ///
     /// # Errors
-    /// The parameter that makes no sense there, and what to write instead.
+    /// The parameter that is not valid there, and a valid value.
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Self::Qdisc<P>, Invalid>;
 
-    /// What it promises beyond the contract, built so for that site.
+    /// Its guarantees beyond the contract on that link.
     fn properties(&self, context: &LinkContext) -> Properties;
 
-    /// How many bytes a flow of a class may send in a round, where [`giveway_qdisc::Guarantee::Turns`] is what it promises.
+    /// Bytes that a flow of a class may send in a round, if [`giveway_qdisc::Guarantee::Turns`] is its
+    /// guarantee.
     fn turn(&self, _class: u16, context: &LinkContext) -> Bytes {
         context.mtu
     }
 
-    /// How many hops beyond the link it looks: a host fills in so much of [`giveway_qdisc::Meta::next_hops`].
+    /// Number of hops beyond the link that it uses: a backend fills in so many of
+    /// [`giveway_qdisc::Meta::next_hops`].
     fn lookahead(&self) -> usize {
         0
     }
 
-    /// Configurations beyond the default that the contract suite, the fuzzer and the benchmarks should try too.
+    /// Configurations beyond the default that the contract suite, the fuzzer and the benchmarks should try
+    /// too.
     fn variants() -> Vec<Self> {
         Vec::new()
     }
 
-    /// Parameters that are legal but usually a mistake, each in a sentence.
+    /// Parameters that are valid but usually a mistake, each in a sentence.
     fn warnings(&self, _site: &LinkContext) -> Vec<String> {
         Vec::new()
     }
 
-    /// Parameters that are legal but do not go with the packets that come there, the largest of which has this length. A host
-    /// that knows its traffic asks.
+    /// Parameters that are legal but do not go with the packets that come there, the largest of which has
+    /// this length. A backend that knows its traffic reports them.
     fn advice(&self, _largest: Bytes, _site: &LinkContext) -> Vec<Advice> {
         Vec::new()
     }
 }
 
-/// What is said of a parameter that does not go with the traffic.
+/// A warning about a parameter that does not suit the traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// What happens, in a sentence.
+    /// The effect, in a sentence.
     pub warning: String,
-    /// What to write.
+    /// The value to write instead.
     pub help: String,
 }
 
-/// Something to do with a discipline whose type is then known: the whole loop is compiled for it.
+/// A visitor of a discipline whose type is known: its whole loop is compiled for that type.
 pub trait Visit {
-    /// What comes of it.
+    /// The result.
     type Out;
-    /// Does it.
+    /// Runs it with the configuration.
     fn visit<D: Discipline>(self, config: &D) -> Self::Out;
 }
 
@@ -71,8 +75,8 @@ pub type Entry = giveway_spec::Entry<crate::Spec>;
 
 /// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline, in families.
 ///
-/// The line `fifo,` in the family `shape` becomes the module `fifo` with the source `shape/fifo.rs`, the variant
-/// `Spec::fifo(fifo::Config)` and an [`Entry`]. The comment above a family is its summary in lists.
+/// The line `fifo,` in the family `shape` becomes the module `fifo` with the source `shape/fifo.rs`, the
+/// variant `Spec::fifo(fifo::Config)` and an [`Entry`]. The comment above a family is its summary in lists.
 macro_rules! registry {
     ($($(#[doc = $summary:literal])+ $family:ident { $($name:ident),* $(,)? })*) => {
         $(
@@ -88,8 +92,8 @@ macro_rules! registry {
             pub use $family::{$($name),*};
         )*
 
-        /// Which discipline, with its parameters. Read it from text as `tc` would write it ("fq_codel target 5ms"),
-        /// or from a table with a `kind`.
+        /// A discipline with its parameters. It is read from text as `tc` would write it ("fq_codel target
+        /// 5ms"), or from a table with a `kind`.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
         pub enum Spec {
@@ -122,10 +126,10 @@ macro_rules! registry {
                 }
             }
 
-            /// Builds it behind a pointer, for hosts.
+            /// Builds it behind a pointer, for backends.
             ///
             /// # Errors
-            /// The parameter that makes no sense at that site.
+            /// The parameter that is not valid on that link.
             pub fn build<P: 'static>(
                 &self,
                 context: &giveway_qdisc::LinkContext,
@@ -141,7 +145,7 @@ macro_rules! registry {
             /// disciplines; this is compiled here, once.
             ///
             /// # Errors
-            /// The parameter that makes no sense at that site.
+            /// The parameter that is not valid on that link.
             pub fn build_numbered(
                 &self,
                 context: &giveway_qdisc::LinkContext,
@@ -149,42 +153,42 @@ macro_rules! registry {
                 self.build(context)
             }
 
-            /// Does something with its type known.
+            /// Calls a visitor with its configuration type.
             pub fn with<V: Visit>(&self, visit: V) -> V::Out {
                 match self {
                     $($(Spec::$name(config) => visit.visit(config),)*)*
                 }
             }
 
-            /// What it promises beyond the contract.
+            /// Its guarantees beyond the contract.
             pub fn properties(&self, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Properties {
                 match self {
                     $($(Spec::$name(config) => config.properties(context),)*)*
                 }
             }
 
-            /// How many bytes a flow of a class may send in a round, where there are rounds.
+            /// Bytes that a flow of a class may send in a round, if there are rounds.
             pub fn turn(&self, class: u16, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Bytes {
                 match self {
                     $($(Spec::$name(config) => config.turn(class, context),)*)*
                 }
             }
 
-            /// How many hops beyond the link it looks.
+            /// Number of hops beyond the link that it uses.
             pub fn lookahead(&self) -> usize {
                 match self {
                     $($(Spec::$name(config) => config.lookahead(),)*)*
                 }
             }
 
-            /// Parameters that are legal but usually a mistake, each in a sentence.
+            /// Parameters that are valid but usually a mistake, each in a sentence.
             pub fn warnings(&self, context: &giveway_qdisc::LinkContext) -> Vec<String> {
                 match self {
                     $($(Spec::$name(config) => config.warnings(context),)*)*
                 }
             }
 
-            /// Parameters that are legal but do not go with the packets that come, the largest of which has this length.
+            /// Parameters that are valid but do not suit the traffic, whose largest packet has this length.
             pub fn advice(&self, largest: giveway_qdisc::Bytes, context: &giveway_qdisc::LinkContext) -> Vec<$crate::Advice> {
                 match self {
                     $($(Spec::$name(config) => config.advice(largest, context),)*)*

@@ -1,5 +1,5 @@
-//! Reading and writing a discipline with its parameters, as `tc` would: `fq_codel limit 10240p target 5ms ecn`, or
-//! `tbf rate 1mbit child (fq_codel limit 100p)`. The grammar is that of [`giveway_spec`].
+//! Reading and writing a discipline with its parameters, as `tc` would: `fq_codel limit 10240p target 5ms
+//! ecn`, or `tbf rate 1mbit child (fq_codel limit 100p)`. The grammar is that of [`giveway_spec`].
 
 use giveway_spec::{About, Catalogue};
 
@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(error("").1.split(';').next(), Some("expected a discipline"));
     }
 
-    /// Disciplines contain disciplines: the schema ends all the same, and every reference in it leads somewhere.
+    /// Disciplines contain disciplines: the schema ends all the same, and every reference in it leads
+    /// somewhere.
     #[test]
     fn schemas_are_closed() {
         fn references(value: &Value, found: &mut Vec<String>) {

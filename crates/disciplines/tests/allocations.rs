@@ -59,7 +59,8 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         self.out.marked.clear();
     }
 
-    /// Keeps the backlog where it is: an arrival, a departure, and another arrival when something was dropped.
+    /// Keeps the backlog where it is: an arrival, a departure, and another arrival when something was
+    /// dropped.
     fn pairs(&mut self, pairs: u64) {
         for _ in 0..pairs {
             self.arrive();

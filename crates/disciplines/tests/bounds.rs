@@ -1,9 +1,10 @@
-//! What reservations guarantee, searched for violations: no packet departs later than the bound of its scheduler says, whatever others
-//! send; and bounds that are known to be false are found out.
+//! What reservations guarantee, searched for violations: no packet departs later than the bound of its
+//! scheduler says, whatever others send; and bounds that are known to be false are found out.
 //!
-//! The test is that of latency-rate servers for packets: with F_k = max(a_k, F_(k-1)) + L_k/ρ, the finish at the flow's own rate, packet k
-//! departs by F_k + Θ - L/ρ. A byte takes a microsecond on the link and rates are in percent of it, so that F times the percentage is a
-//! whole number of picoseconds: what is measured is exact. A picosecond is allowed for stamps, which are rounded to 2⁻²⁰ of it.
+//! The test is that of latency-rate servers for packets: with F_k = max(a_k, F_(k-1)) + L_k/ρ, the finish at
+//! the flow's own rate, packet k departs by F_k + Θ - L/ρ. A byte takes a microsecond on the link and rates
+//! are in percent of it, so that F times the percentage is a whole number of picoseconds: what is measured is
+//! exact. A picosecond is allowed for stamps, which are rounded to 2⁻²⁰ of it.
 //!
 //! `cargo xtask bounds` tries 100,000 cases with each discipline.
 
@@ -157,7 +158,8 @@ fn departures(spec: &str, case: &Case) -> Vec<Departure> {
     left
 }
 
-/// What is wrong with the delays of a case, if anything is; `allowed` gives the lateness of a flow in seconds.
+/// What is wrong with the delays of a case, if anything is; `allowed` gives the lateness of a flow in
+/// seconds.
 fn too_late(spec: &str, case: &Case, allowed: impl Fn(&Server, usize) -> Option<f64>) -> Result<(), String> {
     let server = case.server();
     for Departure { flow, bytes, at, late, .. } in departures(spec, case) {
@@ -173,15 +175,16 @@ fn too_late(spec: &str, case: &Case, allowed: impl Fn(&Server, usize) -> Option<
     Ok(())
 }
 
-/// When a flow counts as having packets: while one is queued, or while the last one is still on the wire, too.
+/// When a flow counts as having packets: while one is queued, or while the last one is still on the wire,
+/// too.
 #[derive(Clone, Copy, PartialEq)]
 enum Backlog {
     Queued,
     WithTheWire,
 }
 
-/// What is wrong with the shares, if anything is: over any time in which two flows have packets queued, how far what they got is apart, in
-/// seconds at their rates.
+/// What is wrong with the shares, if anything is: over any time in which two flows have packets queued, how
+/// far what they got is apart, in seconds at their rates.
 fn unfair(
     spec: &str,
     case: &Case,
@@ -190,7 +193,8 @@ fn unfair(
 ) -> Result<(), String> {
     let server = case.server();
     let flows = case.shares.len();
-    // Per pair: how far apart since both have packets, the lowest and the highest, in bytes per percent times 200.
+    // Per pair: how far apart since both have packets, the lowest and the highest, in bytes per percent times
+    // 200.
     let mut apart = vec![vec![None::<(i64, i64, i64)>; flows]; flows];
     for Departure { flow, bytes, queued, .. } in departures(spec, case) {
         for one in 0..flows {
@@ -361,9 +365,10 @@ fn false_bounds_are_found_false() {
     });
 }
 
-/// A flow of `drr` that empties leaves the round, although its last packet is still on the wire. When its next packet comes before that has
-/// been sent, the flow has packets all the time and loses its turn: all others go before it, and what is on the wire, too, which the
-/// published bound does not count. Here it is exceeded by 434 us, of 4,002.
+/// A flow of `drr` that empties leaves the round, although its last packet is still on the wire. When its
+/// next packet comes before that has been sent, the flow has packets all the time and loses its turn: all
+/// others go before it, and what is on the wire, too, which the published bound does not count. Here it is
+/// exceeded by 434 us, of 4,002.
 #[test]
 fn deficit_round_robin_exceeds_its_published_bound_when_a_turn_is_lost() {
     let quanta = [1000.0, 1000.0];
@@ -381,7 +386,8 @@ fn deficit_round_robin_exceeds_its_published_bound_when_a_turn_is_lost() {
     too_late("drr quanta [1000b 1000b]", &case(998), allowed).unwrap();
     let forgets = |server: &Server, flow: usize| server.lateness(Scheduler::DrrThatForgets(&quanta), flow);
     too_late("drr quanta [1000b 1000b]", &case(1000), forgets).unwrap();
-    // Shares suffer likewise; what is published for those is for flows that are never without a packet in the queue.
+    // Shares suffer likewise; what is published for those is for flows that are never without a packet in the
+    // queue.
     found_false("drr is fair to flows that empty for a moment", |case| {
         let (text, quanta) = quanta_of(case);
         let rounds = |server: &Server, one, other| server.fairness(Scheduler::Drr(&quanta), one, other);

@@ -46,8 +46,8 @@ fn every_variant(mut test: impl FnMut(&Spec) -> Result<(), Violation>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
-    /// Conservation, truth of the backlog, order within flows, the limit, wake-ups, work conservation, reset: after
-    /// every single operation, for every discipline.
+    /// Conservation, truth of the backlog, order within flows, the limit, wake-ups, work conservation, reset:
+    /// after every single operation, for every discipline.
     #[test]
     fn the_contract_holds(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {

@@ -1,5 +1,5 @@
-//! Every parameter of every discipline at its extremes: each is refused with an error, or makes a discipline that takes bounded memory and
-//! bounded work per packet, and keeps the contract.
+//! Every parameter of every discipline at its extremes: each is refused with an error, or makes a discipline
+//! that takes bounded memory and bounded work per packet, and keeps the contract.
 //!
 //! Parameters and their kinds come from the registry, so that a new discipline is tried without a line here.
 
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 /// What a discipline may take, with the packets of the test.
 const MEMORY: i64 = 256 << 20;
-/// Processor time that a case may take, in nanoseconds: it has a few thousand calls. It counts this thread alone, so a busy machine does not
-/// matter.
+/// Processor time that a case may take, in nanoseconds: it has a few thousand calls. It counts this thread
+/// alone, so a busy machine does not matter.
 const WORK: u64 = 5_000_000_000;
 
 /// Processor time of this thread in nanoseconds, as Linux counts it; 0 elsewhere, which measures nothing.

@@ -1,9 +1,9 @@
-//! Ten million flows of one packet each, twice as fast as the link: what every discipline keeps of them stays bounded, and
-//! a flow that means it still gets through.
+//! Ten million flows of one packet each, twice as fast as the link: what every discipline keeps of them stays
+//! bounded, and a flow that means it still gets through.
 //!
-//! The bounds hold for every discipline, by the reason why its state is bounded: nothing per flow; a fixed number of
-//! buckets; only flows that have packets queued; or a table of recent flows, rows or branches with a cap, by default 65,536, or 131,072 in routers that
-//! label.
+//! The bounds hold for every discipline, by the reason why its state is bounded: nothing per flow; a fixed
+//! number of buckets; only flows that have packets queued; or a table of recent flows, rows or branches with
+//! a cap, by default 65,536, or 131,072 in routers that label.
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::hash::mix;
@@ -12,7 +12,8 @@ use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qd
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;
 const STRANGERS: u64 = 10_000_000;
-/// A flow stays for twice as many packets as any discipline holds by default, and as many of it are to get through.
+/// A flow stays for twice as many packets as any discipline holds by default, and as many of it are to get
+/// through.
 const STAYS: u64 = 20_000;
 /// The largest number of flows that a table may remember beyond those that are queued.
 const CAP: u64 = 131_072;
@@ -88,7 +89,8 @@ impl Visit for Hostile {
         if table.bytes > MEMORY {
             wrong.push(format!("{name} takes {} bytes of memory for state per flow", table.bytes));
         }
-        // A flow that stays, as fast as the link, first against a buffer that the strangers filled, then alone.
+        // A flow that stays, as fast as the link, first against a buffer that the strangers filled, then
+        // alone.
         let friend = FlowKey(mix(u64::MAX, 1));
         let mut through = 0;
         for sent in 0..2 * STAYS {

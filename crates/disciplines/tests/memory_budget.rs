@@ -1,22 +1,26 @@
-//! How many flows fit into so much memory, a packet of 64 bytes each: table 2 of the TRR paper (Chen and Chen, about 2000), which has 445 for TRR,
-//! 450 for DRR, 396 for WFQ and 412 for TSS in 128 KiB, counted here in 128 KiB, 1 MiB and 16 MiB.
+//! How many flows fit into so much memory, a packet of 64 bytes each: table 2 of the TRR paper (Chen and
+//! Chen, about 2000), which has 445 for TRR, 450 for DRR, 396 for WFQ and 412 for TSS in 128 KiB, counted
+//! here in 128 KiB, 1 MiB and 16 MiB.
 //!
-//! Counted is what the system's allocator was asked for, not what structures say that they take, and the 64 bytes of each packet's data, which in
-//! a host lie in a pool. A discipline is built for a limit of n packets and n flows, and gets them; the most for which all of it is
-//! within the budget is what the table has. What does not depend on n is counted separately, as `at first`: arrays of slots above all, which the
-//! paper's sizes do not have either.
+//! Counted is what the system's allocator was asked for, not what structures say that they take, and the 64
+//! bytes of each packet's data, which in a host lie in a pool. A discipline is built for a limit of n packets
+//! and n flows, and gets them; the most for which all of it is within the budget is what the table has. What
+//! does not depend on n is counted separately, as `at first`: arrays of slots above all, which the paper's
+//! sizes do not have either.
 //!
 //! What a flow takes, with its packet:
 //! - the 64 bytes of data;
-//! - the packet in the discipline's store: what disciplines know of it (`Meta`), a host's handle of 24 bytes as in the live host, and two links. The
-//!   paper's is the kernel's `sk_buff` of 148 bytes;
-//! - its entry in the table of flows, of which at most half is in use, so two at least and four at most: sizes are powers of two;
-//! - its record: queue, rate, where it stands in the order of lengths, and what the schedule keeps for it: a stamp (TRR, TSS), a place in a
-//!   calendar or heap, virtual times (WFQ).
+//! - the packet in the discipline's store: what disciplines know of it (`Meta`), a host's handle of 24 bytes
+//!   as in the live host, and two links. The paper's is the kernel's `sk_buff` of 148 bytes;
+//! - its entry in the table of flows, of which at most half is in use, so two at least and four at most:
+//!   sizes are powers of two;
+//! - its record: queue, rate, where it stands in the order of lengths, and what the schedule keeps for it: a
+//!   stamp (TRR, TSS), a place in a calendar or heap, virtual times (WFQ).
 //!
-//! Tables and stores double, so that most numbers of flows leave some of them unused: `bytes each` is at 32,768 flows, which leave little. While one
-//! doubles, both sizes are there for a moment; that is not counted. Those that know reservations have a second store from the start, for best
-//! effort, with room for up to 4,096 packets: in 128 KiB and 1 MiB that is a good part of what they take, and no flow here uses it.
+//! Tables and stores double, so that most numbers of flows leave some of them unused: `bytes each` is at
+//! 32,768 flows, which leave little. While one doubles, both sizes are there for a moment; that is not
+//! counted. Those that know reservations have a second store from the start, for best effort, with room for
+//! up to 4,096 packets: in 128 KiB and 1 MiB that is a good part of what they take, and no flow here uses it.
 
 use std::fmt::Write as _;
 

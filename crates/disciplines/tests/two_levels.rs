@@ -78,9 +78,9 @@ proptest! {
         );
     }
 
-    /// No lock-out: a low packet that leaves has waited for exactly the packets that were there when it came and the high
-    /// ones that came since, and not for a single low one that came later. So while the high queue's load is bounded,
-    /// no flow stands still for longer than the low queue takes to drain.
+    /// No lock-out: a low packet that leaves has waited for exactly the packets that were there when it came
+    /// and the high ones that came since, and not for a single low one that came later. So while the high
+    /// queue's load is bounded, no flow stands still for longer than the low queue takes to drain.
     #[test]
     fn a_low_packet_waits_for_the_low_ones_before_it_and_for_high_ones(
         ops in ops(),

@@ -1,28 +1,29 @@
-//! Adaptive RED: RED without knobs. Thresholds and weight follow from the link's rate and a target delay, and the probability
-//! adapt to the traffic.
+//! Adaptive RED: RED without manual tuning. Thresholds and weight follow from the link's rate and a target
+//! delay, and the drop probability adapts to the traffic.
 //!
 //! # Principles
-//! - The average queue is to stand in the middle between the thresholds, whatever the traffic: `max_p` rises by steps
-//!   while it is above the middle fifth, and falls by a factor while it is below.
-//! - `max_p` moves slowly, every half second at most, and within 1 % to 50 %: RED does the quick work.
+//! - The average queue should be in the middle between the thresholds, whatever the traffic: `max_p` rises by
+//!   steps while it is above the middle fifth, and falls by a factor while it is below.
+//! - `max_p` moves slowly, every half second at most, and within 1 % to 50 %: RED reacts in between.
 //! - `min` is half of `target` at the link's rate, and at least 5 packets; `max` is three times `min`.
-//! - Thresholds count packets, and `avpkt` says how long these are: where packets are k times as long, the queue stands at
-//!   k times `target`. Write `avpkt 1500b` where bulk TCP sends full packets.
+//! - Thresholds count packets, and `avpkt` is their length: if packets are k times as long, the queue settles
+//!   at k times `target`. Write `avpkt 1500b` where bulk TCP sends full packets.
 //! - The average follows the queue within a second: w = 1 - exp(-1/C), C in packets per second.
-//! - It is `red` with these parameters, in packets, `gentle` and `wait` on. To set thresholds by hand, take
-//!   `red adaptive`.
+//! - It is `red` with these parameters, in packets, `gentle` and `wait` on. For explicit thresholds use `red
+//!   adaptive`.
 //!
 //! # Deviations
 //! - `max_p` is clamped to `bottom` and `top`; the published steps could leave the range by one step.
-//! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a clock.
-//! - Without a `limit` it holds four times `max`, the relation that tc-red(8) uses.
+//! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a
+//!   clock.
+//! - The default `limit` is four times `max`, the relation that tc-red(8) uses.
 //!
 //! # Cost
 //! - That of `red`.
 //!
 //! # References
-//! - Floyd, Gummadi and Shenker 2001, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
-//!   Management", sections 3 (adaptation) and 4 (automatic parameters).
+//! - Floyd, Gummadi and Shenker 2001, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
+//!   Active Queue Management", sections 3 (adaptation) and 4 (automatic parameters).
 
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, weight_for_rate};
 use giveway_qdisc::{Bytes, Invalid, Limit, LinkContext, Properties, Share, Span, check_limit};
@@ -37,7 +38,7 @@ use crate::{Advice, Discipline};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; by default four times `max`, in packets.
+    /// Capacity; by default four times `max`, in packets.
     pub limit: Option<Limit>,
     /// The delay that the queue may cause: the thresholds follow from it.
     pub target: Span,
@@ -45,11 +46,11 @@ pub struct Config {
     pub avpkt: Bytes,
     /// `max_p` in the beginning.
     pub probability: Share,
-    /// How often `max_p` adapts.
+    /// Interval between adaptations of `max_p`.
     pub interval: Span,
-    /// What is added to `max_p` at most when the average is too high.
+    /// Largest increment of `max_p` when the average is too high.
     pub alpha: Share,
-    /// What `max_p` is multiplied by when the average is too low.
+    /// Factor of `max_p` when the average is too low.
     pub beta: Share,
     /// `max_p` does not fall below this.
     pub bottom: Share,
@@ -59,9 +60,9 @@ pub struct Config {
     pub gentle: bool,
     /// After a drop, no other one before the mean gap has passed.
     pub wait: bool,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Which packet goes when the buffer is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
 }
 
@@ -90,7 +91,8 @@ impl Default for Config {
 /// `min` is at least this many packets, so that slow links are not starved (section 4).
 const LEAST_MIN: f64 = 5.0;
 
-/// Packets that are so many times `avpkt` are a mistake: the default goes with packets of 500 bytes as papers had them.
+/// Packets that are so many times `avpkt` are a mistake: the default goes with packets of 500 bytes as papers
+/// had them.
 const TOO_LARGE: u64 = 2;
 
 impl Config {
@@ -104,12 +106,13 @@ impl Config {
         Curve { min, max: 3.0 * min, gentle: self.gentle }
     }
 
-    /// The delay at which the queue stands there, with packets of this length: the middle between the thresholds.
+    /// The delay at which the queue stands there, with packets of this length: the middle between the
+    /// thresholds.
     fn standing(&self, packet: Bytes, context: &LinkContext) -> Span {
         context.rate.time_for((2.0 * self.curve(context).min * packet.0 as f64) as u64)
     }
 
-    /// How much it holds there.
+    /// Its capacity on that link.
     pub(crate) fn limit(&self, context: &LinkContext) -> Limit {
         self.limit.unwrap_or_else(|| Limit::Packets(libm::ceil(4.0 * self.curve(context).max) as u64))
     }
@@ -205,7 +208,8 @@ impl Discipline for Config {
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        // At the floor the thresholds do not depend on `avpkt`, and a warning of its own says where the queue stands.
+        // At the floor the thresholds do not depend on `avpkt`, and a warning of its own says where the queue
+        // stands.
         let matters = self.curve(context).min > LEAST_MIN;
         if !matters || largest.0 < self.avpkt.0.saturating_mul(TOO_LARGE) {
             return Vec::new();
@@ -261,8 +265,8 @@ mod tests {
         }
     }
 
-    /// Arrivals above the link's rate that nothing slows down: `max_p` rises by a step per half second, to its top, and
-    /// falls to its bottom when the load is gone.
+    /// Arrivals above the link's rate that nothing slows down: `max_p` rises by a step per half second, to
+    /// its top, and falls to its bottom when the load is gone.
     #[test]
     fn max_p_climbs_under_load_and_falls_after() {
         let place = context(Rate::kbit(12_500));
@@ -294,24 +298,25 @@ mod tests {
     }
 
     #[test]
-    fn known_traps_are_named() {
+    fn usual_mistakes_cause_warnings() {
         let warnings = |spec: &str, rate| spec.parse::<crate::Spec>().unwrap().warnings(&context(rate));
         assert!(warnings("ared", Rate::kbit(12_500)).is_empty());
-        assert!(warnings("ared", Rate::mbit(1))[0].starts_with("target: 5ms is out of reach at 1mbit"));
+        assert!(warnings("ared", Rate::mbit(1))[0].starts_with("target: 5ms cannot be reached at 1mbit"));
         assert!(warnings("ared limit 20p", Rate::kbit(12_500))[0].starts_with("limit: 20p are fewer"));
-        // Packets of 1,500 bytes are three times what the default is made for; twice is the least that is told.
-        let told =
+        // Packets of 1,500 bytes are three times what the default is made for; a factor of two is the
+        // least that causes advice.
+        let advise =
             |spec: &str, largest, rate| spec.parse::<crate::Spec>().unwrap().advice(largest, &context(rate));
-        let advice = told("ared", Bytes(1500), Rate::mbit(100));
+        let advice = advise("ared", Bytes(1500), Rate::mbit(100));
         assert_eq!(
             advice[0].warning,
-            "packets of 1500b are 3.0 times avpkt (500b): the queue stands near 15.0 ms, not at target (5ms)"
+            "packets of 1500b are 3.0 times avpkt (500b): the queue settles near 15.0 ms, not at target (5ms)"
         );
         assert_eq!(advice[0].help, "write avpkt 1500b");
-        assert_eq!(told("tbf rate 50mbit burst 3kb child (ared)", Bytes(1500), Rate::mbit(100)), advice);
-        assert_eq!(told("prio bands 2 children [(fifo) (ared)]", Bytes(1500), Rate::mbit(100)), advice);
-        assert_eq!(told("bsqred", Bytes(1500), Rate::mbit(100)), advice);
-        assert_eq!(told("ared", Bytes(1000), Rate::mbit(100)).len(), 1);
+        assert_eq!(advise("tbf rate 50mbit burst 3kb child (ared)", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(advise("prio bands 2 children [(fifo) (ared)]", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(advise("bsqred", Bytes(1500), Rate::mbit(100)), advice);
+        assert_eq!(advise("ared", Bytes(1000), Rate::mbit(100)).len(), 1);
         for (spec, largest, rate) in [
             ("ared", Bytes(999), Rate::mbit(100)),
             ("ared avpkt 1500b", Bytes(1500), Rate::mbit(100)),
@@ -320,7 +325,7 @@ mod tests {
             // Bytes are counted, or packets as they come: their thresholds are written by hand.
             ("red avpkt 500b", Bytes(1500), Rate::mbit(100)),
         ] {
-            assert_eq!(told(spec, largest, rate), [], "{spec} at {rate}");
+            assert_eq!(advise(spec, largest, rate), [], "{spec} at {rate}");
         }
         let upside_down = Config { bottom: Share::new(0.6).unwrap(), ..Config::default() };
         assert_eq!(

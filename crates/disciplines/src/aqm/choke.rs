@@ -1,38 +1,40 @@
-//! CHOKe: RED, and an arriving packet that meets its own kind in the queue goes with it.
+//! CHOKe: RED, and an arriving packet that matches a queued packet of its flow is dropped with it.
 //!
 //! # Principles
-//! - A flow that takes more than its share of the queue is met there more often. So the queue itself is the estimate of
-//!   who sends too much, and nothing is kept per flow.
-//! - While the average is below `min` everything is taken. From `min` on, an arriving packet is compared with one that is
-//!   drawn from the queue at random: if both are of one flow, both are dropped; if not, RED decides about the arriving
-//!   one.
-//! - So a flow that does not slow down loses twice: what arrives, and what it had queued already. One that is rarely in
-//!   the queue is rarely met.
-//! - `candidates` draws several packets instead of one: with many greedy flows one draw seldom meets the right one.
+//! - A flow with more than its share of the queue is matched more often. So the queue itself estimates which
+//!   flows send too much, without state per flow.
+//! - While the average is below `min` all packets are accepted. From `min` on, an arriving packet is compared
+//!   with one that is drawn from the queue at random: if both are of one flow, both are dropped; if not, RED
+//!   decides about the arriving one.
+//! - So an unresponsive flow loses twice: the arriving packet and a queued one. A flow with few queued
+//!   packets is rarely matched.
+//! - `candidates` draws several packets instead of one: with many greedy flows one draw seldom finds a match.
 //! - Departure order is order of arrival.
 //!
 //! # Deviations
 //! - Both thresholds belong to the range above them, as in `red`.
-//! - A packet that met its own kind does not count in RED's spacing of drops, and neither does its loss: the paper does not
-//!   say. It is dropped even if its sender takes marks: it is not told, it is punished.
-//! - RED's part is that of `red`: a queue of at most one unit is never told, the packet with which the average comes above
-//!   `min` only starts the count. The comparison is made with any queue that is not empty.
-//! - Candidates are drawn one after the other, each from what is then queued: one that did not match may be drawn again.
-//!   All are drawn even if the first one matches, and all that match are dropped. The paper does not say.
+//! - A matched packet and its loss do not count in RED's spacing of drops; the paper does not specify this. A
+//!   matched packet is dropped even if its sender supports ECN.
+//! - RED's part is that of `red`: a queue of at most one unit causes neither drops nor marks, and the packet
+//!   with which the average comes above `min` only starts the count. The comparison is made with any queue
+//!   that is not empty.
+//! - Candidates are drawn one after the other, each from what is then queued: one that did not match may be
+//!   drawn again. All are drawn even if the first one matches, and all that match are dropped. The paper does
+//!   not specify this.
 //! - The paper's rule that raises the number of candidates with the average is left out.
-//! - `tc` counts packets only and demands `limit`; here thresholds may be bytes as well, and `limit` defaults to 300
-//!   packets, which makes the thresholds 25 and 75. The draw is over packets in either case. `gentle`, `weight` and
-//!   `candidates` are not in `tc`.
+//! - `tc` counts packets only and requires `limit`; here thresholds may be bytes as well, and `limit`
+//!   defaults to 300 packets, which makes the thresholds 25 and 75. The draw is over packets in either case.
+//!   `gentle`, `weight` and `candidates` are not in `tc`.
 //!
 //! # Cost
-//! - That of `red`, and a draw per candidate and arrival while the average is above `min`. Taking a packet out of the
-//!   middle is as cheap as sending one: the queue is a list inside an array without holes.
+//! - That of `red`, and a draw per candidate and arrival while the average is above `min`. Taking a packet
+//!   out of the middle is as cheap as sending one: the queue is a list inside an array without holes.
 //!
 //! # References
-//! - R. Pan, B. Prabhakar, K. Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
-//!   Allocation", INFOCOM 2000.
-//! - A. Tang, J. Wang, S. Low, "Understanding CHOKe: Throughput and Spatial Characteristics", IEEE/ACM Transactions on
-//!   Networking 12(4), 2004: a flow that does not slow down gets at most 1/(e+1) of the link, 27 %.
+//! - R. Pan, B. Prabhakar, K. Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating
+//!   Fair Bandwidth Allocation", INFOCOM 2000.
+//! - A. Tang, J. Wang, S. Low, "Understanding CHOKe: Throughput and Spatial Characteristics", IEEE/ACM
+//!   Transactions on Networking 12(4), 2004: an unresponsive flow gets at most 1/(e+1) of the link, 27 %.
 //! - tc-choke(8), tc-red(8) for names and defaults.
 
 use giveway_qdisc::blocks::DenseFifo;
@@ -51,15 +53,16 @@ use crate::common::thresholds::{Idle, Thresholds, Unit, bandwidth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped whatever the average.
+    /// Capacity; packets beyond it are dropped whatever the average.
     pub limit: Limit,
     /// Average from which arriving packets are compared, in packets or in bytes; by default a third of `max`.
     pub min: Option<Limit>,
-    /// Average at which RED's probability reaches `probability`, in the same unit; by default a quarter of `limit`.
+    /// Average at which RED's probability reaches `probability`, in the same unit; by default a quarter of
+    /// `limit`.
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, and for `burst` when thresholds are in bytes.
     pub avpkt: Bytes,
-    /// How many packets may come at once without the average reaching `min`; by default (2 min + max) / 3.
+    /// Burst of packets that does not raise the average to `min`; by default (2 min + max) / 3.
     pub burst: Option<Packets>,
     /// Weight of the newest length in the average, in place of `burst`.
     pub weight: Option<Share>,
@@ -67,9 +70,9 @@ pub struct Config {
     pub bandwidth: Option<Rate>,
     /// RED's probability at `max`.
     pub probability: Share,
-    /// How many packets of the queue an arriving one is compared with.
+    /// Number of queued packets that an arriving packet is compared with.
     pub candidates: u32,
-    /// Whether RED marks packets instead of dropping them when their sender takes marks.
+    /// RED marks packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
     /// Above `max` RED's probability rises to 1 at twice `max` instead of jumping there.
     pub gentle: bool,
@@ -108,8 +111,8 @@ impl Config {
     }
 }
 
-/// More draws than this per arrival cost time and change little: the paper has one and, where it adapts, a few, and 16 leave few packets of a
-/// greedy flow.
+/// More draws than this per arrival cost time and change little: the paper has one and, where it adapts, a
+/// few, and 16 leave few packets of a greedy flow.
 const MOST_CANDIDATES: u32 = 16;
 
 impl Discipline for Config {
@@ -190,7 +193,7 @@ pub struct Choke<P> {
     rng: Rng,
     queue: DenseFifo<Packet<P>>,
     backlog: Backlog,
-    /// How many arriving packets met their own kind, since it was built or reset.
+    /// Number of arriving packets that matched, since creation or reset.
     met: u64,
 }
 
@@ -268,7 +271,7 @@ impl<P> Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::shares::{Sender, run, ten_deaf_flows};
+    use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::blocks::red::Curve;
     use giveway_qdisc::{Ecn, Outbox, Rng, Span, Streams, Time};
@@ -305,9 +308,9 @@ mod tests {
         );
     }
 
-    /// With weight 1 the average is the length that an arrival finds; with `probability 0` RED drops nothing below max.
-    /// A1 is on the wire. A3 finds A2 alone, which is no match for `min 2p`; A4 finds two of its flow, whichever is
-    /// drawn. Which of the two it was is chance; that two are gone is not.
+    /// With weight 1 the average is the length that an arrival finds; with `probability 0` RED drops nothing
+    /// below max. A1 is on the wire. A3 finds A2 alone, which is no match for `min 2p`; A4 finds two of its
+    /// flow, whichever is drawn. Which of the two it was is chance; that two are gone is not.
     #[test]
     fn who_meets_its_own_flow_goes_with_it() {
         let line = trace(
@@ -320,7 +323,7 @@ mod tests {
                 .contains(&line.as_str()),
             "{line}"
         );
-        // A queue of others is no company: B1 and B2 pass.
+        // Packets of other flows do not match: B1 and B2 pass.
         assert_eq!(
             trace(
                 "choke limit 9p min 1p max 8p weight 1 probability 0",
@@ -341,7 +344,8 @@ mod tests {
         assert_eq!(offer(&mut q, 0, 3, Ecn::NotCapable), (vec![], 0));
     }
 
-    /// The link is busy with the last packet it was given, although the queue was emptied by a drop and not by it.
+    /// The link is busy with the last packet it was given, although the queue was emptied by a drop and not
+    /// by it.
     #[test]
     fn idle_time_counts_from_the_wire() {
         let mut q = built("choke limit 9p min 1p max 8p weight 0.5 probability 0");
@@ -420,17 +424,18 @@ mod tests {
         assert!(warnings("choke min 50p")[0].starts_with("max: 75 is less than twice min"));
     }
 
-    /// Ten flows that do not listen: 0.84 with RED, 0.91 with one candidate, 0.97 with four, as measured.
+    /// Ten unresponsive flows: 0.84 with RED, 0.91 with one candidate, 0.97 with four, as measured.
     #[test]
-    fn is_fairer_than_red_to_flows_that_do_not_listen() {
-        let red = ten_deaf_flows("red limit 300p");
-        let [one, four] = ["choke", "choke candidates 4"].map(ten_deaf_flows);
-        assert!(one > red + 0.05 && one > ten_deaf_flows("fifo limit 300p") + 0.06, "{one} {red}");
+    fn is_fairer_than_red_to_unresponsive_flows() {
+        let red = ten_unresponsive_flows("red limit 300p");
+        let [one, four] = ["choke", "choke candidates 4"].map(ten_unresponsive_flows);
+        assert!(one > red + 0.05 && one > ten_unresponsive_flows("fifo limit 300p") + 0.06, "{one} {red}");
         assert!(four > one + 0.03, "{four} {one}");
     }
 
-    /// One flow that sends as fast as the link and 32 that listen, as in the paper's first comparison: RED leaves it half
-    /// of the link, CHOKe less than the 27 % that Tang, Wang and Low proved to be the most there is.
+    /// One flow that sends as fast as the link and 32 responsive flows, as in the paper's first comparison:
+    /// RED leaves it half of the link, CHOKe less than the 27 % that Tang, Wang and Low proved to be the most
+    /// there is.
     #[test]
     fn bounds_what_a_greedy_flow_gets() {
         let mut flows = vec![Sender::Window; 33];
@@ -441,9 +446,10 @@ mod tests {
         assert!(greedy("choke candidates 2") < 0.12);
     }
 
-    /// Beside a flow twice as fast as the link, three that listen get a third of it, and a slow one loses little.
+    /// Beside a flow twice as fast as the link, three responsive flows get a third of it, and a slow one
+    /// loses little.
     #[test]
-    fn keeps_room_for_those_who_listen() {
+    fn keeps_room_for_responsive_flows() {
         let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
         let seen = |spec| {
             let books = run(spec, &flows, 80_000);

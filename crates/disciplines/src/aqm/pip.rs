@@ -1,28 +1,30 @@
-//! PIP: drops at random at arrival, with a probability that a controller moves so that the queue stays at a reference length.
+//! PIP: drops at random at arrival, with a probability that a controller moves so that the queue stays at a
+//! reference length.
 //!
 //! # Principles
-//! - The probability moves with the queue's distance from `target` (an integral over time: what is too long for long is told harder)
-//!   and with its change (so that they do not overshoot).
-//! - They move at every arrival, by the time since the last one: the loop is as fast with few packets as with many.
+//! - The probability moves with the queue's distance from `target` (an integral over time: a persistent
+//!   excess raises it further) and with its change (against overshoot).
+//! - It is updated at every arrival, by the time since the last one: the loop is as fast with few packets as
+//!   with many.
 //! - The queue itself is a plain FIFO.
 //!
 //! # Deviations
-//! - FPIP's section 2.2.4 prints the step, and uses the probability to detect congestion; the poster where PIP stands for itself was
-//!   not to be had. Dropping with this probability is what "PIP alone" means here.
-//! - What the printed step leaves open (units, bounds, pauses) is told and decided in the block `pip`. `noclamp` is the step
-//!   as printed, without bounds on the probability.
+//! - FPIP's section 2.2.4 prints the step, and uses the probability to detect congestion; the poster on PIP
+//!   itself was not available. Dropping with this probability is what "PIP alone" means here.
+//! - The block `pip` documents the points that the printed step leaves open (units, bounds, pauses).
+//!   `noclamp` is the step as printed, without bounds on the probability.
 //! - The reference is a number of packets. A `target` in bytes counts bytes, in packets of `avpkt`.
-//! - The gains are the paper's. They are hot: about 500 times (integral) and 30 times (proportional) those of ns-2's PI at the
-//!   same reference.
+//! - The gains are the paper's. They are high: about 500 times (integral) and 30 times (proportional) those
+//!   of ns-2's PI at the same reference.
 //!
 //! # Cost
 //! - A few floating-point operations and a draw per arrival. State of one queue.
 //!
 //! # References
-//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows", Journal of Software
-//!   18(3), 2007: section 2.2.4 for the step, section 3.1 for the values.
-//! - H. Zhang, B. Liu, W. Dou, "Design of a robust active queue management algorithm based on feedback compensation",
-//!   SIGCOMM 2003 (poster): named there as its source; known to us by title only.
+//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows",
+//!   Journal of Software 18(3), 2007: section 2.2.4 for the step, section 3.1 for the values.
+//! - H. Zhang, B. Liu, W. Dou, "Design of a robust active queue management algorithm based on feedback
+//!   compensation", SIGCOMM 2003 (poster): named there as its source; only its title was available.
 
 use giveway_qdisc::blocks::Buffer;
 use giveway_qdisc::blocks::pip::{Gains, Length, Pip as Controller};
@@ -39,23 +41,26 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped.
+    /// Capacity; packets beyond it are dropped.
     pub limit: Limit,
     /// The length that the queue is kept at (q0): in packets, or in bytes.
     pub target: Limit,
     /// Length of a packet, where `target` is in bytes.
     pub avpkt: Bytes,
-    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the probability by 1.
+    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the
+    /// probability by 1.
     pub t: f64,
-    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the probability at once.
+    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the probability at
+    /// once.
     pub tau: Span,
     /// Position feedback (K_h), per packet.
     pub kh: f64,
     /// The longest pause between two arrivals that counts; by default all do.
     pub max_dt: Option<Span>,
-    /// Whether the probability is kept between 0 and 1. Without it an idle link hides the congestion after it.
+    /// Keep the probability between 0 and 1. Without it an idle link hides the congestion after
+    /// it.
     pub clamp: bool,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
 }
 
@@ -127,7 +132,7 @@ impl Discipline for Config {
     }
 }
 
-/// What is wrong with a `parameter` that is a length which the queue never has.
+/// A warning about a `parameter` whose length the queue never reaches.
 pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Option<String> {
     let never = match (target, limit) {
         (Limit::Packets(target), Limit::Packets(limit)) => target >= limit,
@@ -154,8 +159,8 @@ impl<P> Qdisc<P> for Pip<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let probability = self.controller.arrival(self.length.of(self.queue.backlog()), cx.now());
-        let told = probability > 0.0 && self.rng.uniform() < probability;
-        if told && !(self.ecn && self.queue.admits(pkt.bytes()) && cx.mark(&mut pkt)) {
+        let signal = probability > 0.0 && self.rng.uniform() < probability;
+        if signal && !(self.ecn && self.queue.admits(pkt.bytes()) && cx.mark(&mut pkt)) {
             return cx.drop(pkt, DropReason::Early);
         }
         self.queue.push(pkt, cx);
@@ -199,8 +204,8 @@ mod tests {
         assert_eq!(trace("pip limit 300p", 1000, T1), trace("fifo limit 300p", 1000, T1));
     }
 
-    /// Twice the link's rate from ten senders who never slow down: half must go, and the queue stands at the reference, whether
-    /// that is counted in packets or in bytes.
+    /// Twice the link's rate from ten senders who never slow down: half must go, and the queue stands at the
+    /// reference, whether that is counted in packets or in bytes.
     #[test]
     fn the_queue_stands_at_its_reference() {
         let flows = [Flow { kbit: 2000, bytes: 500 }; 10];
@@ -211,8 +216,8 @@ mod tests {
             assert!((outcome.utilization - 1.0).abs() < 0.001, "{spec}: {outcome:?}");
             assert!((outcome.queue_packets / packets - 1.0).abs() < 0.05, "{spec}: {outcome:?}");
         }
-        // At half the rate nothing stands. A step from no packet to one raises a probability of 0 to 0.0006, so a few of the 37,500 packets
-        // are lost all the same.
+        // At half the rate nothing stands. A step from no packet to one raises a probability of 0 to 0.0006,
+        // so a few of the 37,500 packets are lost all the same.
         let light = with("pip", &[Flow { kbit: 500, bytes: 500 }; 10]);
         assert!(light.queue_packets < 3.0 && light.dropped < 38, "{light:?}");
     }
@@ -222,9 +227,18 @@ mod tests {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let wrong =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
-        assert_eq!(wrong("pip t 0"), "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper");
-        assert_eq!(wrong("pip kh -1"), "kh: -1 is not a gain: write for example 0.0014 (per packet), as in the paper");
-        assert_eq!(wrong("pip avpkt 0b"), "avpkt: must be at least 1 byte, for example \"1000b\"");
+        assert_eq!(
+            wrong("pip t 0"),
+            "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper"
+        );
+        assert_eq!(
+            wrong("pip kh -1"),
+            "kh: -1 is not a gain: write for example 0.0014 (per packet), as in the paper"
+        );
+        assert_eq!(
+            wrong("pip avpkt 0b"),
+            "avpkt: 0 bytes are too few for a packet: write for example \"1000b\""
+        );
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("pip"), "");
         assert!(warned("pip noclamp").contains("not seen for as long"));

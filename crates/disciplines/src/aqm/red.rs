@@ -1,37 +1,42 @@
 //! RED: drops at random, and early, with a probability that rises with the average length of the queue.
 //!
 //! # Principles
-//! - The average, not the length, decides: a burst passes, a standing queue is told.
-//! - Below `min` nothing is dropped; from `min` to `max` the probability rises to `probability`; above, everything goes, or
-//!   with `gentle` the probability rises on to 1 at twice `max`.
-//! - Drops are spread: the probability grows with the packets since the last drop, so that drops neither cluster nor fail to
-//!   come. With `wait` two drops are at least the mean gap apart.
-//! - While the link is idle the average decays as if the packets that could have been sent had found it empty.
+//! - The average, not the length, decides: a burst passes, a standing queue causes drops or marks.
+//! - Below `min` nothing is dropped; from `min` to `max` the probability rises to `probability`; above, all
+//!   packets are dropped, or with `gentle` the probability rises on to 1 at twice `max`.
+//! - Drops are spread: the probability grows with the packets since the last drop, so that drops neither
+//!   cluster nor fail to come. With `wait` two drops are at least the mean gap apart.
+//! - While the link is idle the average decays as if the packets that could have been sent had found it
+//!   empty.
 //! - With `adaptive`, `probability` moves so that the average stays in the middle between the thresholds.
 //! - The unit of the thresholds decides what is counted: bytes ("30kb") or packets ("30p").
 //!
 //! # Deviations
-//! - `tc` counts bytes only and demands `limit`; here it defaults to 300,000 bytes, and with `tc`'s own rules (`max` a
-//!   quarter of `limit`, `min` a third of `max`) to thresholds of 75,000 and 25,000.
-//! - A queue of at most one unit is never told (ns-2); the kernel has no such rule.
-//! - Idle time begins when the last packet has been sent. The kernel's begins when it is asked and has nothing; a parent that counts
-//!   packets, such as HTB, never asks then, and the average stands still.
+//! - `tc` counts bytes only and requires `limit`; here it defaults to 300,000 bytes, and with `tc`'s own
+//!   rules (`max` a quarter of `limit`, `min` a third of `max`) to thresholds of 75,000 and 25,000.
+//! - A queue of at most one unit causes neither drops nor marks (ns-2); the kernel has no such rule.
+//! - Idle time begins when the last packet has been sent. In the kernel it begins when dequeue finds an empty
+//!   queue; a parent that counts packets, such as HTB, does not call dequeue then, and the average stays.
 //! - The packet with which the average comes above `min` only starts the count (ns-2).
-//! - With `bytemode`, the probability is multiplied by length / `avpkt` and the count advances by that (ns-2's `bytes_`): the
-//!   kernel has no such mode.
-//! - The probability of 1 above `max` comes before the restart of the count; Floyd and Jacobson do not say which is first.
-//! - `max_p` is clamped to 1 % and 50 % when it adapts; the published steps could leave that range by one step.
-//! - A number is drawn for each packet. Linux draws one for each gap, as the authors propose to save random numbers; that is the same
-//!   while the average stands still, and drops less while it moves (`cargo xtask test-kernel --oracle` has both).
-//! - A packet goes if the draw is below its probability. A probability of zero so never drops, which "not above" would allow.
+//! - With `bytemode`, the probability is multiplied by length / `avpkt` and the count advances by that
+//!   (ns-2's `bytes_`): the kernel has no such mode.
+//! - The probability of 1 above `max` comes before the restart of the count; Floyd and Jacobson do not
+//!   specify the order.
+//! - `max_p` is clamped to 1 % and 50 % when it adapts; the published steps could leave that range by one
+//!   step.
+//! - A number is drawn for each packet. Linux draws one for each gap, as the authors propose to save random
+//!   numbers; that is the same while the average stands still, and drops less while it moves (`cargo xtask
+//!   test-kernel --oracle` has both).
+//! - A packet is dropped if the draw is below its probability. So a probability of zero never drops, which
+//!   "not above" would allow.
 //!
 //! # Cost
-//! - A multiplication and an addition per packet; a division and a draw when the average is above `min`; a power
-//!   after an idle time. State of one queue.
+//! - A multiplication and an addition per packet; a division and a draw when the average is above `min`; a
+//!   power after an idle time. State of one queue.
 //!
 //! # References
-//! - Floyd and Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance": the algorithm; section 6.1
-//!   for the weight. Floyd 2000, "Recommendation on using the gentle variant of RED".
+//! - Floyd and Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance": the algorithm;
+//!   section 6.1 for the weight. Floyd 2000, "Recommendation on using the gentle variant of RED".
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 //! - tc-red(8) for names and defaults; RFC 3168 for marks.
 
@@ -52,27 +57,29 @@ use crate::common::thresholds::{Idle, Thresholds, Unit, bandwidth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped whatever the average.
+    /// Capacity; packets beyond it are dropped whatever the average.
     pub limit: Limit,
     /// Average from which packets are dropped at random, in bytes or in packets; by default a third of `max`.
     pub min: Option<Limit>,
-    /// Average at which the probability reaches `probability`, in the same unit; by default a quarter of `limit`.
+    /// Average at which the probability reaches `probability`, in the same unit; by default a quarter of
+    /// `limit`.
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, for `burst`, and for `bytemode`.
     pub avpkt: Bytes,
-    /// How many packets may come at once without the average reaching `min`; by default (2 min + max) / 3.
+    /// Burst of packets that does not raise the average to `min`; by default (2 min + max) / 3.
     pub burst: Option<Packets>,
     /// Weight of the newest length in the average, in place of `burst`.
     pub weight: Option<Share>,
-    /// The weight follows from the link's rate, in place of `burst`: 1 - exp(-1/C), C in average packets per second.
+    /// The weight follows from the link's rate, in place of `burst`: 1 - exp(-1/C), C in average packets per
+    /// second.
     pub auto_weight: bool,
     /// Rate of the link, for idle times; by default the rate of the port.
     pub bandwidth: Option<Rate>,
     /// The probability at `max`; with `adaptive` in the beginning.
     pub probability: Share,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Above `max`, packets are dropped even if their sender takes marks.
+    /// Above `max`, packets are dropped even if their sender supports ECN.
     pub harddrop: bool,
     /// With `ecn`, packets whose sender does not take marks are kept instead of dropped early.
     pub nodrop: bool,
@@ -84,11 +91,11 @@ pub struct Config {
     pub wait: bool,
     /// Large packets are likelier to be dropped than small ones.
     pub bytemode: bool,
-    /// Which packet goes when the buffer is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
 }
 
-/// Which packet a full buffer gives up.
+/// The packet that a full buffer drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -306,7 +313,7 @@ impl<P> Red<P> {
         Red { setup, detector, rng, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO, idle }
     }
 
-    /// Whether a packet whose sender is to be told stays: marked, or out of mercy.
+    /// Marks a packet instead of an early drop. True if the packet stays.
     fn spares(&self, pkt: &mut Packet<P>, verdict: RedDecision, cx: &mut Cx<'_, P>) -> bool {
         if !self.setup.ecn || (self.setup.harddrop && verdict == RedDecision::SignalAboveMax) {
             return false;
@@ -414,7 +421,8 @@ mod tests {
         assert_eq!(thresholds(Limit::Packets(120)), (Unit::Packets, 10.0, 30.0));
     }
 
-    /// A queue kept at 50 KB with thresholds 25 and 75 KB and 10 %: p_b is 5 %, so the mean gap is 20 packets.
+    /// A queue kept at 50 KB with thresholds 25 and 75 KB and 10 %: p_b is 5 %, so the mean gap is 20
+    /// packets.
     #[test]
     fn gaps_between_drops() {
         let gaps = |spec: &str| {
@@ -441,8 +449,9 @@ mod tests {
         assert!((waited - 29.5).abs() < 0.3, "uniform in 20 to 39: {waited}");
     }
 
-    /// The routers of FPIP's comparison, whose kilobytes are of 1,000: thresholds, the probability at an average of 50 and of
-    /// 90 KB, the first averages of a queue that grows, and the gaps between drops at a probability of 5 %.
+    /// The routers of FPIP's comparison, whose kilobytes are of 1,000: thresholds, the probability at an
+    /// average of 50 and of 90 KB, the first averages of a queue that grows, and the gaps between drops at a
+    /// probability of 5 %.
     #[test]
     fn can_be_set_as_in_fpips_comparison() {
         let spec = "red limit 300000b min 25000b max 75000b probability 0.1 avpkt 500b weight 0.002 gentle wait bytemode";
@@ -483,7 +492,8 @@ mod tests {
         assert!(gaps(1000).1 <= 20);
     }
 
-    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the probability.
+    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the
+    /// probability.
     #[test]
     fn eight_arrivals() {
         let mut q = built("red limit 100p min 2p max 6p weight 0.25 probability 0.5 gentle wait");
@@ -499,8 +509,8 @@ mod tests {
         assert!(out.dropped.is_empty());
     }
 
-    /// Whatever the average remembers, a queue of at most one unit is no congestion: one packet, or one byte, which is an
-    /// empty queue.
+    /// Whatever the average is, a queue of at most one unit is not congestion: one packet, or one byte,
+    /// which is an empty queue.
     #[test]
     fn a_queue_of_one_unit_is_never_told() {
         let above_max = |spec: &str, unit: f64| {
@@ -615,7 +625,7 @@ mod tests {
     }
 
     proptest! {
-        /// While the average is below min and the buffer has room, nobody is told.
+        /// While the average is below min and the buffer has room, there are no drops and no marks.
         #[test]
         fn nothing_is_lost_below_min(ops in prop::collection::vec((any::<bool>(), 40..1500u32), 1..300), seed: u64) {
             let config = Config { limit: Limit::Packets(40), weight: Share::new(0.3), ..Config::default() };

@@ -1,44 +1,46 @@
-//! Stochastic Fair Blue: a drop probability for each bin of flows, and a flow is as bad as the best of its bins.
+//! Stochastic Fair Blue: bins of flows have drop probabilities, and a flow gets the lowest of its bins.
 //!
 //! # Principles
-//! - There are `levels` rows of `bins` bins each, and a hash per row: a flow has one bin in each. A bin knows how many of
-//!   the queued packets are its own.
-//! - A bin's probability rises by `increment` with each packet that finds it at `target` or above, and falls by `decrement` with
-//!   each that finds it empty (Blue). Between the two it stays: the probability searches for the level at which a flow keeps its
-//!   place filled and no more.
-//! - A packet is dropped with the least probability of its flow's bins. A flow that slows down may share a bin with one that does
-//!   not, but hardly all of them.
-//! - A probability of 1 in all bins: the flow is unresponsive. All such flows together get `penalty_rate` packets per second.
+//! - There are `levels` rows of `bins` bins, and a hash per row: a flow has one bin in each row. A bin counts
+//!   the queued packets of its flows.
+//! - A bin's probability rises by `increment` with each packet that finds it at `target` or above, and falls
+//!   by `decrement` with each packet that finds it empty (Blue). In between it stays. So it settles where a
+//!   flow keeps its bin filled and no more.
+//! - A packet is dropped with the lowest probability of its flow's bins. A responsive flow may share a bin
+//!   with an unresponsive one, but hardly all of them.
+//! - A flow with a probability of 1 in all its bins is unresponsive. All such flows together get
+//!   `penalty_rate` packets per second.
 //! - A flow whose bins all hold `max` packets is refused.
-//! - The hashes change every `rehash`, so that nobody shares all bins with a flow that does not listen for long. The next
-//!   bins are warmed up from `db` after a change on: they learn from the flows that are found not to listen, so that these
-//!   do not begin with a clean slate.
+//! - The hashes change every `rehash`, so that no flow shares all its bins with an unresponsive flow for
+//!   long. The next bins warm up from `db` after a change on: they learn from the unresponsive flows, so that
+//!   these do not restart at 0.
 //!
 //! # Deviations
-//! - The paper's outline drops a packet when any of its bins is above its size. One shared bin would do then; here all
-//!   have to hold `max`, as in Linux, and the probability rises from `target` on.
-//! - The paper's Blue waits for a freeze time between two changes of the probability; here, as in tc-sfb(8), every packet
-//!   counts.
-//! - The bins of both sets always count every queued packet of theirs: at a change, and when warming up begins, the queue
-//!   is gone through once. Linux counts only what came since.
-//! - Changes of the hash happen at the start of the call that follows them. Which keys and probabilities it finds does not depend
-//!   on how often anyone looked: a set that no packet met while it warmed up has a probability of 0 everywhere.
-//! - `db 0s` warms up from the beginning, `rehash 0s` never changes the hashes.
-//! - The penalty box is one for all flows that do not listen, its rate and its burst; tc-sfb(8) can be read as if each
-//!   flow had a burst of its own.
-//! - A full buffer refuses after the bins have learnt from the packet. `limit` is 1,000 packets, the usual transmit queue
-//!   of a device, where Linux takes that of the device.
-//! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Marks end at a probability of one half: who has not listened
-//!   until then is dropped, as in Linux.
+//! - The paper's outline drops a packet if any of its bins is above its size. One shared bin would then be
+//!   enough. Here all have to hold `max`, as in Linux, and the probability rises from `target` on.
+//! - The paper's Blue has a freeze time between two changes of the probability. Here, as in tc-sfb(8), every
+//!   packet counts.
+//! - The bins of both sets always count all their queued packets: at a change, and when warm-up begins, the
+//!   whole queue is counted once. Linux counts only later packets.
+//! - A change of the hashes happens at the start of the next call. The frequency of calls has no influence on
+//!   the keys and probabilities: a set without packets during its warm-up has a probability of 0 everywhere.
+//! - `db 0s` warms up from the beginning, and `rehash 0s` never changes the hashes.
+//! - All unresponsive flows share one penalty box with one rate and one burst. tc-sfb(8) could also mean a
+//!   burst for each flow.
+//! - A full buffer refuses a packet after the bins have learnt from it. `limit` is 1,000 packets, the usual
+//!   transmit queue of a device; Linux takes that of the device.
+//! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Above a probability of one half packets
+//!   are dropped instead of marked, as in Linux.
 //!
 //! # Cost
-//! - `levels` hashes per arrival and per departure, twice that while the next set warms up; a draw where the probability is between 0
-//!   and 1. At a change each queued packet is hashed once.
-//! - 16 bytes per bin, in two sets: 4 KB by default, however many flows there are.
+//! - `levels` hashes per arrival and per departure, twice that during warm-up; a draw if the probability is
+//!   between 0 and 1. At a change each queued packet is hashed once.
+//! - 16 bytes per bin, in two sets: 4 KB by default, for any number of flows.
 //!
 //! # References
-//! - W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
-//!   INFOCOM 2001. The two sets of bins are in section 4.4 of their report CSE-TR-387-99, University of Michigan 1999.
+//! - W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing
+//!   Fairness", INFOCOM 2001. The two sets of bins are in section 4.4 of their report CSE-TR-387-99,
+//!   University of Michigan 1999.
 //! - tc-sfb(8) for names and defaults: `max` 25 and `target` four fifths of it.
 
 use giveway_qdisc::blocks::{Buffer, TokenBucket};
@@ -56,11 +58,11 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How long the same hashes are used. Zero: for ever.
+    /// Lifetime of the hashes. Zero: unlimited.
     pub rehash: Span,
-    /// How long after a change of the hashes the next bins begin to warm up.
+    /// Time after a change of the hashes at which the next bins begin to warm up.
     pub db: Span,
-    /// How many packets it holds at most; what comes on top is dropped.
+    /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,
     /// A flow whose bins all hold so many packets is refused; by default 25, or five quarters of `target`.
     pub max: Option<Packets>,
@@ -70,15 +72,16 @@ pub struct Config {
     pub increment: Share,
     /// Decrease of the probability with a packet that finds its bin empty.
     pub decrement: Share,
-    /// How many packets per second all flows together get that do not listen.
+    /// Packets per second for all unresponsive flows together.
     pub penalty_rate: u32,
-    /// By how many packets they may exceed that at once.
+    /// Burst of unresponsive flows above that rate, in packets.
     pub penalty_burst: Packets,
-    /// How many bins a flow has, each found by a hash of its own.
+    /// Number of bins of a flow, each found by its own hash.
     pub levels: u32,
-    /// Out of how many each of these is chosen.
+    /// Number of bins in each level.
     pub bins: u32,
-    /// Whether packets are marked instead of dropped when their sender takes marks, up to a probability of one half.
+    /// Mark packets instead of dropping them if their sender supports ECN, up to a probability of
+    /// one half.
     pub ecn: bool,
 }
 
@@ -101,7 +104,7 @@ impl Default for Config {
     }
 }
 
-/// More levels or bins than this are a slip of the pen: they take 32 MB.
+/// Limits of levels and bins, above which they would take 32 MB.
 const MOST_LEVELS: u32 = 16;
 const MOST_BINS: u32 = 1 << 16;
 /// Up to this probability packets are marked.
@@ -123,7 +126,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "Stochastic Fair Blue: drops by bins of flows, and limits who does not listen";
+        "Stochastic Fair Blue: drops by bins of flows, and a rate limit for unresponsive flows";
     type Qdisc<P: 'static> = Sfb<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Sfb<P>, Invalid> {
@@ -246,17 +249,17 @@ pub struct Sfb<P> {
     config: Config,
     target: u64,
     max: u64,
-    /// What the keys are made from.
+    /// Source of the keys.
     secret: u64,
     rng: Rng,
-    /// Since when the hashes change; not before the first call.
+    /// Time from which the hashes change: that of the first call.
     epoch: Option<Epoch>,
-    /// The bins that decide.
+    /// The bins in use.
     active: Bins,
-    /// Those that will decide next; they mean something while `warming`.
+    /// The bins that follow; valid while `warming`.
     next: Bins,
     warming: bool,
-    /// `None`: nothing for flows that do not listen.
+    /// `None`: no service for unresponsive flows.
     penalty: Option<TokenBucket>,
     /// The probability of the last arrival.
     p_min: f64,
@@ -266,9 +269,9 @@ pub struct Sfb<P> {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// How many times the hashes have changed.
+    /// Number of changes of the hashes.
     changes: u64,
-    /// When something is to be done next: warming up, or a change.
+    /// Time of the next warm-up or change.
     due: Time,
 }
 
@@ -343,7 +346,7 @@ impl<P> Qdisc<P> for Sfb<P> {
         }
     }
 
-    /// The bins, which are there whatever comes, in both sets.
+    /// The bins of both sets, which always exist.
     fn flow_table(&self) -> FlowTable {
         let bins = self.active.bins.len() as u64;
         let entry_bytes = 2 * size_of::<Bin>() as u32;
@@ -403,7 +406,7 @@ impl<P> Sfb<P> {
         }
     }
 
-    /// Whether a packet of a flow that does not listen passes.
+    /// True if a packet of an unresponsive flow passes.
     fn penalty_allows(&mut self, now: Time) -> bool {
         let Some(penalty) = &mut self.penalty else { return false };
         let allows = penalty.ready(1, now) <= now;
@@ -437,7 +440,8 @@ impl Bins {
         }
     }
 
-    /// A packet of a flow arrives: its bins' probabilities change. Returns the fewest packets of a bin, and the least probability.
+    /// A packet of a flow arrives: its bins' probabilities change. Returns the fewest packets of a bin, and
+    /// the least probability.
     #[inline]
     fn learn(&mut self, flow: FlowKey, config: &Config, target: u64) -> (u64, f64) {
         let (mut least, mut p_min) = (u64::MAX, 1.0f64);
@@ -457,8 +461,8 @@ impl Bins {
 /// The bin in a level, counted from 1, of a flow with this hash.
 #[inline]
 fn place(hash: u64, level: u64, width: u32) -> usize {
-    // Multiples of the golden ratio differ in about half of their bits. Keys that differ in few make levels that agree too
-    // often.
+    // Multiples of the golden ratio differ in about half of their bits. Keys that differ in few make levels
+    // that agree too often.
     let key = level.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mix(hash, key)) * u128::from(width)) >> 64) as usize
 }
@@ -466,7 +470,7 @@ fn place(hash: u64, level: u64, width: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::shares::{Sender, run, ten_deaf_flows};
+    use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rng, Streams};
     use proptest::prelude::*;
@@ -501,10 +505,10 @@ mod tests {
         assert_eq!(trace("sfb limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// A1 is on the wire, A2 and A3 fill A's bins to the target. A4 finds them so: the probability jumps to 1, and it takes the
-    /// only place in the penalty box. A5 finds that empty. B has other bins.
+    /// A1 is on the wire, A2 and A3 fill A's bins to the target. A4 finds them so: the probability jumps to
+    /// 1, and it takes the only place in the penalty box. A5 finds that empty. B has other bins.
     #[test]
-    fn who_does_not_listen_is_limited() {
+    fn unresponsive_flows_are_limited() {
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000";
         assert_eq!(
             trace("sfb target 2p max 9p increment 1 penalty_rate 1 penalty_burst 1p", 1000, arrivals),
@@ -592,15 +596,15 @@ mod tests {
     fn the_penalty_box_has_a_rate() {
         let mut q = built("sfb target 1p max 1000p increment 1 penalty_rate 100 penalty_burst 5p");
         q.active.bins.fill(Bin { queued: 1, probability: 1.0 });
-        // A second of flows that do not listen, twenty packets in each 10 ms, none of which leaves.
+        // A second of unresponsive flows, twenty packets in each 10 ms, none of which leaves.
         let passed =
             (0..2000).filter(|n| offer(&mut q, n % 7, Ecn::Ect0, Time::ms(n / 2)).1.is_none()).count();
         assert_eq!(passed, 5 + 99, "a burst, and one per 10 ms");
     }
 
-    /// A flow that does not listen is known to the next bins before they decide, if it was met after `db`.
+    /// An unresponsive flow is known to the next bins before they decide, if it was met after `db`.
     #[test]
-    fn the_next_bins_know_who_did_not_listen() {
+    fn the_next_bins_know_unresponsive_flows() {
         let after_change = |seen_at: u64, db: &str| {
             let mut q =
                 built(&format!("sfb target 1p max 100p increment 1 rehash 100ms {db} penalty_burst 1000p"));
@@ -618,7 +622,8 @@ mod tests {
         assert_eq!(after_change(1, "db 0s"), [1.0; 8]);
     }
 
-    /// Levels are independent: how many bins two flows share is binomial, for keys that are hashes and for small numbers.
+    /// Levels are independent: how many bins two flows share is binomial, for keys that are hashes and for
+    /// small numbers.
     #[test]
     fn hashes_are_independent() {
         for spread in [1, 0x9e37_79b9_7f4a_7c15u64] {
@@ -679,18 +684,18 @@ mod tests {
         assert!(warnings("sfb rehash 10s db 20s")[0].starts_with("db: "));
     }
 
-    /// Ten flows that do not listen: 0.84 with RED, 0.998 here, as measured. Bins that fill no further than `max` are
-    /// almost queues.
+    /// Ten unresponsive flows: 0.84 with RED, 0.998 here, as measured. Bins that fill no further than
+    /// `max` are almost queues.
     #[test]
-    fn is_fairer_than_red_to_flows_that_do_not_listen() {
-        let [red, sfb] = ["red limit 300p", "sfb"].map(ten_deaf_flows);
+    fn is_fairer_than_red_to_unresponsive_flows() {
+        let [red, sfb] = ["red limit 300p", "sfb"].map(ten_unresponsive_flows);
         assert!(red < 0.87 && sfb > 0.98, "{red} {sfb}");
     }
 
-    /// One flow that sends as fast as the link and 32 that listen, as in the paper: it is found out, and gets little more
-    /// than the penalty rate, 1 % of this link. RED leaves it half.
+    /// One flow that sends as fast as the link and 32 responsive flows, as in the paper: it is found out, and
+    /// gets little more than the penalty rate, 1 % of this link. RED leaves it half.
     #[test]
-    fn finds_out_who_does_not_listen() {
+    fn detects_unresponsive_flows() {
         let mut flows = vec![Sender::Window; 33];
         flows[0] = Sender::Deaf(1.0);
         let greedy = |spec| run(spec, &flows, 80_000)[0].sent as f64 / 60_000.0;
@@ -700,9 +705,10 @@ mod tests {
         assert_eq!(books.iter().map(|flow| flow.sent).sum::<u64>(), 60_000, "the link is kept busy");
     }
 
-    /// Beside a flow twice as fast as the link, three that listen get a fair share, and a slow one loses nothing.
+    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
+    /// nothing.
     #[test]
-    fn keeps_room_for_those_who_listen() {
+    fn keeps_room_for_responsive_flows() {
         let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
         let books = run("sfb", &flows, 80_000);
         for polite in &books[1..4] {
@@ -711,8 +717,8 @@ mod tests {
         assert!(books[4].loss() < 0.01, "{:?}", books[4]);
     }
 
-    /// SFB written as plainly as can be: bins are what is counted in the queue, and probabilities are in a map by the number of
-    /// changes, the level and the place.
+    /// SFB written as plainly as can be: bins are what is counted in the queue, and probabilities are in a
+    /// map by the number of changes, the level and the place.
     struct Plain {
         config: Config,
         secret: u64,
@@ -780,7 +786,8 @@ mod tests {
     }
 
     proptest! {
-        /// The same draws, the same fates and the same bins, over many changes of the hashes, looked at or not.
+        /// The same draws, the same fates and the same bins, over many changes of the hashes, looked at or
+        /// not.
         #[test]
         fn is_sfb(
             ops in prop::collection::vec((0..6u8, 0..6u64, 0..8u64), 1..300), seed: u64, rehash in 5..60u64, db in 0..60u64,

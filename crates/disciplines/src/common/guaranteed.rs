@@ -1,17 +1,21 @@
-//! What all disciplines have in common that guarantee rates: who has a reservation, their queues, everyone else, and the buffer.
-//! A [`Schedule`] only says whose packet is next.
+//! The common part of all disciplines that guarantee rates: reservations, the queues of the flows, best
+//! effort, and the buffer. A [`Schedule`] only chooses the next flow.
 //!
-//! - A reservation is what [`Meta::reserved`](giveway_qdisc::Meta::reserved) says. It is admitted while the sum of what is admitted fits
-//!   the link and the table has room; a flow that does not fit is best effort and counted (gauge `refused_packets`). It is admitted
-//!   later when there is room, and its packets that wait change over with it, so that they stay in order.
-//! - A flow may change its rate, as far as that fits. A packet without a reservation is best effort, and so is what follows it. What its flow
-//!   has queued with the reservation leaves at the reserved rate, and so before it. The flow is forgotten once nothing of that is queued and
-//!   virtual time has passed its last tag: nobody loses a debt by asking anew. Flows that are silent keep
-//!   their reservations until others need the room; then the longest silent ones lose theirs, under the same condition.
-//! - Best effort has what the reserved flows leave: it is served when none of them has a packet, by turns that are fair by bytes
-//!   ([`drr`](crate::drr)). It delays a reserved packet by what is on the wire, at most one packet.
-//! - The buffer is shared. When it is full, the longest queue of the best effort pays; when there is none, the longest of the
-//!   reserved flows. So neither a flood of best effort nor one of a flow above its reservation takes the room of the others.
+//! - A packet requests a rate for its flow in [`Meta::reserved`](giveway_qdisc::Meta::reserved). The request
+//!   is admitted while the sum of all admitted rates fits the link and the table has room. Otherwise the flow
+//!   is best effort, and its packets are counted (gauge `refused_packets`). It is admitted later, once there
+//!   is room. Its queued best-effort packets then move to the reservation, so that they stay in order.
+//! - A flow may change its rate as far as that fits. A packet without a reservation, and all packets after
+//!   it, are best effort. Packets that were queued with the reservation still leave at the reserved rate, and
+//!   so before the others. The flow is forgotten once none of these is queued and virtual time has passed its
+//!   last tag, so that a new request cannot cancel a debt. A silent flow keeps its reservation until another
+//!   flow needs the room. Then the flow that has been silent longest loses it, under the same condition.
+//! - Best effort gets the capacity that reserved flows leave. It is served when no reserved flow has a
+//!   packet, fairly by bytes ([`drr`](crate::drr)). It delays a reserved packet by the rest of the packet on
+//!   the wire, at most one packet.
+//! - All share the buffer. When it is full, the longest queue of best effort loses packets; without best
+//!   effort the longest reserved queue does. So neither a flood of best effort nor a flow above its
+//!   reservation takes the room of the others.
 
 use giveway_qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
 use giveway_qdisc::{
@@ -22,37 +26,37 @@ use giveway_qdisc::{
 use crate::Discipline;
 use crate::drr::{self, Drr};
 
-/// Whose packet is next among the flows with reservations. Flows and packets are small numbers, which are used again when
-/// the flow is forgotten or the packet gone.
+/// Chooses the next flow among those with reservations. Flows and packets are small numbers, which are
+/// used again when the flow is forgotten or the packet gone.
 pub trait Schedule {
-    /// What it keeps per flow, in bytes.
+    /// State per flow, in bytes.
     const FLOW_BYTES: usize;
 
-    /// A packet came. `first`: its flow had none queued.
+    /// Adds an arriving packet. `first`: its flow had no packet queued.
     fn arrived(&mut self, item: Item, first: bool, now: Time);
 
-    /// Whose packet may leave now. Somebody's, when any is queued.
+    /// The packet that leaves now. There is one whenever a packet is queued.
     fn next(&mut self, now: Time) -> Option<Pick>;
 
-    /// That packet of this flow left; `head` is now its oldest.
+    /// Removes that packet of this flow after its departure; `head` is now its oldest.
     fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
 
-    /// A packet that was the newest of its flow was pushed out; `emptied`: it was the only one.
+    /// Removes the newest packet of a flow after its drop; `emptied`: it was the only one.
     fn revoked(&mut self, item: Item, emptied: bool);
 
-    /// Whether nothing that this flow did, which has nothing queued, matters any more.
+    /// True if the history of this flow, which has no packet queued, has no effect any more.
     fn passed(&self, flow: u32, now: Time) -> bool;
 
-    /// The flow, which has nothing queued, is no longer known.
+    /// Forgets a flow without queued packets.
     fn forget(&mut self, flow: u32);
 
-    /// Everything begins anew; nothing is queued.
+    /// Returns to the initial state, without queued packets.
     fn clear(&mut self);
 
-    /// What it takes in memory, in bytes.
+    /// Its memory, in bytes.
     fn bytes(&self) -> u64;
 
-    /// Inner state worth plotting.
+    /// Reports internal state for plots.
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
@@ -63,18 +67,18 @@ pub struct Item {
     pub flow: u32,
     /// Its own number.
     pub packet: u32,
-    /// What it takes at its flow's rate: L/ρ.
+    /// Its time at the rate of its flow: L/ρ.
     pub cost: Ticks,
     /// Its flow's rate.
     pub rate: Rate,
 }
 
-/// Who is next.
+/// The choice of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The flow.
     pub flow: u32,
-    /// Which of its packets, when that need not be the oldest.
+    /// Its packet, if that need not be the oldest.
     pub packet: Option<u32>,
 }
 
@@ -86,28 +90,28 @@ impl Pick {
     }
 }
 
-/// Flows with reservations under a schedule, and everyone else.
+/// Flows with reservations under a schedule, and best effort.
 pub struct Guaranteed<P, S> {
     pub(crate) schedule: S,
     limit: Limit,
     link: Rate,
-    /// How many flows may be known.
+    /// Largest number of known flows.
     most: usize,
     by_key: FlowIndex,
     flows: Slots<Flow>,
-    /// Those that have nothing queued, the longest silent first. The others are in no list.
+    /// Flows without queued packets, the longest silent first. The others are in no list.
     silent: List,
-    /// All of them in the order in which they were admitted, at the same places: it is seldom asked for.
+    /// All flows in the order of their admission, at the same places; seldom used.
     order: Slots<()>,
     known: List,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
-    /// Of the reserved flows.
+    /// Backlog of the reserved flows.
     backlog: Backlog,
     best_effort: Drr<P>,
     /// The sum of what is admitted.
     admitted: Rate,
-    /// Packets that were served as best effort although their flow asked for more.
+    /// Packets that were served as best effort although their flow requested a rate.
     refused: u64,
 }
 
@@ -116,20 +120,22 @@ pub struct Guaranteed<P, S> {
 struct Flow {
     key: FlowKey,
     queue: List,
-    /// The last length and what it costs: traffic repeats its lengths, and a division costs more than a compare.
+    /// Length of the last packet, whose cost is cached: lengths repeat, and a division costs more than a
+    /// comparison.
     priced: u32,
-    /// What it holds as far as `longest` was told: never more than that reckons with. It stays at the largest number.
+    /// The backlog that `longest` has for it, which is never below the actual one. It saturates at the
+    /// largest number.
     told: u32,
-    /// In ticks. What does not fit is not kept.
+    /// Cost of that length in ticks, if it fits.
     cost: u64,
     rate: Rate,
-    /// What it holds, in bytes.
+    /// Its backlog, in bytes.
     bytes: u64,
-    /// Its last packet came without a reservation.
+    /// Its last packet had no reservation.
     lapsed: bool,
 }
 
-// With its links a cache line.
+// With its links it fills a cache line.
 const _: () = assert!(Slots::<Flow>::bytes_per_slot() <= 64);
 
 impl Flow {
@@ -165,8 +171,8 @@ pub(crate) struct Common {
     pub flows: u32,
 }
 
-/// Declares the `Config` of a discipline that guarantees rates: `limit` and `flows`, then its own parameters, each with
-/// its default.
+/// Declares the `Config` of a discipline that guarantees rates: `limit` and `flows`, then its own parameters,
+/// each with its default.
 macro_rules! reserved_config {
     (
         $(#[$about:meta])*
@@ -215,10 +221,10 @@ pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<
 }
 
 impl<P: 'static, S: Schedule> Guaranteed<P, S> {
-    /// Nobody yet.
+    /// Creates the discipline without flows.
     ///
     /// # Errors
-    /// A limit or a table that hold nothing.
+    /// A limit or a table without room.
     pub(crate) fn new(
         common: &Common,
         schedule: S,
@@ -328,7 +334,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
 }
 
 impl<P, S: Schedule> Guaranteed<P, S> {
-    /// The flow with whose reservation a packet is served; none when it is best effort.
+    /// The flow whose reservation serves a packet; `None` for best effort.
     #[inline]
     fn reservation(&mut self, meta: &Meta, now: Time) -> Option<Place> {
         let Some(place) = self.by_key.get(meta.flow, |place| self.flows[place].key) else {
@@ -341,7 +347,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         None
     }
 
-    /// A flow that has no reservation gets one, if it fits.
+    /// Admits a flow without a reservation, if its rate fits.
     fn admit(&mut self, meta: &Meta, now: Time) -> Option<Place> {
         while !self.fits(Rate::default(), meta.reserved) || self.by_key.len() >= self.most {
             if meta.reserved > self.link || !self.release_silent(now) {
@@ -361,7 +367,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         Some(place)
     }
 
-    /// What waits of a flow as best effort came before what comes now.
+    /// Best-effort packets of the flow arrived earlier, so they move first.
     fn change_over(&mut self, place: Place, now: Time) {
         let key = self.flows[place].key;
         while let Some(pkt) = self.best_effort.take(key) {
@@ -369,19 +375,19 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         }
     }
 
-    /// Whether a rate fits in the place of another.
+    /// True if a rate fits in place of another.
     #[inline]
     fn fits(&self, old: Rate, new: Rate) -> bool {
         let others = self.admitted.as_bit() - old.as_bit();
         others.checked_add(new.as_bit()).is_some_and(|sum| sum <= self.link.as_bit())
     }
 
-    /// Changes the rate of a flow, if the new one fits. False when its packets are best effort from now on.
+    /// Changes the rate of a flow, if the new one fits. False if its packets are best effort from now on.
     #[cold]
     fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
         let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
         if rate == Rate::default() {
-            // What is queued leaves before all best effort: the flow keeps its order.
+            // Its queued packets leave before all best effort, so the flow keeps its order.
             if silent && self.schedule.passed(place.index(), now) {
                 self.forget(place);
             } else {
@@ -402,10 +408,10 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         true
     }
 
-    /// Ends the reservation of a flow that was silent for long. Whether there was one.
+    /// Ends the reservation of the flow that has been silent longest. True if there was one.
     #[cold]
     fn release_silent(&mut self, now: Time) -> bool {
-        // The first may have a debt; then another is looked at, and it comes last.
+        // If the first has a debt, it moves to the end and the next one is examined.
         for _ in 0..2 {
             let Some(place) = self.flows.front_place(&self.silent) else { return false };
             if self.schedule.passed(place.index(), now) {
@@ -417,7 +423,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         false
     }
 
-    /// A flow that has nothing queued is no longer known.
+    /// Forgets a flow without queued packets.
     fn forget(&mut self, place: Place) {
         self.by_key.remove(self.flows[place].key, |place| self.flows[place].key);
         let flow = self.flows.remove(&mut self.silent, place);
@@ -445,7 +451,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         self.schedule.arrived(item, first, now);
     }
 
-    /// Takes a packet out of its flow's queue: the oldest that stays there. Itself it stays where it lies until it is released.
+    /// Takes a packet out of its flow's queue and returns the oldest that remains. The packet keeps its place
+    /// until it is released.
     #[inline]
     fn take(&mut self, place: Place, at: Place) -> Option<Place> {
         let bytes = self.packets[at].bytes();
@@ -460,8 +467,9 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         oldest
     }
 
-    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies: a packet that is handed on in one
-    /// piece is copied each time, and the processor waits for it, as it does not write in the pieces in which it reads.
+    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies:
+    /// a packet that is handed on in one piece is copied each time, and the processor waits for it, as it
+    /// does not write in the pieces in which it reads.
     #[inline]
     fn release(&mut self, at: Place) -> Packet<P> {
         let meta = self.packets[at].meta;
@@ -512,7 +520,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
 pub(crate) struct Numbered<T>(Vec<T>);
 
 impl<T: Default> Numbered<T> {
-    /// What is kept for a number, made when there is none yet.
+    /// The state for a number, created if necessary.
     #[inline]
     pub(crate) fn at(&mut self, number: u32) -> &mut T {
         if number as usize >= self.0.len() {
@@ -520,7 +528,7 @@ impl<T: Default> Numbered<T> {
         }
         &mut self.0[number as usize]
     }
-    /// What is kept for a number.
+    /// The state for a number.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.0.get(number as usize)
@@ -558,7 +566,8 @@ mod tests {
         pkt
     }
 
-    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the round.
+    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the
+    /// round.
     #[test]
     fn best_effort_makes_room() {
         for name in ALL {
@@ -587,8 +596,8 @@ mod tests {
         }
     }
 
-    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits of it changes over in
-    /// order.
+    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits
+    /// of it changes over in order.
     #[test]
     fn who_does_not_fit_is_best_effort_until_there_is_room() {
         for name in ALL {
@@ -598,8 +607,8 @@ mod tests {
         }
     }
 
-    /// The reservation of A ends while A has packets queued and goes on sending: those leave first, what comes later is best effort
-    /// and takes turns with X. Asking anew brings it back, in order.
+    /// The reservation of A ends while A has packets queued and goes on sending: those leave first, what
+    /// comes later is best effort and takes turns with X. Asking anew brings it back, in order.
     #[test]
     fn who_goes_on_without_a_reservation_is_best_effort_at_once() {
         for name in ALL {
@@ -665,8 +674,8 @@ mod tests {
         }
     }
 
-    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow that reserves in earnest gets
-    /// in, since those are silent.
+    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow
+    /// that reserves in earnest gets in, since those are silent.
     #[test]
     fn the_table_is_bounded() {
         for name in ALL {

@@ -1,15 +1,16 @@
-//! How much of its flow came before a packet: what Run2C and PIAS sort by. Carried by the packet, or counted in a table.
+//! The bytes of its flow before a packet, by which Run2C and PIAS sort. The packet carries them, or a table
+//! counts them.
 
 use giveway_qdisc::blocks::{Level, Memory, RecentFlows};
 use giveway_qdisc::{FlowKey, FlowTable, Meta, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where it is known from how much a flow has sent.
+/// Source of the number of bytes that a flow has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// Each packet says where in its flow it stands, as its sender told the host.
+    /// Each packet carries its offset in the flow, which the sender provides.
     Carried,
     /// A table counts the bytes of each flow that come to this queue, dropped ones included.
     Table,
@@ -24,10 +25,10 @@ pub(crate) enum Sent {
 /// A flow that was seen lately.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// What came of it, in bytes. It stays at the largest number that fits.
+    /// Bytes that have arrived, saturating.
     bytes: u32,
-    /// How many of its packets wait below the first level. While there are any the flow is not forgotten: its next
-    /// packet would overtake them.
+    /// Number of its packets below the first level. While there are any the flow is not forgotten: its
+    /// next packet would overtake them.
     below: u32,
 }
 
@@ -39,7 +40,7 @@ impl Sent {
         }
     }
 
-    /// Forgets what has been silent for long. Call it first in every verb.
+    /// Forgets flows that have been silent for long. Each verb calls it first.
     #[inline]
     pub(crate) fn sweep(&mut self, now: Time) {
         if let Sent::Table(flows) = self {
@@ -47,7 +48,8 @@ impl Sent {
         }
     }
 
-    /// A packet came: where it goes, chosen by `level` from what its flow has sent, this packet included.
+    /// Counts an arriving packet and returns its level, chosen by `level` from what its flow has sent, this
+    /// packet included.
     #[inline]
     pub(crate) fn count_in(&mut self, meta: &Meta, now: Time, level: impl FnOnce(u64) -> Level) -> Level {
         let flow = match self {

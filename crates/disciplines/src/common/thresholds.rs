@@ -1,10 +1,9 @@
-//! What `red` and `choke` share: thresholds and weight as they are written, and the time in which the link had nothing to
-//! send.
+//! Common parts of `red` and `choke`: thresholds and weight as configured, and the idle time of the link.
 
 use giveway_qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
 use giveway_qdisc::{Backlog, Bytes, Invalid, Limit, LinkContext, Packets, Rate, Share, Time};
 
-/// What the average counts.
+/// The unit of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Packets,
@@ -12,7 +11,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// How long a queue is in this unit.
+    /// Length of a queue in this unit.
     #[inline]
     pub fn length(self, backlog: Backlog) -> f64 {
         match self {
@@ -38,7 +37,7 @@ pub(crate) fn amount(limit: Limit) -> (Unit, f64) {
     }
 }
 
-/// The parameters that the curve and the weight follow from; what they mean is said where they are written.
+/// The parameters that determine the curve and the weight; the configurations document them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     pub limit: Limit,
@@ -83,7 +82,7 @@ impl Thresholds {
         }
     }
 
-    /// How much the newest length counts.
+    /// Weight of the newest length.
     pub fn weight(&self, unit: Unit, curve: &Curve, bandwidth: Rate) -> Result<f64, Invalid> {
         match (self.weight, self.auto_weight, self.burst) {
             (Some(weight), false, None) if weight.get() > 0.0 => Ok(weight.get()),
@@ -124,7 +123,7 @@ impl Thresholds {
         }
     }
 
-    /// What is legal and usually a mistake; nothing when it is not even legal.
+    /// Warnings about valid parameters that are usually a mistake; none if they are invalid.
     pub fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         let Ok((unit, curve)) = self.curve() else { return warnings };
@@ -162,14 +161,15 @@ pub(crate) fn bandwidth(written: Option<Rate>, context: &LinkContext) -> Result<
     }
 }
 
-/// How many average packets a link could have sent while it was given none.
+/// Average packets that a link could have sent while it was idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Idle {
     bandwidth: Rate,
     avpkt: u64,
     /// The last departure.
     departed: Option<(Time, u32)>,
-    /// When the link will have sent, or has sent, the last packet that it was given, as far as it is not counted yet.
+    /// When the link will have sent, or has sent, the last packet that it was given, as far as it is not
+    /// counted yet.
     pub since: Option<Time>,
 }
 
@@ -178,13 +178,13 @@ impl Idle {
         Idle { bandwidth, avpkt, departed: None, since: None }
     }
 
-    /// The link was given a packet.
+    /// Records a packet that the link got.
     #[inline]
     pub fn departed(&mut self, bytes: u32, now: Time) {
         self.departed = Some((now, bytes));
     }
 
-    /// What an arrival missed that finds `held`; each packet counts once.
+    /// Packets that the link could have sent before an arrival that finds `held`; each counts once.
     #[inline]
     pub fn missed(&mut self, backlog: Backlog, now: Time) -> u64 {
         if backlog.packets > 0 {

@@ -1,40 +1,45 @@
-//! Approximate Fair Dropping: a sample of what arrived lately says how fast each flow is, and who is faster than the fair
-//! share is dropped down to it.
+//! Approximate Fair Dropping: a sample of recent arrivals estimates the rate of each flow, and drops reduce
+//! faster flows to the fair share.
 //!
 //! # Principles
-//! - The queue is a plain FIFO. Fairness comes from whom it takes in, in proportion to what is too much.
-//! - One packet in `sample` is noted in a shadow buffer that holds `shadow` of them, where it replaces one at random. How
-//!   often a flow occurs there (m_i) is its rate of arrival, dropped packets included.
-//! - A packet is dropped with probability 1 - m_fair/m_i, and never when its flow occurs no more than m_fair times: what is left
-//!   of each flow is the fair share, and slow flows lose nothing.
-//! - m_fair is not computed from flows. It is what keeps the queue at `target`: every `interval` it rises while the queue
-//!   is below and falls while it is above, m_fair += alpha (q_old - target) - beta (q - target).
-//! - Most flows are slow and most bytes are from a few fast ones: a small sample knows the few.
-//! - The unit of `target` decides what is counted, in the queue and in the shadow buffer: packets ("100p") or bytes
-//!   ("100000b").
+//! - The queue is a plain FIFO. Fairness comes from the drops at arrival, in proportion to the excess of each
+//!   flow.
+//! - One packet in `sample` is recorded in a shadow buffer of `shadow` packets, where it replaces one at
+//!   random. The number of its packets there (m_i) estimates a flow's rate of arrival, dropped packets
+//!   included.
+//! - A packet is dropped with probability 1 - m_fair/m_i, and never when its flow occurs no more than m_fair
+//!   times: the rest of each flow is the fair share, and slow flows lose nothing.
+//! - m_fair is not computed from flows. It is the value that keeps the queue at `target`: every `interval` it
+//!   rises while the queue is below and falls while it is above, m_fair += alpha (q_old - target) - beta (q -
+//!   target).
+//! - Most flows are slow and most bytes are from a few fast ones, which a small sample finds.
+//! - The unit of `target` decides what is counted, in the queue and in the shadow buffer: packets ("100p") or
+//!   bytes ("100000b").
 //!
 //! # Deviations
-//! - The paper's are the rule, the gains (1.7 and 1.8) and the interval (160 times per second). A target of a third of
-//!   the limit, 500 samples, one in 5 and a limit of 300 packets are ours.
-//! - m_fair stays between 0 and what fills the shadow buffer (with bytes: with packets of the MTU), and begins there:
-//!   as long as the queue has been short nobody is dropped, and a long quiet time leaves nothing to be unlearnt.
-//! - The decision comes before the packet is sampled, so that it is about the flow's past. The paper does not say.
-//! - Packets that a full buffer refuses are sampled as well: what arrives is what counts.
-//! - There is no timer: updates that are due by a call are made at its start, with what the queue was in between. Those
-//!   after the first find nothing new and are made in one step.
-//! - With `ecn` packets are marked instead of dropped when their sender takes marks; the paper only drops. Who takes
-//!   marks and does not listen is then held back by the limit alone.
+//! - The paper's are the rule, the gains (1.7 and 1.8) and the interval (160 times per second). A target of a
+//!   third of the limit, 500 samples, one in 5 and a limit of 300 packets are ours.
+//! - m_fair stays between 0 and what fills the shadow buffer (with bytes: with packets of the MTU), and
+//!   begins there: while the queue has been short there are no drops, and a long quiet time has no
+//!   after-effect.
+//! - The decision precedes the sampling of the packet, so it depends on the flow's past. The paper does not
+//!   specify this.
+//! - Packets that a full buffer refuses are sampled as well: arrivals count.
+//! - There is no timer: updates that are due by a call are made at its start, with what the queue was in
+//!   between. Those after the first find nothing new and are made in one step.
+//! - With `ecn` packets are marked instead of dropped when their sender takes marks; the paper only drops.
+//!   Only the limit then restricts an unresponsive flow that takes marks.
 //!
 //! # Cost
-//! - A look-up and two draws per arrival; two more look-ups and a third draw for one packet in `sample`. Ten floating-point
-//!   operations per update.
+//! - A look-up and two draws per arrival; two more look-ups and a third draw for one packet in `sample`. Ten
+//!   floating-point operations per update.
 //! - 16 bytes per sample, and 32 per flow among them, however many flows there are: 24 KB by default.
 //!
 //! # References
-//! - R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate Fairness through Differential Dropping", Computer
-//!   Communication Review 33(2), 2003.
-//! - C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
-//!   INFOCOM 2001: the controller, and its 160 times per second.
+//! - R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate Fairness through Differential Dropping",
+//!   Computer Communication Review 33(2), 2003.
+//! - C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting
+//!   TCP Flows", INFOCOM 2001: the controller, and its 160 times per second.
 
 use std::num::NonZeroU64;
 
@@ -53,22 +58,22 @@ use crate::common::thresholds::{Unit, amount};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped, whoever sent it.
+    /// Capacity; packets beyond it are dropped.
     pub limit: Limit,
     /// The length at which the queue is to stand, in packets or in bytes; by default a third of `limit`.
     pub target: Option<Limit>,
-    /// How many packets are remembered.
+    /// Number of packets in the sample.
     pub shadow: Packets,
     /// One in how many arriving packets is noted there.
     pub sample: u32,
-    /// How often m_fair is updated.
+    /// Interval between updates of m_fair.
     pub interval: Span,
     /// Gain of the queue's distance from the target at the update before.
     pub alpha: f64,
-    /// Gain of the queue's distance from the target now; the difference of the two is what moves m_fair while the queue
-    /// stands still.
+    /// Gain of the queue's distance from the target now; the difference of the two is what moves m_fair while
+    /// the queue stands still.
     pub beta: f64,
-    /// Whether packets are marked instead of dropped when their sender takes marks.
+    /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
 }
 
@@ -232,7 +237,7 @@ struct Law {
     most: f64,
 }
 
-/// What an update changes.
+/// The state that an update changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fair {
     /// How much of a flow may be in the shadow buffer before it is dropped.
@@ -283,7 +288,7 @@ pub struct Afd<P> {
     ecn: bool,
     rng: Rng,
     fair: Fair,
-    /// When the next update is due; `None` before the first call.
+    /// Time of the next update; `None` before the first call.
     due: Option<Time>,
     shadow: Shadow,
     queue: Buffer<P>,
@@ -418,7 +423,7 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::shares::{Sender, run, ten_deaf_flows};
+    use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rate, Rng, Streams};
     use proptest::prelude::*;
@@ -445,8 +450,8 @@ mod tests {
         assert_eq!(trace("afd limit 4p target 3p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// The rule by hand, around a target of 100: what was 20 below and is 10 above costs 1.7 x 20 and 1.8 x 10; standing
-    /// 10 above costs 0.1 x 10 each time.
+    /// The rule by hand, around a target of 100: what was 20 below and is 10 above costs 1.7 x 20 and 1.8 x
+    /// 10; standing 10 above costs 0.1 x 10 each time.
     #[test]
     fn m_fair_step_by_step() {
         let law = Law { target: 100.0, alpha: 1.7, beta: 1.8, most: 500.0 };
@@ -462,8 +467,9 @@ mod tests {
         }
     }
 
-    /// A is on the wire and five more of it are queued, above the target of two, when the update comes: m_fair falls from 6
-    /// by 1.7 x 2 + 1.8 x 3 to nothing. So A7 is dropped for certain, B1, which was never seen, is not.
+    /// A is on the wire and five more of it are queued, above the target of two, when the update comes:
+    /// m_fair falls from 6 by 1.7 x 2 + 1.8 x 3 to nothing. So A7 is dropped for certain, B1, which was never
+    /// seen, is not.
     #[test]
     fn who_is_above_the_share_is_dropped() {
         assert_eq!(
@@ -519,7 +525,8 @@ mod tests {
         assert_eq!(shares("100000b"), [100_000, 100_000, 450_000]);
     }
 
-    /// The queue fills in between, stands, and is drained: looked at every millisecond or only where something happens.
+    /// The queue fills in between, stands, and is drained: looked at every millisecond or only where
+    /// something happens.
     #[test]
     fn updates_do_not_depend_on_who_looks() {
         let m_fair = |looks: bool| {
@@ -583,8 +590,8 @@ mod tests {
         assert!(warnings("afd shadow 20p", Rate::mbit(10))[0].starts_with("shadow: 20p are few"));
     }
 
-    /// Twice what the link can send, from five flows that do not listen: m_fair finds the probability that keeps the queue at its
-    /// target.
+    /// Twice what the link can send, from five unresponsive flows: m_fair finds the probability that
+    /// keeps the queue at its target.
     #[test]
     fn the_queue_stands_at_its_target() {
         let mut q = built("afd target 60p");
@@ -601,14 +608,16 @@ mod tests {
         assert!((mean - 60.0).abs() < 3.0, "{mean}");
     }
 
-    /// Ten flows that do not listen: 0.84 with RED, 0.998 here, as measured; with a fifth of the samples 0.97.
+    /// Ten unresponsive flows: 0.84 with RED, 0.998 here, as measured; with a fifth of the samples
+    /// 0.97.
     #[test]
-    fn is_fairer_than_red_to_flows_that_do_not_listen() {
-        let [red, afd, few] = ["red limit 300p", "afd", "afd shadow 100p"].map(ten_deaf_flows);
+    fn is_fairer_than_red_to_unresponsive_flows() {
+        let [red, afd, few] = ["red limit 300p", "afd", "afd shadow 100p"].map(ten_unresponsive_flows);
         assert!(red < 0.87 && afd > 0.98 && (0.93..afd).contains(&few), "{red} {afd} {few}");
     }
 
-    /// One flow that sends as fast as the link and 32 that listen: it gets about what each of the others gets, 3 %.
+    /// One flow that sends as fast as the link and 32 responsive flows: it gets about what each of the others
+    /// gets, 3 %.
     #[test]
     fn holds_a_greedy_flow_to_its_share() {
         let mut flows = vec![Sender::Window; 33];
@@ -619,9 +628,10 @@ mod tests {
         assert!(books[1..].iter().all(|flow| sent(flow) > 0.015), "{books:?}");
     }
 
-    /// Beside a flow twice as fast as the link, three that listen get a fair share, and a slow one loses nothing.
+    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
+    /// nothing.
     #[test]
-    fn keeps_room_for_those_who_listen() {
+    fn keeps_room_for_responsive_flows() {
         let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
         let books = run("afd", &flows, 80_000);
         assert!(books[0].sent < 27_000, "{:?}", books[0]);
@@ -691,8 +701,8 @@ mod tests {
     }
 
     proptest! {
-        /// The same draws, the same fates, the same counts and the same m_fair. Gains are powers of two and their sums, so
-        /// that steps taken together are exact.
+        /// The same draws, the same fates, the same counts and the same m_fair. Gains are powers of two and
+        /// their sums, so that steps taken together are exact.
         #[test]
         fn is_afd(
             ops in prop::collection::vec((0..4u8, 0..5u64, 40..1500u32, 0..30u64), 1..400),

@@ -1,33 +1,39 @@
-//! Core-Stateless Fair Queueing: edges write each flow's rate on its packets; cores drop by that and by one fair rate, alpha.
+//! Core-Stateless Fair Queueing: edges write each flow's rate on its packets; cores drop by this rate and one
+//! fair rate, alpha.
 //!
 //! # Principles
-//! - A packet of a flow of rate r is dropped with probability 1 - alpha / r: what remains of every flow is at most alpha. The core
-//!   knows no flow, only the label.
-//! - Alpha follows from what happens: while more arrives than the link carries, it is scaled by capacity over accepted rate, once
-//!   per `update`; while less arrives, it is the largest label seen.
-//! - No packet is dropped early before the queue has once been as long as `threshold`: then alpha is not known, and 0 stands for
-//!   that.
-//! - The buffer's overflow says that alpha is too high: each lost packet lowers it by `overflow_step`, `overflow_budget` times.
-//! - What passes has at most alpha from here on: the label is lowered for the next router.
+//! - A packet of a flow of rate r is dropped with probability 1 - alpha / r: at most alpha remains of every
+//!   flow. The core needs only the label, not the flow.
+//! - Alpha follows from the measured rates: while more arrives than the link carries, it is scaled by
+//!   capacity over accepted rate, once per `update`; while less arrives, it is the largest label seen.
+//! - No packet is dropped early before the queue has once been as long as `threshold`: alpha is unknown until
+//!   then, which 0 represents.
+//! - An overflow of the buffer means that alpha is too high: each lost packet lowers it by `overflow_step`,
+//!   `overflow_budget` times.
+//! - An accepted packet leaves with a label of at most alpha, for the next router.
 //! - A packet without a label is labelled here first (`edge`), as routers do at the border of a network.
 //!
 //! # Deviations
-//! - **The budget's reload.** The budget bounds how far overflow lowers alpha, by not more than a quarter at a time. Public
-//!   implementations reload it only when the link becomes congested (`reload transition`). Once it is spent at a link that
-//!   stays congested, nothing lowers alpha again: lost packets do not count as accepted, so what is accepted is exactly the
-//!   capacity. `reload window` reloads it with every window, and is the default.
+//! - **The budget's reload.** The budget bounds how far overflow lowers alpha, by not more than a quarter at
+//!   a time. Public implementations reload it only when the link becomes congested (`reload transition`).
+//!   Once it is spent at a link that stays congested, nothing lowers alpha again: lost packets do not count
+//!   as accepted, so what is accepted is exactly the capacity. `reload window` reloads it with every window,
+//!   and is the default.
 //! - `overflow_budget` 29 allows 30 steps, as the comparison of public implementations does.
 //! - Packets lost by overflow change neither of the two averages, as there.
-//! - Edges forget flows that were silent for 5 s; the paper has no such rule, and public implementations a fixed array.
+//! - Edges forget flows that were silent for 5 s; the paper has no such rule, and public implementations a
+//!   fixed array.
 //! - Weights of flows are left out.
 //!
 //! # Cost
-//! - Core: two exponentials per packet (one where both constants are equal), a draw when the label is above alpha. No state per
-//!   flow. Edge: a look-up and an exponential, 64 bytes per flow of the last five seconds.
+//! - Core: two exponentials per packet (one where both constants are equal), a draw when the label is above
+//!   alpha. No state per flow. Edge: a look-up and an exponential, 64 bytes per flow of the last five
+//!   seconds.
 //!
 //! # References
-//! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing: Achieving Approximately Fair Bandwidth Allocations in High
-//!   Speed Networks", SIGCOMM 1998: sections 3.2 (edge), 3.3 (core), 3.4 (buffer overflow).
+//! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing: Achieving Approximately Fair Bandwidth
+//!   Allocations in High Speed Networks", SIGCOMM 1998: sections 3.2 (edge), 3.3 (core), 3.4 (buffer
+//!   overflow).
 //! - H. Zhang, J. Jiang, W. Dou 2007 (FPIP), section 3.1: 300 KB, threshold 50 KB, or 30 and 25 KB.
 
 use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, SameInstant};
@@ -46,39 +52,39 @@ use crate::pip::above_limit;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped.
+    /// Capacity; packets beyond it are dropped.
     pub limit: Limit,
-    /// How long the queue must be before packets are dropped early at all.
+    /// Length of the queue above which packets are dropped early.
     pub threshold: Limit,
-    /// Whether packets without a label are labelled here.
+    /// Label packets without a label here.
     pub edge: bool,
     /// The time that rates of flows are averaged over, at the edge (K).
     pub window: Span,
     /// The time that the arriving and the accepted rate are averaged over, in the core (K_alpha).
     pub core_window: Span,
-    /// How often alpha is estimated (K_c).
+    /// Interval between estimates of alpha (K_c).
     pub update: Span,
-    /// What packets of one instant add to a rate.
+    /// The contribution of packets of one instant to a rate.
     pub same_instant: SameInstant,
     /// By how much each packet lost to a full buffer lowers alpha.
     pub overflow_step: Share,
-    /// How often that may happen, less one, until the budget is reloaded.
+    /// Number of such steps, less one, until the budget is reloaded.
     pub overflow_budget: u32,
-    /// When the budget is reloaded.
+    /// Time at which the budget is reloaded.
     pub reload: Reload,
-    /// How often the edge visits its table to forget flows. Zero: never.
+    /// Time between visits of the edge's table that forget flows. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows the edge knows, at most.
+    /// Largest number of flows in the edge's table.
     pub flows: u32,
 }
 
-/// When overflow may lower alpha again.
+/// Time from which overflow may lower alpha again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reload {
-    /// When the link becomes congested.
+    /// At the start of congestion of the link.
     Transition,
     /// Then, and with every window.
     Window,
@@ -172,7 +178,7 @@ pub struct Csfq<P> {
     queue: Buffer<P>,
 }
 
-/// The core: what it knows of all flows together.
+/// The core: state for all flows together.
 #[derive(Clone, Debug)]
 struct Core {
     /// C, bit/s.
@@ -186,7 +192,7 @@ struct Core {
     state: State,
 }
 
-/// What changes.
+/// The variable state.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// The fair rate, bit/s; 0: not known.
@@ -195,7 +201,7 @@ struct State {
     arriving: AveragedRate,
     /// F, what is accepted.
     accepted: AveragedRate,
-    /// When both were counted last.
+    /// Time of the last update of both.
     last: Option<Time>,
     /// The largest label seen since alpha was estimated.
     largest: f64,
@@ -286,8 +292,8 @@ impl Core {
         }
     }
 
-    /// Counts a packet of which `accepted` bytes were accepted, and estimates alpha. `is_long`: whether the queue is at its
-    /// threshold.
+    /// Counts a packet of which `accepted` bytes were accepted, and estimates alpha. `is_long`: whether the
+    /// queue is at its threshold.
     fn estimate(&mut self, label: Label, bytes: u32, accepted: u32, is_long: bool, now: Time) {
         let state = &mut self.state;
         let step = self.averaging.step(state.last, now);
@@ -311,7 +317,8 @@ impl Core {
                 state.begun = now;
                 state.budget = self.overflow_budget;
             } else if over {
-                // What was accepted may fade to nothing while everything is dropped: then alpha goes to the capacity.
+                // What was accepted may fade to nothing while everything is dropped: then alpha goes to the
+                // capacity.
                 let scaled = state.alpha * self.capacity / state.accepted.rate.max(1.0);
                 state.alpha = scaled.min(self.capacity);
                 state.begun = now;
@@ -445,8 +452,9 @@ mod tests {
         assert!(blind.jain() < 0.85, "{blind:?}");
     }
 
-    /// The overflow budget, once spent at a link that stays congested: alpha stays too high, the buffer full, and the shares uneven
-    /// for as long as nobody stops. Senders begin one after the other, the fastest first.
+    /// The overflow budget, once spent at a link that stays congested: alpha stays too high, the buffer full,
+    /// and the shares uneven as long as no sender stops. Senders begin one after the other, the fastest
+    /// first.
     #[test]
     fn reloaded_on_transition_alpha_can_stick() {
         let mut flows = twenty();
@@ -499,7 +507,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where nobody labels, alpha has nothing to drop by: first in, first out.
+        /// Without labels there are no drops by alpha: first in, first out.
         #[test]
         fn without_labels_it_is_a_fifo(
             ops in prop::collection::vec(

@@ -1,38 +1,45 @@
-//! Deficit round robin: every flow may send a quantum of bytes per round, and keeps what it could not use for the next.
+//! Deficit round robin: every flow may send a quantum of bytes per round, and keeps an unused rest for the
+//! next round.
 //!
 //! # Principles
-//! - A queue for each flow, exactly: no two flows ever share one, and a flow that has nothing queued has no state.
-//! - The flows that have packets stand in a round. The first gets its quantum once per visit and sends while its
+//! - A queue for each flow, exactly: no two flows ever share one, and a flow without queued packets has no
+//!   state.
+//! - The flows with packets form a round. The first gets its quantum once per visit and sends while its
 //!   deficit covers its next packet; then it goes to the end, keeping the rest.
-//! - A flow that empties leaves the round and its deficit with it: nobody saves up while idle.
-//! - Nothing is sorted, so the work per packet does not grow with the flows, as long as the quantum covers the largest
-//!   packet.
-//! - The buffer is shared. When it is full, the longest queue pays, so that a greedy flow cannot take the room of the
-//!   others (buffer stealing).
+//! - A flow that empties leaves the round and loses its deficit, so that idle flows cannot save credit.
+//! - There is no sorting, so the work per packet does not grow with the flows, as long as the quantum covers
+//!   the largest packet.
+//! - The flows share the buffer. When it is full, the longest queue loses a packet, so that a greedy flow
+//!   cannot take the room of the others (buffer stealing).
 //!
 //! # Deviations
-//! - Flows are told apart by their full key. The authors hash into a fixed number of queues; ns-2 hashes the source
-//!   address into 10, which is `buckets 10 key source quantum 250b drop head` here: its hash, its quantum, its victim.
-//!   `key` also takes destinations, or pairs of hosts, for flows, with buckets or without.
-//! - A flow that empties has left the round while its last packet is still on the wire. When its next packet comes before that is
-//!   sent, it has lost its turn, though it never was without a packet: what is on the wire is then its own, and everyone else goes
-//!   before it as well. The published latency, [(F - φ)(1 + L/φ) + ΣL]/r (Lenzini, Mingozzi and Stea 2004), does not count the former
-//!   and is exceeded by up to nearly a packet; `tests/bounds.rs` has a case with 4,436 us of 4,002. So is the bound on fairness. Where the
-//!   queues never empty both hold.
-//! - A flow joins with a deficit of zero. Linux `drr` starts it with a quantum, which is as much as its first visit
-//!   gives here.
-//! - Linux `drr` is classful and drops what its classes' own queues refuse. Here `quanta` sets the quantum by class.
-//! - `drop head` takes the oldest packet of the longest queue, as ns-2's `drr` does: its sender hears of the loss
-//!   earlier. Of equally long queues the first in the round pays.
+//! - Flows are distinguished by their full key. The authors hash into a fixed number of queues; ns-2 hashes
+//!   the source address into 10, which is `buckets 10 key source quantum 250b drop head` here: its hash, its
+//!   quantum, its victim. `key` also takes destinations, or pairs of hosts, for flows, with buckets or
+//!   without.
+//! - A flow that empties leaves the round while its last packet is still on the wire. If its next packet
+//!   arrives before the end of that transmission, the flow has lost its turn although it was never without a
+//!   packet: its own packet is on the wire, and all other flows are served before it as well. The published
+//!   latency, [(F - φ)(1 + L/φ) + ΣL]/r (Lenzini, Mingozzi and Stea 2004), does not include the former and is
+//!   exceeded by up to nearly a packet; `tests/bounds.rs` has a case with 4,436 us of 4,002. So is the bound
+//!   on fairness. Both hold while the queues do not empty.
+//! - A flow joins with a deficit of zero. Linux `drr` starts it with a quantum, which is as much as its first
+//!   visit gives here.
+//! - Linux `drr` is classful and drops packets that the queues of its classes refuse. Here `quanta` sets the
+//!   quantum by class.
+//! - `drop head` takes the oldest packet of the longest queue, as ns-2's `drr` does: its sender detects the
+//!   loss earlier. Among equally long queues the first in the round loses it.
 //!
 //! # Cost
-//! - One table look-up per packet in and one when a flow empties; a quantum below the packet size costs further turns.
-//!   Finding the longest queue is O(log flows) amortised over departures, and costs nothing while the buffer is not full.
+//! - One table look-up per packet in and one when a flow empties; a quantum below the packet size costs
+//!   further turns. Finding the longest queue is O(log flows) amortised over departures, and costs nothing
+//!   while the buffer is not full.
 //! - 64 bytes per flow that has packets, 24 in the order of lengths and 32 in the table. None for others.
 //!
 //! # References
-//! - M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking
-//!   4(3), 1996: section III for the algorithm and its fairness, III-D for buffer stealing. Linux: tc-drr(8).
+//! - M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on
+//!   Networking 4(3), 1996: section III for the algorithm and its fairness, III-D for buffer stealing. Linux:
+//!   tc-drr(8).
 
 use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank};
 use giveway_qdisc::{
@@ -49,21 +56,21 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
+    /// Capacity for all flows together, in packets or in bytes.
     pub limit: Limit,
-    /// What a flow may send per round, in bytes. By default the largest packet of the link.
+    /// Bytes that a flow may send per round. By default the largest packet of the link.
     pub quantum: Option<Bytes>,
     /// The quantum of the flows of class 0, 1, 2 and so on; classes beyond the list have `quantum`.
     pub quanta: Vec<Bytes>,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
-    /// What makes a flow.
+    /// The fields that identify a flow.
     pub key: Key,
-    /// How many queues flows are hashed into; with 0 each has its own.
+    /// Number of queues that flows are hashed into; with 0 each flow has its own.
     pub buckets: u32,
 }
 
-/// Which packets are of one flow.
+/// The packets that form one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Key {
@@ -95,14 +102,15 @@ impl Key {
     }
 }
 
-/// What ns-2's `drr` makes of an address. Its remainder keeps the sign, as C has it; for no 32-bit address is the sum below -1.
+/// What ns-2's `drr` makes of an address. Its remainder keeps the sign, as C has it; for no 32-bit address is
+/// the sum below -1.
 #[inline]
 fn ns2_hash(address: u32) -> u64 {
     let i = i64::from(address);
     (((i + (i >> 8) + !(i >> 4)) % ((1 << 24) - 1)) + 1) as u64
 }
 
-/// Which packet a full buffer gives up.
+/// The packet that a full buffer drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -229,13 +237,13 @@ pub struct Drr<P> {
     buckets: u32,
     quantum: u32,
     quanta: Vec<u32>,
-    /// Where each flow that has packets is.
+    /// Place of each flow with packets.
     by_key: FlowMap<Place>,
     flows: Slots<Flow>,
     packets: Slots<Packet<P>>,
     /// The flows that have packets; the first is being served.
     round: List,
-    /// Whether the first flow already got its quantum on this visit.
+    /// The first flow already got its quantum on this visit.
     granted: bool,
     /// Counts the times that a flow went to the end of the round.
     tickets: u64,
@@ -249,9 +257,9 @@ struct Flow {
     key: FlowKey,
     queue: List,
     quantum: u32,
-    /// What it holds, in bytes.
+    /// Its backlog, in bytes.
     bytes: u64,
-    /// What it may send before its next quantum, in bytes; the paper's deficit counter.
+    /// Bytes that it may send before its next quantum; the paper's deficit counter.
     deficit: u64,
     /// Its place in the round: see [`Rank`].
     ticket: u64,
@@ -379,7 +387,8 @@ impl<P> Drr<P> {
         }
     }
 
-    /// Takes the packet that a full buffer gives up: its flow, itself, and whether it is the newest of its flow.
+    /// Takes the packet that a full buffer drops: its flow, itself, and whether it is the newest of its
+    /// flow.
     fn take_from_longest(&mut self) -> Option<(Place, Packet<P>, bool)> {
         let flows = &self.flows;
         let rank = |index| flows.place(index).map(|place| flows[place].rank());
@@ -397,7 +406,7 @@ impl<P> Drr<P> {
         Some((place, victim, newest))
     }
 
-    /// A packet that was taken out of a flow's queue is no longer held.
+    /// A packet that was taken out of a flow's queue leaves the backlog.
     #[inline]
     fn count_out(&mut self, place: Place, pkt: &Packet<P>) {
         let flow = &mut self.flows[place];
@@ -413,7 +422,8 @@ impl<P> Drr<P> {
         self.take_from_longest().map(|(_, victim, _)| victim)
     }
 
-    /// Takes the oldest packet of a flow out of turn, for a parent that serves the flow otherwise from now on.
+    /// Takes the oldest packet of a flow out of turn, for a parent that serves the flow otherwise from now
+    /// on.
     pub(crate) fn take(&mut self, flow: FlowKey) -> Option<Packet<P>> {
         let place = *self.by_key.get(flow)?;
         let pkt =
@@ -483,7 +493,8 @@ mod tests {
         );
     }
 
-    /// The hash of ns-2 by hand: 0 - 0 - 1 and 1; 17 + 0 - 1 - 1 and 1; 1000 + 3 - 62 - 1 and 1; and around its modulus.
+    /// The hash of ns-2 by hand: 0 - 0 - 1 and 1; 17 + 0 - 1 - 1 and 1; 1000 + 3 - 62 - 1 and 1; and around
+    /// its modulus.
     #[test]
     fn buckets_are_those_of_ns_2() {
         assert_eq!([0, 1, 16, 17, 1000, 65_535].map(ns2_hash), [0, 1, 15, 16, 941, 61_695]);
@@ -523,7 +534,7 @@ mod tests {
     /// Number and length of each packet.
     type Queue = VecDeque<(u64, u64)>;
 
-    /// The algorithm as it is told: a list of flows that is searched from the front.
+    /// The algorithm in its simplest form: a list of flows that is searched from the front.
     struct Reference {
         config: Config,
         /// Flow, deficit, and its packets.
@@ -628,8 +639,8 @@ mod tests {
             }
         }
 
-        /// Shreedhar and Varghese, lemma 1: between visits a deficit is less than the flow's largest packet. And only
-        /// flows in the round have state.
+        /// Shreedhar and Varghese, lemma 1: between visits a deficit is less than the flow's largest packet.
+        /// And only flows in the round have state.
         #[test]
         fn deficits_stay_below_a_packet(ops in ops(), quantum in 1..3000u64) {
             let config = Config { quantum: Some(Bytes(quantum)), limit: Limit::Packets(30), ..Config::default() };
@@ -652,8 +663,8 @@ mod tests {
             }
         }
 
-        /// Two flows that are backlogged throughout never differ by more than a quantum and two packets, over any
-        /// interval between departures.
+        /// Two flows that are backlogged throughout never differ by more than a quantum and two packets, over
+        /// any interval between departures.
         #[test]
         fn backlogged_flows_get_the_same(
             lengths in prop::collection::vec(prop::collection::vec(40..=1500u32, 40), 3), quantum in 100..4000u64,

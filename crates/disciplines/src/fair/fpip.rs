@@ -1,56 +1,66 @@
-//! FPIP: short flows get what they ask for, long flows share the rest equally; an edge tells them apart, a core needs no more
-//! than labels and the number of long flows.
+//! FPIP: short flows get the rate that they request, and long flows share the rest equally. An edge separates
+//! the two; a core needs only labels and the number of long flows.
 //!
 //! # Principles
-//! - A flow is short until it has sent more than `threshold` bytes. Its packets are never dropped early: there is little of
-//!   them, and a short transfer that loses a packet waits for a timeout.
-//! - A packet of a long flow carries the flow's rate r. It is dropped with probability 1 - R / r, so that at most R of each remains.
-//! - R, the fair share, is what short flows leave of the link over the number of long flows, (C - sRate) / N: equation (4). It
-//!   is taken whenever the controller PIP, a function of the queue's length, says "congested" with its probability p.
-//! - Otherwise, while less is accepted than the link carries, R grows by capacity over accepted rate: equation (9). Long flows
-//!   that are slower than their share so leave theirs to the others.
-//! - Both work against each other, and the queue stays near PIP's reference.
-//! - What passes has at most R from here on: the label is lowered for the next router. A packet without a label is labelled
-//!   here first (`edge`).
+//! - A flow is short until it has sent more than `threshold` bytes. Its packets are never dropped early: they
+//!   are few, and a short transfer that loses a packet waits for a timeout.
+//! - A packet of a long flow carries the flow's rate r. It is dropped with probability 1 - R / r, so that at
+//!   most R of each flow remains.
+//! - R, the fair share, is the capacity that short flows leave, divided by the number of long flows: (C -
+//!   sRate) / N, equation (4). R takes this value whenever the controller PIP, a function of the queue's
+//!   length, detects congestion, which it does with its probability p.
+//! - Otherwise, while the accepted rate is below the capacity, R grows by capacity over accepted rate:
+//!   equation (9). So long flows that are slower than their share leave it to the others.
+//! - The two rules work against each other, and the queue stays near PIP's reference.
+//! - An accepted packet leaves with a label of at most R, for the next router. A packet without a label is
+//!   first labelled here (`edge`).
 //!
 //! # Deviations
-//! What the paper leaves open, numbered so that tests can name it, and what is chosen here.
-//! - F1. Equation (9) is taken at every packet that finds no congestion (`adjust packet`). It looks wild (some tens of packets
-//!   take R from anywhere to the link's rate) and works, because PIP puts R back. Once per `adjust_every` (`adjust window`), or
-//!   never, the link idles. A test shows all three.
-//! - F2. R is at most the link's rate (`cap`): more means nothing, and takes longer to come down.
-//! - F3. Long flows together have at least a thousandth of the link (`floor`), so R is never 0. Equation (4) gives 0 when short flows exceed the link; equation (9)
-//!   then multiplies 0, all long packets are dropped, the queue drains, and if PIP's probability is back at 0 by then, equation (4) is
-//!   never asked again: long flows starve for ever. A long flood does not do that (PIP remembers it for seconds), a short burst
-//!   beside slow long flows does; a test shows both. A floor for each flow (`floor_each`) is above the fair share
-//!   when there are more than a thousand flows, and then nobody is held back: a test shows that, too.
-//! - F4, F5. No long flow: R stays. Nothing accepted: a thousandth of the link stands for it.
-//! - F6. Rates fade by the time since they were last counted. Read literally, sRate's clock is that of short packets only, and
-//!   what long packets fade in between would fade twice.
-//! - F7. Every arrival asks PIP, and one draw decides. The drop has a draw of its own, only where its probability is above 0.
-//! - F8, F9, F10. When a flow becomes long, what its rate begins with, and when it is forgotten: block `edge`.
-//! - F11. Accepted packets go on with min(r, R), as in CSFQ; the paper mentions rewriting in section 4.1 only.
-//! - F12. Every output runs the core, that of an edge router too: the paper's bottleneck leaves the router that it calls edge.
-//! - F13. Long flows are counted in a table, which is visited every `sweep` for those that were silent for `idle` (T_n). Both
-//!   tables are bounded; the longest silent make room.
-//! - F15. A full buffer drops what comes and tells nobody: short packets are lost here only.
-//! - PIP's probability stays between 0 and 1 (`clamp`); units of its constants: block `pip`.
-//! - `adaptive` is section 4.1's threshold that moves with congestion. It says no more than that; here the threshold is
-//!   `threshold` while p = 0, the size of three packets at p = 1, and in between in proportion.
+//! The paper leaves these points open. They are numbered, so that tests can name them.
+//! - F1. Equation (9) applies at every packet that finds no congestion (`adjust packet`). Some tens of
+//!   packets can raise R from any value to the link's rate. That works because PIP lowers R again. If it
+//!   applies once per `adjust_every` (`adjust window`) or never, the link idles. A test shows all three.
+//! - F2. R is at most the link's rate (`cap`). A higher value has no meaning, and takes longer to fall.
+//! - F3. Long flows together have at least a thousandth of the link (`floor`), so R is never 0. Equation (4)
+//!   gives 0 when short flows exceed the link. Equation (9) then multiplies 0, all long packets are dropped,
+//!   and the queue drains. If PIP's probability is 0 by then, equation (4) never applies again, and long
+//!   flows starve permanently. A long flood does not cause this, since PIP remembers it for seconds; a short
+//!   burst beside slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
+//!   fair share of more than a thousand flows, and then limits none of them; a test shows that.
+//! - F4, F5. Without long flows R stays. An accepted rate of 0 counts as a thousandth of the link.
+//! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate is that of short
+//!   packets only, and the decay between long packets would be applied twice.
+//! - F7. Every arrival updates PIP, and one draw decides on congestion. The drop has its own draw, only if
+//!   its probability is above 0.
+//! - F8, F9, F10. The block `edge` decides when a flow becomes long, with which rate it starts, and when it
+//!   is forgotten.
+//! - F11. Accepted packets leave with the label min(r, R), as in CSFQ. The paper mentions relabelling in
+//!   section 4.1 only.
+//! - F12. Every output runs the core, also that of an edge router: the paper's bottleneck is an output of its
+//!   edge router.
+//! - F13. Long flows are counted in a table. Each `sweep` removes those that have been silent for `idle`
+//!   (T_n). Both tables are bounded; the flows that have been silent longest make room.
+//! - F15. A full buffer drops arriving packets without a signal to the controllers. Short flows lose packets
+//!   only there.
+//! - PIP's probability stays between 0 and 1 (`clamp`). The block `pip` documents the units of its constants.
+//! - `adaptive` is the threshold of section 4.1 that moves with congestion. The paper gives no rule for it.
+//!   Here it is `threshold` at p = 0, three packets at p = 1, and linear in between.
 //!
-//! A weakness that is FPIP's own: when every long flow sends more than its share, what passes is exactly the link's rate; equation
-//! (4) cannot go below C / N, p stays at 1, and nothing drains the queue. It stands wherever the start left it.
+//! FPIP has a weakness of its own. When every long flow sends more than its share, the accepted rate is
+//! exactly the link's rate. Equation (4) cannot go below C / N, p stays at 1, and the queue keeps the length
+//! that it had at the start.
 //!
 //! # Cost
-//! - Core: two exponentials per packet (one where both constants are equal), one or two draws, and for long flows a table look-up.
-//!   Edge: a look-up, and for long flows an exponential.
-//! - 64 bytes per flow of the last five seconds at the edge, 48 per long flow in the core, in tables that are half full.
+//! - Core: two exponentials per packet (one if both constants are equal), one or two draws, and a table
+//!   look-up for long flows. Edge: a look-up, and an exponential for long flows.
+//! - 64 bytes per flow of the last five seconds at the edge, 48 per long flow in the core, in tables that are
+//!   half full.
 //!
 //! # References
-//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows", Journal of Software
-//!   18(3), 2007: sections 2.2.1 (edge, equation 1), 2.2.2 (short flows, 2 and 3), 2.2.3 (number of long flows), 2.2.4 (fair
-//!   share, 4 to 11), 3.1 (values), 4 (threshold, T_n, state).
-//! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: labels and their rewriting.
+//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows",
+//!   Journal of Software 18(3), 2007: sections 2.2.1 (edge, equation 1), 2.2.2 (short flows, 2 and 3), 2.2.3
+//!   (number of long flows), 2.2.4 (fair share, 4 to 11), 3.1 (values), 4 (threshold, T_n, state).
+//! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: labels and relabelling.
 
 use giveway_qdisc::blocks::pip::{Length, Pip};
 use giveway_qdisc::blocks::{AveragedRate, Averaging, Buffer, Edge, Memory, RecentFlows, SameInstant, Step};
@@ -68,11 +78,11 @@ use crate::fpip_edge::{MEMORY, threshold};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds; what comes on top is dropped.
+    /// Capacity; packets beyond it are dropped.
     pub limit: Limit,
-    /// Whether packets without a label are labelled here.
+    /// Label packets without a label here.
     pub edge: bool,
-    /// What a flow sends before it is long (bitThresh): bytes, or packets of the link's MTU.
+    /// Amount that a flow sends before it is long (bitThresh): bytes, or packets of the link's MTU.
     pub threshold: Limit,
     /// The threshold moves with congestion, down to three packets of the link's MTU.
     pub adaptive: bool,
@@ -82,7 +92,7 @@ pub struct Config {
     pub short_window: Span,
     /// The time that the accepted rate is averaged over (K_c).
     pub accepted_window: Span,
-    /// What packets of one instant add to a rate.
+    /// The contribution of packets of one instant to a rate.
     pub same_instant: SameInstant,
     /// The length at which the queue is congested (q0): in packets, or in bytes.
     pub target: Limit,
@@ -96,35 +106,38 @@ pub struct Config {
     pub kh: f64,
     /// The longest pause between two arrivals that counts for PIP; by default all do.
     pub max_dt: Option<Span>,
-    /// Whether PIP's probability is kept between 0 and 1. Without it an idle link hides the congestion after it.
+    /// Keep PIP's probability between 0 and 1. Without it an idle link hides the congestion after
+    /// it.
     #[schemars(extend("x-hidden" = true))]
     pub clamp: bool,
-    /// When the fair share grows while the link is not congested, equation (9).
+    /// Time at which the fair share grows without congestion, equation (9).
     #[schemars(extend("x-hidden" = true))]
     pub adjust: Adjust,
-    /// How often it does, with `adjust window`.
+    /// Interval between adjustments, with `adjust window`.
     #[schemars(extend("x-hidden" = true))]
     pub adjust_every: Span,
-    /// What long flows have at least, all together, as a part of the link. Without it a burst of short flows can starve them for
-    /// ever.
+    /// Least rate of all long flows together, as a part of the link. Without it a burst of short flows
+    /// can starve them permanently.
     pub floor: Share,
-    /// The floor is what each of them has at least. With as many flows as it goes into the link, nobody is held back any more.
+    /// The floor is the least rate of each long flow. With many flows it then limits none of them.
     #[schemars(extend("x-hidden" = true))]
     pub floor_each: bool,
-    /// Whether the fair share is at most the link's rate. Without it it grows without bound while the link is idle.
+    /// Limit the fair share to the link's rate. Without it, it grows without bound while the link is
+    /// idle.
     #[schemars(extend("x-hidden" = true))]
     pub cap: bool,
-    /// How often the tables are visited to forget flows. Zero: never.
+    /// Time between visits of the tables that forget flows. Zero: never.
     pub sweep: Span,
-    /// How long a long flow must have been silent at a visit to count no more (T_n).
+    /// Silence after which a visit no longer counts a long flow (T_n).
     pub idle: Span,
-    /// How long a flow must have been silent at a visit for the edge to forget it; then it begins again as a short one.
+    /// Silence after which a visit of the edge forgets a flow; it then starts again as a
+    /// short one.
     pub edge_idle: Span,
-    /// How many flows each of the two tables knows, at most.
+    /// Largest number of flows in each of the two tables.
     pub flows: u32,
 }
 
-/// When the fair share is adjusted while the link is not congested.
+/// Time at which the fair share is adjusted without congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Adjust {
@@ -168,11 +181,11 @@ impl Default for Config {
     }
 }
 
-/// What equation (9) takes for an accepted rate of nothing, as a part of the link.
+/// Accepted rate that equation (9) uses instead of 0, as a part of the link.
 const LEAST_ACCEPTED: f64 = 0.001;
 
 impl Config {
-    /// What detects congestion.
+    /// The detector of congestion.
     fn pip(&self) -> crate::pip::Config {
         let Config { limit, target, avpkt, t, tau, kh, max_dt, clamp, .. } = *self;
         crate::pip::Config { limit, target, avpkt, t, tau, kh, max_dt, clamp, ecn: false }
@@ -191,7 +204,7 @@ impl Config {
             adjust_every: self.adjust_every,
             floor: self.floor.get() * capacity,
             floor_each: self.floor_each,
-            // A number that arithmetic can still scale, where nothing else bounds it.
+            // Without a cap, a number that arithmetic can still scale.
             most: if self.cap { capacity } else { 1e18 },
             flows: RecentFlows::new(memory, |()| false),
             fresh: pip,
@@ -316,13 +329,13 @@ impl Threshold {
     }
 }
 
-/// The core: what it knows of all flows together, and which long flows there are.
+/// The core: state for all flows together, and the long flows.
 #[derive(Debug)]
 struct Core {
     /// C, bit/s.
     capacity: f64,
     short: Averaging,
-    /// Where it is not averaged as the short flows' rate is.
+    /// Present if its average differs from that of the short flows' rate.
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
@@ -338,7 +351,7 @@ struct Core {
     state: State,
 }
 
-/// What changes.
+/// The variable state.
 #[derive(Clone, Copy, Debug)]
 struct State {
     pip: Pip,
@@ -346,26 +359,26 @@ struct State {
     short: AveragedRate,
     /// cRate.
     accepted: AveragedRate,
-    /// When both were counted last.
+    /// Time of the last update of both.
     last: Option<Time>,
     /// R, bit/s.
     fair_share: f64,
-    /// When equation (9) was last taken.
+    /// Time of the last use of equation (9).
     adjusted: Option<Time>,
 }
 
 impl State {
-    /// Nothing is known: nobody is held back.
+    /// The initial state, without limits.
     fn new(pip: Pip, capacity: f64) -> State {
         let none = AveragedRate::default();
         State { pip, short: none, accepted: none, last: None, fair_share: capacity, adjusted: None }
     }
 }
 
-/// What becomes of a packet before it is offered to the buffer.
+/// The decision on a packet before the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
-    /// It may go on, with this label.
+    /// It leaves with this label.
     Accept(Label),
     Drop,
 }
@@ -414,7 +427,7 @@ impl<P> Qdisc<P> for Fpip<P> {
 
     fn flow_table(&self) -> FlowTable {
         let core = self.core.flows.table();
-        // A flow that both know is one flow with two entries.
+        // A flow in both tables is one flow with two entries.
         self.edge.as_ref().map(Edge::table).map_or(core, |edge| FlowTable {
             flows: edge.flows.max(core.flows),
             most: edge.most.max(core.most),
@@ -444,7 +457,7 @@ struct Arrival {
     now: Time,
 }
 
-/// What the time since the last arrival makes of the two rates.
+/// Decay of the two rates since the last arrival.
 #[derive(Clone, Copy, Debug)]
 struct Steps {
     short: Step,
@@ -452,7 +465,7 @@ struct Steps {
 }
 
 impl Core {
-    /// Time passes until an arrival.
+    /// Advances to the time of an arrival.
     #[inline]
     fn steps(&mut self, now: Time) -> Steps {
         self.flows.sweep(now);
@@ -573,8 +586,8 @@ mod tests {
         accepted: f64,
     }
 
-    /// Eight packets through a core in the middle of its work, worked by hand; one every millisecond. S is short, V is new,
-    /// and W was silent for so long that the visit just before forgets it.
+    /// Eight packets through a core in the middle of its work, worked by hand; one every millisecond. S is
+    /// short, V is new, and W was silent for so long that the visit just before forgets it.
     #[test]
     fn the_worked_example_row_by_row() {
         const S: u64 = 0;
@@ -647,7 +660,8 @@ mod tests {
         assert_eq!(core.state.fair_share, 1.5625e6);
     }
 
-    /// Twenty senders of 0.5, 1, 1.5 ... 10 Mbit/s: figure 3(a). Whoever asks for more than half a megabit gets that.
+    /// Twenty senders of 0.5, 1, 1.5 ... 10 Mbit/s: figure 3(a). Whoever asks for more than half a megabit
+    /// gets that.
     #[test]
     fn senders_who_do_not_slow_down_get_equal_shares() {
         let twenty: Vec<Flow> = (1..=20).map(|i| Flow { kbit: 500 * i, bytes: 500 }).collect();
@@ -658,7 +672,8 @@ mod tests {
         assert!(outcome.utilization > 0.99, "{outcome:?}");
     }
 
-    /// F1: ten slow flows leave most of their shares, and equation (9) gives that to the ten fast ones. The right share is 0.8.
+    /// F1: ten slow flows leave most of their shares, and equation (9) gives that to the ten fast ones. The
+    /// right share is 0.8.
     #[test]
     fn slow_flows_leave_their_share_to_others_if_it_is_adjusted_at_every_packet() {
         let flows: Vec<Flow> =
@@ -673,8 +688,8 @@ mod tests {
         assert!((0.65..0.75).contains(&never.utilization), "{never:?}");
     }
 
-    /// Short flows, a packet each at random times, for two seconds; then none. A long flow of 4 Mbit/s sends all the time. What it
-    /// gets in each half second, Mbit/s.
+    /// Short flows, a packet each at random times, for two seconds; then none. A long flow of 4 Mbit/s sends
+    /// all the time. What it gets in each half second, Mbit/s.
     fn beside_short_flows(spec: &str, short: Rate, seed: u64) -> Vec<f64> {
         let mut fpip = built(spec);
         let mut rng = Streams::new(seed).rng();
@@ -707,7 +722,8 @@ mod tests {
         got
     }
 
-    /// A flood of short flows at 120 % of the link has it all, and a second after its end a long flow has its share again.
+    /// A flood of short flows at 120 % of the link has it all, and a second after its end a long flow has its
+    /// share again.
     #[test]
     fn a_flood_of_short_flows_does_not_starve_long_ones_for_good() {
         let got = beside_short_flows("fpip", Rate::mbit(12), 1);
@@ -716,8 +732,9 @@ mod tests {
         assert!(got[10..].iter().all(|got| *got > 3.8), "a second after: {got:?}");
     }
 
-    /// A long flow of 80 kbit/s, and once a hundred packets of short flows in one instant: sRate exceeds the link, and if PIP's draw
-    /// then says "congested", equation (4) gives 0. How many of the flow's next fifty packets, five seconds of them, get through.
+    /// A long flow of 80 kbit/s, and once a hundred packets of short flows in one instant: sRate exceeds the
+    /// link, and if PIP's draw then says "congested", equation (4) gives 0. How many of the flow's next fifty
+    /// packets, five seconds of them, get through.
     fn after_a_burst(spec: &str, seed: u64) -> usize {
         let Spec::fpip(config) = spec.parse().unwrap() else { panic!("{spec} is fpip") };
         let mut fpip = config.build::<u64>(&LinkContext::new(LINK, Streams::new(seed))).unwrap();
@@ -742,8 +759,8 @@ mod tests {
         got
     }
 
-    /// F3: without a floor, a burst of short flows can starve a slow long flow for ever: R is 0, equation (9) multiplies it, the
-    /// queue is empty, so PIP never asks for equation (4) again.
+    /// F3: without a floor, a burst of short flows can starve a slow long flow permanently: R is 0, equation
+    /// (9) multiplies it, the queue is empty, so PIP never applies equation (4) again.
     #[test]
     fn without_a_floor_a_burst_can_starve_a_long_flow_for_ever() {
         let got = |spec: &str| (1..=40).map(|seed| after_a_burst(spec, seed)).collect::<Vec<_>>();
@@ -752,10 +769,10 @@ mod tests {
         assert!(got("fpip").into_iter().all(|got| got >= 48), "{:?}", got("fpip"));
     }
 
-    /// Three thousand senders of 40 or 100 kbit/s, a fair share of 33 kbit/s, and a floor of 100 kbit/s: for all of them together,
-    /// or for each.
+    /// Three thousand senders of 40 or 100 kbit/s, a fair share of 33 kbit/s, and a floor of 100 kbit/s: for
+    /// all of them together, or for each.
     #[test]
-    fn a_floor_for_each_flow_holds_nobody_back_when_there_are_many() {
+    fn a_floor_for_each_flow_limits_none_of_many() {
         let mut flows = [Flow { kbit: 40, bytes: 500 }; 3000];
         flows[..1500].fill(Flow { kbit: 100, bytes: 500 });
         let offer = |spec: &str| offer(spec, Rate::mbit(100), &flows, 6);
@@ -769,7 +786,8 @@ mod tests {
         assert!(ratio(&each) > 1.5, "{}", ratio(&each));
     }
 
-    /// The weakness: all long flows send twice their share, and the queue stands where the start left it, not at the reference.
+    /// The weakness: all long flows send twice their share, and the queue stands where the start left it, not
+    /// at the reference.
     #[test]
     fn nothing_drains_the_queue_when_every_flow_sends_too_much() {
         let outcome = with("fpip", &[Flow { kbit: 1000, bytes: 500 }; 20]);
@@ -802,7 +820,8 @@ mod tests {
         };
         let steps = [(1, 1), (2, 2), (3, 3), (6, 3), (7, 3), (8, 3), (9, 2)];
         let counts = steps.map(|(second, flow)| long_flows(second, flow));
-        // Flow 1 was seen at 1 s: at the visit at 6 s its five seconds are over. Flow 2 goes at 7 s and is back at 9 s.
+        // Flow 1 was seen at 1 s: at the visit at 6 s its five seconds are over. Flow 2 goes at 7 s and is
+        // back at 9 s.
         assert_eq!(counts, [1, 2, 3, 2, 1, 1, 2]);
     }
 
@@ -828,8 +847,8 @@ mod tests {
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }
 
-        /// Whatever comes: the share stays within its bounds, probabilities are between 0 and 1, labels never grow, and what has no rate is lost to
-        /// a full buffer only.
+        /// Whatever comes: the share stays within its bounds, probabilities are between 0 and 1, labels never
+        /// grow, and what has no rate is lost to a full buffer only.
         #[test]
         fn shares_stay_within_their_bounds(
             packets in prop::collection::vec((0..6u64, 40..1500u32, 0..3u8, 0..40_000_000u64, 0..20_000u64), 1..300),
@@ -870,7 +889,10 @@ mod tests {
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("fpip accepted_window 0ms").starts_with("accepted_window: a rate needs some time"));
-        assert_eq!(wrong("fpip t 0"), "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper");
+        assert_eq!(
+            wrong("fpip t 0"),
+            "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper"
+        );
         assert!(wrong("fpip flows 0").starts_with("flows: 0 is not between"));
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warned("fpip"), "");

@@ -1,25 +1,29 @@
-//! FPIP's edge router alone: writes the rate of long flows on their packets, and leaves those of short flows alone.
+//! FPIP's edge router alone: writes the rate of long flows on their packets, and leaves those of short flows
+//! alone.
 //!
 //! # Principles
-//! - A flow is short until it has sent more than `threshold` bytes. Its packets say so, and nobody drops them early.
-//! - Of a long flow the rate is measured, packet by packet, and written on each packet: core routers need not know the flow.
-//! - Labels from outside mean nothing here: whoever could write them could write a low one. So every packet is labelled anew,
-//!   unless what comes is to be trusted (`trust`): then only packets without a label are.
-//! - The queue itself is a plain FIFO: it drops by nothing but its limit. `fpip` and `csfq` label
-//!   as well as act; this is for access links in front of them. With `threshold 0` it measures every flow, as CSFQ's edge does.
+//! - A flow is short until it has sent more than `threshold` bytes. Its packets are marked as such, and no
+//!   router drops them early.
+//! - Of a long flow the rate is measured, packet by packet, and written on each packet: core routers need not
+//!   know the flow.
+//! - Labels from outside mean nothing here: a sender could write a low one. So every packet gets a new label.
+//!   With `trust` only packets without a label get one.
+//! - The queue itself is a plain FIFO: only its limit causes drops. `fpip` and `csfq` label as well as act;
+//!   this is for access links in front of them. With `threshold 0` it measures every flow, as CSFQ's edge
+//!   does.
 //!
 //! # Deviations
-//! - What the paper leaves open is told and decided in the blocks `edge` (when a flow is long, when it ends) and `averaging`
-//!   (packets of one instant).
-//! - The number of flows is bounded; the longest silent make room.
+//! - The points that the paper leaves open are documented in the blocks `edge` (when a flow is long, when it
+//!   ends) and `averaging` (packets of one instant).
+//! - The number of flows is bounded; the flows that have been silent longest make room.
 //!
 //! # Cost
-//! - A table look-up per packet, and an exponential for those of long flows. 64 bytes per flow of the last five seconds, in a
-//!   table that is half full.
+//! - A table look-up per packet, and an exponential for those of long flows. 64 bytes per flow of the last
+//!   five seconds, in a table that is half full.
 //!
 //! # References
-//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows", Journal of Software
-//!   18(3), 2007: section 2.2.1, equation (1); section 4.1 for the threshold.
+//! - H. Zhang, J. Jiang, W. Dou, "A Fair Bandwidth Allocation Mechanism with Preference to Short Flows",
+//!   Journal of Software 18(3), 2007: section 2.2.1, equation (1); section 4.1 for the threshold.
 //! - I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998: section 3.2.
 
 use giveway_qdisc::blocks::{Averaging, Buffer, Edge, Memory, SameInstant};
@@ -36,21 +40,21 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// What a flow sends before it is long (bitThresh): bytes, or packets of the link's MTU.
+    /// Amount that a flow sends before it is long (bitThresh): bytes, or packets of the link's MTU.
     pub threshold: Limit,
     /// The time that rates are averaged over (K_r).
     pub window: Span,
-    /// What packets of one instant add to a rate.
+    /// The contribution of packets of one instant to a rate.
     pub same_instant: SameInstant,
-    /// Whether labels that packets already have are kept.
+    /// Keep existing labels of packets.
     pub trust: bool,
-    /// How often the table is visited to forget flows. Zero: never.
+    /// Time between visits of the table that forget flows. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten; then it begins again as a short one.
+    /// Silence after which a visit forgets a flow; it then starts again as a short flow.
     pub idle: Span,
-    /// How many flows are known, at most.
+    /// Largest number of flows in the table.
     pub flows: u32,
 }
 
@@ -155,7 +159,8 @@ mod tests {
     use crate::Spec;
     use giveway_qdisc::{FlowKey, Label, Outbox, Rate, Streams, Time};
 
-    /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came with.
+    /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came
+    /// with.
     fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();

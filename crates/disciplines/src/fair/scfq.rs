@@ -1,37 +1,38 @@
-//! Self-clocked fair queueing: packets leave in the order in which a fair link would finish them, and the packet that is
-//! being sent tells how late it is.
+//! Self-clocked fair queueing: packets leave in the order in which a fair link would finish them, and the
+//! packet on the wire defines virtual time.
 //!
 //! # Principles
-//! - Each packet carries a tag: where its flow's last packet ended, or now, whichever is later, plus its length over the
-//!   weight of its class. The lowest tag leaves next; of equal tags the earliest arrival.
-//! - Now, in virtual time, is the tag of the packet that is being sent. Weighted fair queueing would simulate a fluid link
-//!   to know it; here the queue clocks itself.
-//! - Over any time in which two flows have packets queued, what they sent per weight differs by at most one packet of each.
-//!   With equal lengths and weights it is a round robin.
+//! - Each packet carries a tag: where its flow's last packet ended, or now, whichever is later, plus its
+//!   length over the weight of its class. The lowest tag leaves next; of equal tags the earliest arrival.
+//! - Virtual time is the tag of the packet on the wire. Weighted fair queueing would simulate a fluid link to
+//!   compute it; here the queue clocks itself.
+//! - Over any time in which two flows have packets queued, their service per weight differs by at most one
+//!   packet of each. With equal lengths and weights it is a round robin.
 //! - When the link falls idle, virtual time starts again from zero and all flows are even.
-//! - What a full buffer does is not part of the schedule, and decides as much. `drop tail` refuses the arrival, whoever it
-//!   is: then a flow that sends little loses as under a fifo. `drop max_tag` pushes out the highest tag, which belongs to
-//!   who is furthest ahead of its share; `drop longest` the last packet of the flow that has the most bytes queued.
+//! - The reaction to a full buffer is not part of the schedule, but as important. `drop tail` refuses the
+//!   arriving packet, so a flow that sends little has the losses of a fifo. `drop max_tag` drops the highest
+//!   tag, which is the flow furthest ahead of its share. `drop longest` drops the last packet of the flow
+//!   with the most bytes queued.
 //!
 //! # Deviations
-//! - A flow whose last packet is pushed out goes on from where that packet would have started.
-//! - A flow is forgotten with its last queued packet. That changes nothing: the tag of that packet is virtual time from
-//!   then on, so the flow would start from there in any case. So the table is never larger than the queue.
-//! - Weights are whole numbers by class, not rates by flow, so that tags are exact: lengths are counted in a unit that
-//!   every weight divides.
-//! - The EFD paper says that its SCFQ behaves like a fifo where no suitable buffer policy goes with it, and not which one it
-//!   had. So `tail` is the default, and the others are there to compare.
-//! - The source paper was read in abstract only.
+//! - A flow whose last packet is dropped continues from the start of that packet.
+//! - A flow is forgotten with its last queued packet. The tag of that packet is then virtual time, so the
+//!   flow would start from there in any case. So the table is never larger than the queue.
+//! - Weights are whole numbers by class, not rates by flow, so that tags are exact: lengths are counted in a
+//!   unit that every weight divides.
+//! - The EFD paper states that its SCFQ behaves like a fifo without a suitable buffer policy, but not which
+//!   policy it used. So `tail` is the default, and the others are for comparison.
+//! - Only the abstract of the paper was available.
 //!
 //! # Cost
-//! - One table look-up per packet in and one when a flow empties, and O(log n) for n packets queued at either end of
-//!   the queue or in its middle. `drop longest` adds O(log flows), amortised over departures.
+//! - One table look-up per packet in and one when a flow empties, and O(log n) for n packets queued at either
+//!   end of the queue or in its middle. `drop longest` adds O(log flows), amortised over departures.
 //! - 80 bytes per flow that has packets; 32 more per packet than a fifo. `drop longest` adds 24 per flow.
 //!
 //! # References
 //! - S. J. Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications", INFOCOM 1994.
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 5.4 for what
-//!   it loses with small buffers.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   section 5.4 for its losses with small buffers.
 
 use giveway_qdisc::blocks::{FlowMap, LongestQueue, Rank, Ranked, Weights};
 use giveway_qdisc::{
@@ -48,15 +49,15 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
+    /// Capacity for all flows together, in packets or in bytes.
     pub limit: Limit,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
 }
 
-/// Which packet a full buffer gives up.
+/// The packet that a full buffer drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Victim {
@@ -117,7 +118,7 @@ pub struct Scfq<P> {
     limit: Limit,
     weights: Weights,
     victim: Victim,
-    /// Where each flow that has packets is.
+    /// Place of each flow with packets.
     by_key: FlowMap<Place>,
     flows: Slots<Flow>,
     /// All of them.
@@ -139,9 +140,9 @@ struct Flow {
     key: FlowKey,
     /// When it became backlogged, as a number that counts such flows.
     since: u64,
-    /// What it holds, in bytes.
+    /// Its backlog, in bytes.
     bytes: u64,
-    /// How many packets it holds.
+    /// Its backlog, in packets.
     packets: u32,
     /// Its last packet; none while it is being made.
     last: Option<Place>,
@@ -256,7 +257,8 @@ impl<P> Scfq<P> {
         self.by_key.remove(gone.key);
     }
 
-    /// Drops the last packet of a flow, again and again, until the rest fits. `arrival` is where the packet is that just came.
+    /// Drops the last packet of a flow, again and again, until the rest fits. `arrival` is where the packet
+    /// is that just came.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let place = self.victim().expect("what exceeds the limit is queued");
@@ -276,7 +278,7 @@ impl<P> Scfq<P> {
         }
     }
 
-    /// The packet that a full buffer gives up: always the last of its flow.
+    /// The packet that a full buffer drops: always the last of its flow.
     fn victim(&mut self) -> Option<Place> {
         match self.victim {
             Victim::MaxTag | Victim::Tail => self.queue.worst().map(|(_, place)| place),
@@ -298,7 +300,7 @@ impl<P> Scfq<P> {
 }
 
 impl Flow {
-    /// Of flows that hold the same, the one that has been queued for longest.
+    /// Among flows of equal backlog, the one that has been queued longest.
     #[inline]
     fn rank(&self) -> Rank {
         Rank { length: self.bytes, ticket: self.since }
@@ -317,7 +319,8 @@ mod tests {
 
     #[test]
     fn the_earliest_finish_goes_first() {
-        // Tags: A2 2000, A3 3000, A4 4000, B1 max(1000, 0) + 500, B2 2000 (after A2, which came first), A6 5000, B3 2500.
+        // Tags: A2 2000, A3 3000, A4 4000, B1 max(1000, 0) + 500, B2 2000 (after A2, which came first), A6
+        // 5000, B3 2500.
         assert_eq!(
             trace("scfq limit 4p", 1000, T1),
             "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] B3[3-3.5] A3[3.5-4.5] A4[4.5-5.5] A6[5.5-6.5] | A5@1.3 C1@1.4"
@@ -326,7 +329,8 @@ mod tests {
 
     #[test]
     fn who_is_furthest_ahead_gives_way() {
-        // As above until C1 comes (tag 2500): it pushes out A4, so A6 has the tag 4000. B3 has 2500, after C1.
+        // As above until C1 comes (tag 2500): it pushes out A4, so A6 has the tag 4000. B3 has 2500, after
+        // C1.
         let expected = "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] C1[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
         assert_eq!(trace("scfq limit 4p drop max_tag", 1000, T1), expected);
         assert_eq!(trace("scfq limit 4p drop longest", 1000, T1), expected, "A has most bytes queued, too");
@@ -350,10 +354,7 @@ mod tests {
         );
         let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "weights: weights must be at least 1: a flow with weight 0 never sends"
-        );
+        assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
     }
 
     /// The sheet, as lists, with tags that are remembered until the link falls idle.
@@ -417,8 +418,9 @@ mod tests {
     }
 
     proptest! {
-        /// Forgetting a flow with its last packet changes nothing, and neither does starting virtual time again: packet for
-        /// packet and drop for drop it is the one that remembers. The table holds what is queued.
+        /// Forgetting a flow with its last packet changes nothing, and neither does starting virtual time
+        /// again: packet for packet and drop for drop it is the one that remembers. The table holds what is
+        /// queued.
         #[test]
         fn equals_the_reference(
             ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400),
@@ -451,8 +453,8 @@ mod tests {
             }
         }
 
-        /// The published bound: while two flows have packets queued, what they sent per weight differs by at most a packet of
-        /// each.
+        /// The published bound: while two flows have packets queued, what they sent per weight differs by at
+        /// most a packet of each.
         #[test]
         fn shares_are_fair(packets in prop::collection::vec((0..4u8, 40..1500u32), 1..280), ahead in 1..200usize) {
             for (spec, weights) in [("scfq", [1, 1, 1, 1]), ("scfq weights [4 1 6]", [4, 1, 6, 1])] {
@@ -461,7 +463,8 @@ mod tests {
             }
         }
 
-        /// With equal lengths it is a round robin: between two packets of a flow, each other flow that has some sends one.
+        /// With equal lengths it is a round robin: between two packets of a flow, each other flow that has
+        /// some sends one.
         #[test]
         fn equal_lengths_make_it_a_round_robin(flows in 2..8u64, each in 1..20u64, bytes in 40..1500u32) {
             let mut scfq = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();

@@ -1,33 +1,37 @@
-//! Stochastic fairness queueing: flows are hashed into queues that take turns, so that fairness needs no table of flows.
+//! Stochastic fairness queueing: flows are hashed into queues that take turns, so that fairness needs no
+//! table of flows.
 //!
 //! # Principles
-//! - A packet's bucket is a keyed hash of its flow. Each bucket in use has a queue, and the queues take turns by bytes.
-//! - Which flows share a queue is chance; with few flows and many buckets, hardly any do. `perturb` changes the key now
-//!   and then, so that no two flows share for long.
-//! - A queue sends while it has credit and pays afterwards, so the length of the next packet need not be known; what
-//!   it overdraws it lacks in its next turn.
-//! - When the buffer is full, the queue with the most packets gives one up: its last, or with `headdrop` its first. Of equally long
-//!   ones it is that whose length changed last (Linux): nobody pays for another's arrival who has no more.
+//! - A packet's bucket is a keyed hash of its flow. Each bucket in use has a queue, and the queues take turns
+//!   by bytes.
+//! - Flows share a queue by chance; with few flows and many buckets, hardly any do. `perturb` changes the key
+//!   periodically, so that no two flows share for long.
+//! - A queue sends while it has credit and pays afterwards, so the length of the next packet need not be
+//!   known; an overdraft is deducted from its next turn.
+//! - When the buffer is full, the queue with the most packets loses one: its last, or with `headdrop` its
+//!   first. Among equally long queues it is the one whose length changed last, as in Linux.
 //! - `depth` bounds each queue, `flows` the number of queues in use.
 //!
 //! # Deviations
-//! - A perturbation here loses nothing and never reorders a flow. All packets of a flow are in one queue before it and
-//!   in one queue after it; the queues are emptied into the new ones in the order of the round, each from its head.
-//!   Linux drops what exceeds `depth` or finds no queue after a perturbation; here both bounds hold for arrivals only,
-//!   and may be exceeded until what was queued has left. Flows that newly share a queue stand there one behind the other.
-//! - The key depends on how many intervals have passed since the first packet, not on how often anyone looked, so every
-//!   host sees the same keys.
-//! - The options that put RED on each queue (`redflowlimit`, `min`, `max`, `avpkt`, `burst`, `probability`, `ecn`,
-//!   `harddrop`) are left out.
+//! - A perturbation here loses no packets and never reorders a flow. All packets of a flow are in one queue
+//!   before it and in one queue after it; the queues are emptied into the new ones in the order of the round,
+//!   each from its head. Linux drops what exceeds `depth` or finds no queue after a perturbation; here both
+//!   bounds hold for arrivals only, and may be exceeded until what was queued has left. Flows that newly
+//!   share a queue are queued there one after the other.
+//! - The key depends on how many intervals have passed since the first packet, not on the calls in between,
+//!   so every backend has the same keys.
+//! - The options that put RED on each queue (`redflowlimit`, `min`, `max`, `avpkt`, `burst`, `probability`,
+//!   `ecn`, `harddrop`) are left out.
 //! - McKenney's paper serves packet by packet; the quantum in bytes is Linux's.
 //!
 //! # Cost
-//! - No look-up but an array of buckets. Finding the longest queue is O(log queues) amortised over departures. A
-//!   perturbation moves every packet once.
+//! - No look-up but an array of buckets. Finding the longest queue is O(log queues) amortised over
+//!   departures. A perturbation moves every packet once.
 //! - 4 bytes per bucket, and 72 per queue in use.
 //!
 //! # References
-//! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8), whose names and defaults these are.
+//! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8), whose names and defaults
+//!   these are.
 
 use giveway_qdisc::blocks::{LongestQueue, Rank};
 use giveway_qdisc::hash::mix;
@@ -45,19 +49,19 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many packets all queues hold together.
+    /// Capacity of all queues together, in packets.
     pub limit: Packets,
-    /// How many packets one queue takes.
+    /// Largest number of packets in one queue.
     pub depth: Packets,
-    /// How many queues can be in use at once.
+    /// Largest number of queues in use.
     pub flows: u32,
-    /// How many buckets flows are hashed into: a power of two, at most 65536.
+    /// Number of buckets that flows are hashed into: a power of two, at most 65536.
     pub divisor: u32,
-    /// What a queue may send per turn, in bytes. By default the largest packet of the link.
+    /// Bytes that a queue may send per turn. By default the largest packet of the link.
     pub quantum: Option<Bytes>,
-    /// How long a key of the hash is used. Zero: for ever.
+    /// Lifetime of a key of the hash. Zero: unlimited.
     pub perturb: Span,
-    /// Whether a full queue gives up its oldest packet instead of its newest.
+    /// Drop the oldest packet of a full queue instead of its newest.
     pub headdrop: bool,
 }
 
@@ -104,7 +108,8 @@ impl Discipline for Config {
             Invalid::new("quantum", format!("{quantum} is not a valid quantum: write for example \"1500b\""))
         })?;
         let room = usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12);
-        // After a perturbation there may be more queues than `flows`, though never more than buckets or packets.
+        // After a perturbation there may be more queues than `flows`, though never more than buckets or
+        // packets.
         let queues = room.min(self.divisor as usize);
         let secret = context.streams.rng().word();
         Ok(Sfq {
@@ -168,7 +173,7 @@ impl Discipline for Config {
 pub struct Sfq<P> {
     config: Config,
     quantum: i64,
-    /// What the keys are made from.
+    /// Source of the keys.
     secret: u64,
     /// The key of the hash in this interval.
     key: u64,
@@ -200,9 +205,10 @@ struct Epoch {
 struct Queue {
     packets: List,
     bucket: u32,
-    /// What it may send in this turn, in bytes; below zero when it sent more.
+    /// Bytes that it may still send in this turn; negative after an overdraft.
     credit: i64,
-    /// Falls with each change of a length: of equally long queues the one that changed last has the lowest. See [`Rank`].
+    /// Falls with each change of a length: of equally long queues the one that changed last has the lowest.
+    /// See [`Rank`].
     ticket: u64,
 }
 
@@ -220,7 +226,8 @@ impl<P> Qdisc<P> for Sfq<P> {
                 if !self.config.headdrop {
                     return cx.drop(pkt, DropReason::FlowLimit);
                 }
-                // Appended first, so that the queue keeps its turn even if it holds nothing else. Its length does not change.
+                // Appended first, so that the queue keeps its turn even if it holds nothing else. Its length
+                // does not change.
                 let ticket = self.queues[place].ticket;
                 self.append(bucket, pkt);
                 let oldest = self.take(place, true);
@@ -308,7 +315,8 @@ impl<P> Sfq<P> {
         mix(flow.0, self.key) as u32 & (self.config.divisor - 1)
     }
 
-    /// Puts a packet at the end of its bucket's queue; a queue that comes into use goes to the end of the round.
+    /// Puts a packet at the end of its bucket's queue; a queue that comes into use goes to the end of the
+    /// round.
     #[inline]
     fn append(&mut self, bucket: u32, pkt: Packet<P>) -> Place {
         let ticket = self.changed();
@@ -394,9 +402,10 @@ mod tests {
 
     #[test]
     fn flows_take_turns_and_overdraw() {
-        // At 1.0 A has 500, sends A2 and owes 500. At 1.4 A and B hold two packets each, and A, which lost one last, pays.
-        // At 2.0 A is lifted to 0 and goes behind C; B spends its 500 on B1, so at 2.5 it goes behind A, and C1 leaves. At
-        // 3.5 A gets to 500 and goes behind B, which has 500 for B2; then A3, and so on in turn.
+        // At 1.0 A has 500, sends A2 and owes 500. At 1.4 A and B hold two packets each, and A, which lost
+        // one last, pays. At 2.0 A is lifted to 0 and goes behind C; B spends its 500 on B1, so at 2.5 it
+        // goes behind A, and C1 leaves. At 3.5 A gets to 500 and goes behind B, which has 500 for B2; then
+        // A3, and so on in turn.
         assert_eq!(
             trace("sfq limit 4 quantum 500", 1000, T1),
             "A1[0-1] A2[1-2] B1[2-2.5] C1[2.5-3.5] B2[3.5-4] A3[4-5] B3[5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -486,7 +495,8 @@ mod tests {
                 prop_assert!(out.dropped.len() <= 1);
                 for (victim, why) in out.dropped.drain(..) {
                     if why == DropReason::Pushout {
-                        // What is left of its queue is one less than the longest was, or than it became by this arrival.
+                        // What is left of its queue is one less than the longest was, or than it became by
+                        // this arrival.
                         let bucket = sfq.bucket(victim.meta.flow);
                         let left = sfq.buckets[bucket as usize].map_or(0, |place| sfq.queues[place].packets.len());
                         prop_assert!(left + 1 >= longest);

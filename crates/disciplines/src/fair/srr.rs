@@ -1,34 +1,35 @@
-//! Smoothed round robin: every flow a turn of its own, and heavier flows more of them, spread out instead of in a row.
+//! Smoothed round robin: every flow has turns, and heavier flows have more of them, spread out instead of in
+//! a row.
 //!
 //! # Principles
-//! - Weights are written in binary. A sequence in which the highest bit comes with every second term, the next with every fourth,
-//!   and so on, says which bit has its turn; every flow whose weight has that bit gets one visit. So a flow of weight 5 has five
-//!   visits in a sequence, and they lie far apart.
-//! - A visit adds a quantum to what a flow may send, in bytes, and lasts while that covers its next packet. What is left is kept
-//!   while the flow has packets queued, as in `drr`.
-//! - Nothing is sorted and no flow is searched for: terms that nobody waits for, and flows that have nothing queued, are passed in
-//!   one step.
-//! - The buffer is shared. When it is full, the longest queue pays.
+//! - Weights are written in binary. A sequence in which the highest bit comes with every second term, the
+//!   next with every fourth, and so on, selects the bit whose turn it is; every flow whose weight has that
+//!   bit gets one visit. So a flow of weight 5 has five visits in a sequence, and they lie far apart.
+//! - A visit adds a quantum of bytes to a flow's credit, and lasts while the credit covers its next packet.
+//!   The flow keeps the rest while it has packets queued, as in `drr`.
+//! - There is no sorting and no search: terms without flows, and flows without packets, are skipped in one
+//!   step.
+//! - The flows share the buffer. When it is full, the longest queue loses a packet.
 //!
 //! # Deviations
-//! - Flows are not announced. A flow gets its row, behind all others, with its first packet, and keeps it when it has nothing
-//!   queued: coming back in the middle of a term it stands where it stood. When there are more than `flows` rows, those of flows
-//!   that have nothing queued are forgotten, all at once.
+//! - Flows are not announced. A flow gets its row, behind all others, with its first packet, and keeps it
+//!   when its queue is empty: a flow that returns in the middle of a term has its old place. When there are
+//!   more than `flows` rows, those of flows without queued packets are forgotten, all at once.
 //! - Weights go by class and may change when a flow begins to wait.
-//! - When the highest bit that is waited for changes, the paper scales the place in the sequence. Here the sequence always has 48
-//!   orders and terms are passed that nobody waits for, which is the same, except that a flow that leaves and comes back
-//!   between two departures does not move it.
+//! - When the highest bit in use changes, the paper scales the place in the sequence. Here the sequence
+//!   always has 48 orders and terms without flows are skipped, which is equivalent, except that a flow that
+//!   leaves and comes back between two departures does not move it.
 //! - ns-2 has a quantum of 1,000 bytes. Here it is the link's largest packet.
 //!
 //! # Cost
-//! - One table look-up per packet in, and a few steps per packet out for any number of flows and weights; a quantum below the packet
-//!   size costs further turns. Finding the longest queue is O(log flows) amortised over departures, and costs nothing while
-//!   the buffer is not full.
+//! - One table look-up per packet in, and a few steps per packet out for any number of flows and weights; a
+//!   quantum below the packet size costs further turns. Finding the longest queue is O(log flows) amortised
+//!   over departures, and costs nothing while the buffer is not full.
 //! - 48 bytes per row, 32 in the table, and a few bits for each bit of its weight.
 //!
 //! # References
-//! - C. Guo, "SRR: An O(1) Time Complexity Packet Scheduler for Flows in Multi-Service Packet Networks", SIGCOMM 2001; IEEE/ACM
-//!   Transactions on Networking 12(6), 2004.
+//! - C. Guo, "SRR: An O(1) Time Complexity Packet Scheduler for Flows in Multi-Service Packet Networks",
+//!   SIGCOMM 2001; IEEE/ACM Transactions on Networking 12(6), 2004.
 
 use std::num::NonZeroU32;
 
@@ -47,15 +48,15 @@ use crate::drr::{Victim, quantum};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
+    /// Capacity for all flows together, in packets or in bytes.
     pub limit: Limit,
-    /// What a visit allows, in bytes. By default the largest packet of the link.
+    /// Bytes that a visit allows. By default the largest packet of the link.
     pub quantum: Option<Bytes>,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
-    /// How many flows have rows, at most; more only where more have packets queued.
+    /// Largest number of flows with rows; more only where more have packets queued.
     pub flows: u32,
 }
 
@@ -78,10 +79,7 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srr<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         if self.weights.contains(&0) {
-            return Err(Invalid::new(
-                "weights",
-                "weights must be at least 1: a flow with weight 0 never sends",
-            ));
+            return Err(Invalid::new("weights", "must be at least 1: a flow with weight 0 never sends"));
         }
         if self.flows == 0 {
             return Err(Invalid::new("flows", "must be at least 1, for example 4096"));
@@ -162,9 +160,9 @@ struct Row {
     key: FlowKey,
     queue: List,
     weight: u32,
-    /// What it holds, in bytes.
+    /// Its backlog, in bytes.
     bytes: u64,
-    /// What it may send before its next visit, in bytes.
+    /// Bytes that it may send before its next visit.
     deficit: u64,
 }
 
@@ -257,8 +255,8 @@ impl<P> Srr<P> {
         at
     }
 
-    /// Forgets the rows of flows that have nothing queued. The next time comes when there are twice as many as are left, so that
-    /// nobody can make this happen with each packet.
+    /// Forgets the rows of flows that have nothing queued. The next time comes when there are twice as many
+    /// as are left, so that no sender can cause this with each packet.
     #[cold]
     fn forget(&mut self) {
         let waits = |row: &Row| !row.queue.is_empty();
@@ -401,7 +399,8 @@ mod tests {
     /// Number and length of each packet.
     type Queue = Vec<(u64, u64)>;
 
-    /// The algorithm as it is told: rows that are searched, and a sequence that is walked term by term.
+    /// The algorithm in its simplest form: rows that are searched, and a sequence that is walked term by
+    /// term.
     struct Tale {
         quantum: u64,
         weights: Vec<u32>,

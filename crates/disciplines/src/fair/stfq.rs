@@ -1,33 +1,36 @@
 //! Start-time fair queueing: packets leave in the order in which a perfectly fair link would start them.
 //!
 //! # Principles
-//! - Every packet has a start and a finish in virtual time, counted in bytes per unit of weight. It starts where its flow's
-//!   last packet finished, or now, whichever is later; it finishes its length over its weight later.
-//! - Now, in virtual time, is the start of the packet that is being sent. So virtual time costs nothing to know, and is right
-//!   however fast or slowly the link runs: nothing here knows its rate.
-//! - The earliest start leaves next. A flow that was silent starts now: it gains nothing and loses nothing by having
-//!   been silent.
-//! - Over any time in which two flows have packets queued, what they sent per weight differs by at most one packet of each.
-//! - When the queue is full, the latest start gives way, and its flow goes on from there.
+//! - Every packet has a start and a finish in virtual time, counted in bytes per unit of weight. It starts
+//!   where its flow's last packet finished, or now, whichever is later; it finishes its length over its
+//!   weight later.
+//! - Virtual time is the start of the packet on the wire. So it needs no computation, and is correct at any
+//!   rate of the link, which the discipline does not use.
+//! - The earliest start leaves next. A flow that was silent starts now: the silence brings neither an
+//!   advantage nor a disadvantage.
+//! - Over any time in which two flows have packets queued, their service per weight differs by at most one
+//!   packet of each.
+//! - When the queue is full, the latest start is dropped, and its flow continues from there.
 //!
 //! # Deviations
-//! - The paper has no buffer limit. Pushing out the latest start takes from who is furthest ahead of its share.
-//! - Weights are whole numbers by class, not rates by flow, so that virtual time is exact: lengths are counted in a unit
-//!   that every weight divides.
-//! - A flow is remembered until virtual time has passed its finish; later it makes no difference. Passed entries are
-//!   looked for when the table has about doubled. Flows that send one packet each can hold virtual time still and leave an
-//!   entry each, without end: when nearly `flows` are left, all that have no packet queued are forgotten. Each may then
-//!   start earlier than it should, by what its last packet cost.
+//! - The paper has no buffer limit. The latest start belongs to the flow furthest ahead of its share.
+//! - Weights are whole numbers by class, not rates by flow, so that virtual time is exact: lengths are
+//!   counted in a unit that every weight divides.
+//! - A flow is remembered until virtual time has passed its finish; later it makes no difference. Passed
+//!   entries are removed when the table has about doubled. Flows that send one packet each can hold virtual
+//!   time still and leave an entry each, without end: when nearly `flows` are left, all that have no packet
+//!   queued are forgotten. Each may then start earlier than it should, by what its last packet cost.
 //!
 //! # Cost
 //! - Two table look-ups per packet, and O(log n) for n packets queued at either end of the queue.
-//! - 64 bytes per flow that is queued or whose finish is ahead, in a table that is half full, which may hold as many that
-//!   are passed; 24 more per packet than a fifo.
+//! - 64 bytes per flow that is queued or whose finish is ahead, in a table that is half full, which may hold
+//!   as many that are passed; 24 more per packet than a fifo.
 //!
 //! # References
-//! - P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queuing: A Scheduling Algorithm for Integrated Services Packet Switching
-//!   Networks", SIGCOMM 1996: section 2 for the algorithm, theorem 1 for its fairness.
-//! - A. Sivaraman et al., "Programmable Packet Scheduling at Line Rate", SIGCOMM 2016: figure 1, the same as a rank.
+//! - P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queuing: A Scheduling Algorithm for Integrated Services
+//!   Packet Switching Networks", SIGCOMM 1996: section 2 for the algorithm, theorem 1 for its fairness.
+//! - A. Sivaraman et al., "Programmable Packet Scheduling at Line Rate", SIGCOMM 2016: figure 1, the same as
+//!   a rank.
 
 use giveway_qdisc::blocks::{FlowMap, Memory, RankedPackets, Weights};
 use giveway_qdisc::{
@@ -43,11 +46,11 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// Capacity, in packets or in bytes.
     pub limit: Limit,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// How many flows are remembered, at most; more only where more had packets queued.
+    /// Largest number of flows that are remembered; more only where more had packets queued.
     pub flows: u32,
 }
 
@@ -105,7 +108,7 @@ impl Discipline for Config {
 pub struct Stfq<P> {
     limit: Limit,
     weights: Weights,
-    /// How many flows without packets are remembered, at most.
+    /// Largest number of flows without packets that are remembered.
     remembered: usize,
     /// Flows that have packets queued, and flows whose finish is ahead; some whose finish is not.
     flows: FlowMap<Flow>,
@@ -124,11 +127,11 @@ pub struct Stfq<P> {
 struct Flow {
     /// Where its last packet finishes, in virtual time.
     finish: u64,
-    /// How many of its packets are queued.
+    /// Number of its queued packets.
     queued: u32,
 }
 
-/// Up to here nobody looks for passed entries.
+/// Number of entries up to which passed entries stay.
 const FEW: usize = 64;
 /// Virtual time starts again from zero long before it would overflow.
 const FAR: u64 = 1 << 62;
@@ -204,8 +207,8 @@ impl<P> Stfq<P> {
         if self.flows.len() > self.remembered / 4 * 3 {
             self.flows.retain(|_, flow| flow.queued > 0);
         }
-        // The table has room for twice the most that there ever were, and looking through it means looking at all of that:
-        // so a quarter of the most come before the next time.
+        // The table has room for twice the most that there ever were, and looking through it means looking at
+        // all of that: so a quarter of the most come before the next time.
         let (left, most) = (self.flows.len(), self.flows.table().most as usize);
         let next = (2 * left).max(most / 2).max(FEW).min(self.remembered);
         self.full = next.max(left + most.div_ceil(4));
@@ -224,8 +227,8 @@ impl<P> Stfq<P> {
     }
 }
 
-/// A packet of this flow is no longer queued. One that was pushed out was its last, and `unsent` is where it would have
-/// started: where the next one starts instead.
+/// A packet of this flow is no longer queued. One that was pushed out was its last, and `unsent` is where it
+/// would have started: where the next one starts instead.
 #[inline]
 fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey, unsent: Option<u64>) {
     let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
@@ -245,8 +248,8 @@ mod tests {
 
     #[test]
     fn the_earliest_start_goes_first() {
-        // Starts: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped), C1 0 (virtual time is B1's start; A4 is dropped),
-        // A6 3000, B3 1000 (after A2, which came first).
+        // Starts: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped), C1 0 (virtual time is B1's
+        // start; A4 is dropped), A6 3000, B3 1000 (after A2, which came first).
         assert_eq!(
             trace("stfq limit 4p", 1000, T1),
             "A1[0-1] B1[1-1.5] C1[1.5-2.5] B2[2.5-3] A2[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -276,8 +279,8 @@ mod tests {
         );
     }
 
-    /// New flows of one packet each start at once and hold virtual time still, while each leaves an entry whose finish is
-    /// ahead. There is a most of them.
+    /// New flows of one packet each start at once and hold virtual time still, while each leaves an entry
+    /// whose finish is ahead. There is a most of them.
     #[test]
     fn the_table_is_bounded_while_virtual_time_stands_still() {
         let config = Config { flows: 1000, ..Config::default() };
@@ -356,8 +359,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packet for packet and drop for drop it is the one that never forgets, wherever virtual time starts again and passed
-        /// entries are looked for.
+        /// Packet for packet and drop for drop it is the one that never forgets, wherever virtual time starts
+        /// again and passed entries are looked for.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {
             let config = Config { limit: Limit::Packets(limit), ..Config::default() };
@@ -381,8 +384,8 @@ mod tests {
             }
         }
 
-        /// The published bound: while two flows have packets queued, what they sent per weight differs by at most a packet of
-        /// each.
+        /// The published bound: while two flows have packets queued, what they sent per weight differs by at
+        /// most a packet of each.
         #[test]
         fn shares_are_fair(packets in prop::collection::vec((0..4u8, 40..1500u32), 1..280), ahead in 1..200usize) {
             for (spec, weights) in [("stfq", [1, 1, 1, 1]), ("stfq weights [4 1 6]", [4, 1, 6, 1])] {

@@ -1,30 +1,37 @@
-//! Quick fair queueing: WF²Q+ with stamps rounded by groups, so that nothing is sorted.
+//! Quick fair queueing: WF²Q+ with stamps that are rounded by groups of flows, so that no sorting is
+//! necessary.
 //!
 //! # Principles
-//! - Flows are put into groups by L_max/ρ: group i has those for which it is between 2^(i-1) and 2^i. S is as in `wf2q`, and counts as rounded
-//!   down to a multiple of 2^i; F counts as that plus 2·2^i. So within a group the order of starts is that of finishes, and there are
-//!   few different ones at a time: they are slots of an array, found by find-first-set.
-//! - A group stands where its earliest flow does. Of the groups that have started, S ≤ V, the one with the lowest F is served.
-//! - Virtual time goes with real time, and is never behind the earliest start: V ← max(V + elapsed, min S), S rounded.
-//! - The latency of a flow is at most L/ρ + 3·2^i + 2·L_max/r, with 2^i < 2·L_max/ρ: up to seven times that of `wf2q`, and like that one
-//!   it depends on nobody else's rate.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - Flows are grouped by L_max/ρ: it is between 2^(i-1) and 2^i for the flows of group i. S is as in `wf2q`,
+//!   rounded down to a multiple of 2^i, and F is that plus 2·2^i. So within a group the order of starts is
+//!   the order of finishes, and only few different values exist at a time: they are slots of an array, which
+//!   find-first-set searches.
+//! - The stamps of a group are those of its earliest flow. Among the groups that have started, S ≤ V, the one
+//!   with the lowest F is served.
+//! - Virtual time follows real time, and is never behind the earliest start: V ← max(V + elapsed, min S),
+//!   with rounded S.
+//! - The latency of a flow is at most L/ρ + 3·2^i + 2·L_max/r, with 2^i < 2·L_max/ρ. That is up to seven
+//!   times the latency of `wf2q`, and also independent of the rates of other flows.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - Groups are looked at one by one, those that have flows: one for each power of two between the fastest and the slowest reservation. The
-//!   authors keep four sets of groups, so that one find-first-set is enough; which group is served is the same.
-//! - V goes with real time, not with the bytes that were served, as in `wf2q` here.
-//! - The group is chosen with the largest packet of the link. A packet that is larger still is served, later than the bound says.
-//! - A stamp that does not fit the slots of its group, which only changes of rates can make, counts as the last of them (gauge
-//!   `clamped`).
+//! - Groups with flows are examined one by one: one for each power of two between the fastest and the slowest
+//!   reservation. The authors keep four sets of groups, so that one find-first-set is enough. The group that
+//!   is served is identical.
+//! - V follows real time, not the bytes served, as in `wf2q` here.
+//! - The largest packet of the link determines the group. A larger packet is served too, but later than the
+//!   bound.
+//! - A stamp beyond the slots of its group, which only changes of rates can cause, goes to the last slot
+//!   (gauge `clamped`).
 //!
 //! # Cost
-//! - One table look-up per packet in; a few steps per group in use and packet out, for any number of flows.
+//! - One table look-up for each arriving packet, and a few steps per group in use for each departure, for any
+//!   number of flows.
 //! - 155 bytes per flow with a reservation, beside the table; 800 per group.
 //!
 //! # References
-//! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM ToN 21(3), 2013: from memory. Linux
-//!   has it as `sch_qfq`: tc-qfq(8).
+//! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM
+//!   ToN 21(3), 2013: from memory. Linux has it as `sch_qfq`: tc-qfq(8).
 
 use giveway_qdisc::blocks::Ticks;
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, List, Place, Properties, Rate, Slots, Time};
@@ -67,7 +74,7 @@ pub struct Qfq {
     virtual_time: Ticks,
     as_of: Time,
     flows: Numbered<Flow>,
-    /// What waits in the slots of all groups: flows.
+    /// Flows in the slots of all groups.
     chained: Slots<u32>,
     /// By exponent of two of their time in ticks.
     groups: Vec<Group>,
@@ -84,7 +91,7 @@ struct Flow {
     /// The rate for which the group was found.
     rate: Rate,
     group: u8,
-    /// Where it waits.
+    /// Its place in the queue.
     slot: u64,
     place: Option<Place>,
 }
@@ -94,7 +101,7 @@ struct Flow {
 struct Group {
     /// Those that start in slot `n`, at `n % 64`; empty until the group is first used.
     slots: Vec<List>,
-    /// Which of them have flows.
+    /// Those that have flows.
     busy: u64,
     /// The first that has; all are within 64 of it.
     first: u64,
@@ -295,8 +302,9 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Streams};
     use proptest::prelude::*;
 
-    /// With 1,500 bytes for the largest, starts are rounded to 69 ms for A and 137 ms for the others: all are zero, A's group ends
-    /// first, and in the other turns are taken. B2 is next of its flow at 4 and D1 comes at 4.5.
+    /// With 1,500 bytes for the largest, starts are rounded to 69 ms for A and 137 ms for the others: all are
+    /// zero, A's group ends first, and in the other turns are taken. B2 is next of its flow at 4 and D1 comes
+    /// at 4.5.
     #[test]
     fn groups_by_rate_and_turns_within() {
         assert_eq!(
@@ -315,8 +323,9 @@ mod tests {
     }
 
     proptest! {
-        /// The definition without slots: of the flows that have started by rounded starts, the one of the lowest rounded finish; of equal
-        /// ones that of the faster group, and there who was filed first. Packet for packet the same.
+        /// The definition without slots: of the flows that have started by rounded starts, the one of the
+        /// lowest rounded finish; of equal ones that of the faster group, and there who was filed first.
+        /// Packet for packet the same.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..9000u64, 0..5u16, 1..15u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];

@@ -1,37 +1,43 @@
-//! Timestamp round robin as its authors have it, packet by packet: a stamp at arrival, and an output array in which the stamp, modulo a
-//! prime, is the place.
+//! Timestamp round robin as published, packet by packet: a packet gets a stamp on arrival, and the stamp
+//! modulo a prime is its slot in an output array.
 //!
 //! # Principles
-//! - T = T of the flow's last packet + L/ρ. A flow that has nothing queued starts from the shift clock, T = SC + L/ρ. The clock moves when
-//!   such a flow comes: SC = max(SC, min over the flows that wait of T - L/ρ of their oldest packet).
-//! - The packet goes to slot ⌊T⌋ mod P, behind what is there. A pointer goes round the array; whatever a slot holds leaves, what comes
-//!   into it meanwhile too, before the pointer moves on.
-//! - So there is nothing to sort, and no look at more than the next slot in use. With a large P the order is that of the stamps; with a
-//!   small one every flow leaves as many packets per revolution, like a round robin. The paper says so; it does not say what is large.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - T = T of the flow's last packet + L/ρ. A flow without queued packets starts from the shift clock, T = SC
+//!   + L/ρ. The clock advances when such a flow arrives: SC = max(SC, min over the queued flows of T - L/ρ of
+//!   their oldest packet).
+//! - The packet joins the end of slot ⌊T⌋ mod P. A pointer moves round the array. It stays at a slot until
+//!   that is empty, which includes packets that arrive in the meantime.
+//! - So there is no sorting, and only the next slot in use is examined. With a large P the order is that of
+//!   the stamps. With a small P every flow sends as many packets per revolution, like round robin. The paper
+//!   states that without a definition of large.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
-//! # What is wrong with it
-//! Kept as it is, because the paper is measured with it. `trr_sound` is what to use.
-//! - A stamp that is P or more ahead of the pointer wraps round into an earlier slot: packets leave in the wrong order, even those
-//!   of one flow. How many lie so far ahead of the shift clock is counted (gauge `wrapped_packets`).
-//! - A stamp that is behind the pointer waits for a whole revolution. The shift clock knows nothing of real time, so that a flow which
-//!   comes while slow flows wait gets such a stamp: with P = 101 as with any other.
-//! - A flow that empties for a moment starts anew, whatever it has had.
+//! # Errors of the algorithm
+//! They are kept, because the paper's measurements use it. Use `trr_sound` for reservations.
+//! - A stamp that is P or more ahead of the pointer wraps round into an earlier slot. Packets then leave in
+//!   the wrong order, even those of one flow. The gauge `wrapped_packets` counts the stamps so far ahead of
+//!   the shift clock.
+//! - A stamp behind the pointer waits for a whole revolution. The shift clock does not include real time, so
+//!   a flow that arrives while slow flows wait gets such a stamp, with P = 101 as with any other P.
+//! - A flow that empties for a moment starts again at the shift clock, whatever service it has had.
 //! - So the latency that the paper prints, Φ/ρ + Φ/r, does not hold.
 //!
 //! # Deviations
-//! - The stamp's unit is not in the paper; here it is a parameter, and stamps are cut to it only for the place.
-//! - Packets are as long as they come; the paper cuts them to one size by the interface's MTU.
-//! - The next slot in use is found by find-first-set. `scan true` looks at one slot after the other as the paper does, with the same outcome.
+//! - The paper does not give the unit of a stamp. Here it is a parameter, and only the slot uses the stamp in
+//!   whole units.
+//! - Packets keep their lengths. The paper cuts them to one size by the MTU of the interface.
+//! - Find-first-set finds the next slot in use. With `scan true` every slot is examined in turn as in the
+//!   paper, with the same result.
 //!
 //! # Cost
-//! - One table look-up per packet in, O(log n) for n flows that wait to keep the minimum of their starts, which the paper leaves out of its
-//!   count; a few steps per packet out, with `scan true` up to P.
+//! - One table look-up for each arriving packet, and O(log n) for n queued flows to maintain the minimum of
+//!   their starts, which the paper's cost omits. A few steps for each departure, with `scan true` up to P.
 //! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
 //!
 //! # References
-//! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
-//!   Taiwan University of Science and Technology, about 2000: sections 2.1 to 2.3, equations (3-1) and (3-2).
+//! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux
+//!   Kernel" (in Chinese), National Taiwan University of Science and Technology, about 2000: sections 2.1 to
+//!   2.3, equations (3-1) and (3-2).
 
 use giveway_qdisc::blocks::{Chains, FlowHeap, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Rate, Span, Time};
@@ -44,9 +50,9 @@ reserved_config! {
     pub struct Config {
         /// The slots of the output array: P, a prime number in the paper, which does not say which.
         pub slots: u32 = 1009,
-        /// What a stamp counts: the time of one slot.
+        /// Unit of a stamp: the time of one slot.
         pub unit: Span = Span::ms(1),
-        /// Whether every slot is looked at in turn, as in the paper.
+        /// Examine every slot in turn, as in the paper.
         #[schemars(extend("x-hidden" = true))]
         pub scan: bool = false,
     }
@@ -100,7 +106,7 @@ pub struct Trr {
     starts: FlowHeap<Ticks>,
     /// SC.
     shift_clock: Ticks,
-    /// How many stamps were P or more ahead of it.
+    /// Number of stamps that were P or more ahead of it.
     wrapped: u64,
 }
 
@@ -233,8 +239,8 @@ mod tests {
         assert_eq!(trace_w("trr slots 7 scan true"), "A3 A1 D1 C1 A4 B2 A2 B1 C2");
     }
 
-    /// So it does with P = 101: B1's stamp is 150, which is 49 modulo 101, and it leaves after A16 with 48. `trr_sound` sends it
-    /// where it belongs, last, with as many slots.
+    /// So it does with P = 101: B1's stamp is 150, which is 49 modulo 101, and it leaves after A16 with 48.
+    /// `trr_sound` sends it where it belongs, last, with as many slots.
     #[test]
     fn stamps_wrap_round_at_101() {
         assert_eq!(before_the_wrapped("trr slots 101"), 16);
@@ -242,8 +248,8 @@ mod tests {
         assert_eq!(before_the_wrapped("trr_sound width 1ms slots 101"), 20);
     }
 
-    /// C1's stamp is 5 and the pointer at 12: it leaves last instead of fifth, after B1 with 50 and D1 with 60. `trr_sound` does not
-    /// do that.
+    /// C1's stamp is 5 and the pointer at 12: it leaves last instead of fifth, after B1 with 50 and D1 with
+    /// 60. `trr_sound` does not do that.
     #[test]
     fn a_late_stamp_waits_for_a_revolution() {
         assert_eq!(trace_x("trr slots 101"), "A1 A2 A3 A4 B1 D1 C1");
@@ -251,7 +257,8 @@ mod tests {
         assert_eq!(trace_x("trr_sound width 1ms"), "A1 A2 A3 A4 C1 B1 D1");
     }
 
-    /// The paper's remark on P: small, it is a round robin; large, a sort. Four long queues with rates 100, 50, 75 and 75.
+    /// The paper's remark on P: small, it is a round robin; large, a sort. Four long queues with rates 100,
+    /// 50, 75 and 75.
     #[test]
     fn a_small_array_shares_equally() {
         assert_eq!(first_departures("trr slots 101 limit 1600p", 120), [30, 30, 30, 30]);

@@ -1,37 +1,41 @@
-//! Timestamp round robin, read literally: in every round each flow that has packets gets one stamp, and then the output array
-//! is sent from its beginning to its end.
+//! Timestamp round robin, read literally: in each round every flow with packets gets one stamp, and then the
+//! output array is sent from its first slot to its last.
 //!
 //! # Principles
-//! - A round begins when the array is empty. Every flow that waits then has its oldest packet stamped, T = T of its last one + L/ρ; a
-//!   flow that is new, or had nothing queued since its last packet left, starts from the shift clock instead, T = SC + L/ρ. Who comes
-//!   during the round waits for the next.
-//! - The shift clock is the lowest stamp of the round before; it never goes back.
-//! - A packet's place in the array is its stamp, cut to whole units, modulo P. The array is scanned from slot 0 to slot P - 1; what shares
-//!   a slot is chained and leaves together.
-//! - This reproduces figure 2 of the paper stamp by stamp, with one reading: flow 2's stamp 12 is right if its queue had been empty just
-//!   before. The figure does not say so; without it the stamp would be 15.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - A round begins when the array is empty. The oldest packet of each queued flow then gets a stamp, T = T
+//!   of the flow's last packet + L/ρ. A new flow, and a flow that was empty since its last departure, starts
+//!   from the shift clock: T = SC + L/ρ. A flow that arrives during a round joins the next.
+//! - The shift clock is the lowest stamp of the round before. It never decreases.
+//! - The slot of a packet is its stamp in whole units, modulo P. The array is sent from slot 0 to slot P - 1.
+//!   Packets in one slot are chained and leave together.
+//! - This reproduces figure 2 of the paper stamp by stamp, under one assumption: flow 2's stamp of 12 is
+//!   correct if its queue had been empty just before. The figure does not show that; otherwise the stamp
+//!   would be 15.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
-//! # What comes of it
-//! - Every flow that has packets sends one per round: with packets of one size, shares are equal, whatever is reserved.
-//!   Stamps decide only the order within a round. No bound that depends on a flow's rate can hold.
-//! - A flow that pauses for a moment starts anew from the shift clock and may have more than its stamps per time: flow 2 in the figure
-//!   has two that are 3 apart, at L/ρ of 6.
+//! # Consequences
+//! - Every flow with packets sends one per round. With packets of one size the shares are equal, whatever is
+//!   reserved. The stamps decide only the order within a round, so no bound that depends on a flow's rate can
+//!   hold.
+//! - A flow that pauses for a moment starts again at the shift clock, and may get more than its rate: flow 2
+//!   in the figure has two stamps that are 3 apart, at L/ρ of 6.
 //!
 //! # Deviations
-//! - One round per scan. The paper does not say how many.
-//! - The next slot in use is found by find-first-set instead of looking at each.
-//! - The paper has packets of one size, cut by the interface's MTU; here they are as they come.
-//! - When the last packet of a flow is pushed out after it was stamped, the flow starts anew.
+//! - One round per scan. The paper does not give the number.
+//! - Find-first-set finds the next slot in use, instead of an examination of each.
+//! - Packets keep their lengths. The paper cuts them to one size by the MTU of the interface.
+//! - If the last packet of a flow is dropped after it got its stamp, the flow starts again at the shift
+//!   clock.
 //!
 //! # Cost
-//! - One table look-up per packet in. A round costs a stamp per flow, which makes one per packet; the first departure of a round
-//!   pays for all.
+//! - One table look-up for each arriving packet. A round costs one stamp per flow, which is one per packet;
+//!   the first departure of a round pays for all.
 //! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
 //!
 //! # References
-//! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux Kernel" (in Chinese), National
-//!   Taiwan University of Science and Technology, about 2000: sections 2.1 and 2.2, figure 2.
+//! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux
+//!   Kernel" (in Chinese), National Taiwan University of Science and Technology, about 2000: sections 2.1 and
+//!   2.2, figure 2.
 
 use giveway_qdisc::blocks::{Chains, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Span, Time};
@@ -44,7 +48,7 @@ reserved_config! {
     pub struct Config {
         /// The slots of the output array: P, a prime number in the paper, which does not say which.
         pub slots: u32 = 1009,
-        /// What a stamp counts: the time of one slot.
+        /// Unit of a stamp: the time of one slot.
         pub unit: Span = Span::ms(1),
     }
 }
@@ -205,15 +209,16 @@ mod tests {
     use crate::testing::reserved::reserve;
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
 
-    /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and the stamps.
+    /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and
+    /// the stamps.
     #[test]
     fn figure_2_stamp_by_stamp() {
         let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
         let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
-        // What comes before each round. Flow 2 has one packet in round 2, and two that come after it left; flow 3's second
-        // one comes with its first; flow 4's of rounds 5 to 7 come together.
+        // What comes before each round. Flow 2 has one packet in round 2, and two that come after it left;
+        // flow 3's second one comes with its first; flow 4's of rounds 5 to 7 come together.
         let arrivals: [&[(u64, u32)]; 7] =
             [&[(1, 7), (4, 1)], &[(2, 1), (3, 2)], &[(2, 2)], &[], &[(4, 3)], &[(3, 1)], &[]];
         let mut rounds = Vec::new();

@@ -1,44 +1,54 @@
-//! Timestamp round robin, put right: stamps as in time-shift scheduling, filed in a calendar that never wraps, at a constant cost.
+//! Timestamp round robin, corrected: stamps as in time-shift scheduling, in a calendar that never wraps, at a
+//! constant cost.
 //!
 //! # Principles
-//! - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow had nothing queued;
-//!   T = S + L/ρ. So the stamps of one flow are at least L/ρ apart, however often it empties.
-//! - Virtual time goes with real time, and is shifted forward when all who wait start later: V ← max(V + elapsed, start of the slot of
-//!   the earliest S).
-//! - T is cut to slots of a width δ only to find the next: a flow is filed under slot ⌊T/δ⌋, behind those that are there, and the
-//!   first of the lowest slot leaves. The sum itself is kept at 2⁻²⁰ ps.
-//! - The array of slots is a window that moves with virtual time. It should span 2·max(L/ρ) + 2δ, for as far may stamps be ahead;
-//!   a flow beyond it waits in a heap until the window gets there (gauge `beyond_window`), so that a reservation that is too small
-//!   for the array costs time, not order.
-//! - The latency of a flow is L/ρ + L_max/r + δ. While two flows have packets queued, what they got in time at their rates differs by
-//!   at most 2·L/ρ of the slower + 2δ: observed, not derived.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - Only the oldest packet of a flow has stamps: S = T of the packet before it, or max(V, T) if the flow had
+//!   no packet queued; T = S + L/ρ. So the stamps of one flow are at least L/ρ apart, however often it
+//!   empties.
+//! - Virtual time follows real time, and is shifted forward when all queued flows start later: V ← max(V +
+//!   elapsed, start of the slot of the earliest S).
+//! - T is rounded down to slots of width δ only to find the next flow. A flow joins the end of slot ⌊T/δ⌋,
+//!   and the first flow of the lowest slot sends. The sum itself has a resolution of 2⁻²⁰ ps.
+//! - The array of slots is a window that moves with virtual time. It should span 2·max(L/ρ) + 2δ, since
+//!   stamps may be so far ahead. A flow beyond it waits in a heap until the window reaches it (gauge
+//!   `beyond_window`). So a reservation that is too small for the array costs time, but does not change the
+//!   order.
+//! - The latency of a flow is L/ρ + L_max/r + δ. While two flows have packets queued, the service that they
+//!   got, in time at their rates, differs by at most 2·L/ρ of the slower + 2δ. That is observed, not derived.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
-//! # What it puts right
-//! - Stamps P or more ahead wrapped round: one stamp per flow, a window, a heap beyond it.
-//! - Stamps behind the pointer waited for a revolution: the search begins at the lowest slot that can be in use.
-//! - The shift clock stood still while slow flows waited: it has real time in it.
-//! - A pause lowered a flow's stamps: they start from max(V, T of the last).
-//! - Whole stamps gave up to as much more than the rate as was cut: slots are cut, sums are not.
-//! - Empty slots were looked at one by one: find-first-set.
+//! # Corrections to the published algorithm
+//! - Stamps P or more ahead wrapped round. Here a flow has one stamp, in a window with a heap beyond it.
+//! - Stamps behind the pointer waited for a revolution. Here the search begins at the lowest slot that can be
+//!   in use.
+//! - The shift clock stopped while slow flows waited. Here it includes real time.
+//! - A pause lowered a flow's stamps. Here they start from max(V, T of the last packet).
+//! - Stamps in whole units gave a flow more than its rate. Here slots are rounded, sums are not.
+//! - Empty slots were examined one by one. Here find-first-set skips them.
 //!
 //! # Deviations
-//! - The sheet of this reconstruction files a stamp that virtual time has passed under virtual time's slot. Here that is not needed: the
-//!   window begins at the lowest slot in use, so a late flow, which packets of different sizes can make, keeps its order.
-//! - V is shifted to the beginning of a slot, not to the earliest S in it. That keeps what the bound needs, V ≤ min S, and spares a
-//!   sorted list; a newcomer may start up to δ earlier.
+//! - The description of this reconstruction files a stamp in the past under the slot of virtual time. Here
+//!   the window begins at the lowest slot in use, so a late flow, which packets of different sizes can cause,
+//!   keeps its order.
+//! - V is shifted to the beginning of a slot, not to the earliest S in it. The bound needs V ≤ min S, which
+//!   still holds, and no sorted list is needed. A new flow may start up to δ earlier.
 //!
 //! # Cost
-//! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and one division per packet. Beyond
-//!   the window O(log n).
-//! - Who starts later than virtual time is counted by slot, not filed: only how many they are, and the first of their slots, is asked for.
-//! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, `drr`'s 420 and 550. With 100,000 flows
-//!   more than half of the time is the look-up, which waits for memory.
-//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot, of which a power of two are kept.
+//! - One table look-up for each arriving packet. Filing and search take a few steps for any number of flows,
+//!   and one division per packet; beyond the window O(log n).
+//! - Flows that start later than virtual time are counted by slot, not filed: the scheduler needs only their
+//!   number and the first of their slots.
+//! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, compared
+//!   with 420 and 550 for `drr`. With 100,000 flows more than half of the time is the look-up, which waits
+//!   for memory.
+//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot; the number of slots is a power
+//!   of two.
 //!
 //! # References
-//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: see `trr`. J. Cobb, M. Gouda, A. El-Nahas, time-shift scheduling, 1998: see `tss`. For the bound:
-//!   D. Stiliadis, A. Varma, "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar: [`giveway_qdisc::blocks::Calendar`].
+//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` has the reference. J. Cobb, M. Gouda, A.
+//!   El-Nahas, time-shift scheduling, 1998: the page of `tss`. For the bound: D. Stiliadis, A. Varma,
+//!   "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar:
+//!   [`giveway_qdisc::blocks::Calendar`].
 
 use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
@@ -51,7 +61,8 @@ reserved_config! {
     pub struct Config {
         /// The slots of the calendar.
         pub slots: u32 = 4096,
-        /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes on the link.
+        /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes
+        /// on the link.
         pub width: Option<Span> = None,
     }
 }
@@ -64,7 +75,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "timestamp round robin put right: reserved rates with a bound on delay, at a constant cost";
+        "timestamp round robin corrected: reserved rates with a bound on delay, at a constant cost";
     type Qdisc<P: 'static> = Guaranteed<P, Sound>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Sound>, Invalid> {
@@ -93,24 +104,26 @@ pub struct Sound {
     flows: Numbered<Flow>,
     /// The flows that wait, by the slot of T.
     due: Calendar,
-    /// How many of them start in which slot later than virtual time's.
+    /// Number of flows by slot of their start, later than virtual time.
     later: SlotCounts,
-    /// Virtual time is in another slot than when `later` was last told.
+    /// Virtual time has left the slot of the last update of `later`.
     moved: bool,
 }
 
-/// What is known of a flow: half a cache line.
+/// State of a flow: half a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     /// T of its oldest packet; when it has none, of the last that left.
     stamp: Stamp,
-    /// The slot of S of its oldest packet, if that was later than virtual time's: then it is counted in `later` until that has passed.
+    /// The slot of S of its oldest packet, if that was later than virtual time's: then it is counted in
+    /// `later` until that has passed.
     start: u64,
 }
 
 const _: () = assert!(size_of::<Flow>() == 32);
 
-/// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width, other than what a packet takes.
+/// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width,
+/// other than what a packet takes.
 ///
 /// In fewer bytes than the alignment of 128 bits would make of it, for there is one per flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +192,7 @@ impl Sound {
         self.due.refile(item.flow, stamp.slot);
     }
 
-    /// When all who wait start in later slots, virtual time is shifted to the first of these.
+    /// Shifts virtual time to the first of the slots if all queued flows start in later ones.
     #[inline]
     fn shift(&mut self) {
         // Flows are filed behind virtual time: while that stays in its slot, none of `later` passes.
@@ -213,7 +226,7 @@ impl Schedule for Sound {
             let last = self.flows.at(item.flow).stamp;
             self.head(item, self.virtual_time.max(last));
         }
-        // Otherwise nobody begins or ends to wait.
+        // Otherwise no flow joins or leaves the queue.
         if first || self.moved {
             self.shift();
         }
@@ -313,9 +326,10 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as a list that is sorted by slot and then by when each was filed: packet for packet the same, whatever the
-        /// size of the window; the stamps of a flow are L/ρ apart; virtual time never goes back; and with packets of one size, a stamp is at
-        /// most twice the largest L/ρ and a slot ahead.
+        /// The definition as a list that is sorted by slot and then by when each was filed: packet for packet
+        /// the same, whatever the size of the window; the stamps of a flow are L/ρ apart; virtual time never
+        /// goes back; and with packets of one size, a stamp is at most twice the largest L/ρ and a slot
+        /// ahead.
         #[test]
         fn equals_its_definition(
             ops in prop::collection::vec((0..3000u64, 0..5u16, 1..10u32), 1..200),
@@ -329,7 +343,8 @@ mod tests {
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
-            // Per flow: T of the last that left, S of the first that waits; and who waits, by the slot of T and when it was filed.
+            // Per flow: T of the last that left, S of the first that waits; and who waits, by the slot of T
+            // and when it was filed.
             let (mut last, mut start) = ([Ticks::ZERO; 5], [Ticks::ZERO; 5]);
             let mut filed: Vec<(u64, u32, usize)> = Vec::new();
             let (mut virtual_time, mut then, mut now) = (Ticks::ZERO, Time::ZERO, Time::ZERO);

@@ -1,27 +1,31 @@
-//! Time-shift scheduling: Virtual Clock with a clock that is shifted forward, so that stamps never run far ahead of it and nobody is
-//! punished for having used idle capacity.
+//! Time-shift scheduling: Virtual Clock with a clock that is shifted forward. Stamps stay close to the clock,
+//! so no flow is punished for the use of idle capacity.
 //!
 //! # Principles
-//! - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(c, that) when the flow had nothing queued;
-//!   T = S + L/ρ. The lowest T leaves next; of equal ones that of the flow with the lower number.
-//! - The clock c goes with real time, and is shifted forward whenever all who wait would start later: c ← max(c + elapsed, min S). So
-//!   who comes then starts where they are, not behind them as with `vc`.
-//! - The real-time term must stay. With the shift alone, as equation (3-1) of the TRR paper has it, the clock stands still while slow
-//!   flows wait, newcomers get stamps of the past, and the bound on delay breaks.
-//! - The latency of a flow is L/ρ + L_max/r, and T of a flow that waits is never more than twice the largest L/ρ ahead of the clock.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - Only the oldest packet of a flow has stamps: S = T of the packet before it, or max(c, T) if the flow had
+//!   no packet queued; T = S + L/ρ. The packet with the lowest T leaves next. Ties go to the flow with the
+//!   lower number.
+//! - The clock c follows real time, and is shifted forward when all flows in the queue would start later: c ←
+//!   max(c + elapsed, min S). So a new flow starts where the others are, not ahead of them as with `vc`.
+//! - The term of real time is necessary. With the shift alone, as in equation (3-1) of the TRR paper, the
+//!   clock stops while slow flows wait, new flows get stamps in the past, and the bound on delay breaks.
+//! - The latency of a flow is L/ρ + L_max/r. T of a queued flow is at most twice the largest L/ρ ahead of the
+//!   clock.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - A reconstruction: the paper was read in abstract only, beside what the TRR paper says of it. Of the two ways that this names, moving
-//!   all stamps back or the clock forward, it is the second.
+//! - This is a reconstruction from the abstract of the paper and from its description in the TRR paper. That
+//!   one names two methods: to move all stamps back, or the clock forward. This is the second.
 //!
 //! # Cost
-//! - One table look-up per packet in, and O(log n) for n flows that have packets: a heap by T, and one by S of those that start later.
+//! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
+//!   by T, and a heap by S of the flows that start later.
 //! - 165 bytes per flow with a reservation, beside the table; none per packet.
 //!
 //! # References
-//! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed Networks", ICNP 1996; IEEE/ACM ToN
-//!   6(3), 1998: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: section 2.1, equation (3-1).
+//! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed
+//!   Networks", ICNP 1996; IEEE/ACM ToN 6(3), 1998: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000:
+//!   section 2.1, equation (3-1).
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
@@ -100,7 +104,7 @@ impl TimeShift {
         }
     }
 
-    /// When all who wait start later, the clock is shifted to the first of them.
+    /// Shifts the clock to the first start if all queued flows start later.
     #[inline]
     fn shift(&mut self) {
         while let Some((start, flow)) = self.later.first() {
@@ -204,7 +208,8 @@ mod tests {
         assert_eq!(trace_x("tss"), "A1 A2 A3 A4 C1 B1 D1");
     }
 
-    /// A had the link to itself; when B comes, both go on from there. Under `vc` B would have it to itself for as long.
+    /// A had the link to itself; when B comes, both go on from there. Under `vc` B would have it to itself
+    /// for as long.
     #[test]
     fn who_used_idle_capacity_is_not_punished() {
         let arrivals =
@@ -216,8 +221,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as lists that are looked through: packet for packet the same, and T never more than twice the largest L/ρ
-        /// ahead of the clock.
+        /// The definition as lists that are looked through: packet for packet the same, and T never more than
+        /// twice the largest L/ρ ahead of the clock.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];

@@ -1,29 +1,31 @@
-//! Virtual Clock: every flow with a reservation has a clock that moves on by what its packets take at its rate; the packet whose
-//! clock is the earliest leaves next.
+//! Virtual Clock: each flow with a reservation has a clock that advances with its packets at its reserved
+//! rate, and the packet with the earliest clock leaves next.
 //!
 //! # Principles
-//! - A packet is stamped when it arrives: T = max(now, T of its flow) + L/ρ. A flow that sends at its rate has a clock that goes
-//!   with real time; one that sends more runs ahead of it and waits for the others.
-//! - The lowest stamp leaves next; of equal stamps that of the flow with the lower number.
-//! - If the reservations fit the link, a packet leaves by T + L_max/r, whatever others do. So the latency of a flow is
-//!   L/ρ + L_max/r, as with weighted fair queueing.
-//! - It is not fair. A flow that used what others left has a clock in the future, and gets nothing for as long when they come
-//!   back, however long that is.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - A packet gets its stamp on arrival: T = max(now, T of its flow) + L/ρ. The clock of a flow that sends at
+//!   its rate follows real time. The clock of a faster flow runs ahead, and its packets come after those of
+//!   the others.
+//! - The packet with the lowest stamp leaves next. Ties go to the flow with the lower number.
+//! - If the reservations fit the link, a packet leaves by T + L_max/r, whatever other flows do. So the
+//!   latency of a flow is L/ρ + L_max/r, as with weighted fair queueing.
+//! - It is not fair. A flow that used idle capacity has a clock in the future. It gets no service until real
+//!   time has caught up, once other flows send again. No bound limits that time.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - Lixia Zhang's paper has two clocks per flow, one of which measures whether the flow keeps to its rate; with that a flow can be
-//!   told off. Here is only the one that schedules.
-//! - A flow is forgotten only when its clock is behind real time, where it would start in any case.
+//! - Lixia Zhang's paper has two clocks per flow. One of them measures whether the flow keeps to its rate, so
+//!   that the network can react. Only the clock that schedules is implemented here.
+//! - A flow is forgotten only when its clock is behind real time. It would restart there in any case.
 //!
 //! # Cost
-//! - One table look-up per packet in, and O(log n) for n flows that have packets.
+//! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue.
 //! - 130 bytes per flow with a reservation and 16 per packet, beside the table.
 //!
 //! # References
-//! - L. Zhang, "Virtual Clock: A New Traffic Control Algorithm for Packet-Switched Networks", ACM Transactions on Computer Systems
-//!   9(2), 1991. The bound: G. Xie, S. Lam, "Delay Guarantee of Virtual Clock Server", IEEE/ACM ToN 3(6), 1995; D. Stiliadis,
-//!   A. Varma, "Latency-Rate Servers", IEEE/ACM ToN 6(5), 1998. Both from secondary sources.
+//! - L. Zhang, "Virtual Clock: A New Traffic Control Algorithm for Packet-Switched Networks", ACM
+//!   Transactions on Computer Systems 9(2), 1991. The bound: G. Xie, S. Lam, "Delay Guarantee of Virtual
+//!   Clock Server", IEEE/ACM ToN 3(6), 1995; D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM ToN
+//!   6(5), 1998. Both from secondary sources.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
@@ -149,7 +151,8 @@ mod tests {
         );
     }
 
-    /// A had the link to itself for ten packets, so that its clock is at 25; from then on it waits until B's is there.
+    /// A had the link to itself for ten packets, so that its clock is at 25; from then on it waits until B's
+    /// is there.
     #[test]
     fn who_used_idle_capacity_is_punished() {
         let arrivals = "0 A1 100, A2 100, A3 100, A4 100, A5 100, A6 100, A7 100; 5.5 B1 100, B2 100, B3 100";

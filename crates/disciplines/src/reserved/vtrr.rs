@@ -1,32 +1,40 @@
-//! Virtual-time round robin: finish times sorted into classes, of which the first that has a packet is served.
+//! Virtual-time round robin: finish times are sorted into classes, and the first class with a packet is
+//! served.
 //!
 //! # Principles
-//! - A packet is stamped when it arrives: F = max(F of its flow, v) + L/ρ. Its class is F, cut to whole intervals of T; a flow waits in the class
-//!   of its oldest packet.
-//! - The first class with a flow is served, found by find-first-set; within a class who came first.
-//! - Virtual time v is where the class in service begins. No fluid is simulated, and no real time is looked at.
-//! - The wider the classes, the fewer there are, and the further a packet may be from the order of finish times.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - A packet gets its stamp on arrival: F = max(F of its flow, v) + L/ρ. Its class is F in whole intervals
+//!   of T. A flow waits in the class of its oldest packet.
+//! - Find-first-set finds the first class with a flow. Within a class flows leave in the order in which they
+//!   joined it.
+//! - Virtual time v is the beginning of the class in service. There is no simulated fluid, and real time is
+//!   not used.
+//! - Wider classes are fewer, and let packets leave further from the order of their finish times.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
-//! # What is known of its bound
-//! The TRR paper's table prints a latency of T + L_max/r + L/ρ, with T = L_max/(ρ_min·C) for C classes. With the rule for v above that is
-//! not so: v is taken from the packet in service, as in self-clocked fair queueing, so that N flows which come at once may all be
-//! stamped before a newcomer that came a moment later. Violations are found at once; what holds is the latency of self-clocked fair
-//! queueing and T: L/ρ + (N - 1)·L_max/r + T. Whether the authors estimate v otherwise their abstract does not say. This is not the
-//! scheduler of processes that has the same name (Nieh, Vaill, Zhong 2001).
+//! # Its bound
+//! The TRR paper's table prints a latency of T + L_max/r + L/ρ, with T = L_max/(ρ_min·C) for C classes. With
+//! the rule for v above that does not hold. As in self-clocked fair queueing, v comes from the packet in
+//! service, so N flows that arrive at once may all get stamps before a flow that arrives a moment later. A
+//! search finds violations at once. The latency of self-clocked fair queueing plus T does hold: L/ρ + (N -
+//! 1)·L_max/r + T. The abstract does not say whether the authors estimate v differently. The process
+//! scheduler of the same name (Nieh, Vaill, Zhong 2001) is another algorithm.
 //!
 //! # Deviations
-//! - A reconstruction: the paper was read in abstract only, beside its row in the TRR paper's table.
-//! - When the link falls idle, v stays; a flow's last F may be up to T ahead of it.
-//! - Within a class flows leave in the order in which their oldest packets came to be such, not their packets by arrival.
+//! - This is a reconstruction from the abstract of the paper and from its row in the TRR paper's table.
+//! - When the link falls idle, v stays. The last F of a flow may be up to T ahead of it.
+//! - Within a class flows leave in the order in which their oldest packets became the oldest, not by arrival
+//!   of packets.
 //!
 //! # Cost
-//! - One table look-up per packet in; filing and finding are a few steps for any number of flows, and a 128-bit division per packet.
-//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class, of which a power of two are kept.
+//! - One table look-up for each arriving packet. Filing and search take a few steps for any number of flows,
+//!   and a 128-bit division per packet.
+//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class; the number
+//!   of classes is a power of two.
 //!
 //! # References
-//! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed Packet-Switched Networks", ICC
-//!   1998; Computer Communications 22(12), 1999: the abstract. Y.-T. Chen, J.-R. Chen, TRR, about 2000: appendix, table 1.
+//! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed
+//!   Packet-Switched Networks", ICC 1998; Computer Communications 22(12), 1999: the abstract. Y.-T. Chen,
+//!   J.-R. Chen, TRR, about 2000: appendix, table 1.
 
 use giveway_qdisc::blocks::{Calendar, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
@@ -137,7 +145,7 @@ impl Schedule for Classes {
 
     fn passed(&self, flow: u32, _: Time) -> bool {
         self.finish.get(flow).is_none_or(|finish| *finish <= self.virtual_time)
-            // With nobody waiting, virtual time stands still, and would keep them all.
+            // Without queued flows virtual time stops, and would keep them all.
             || self.due.is_empty()
     }
 
@@ -170,8 +178,9 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// Narrow classes are the order of self-clocked fair queueing, D1 with F 15 included. Of equal F who became the oldest of its flow
-    /// first: B1 before A2 (5), C1 before B2 before A4 (10), C2 at 4 before D1 at 4.5 before B3 at 6 (15).
+    /// Narrow classes are the order of self-clocked fair queueing, D1 with F 15 included. Of equal F who
+    /// became the oldest of its flow first: B1 before A2 (5), C1 before B2 before A4 (10), C2 at 4 before D1
+    /// at 4.5 before B3 at 6 (15).
     #[test]
     fn narrow_classes_sort() {
         assert_eq!(
@@ -192,7 +201,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as a list that is sorted by class and then by when each was filed, whatever the size of the window.
+        /// The definition as a list that is sorted by class and then by when each was filed, whatever the
+        /// size of the window.
         #[test]
         fn equals_its_definition(
             ops in prop::collection::vec((any::<bool>(), 0..5u16, 1..10u32), 1..200),

@@ -1,30 +1,31 @@
-//! Worst-case fair weighted fair queueing, WF²Q+: of the packets that a fluid link would have started by now, the one leaves that it
-//! would finish first.
+//! Worst-case fair weighted fair queueing, WF²Q+: among the packets that a fluid link would have started by
+//! now, the next packet is the one that it would finish first.
 //!
 //! # Principles
-//! - `wfq` may send many packets of a heavy flow before a fluid link would have begun the second, and make it wait as long
-//!   afterwards. Here a packet must have started in the fluid, S ≤ V, before it may leave. So no flow is ahead of the fluid by more
-//!   than a packet, nor behind it.
-//! - Only the oldest packet of a flow is stamped: S = F of the packet before it, or max(V, that) when the flow had nothing queued;
-//!   F = S + L/ρ.
-//! - Virtual time needs no fluid: it goes with real time, and is never behind the earliest start of those who wait:
-//!   V ← max(V + elapsed, min S). So somebody is always eligible, and the link is never idle for it.
+//! - `wfq` may send many packets of a heavy flow before a fluid link would have started the second. The flow
+//!   then waits as long afterwards. Here a packet may leave only once it has started in the fluid, S ≤ V. So
+//!   no flow is more than one packet ahead of the fluid or behind it.
+//! - Only the oldest packet of a flow has stamps: S = F of the packet before it, or max(V, F) if the flow had
+//!   no packet queued; F = S + L/ρ.
+//! - Virtual time needs no simulated fluid. It follows real time, and is never behind the earliest start in
+//!   the queue: V ← max(V + elapsed, min S). So at least one packet is always eligible, and the link is never
+//!   idle with packets queued.
 //! - The latency of a flow is L/ρ + L_max/r, as with `wfq`.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - Virtual time is in seconds and rates are as reserved; the paper divides by their sum. When less than the link is reserved,
-//!   virtual time runs faster than it must, which the bound allows.
-//! - V takes on the earliest start as soon as a packet leaves, not when the next is looked for.
+//! - Virtual time is in seconds, and rates are as reserved. The paper divides by their sum. If less than the
+//!   link is reserved, virtual time runs faster than necessary, which the bound allows.
+//! - V advances to the earliest start when a packet leaves, not at the next search.
 //!
 //! # Cost
-//! - One table look-up per packet in, and O(log n) for n flows that have packets: two heaps, of the eligible by finish and of the others
-//!   by start.
+//! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
+//!   of the eligible flows by finish, and a heap of the others by start.
 //! - 180 bytes per flow with a reservation, beside the table; none per packet.
 //!
 //! # References
-//! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN 5(5), 1997: WF²Q+, equations
-//!   (27) to (29). From secondary sources.
+//! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN
+//!   5(5), 1997: WF²Q+, equations (27) to (29). From secondary sources.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
@@ -110,7 +111,7 @@ impl Wf2q {
         }
     }
 
-    /// Who has started by now is eligible; when nobody is, virtual time is that of the earliest start.
+    /// Flows that have started are eligible. If there is none, virtual time becomes the earliest start.
     #[inline]
     fn settle(&mut self) {
         while let Some((start, flow)) = self.waiting.first() {

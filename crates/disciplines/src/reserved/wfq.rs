@@ -1,32 +1,37 @@
-//! Weighted fair queueing, packet by packet: the packet leaves next that would be finished first if the link were a fluid that
-//! serves all flows at once, each by its rate.
+//! Weighted fair queueing, packet by packet: the next packet is the one that would finish first if the link
+//! were a fluid that serves all flows at once, each at its rate.
 //!
 //! # Principles
-//! - The fluid model (GPS) shares the link among the flows that have something to send in it, in proportion to their reserved
-//!   rates, so that each gets its rate and its part of what others leave. Virtual time is what a flow with a rate of one
-//!   has got: it goes by at r/Σρ over the flows that the fluid still serves, and never slower than real time.
-//! - A packet is stamped when it arrives: S = max(F of its flow, V), F = S + L/ρ. The lowest F leaves next; of equal ones that of the
-//!   flow with the lower number.
-//! - Virtual time is exact. Between two arrivals the fluid may finish flows, and each time its slope changes: the steps
-//!   are replayed one by one, from a heap of the flows by F. A flow is in it once for all of its packets.
-//! - A packet leaves no later than in the fluid by more than L_max/r. It may leave earlier by much more: see `wf2q`.
-//! - Packets without a reservation share by bytes what the reserved flows leave.
+//! - The fluid model (GPS) divides the link among the flows that have data in it, in proportion to their
+//!   reserved rates. So each flow gets its rate and its part of the capacity that others leave. Virtual time
+//!   is the service of a flow with a rate of one. It advances at r/Σρ over the flows in the fluid, and never
+//!   slower than real time.
+//! - A packet gets its stamps on arrival: S = max(F of its flow, V), F = S + L/ρ. The packet with the lowest
+//!   F leaves next. Ties go to the flow with the lower number.
+//! - Virtual time is exact. Between two arrivals, flows may finish in the fluid, and each of them changes its
+//!   slope. These steps are replayed one by one, from a heap of the flows by F. A flow is in it once for all
+//!   its packets.
+//! - A packet leaves at most L_max/r later than in the fluid. It may leave much earlier: compare `wf2q`.
+//! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - What a division leaves is cut at 2⁻²⁰ ps, downwards, once per step of virtual time.
-//! - When nobody has anything to send, virtual time stands still; it is not set back, and numbers suffice.
-//! - The fluid has the whole link. While the best effort's packet is on the wire, the fluid is ahead of the link by up to that packet.
-//! - ns-2 has an approximation under this name, for equal shares and at most 32 flows; this is not that.
+//! - Divisions are rounded down to 2⁻²⁰ ps, once per step of virtual time.
+//! - While no flow has data, virtual time stops. It is not reset, and its numbers are large enough.
+//! - The fluid has the whole link. While a best-effort packet is on the wire, the fluid is ahead by up to
+//!   that packet.
+//! - ns-2 has an approximation under this name, for equal shares and at most 32 flows. This is not that
+//!   algorithm.
 //!
 //! # Cost
-//! - One table look-up per packet in, and O(log n) for n flows that have packets; one arrival may have to take many flows out of
-//!   the fluid, but each was put in by an arrival. The 1999 figure of O(n) per arrival is for a sorted list.
+//! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue. One
+//!   arrival may remove many flows from the fluid, but each was added by an arrival. The O(n) per arrival of
+//!   1999 is for a sorted list.
 //! - 180 bytes per flow with a reservation and 16 per packet, beside the table.
 //!
 //! # References
-//! - A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989. A. Parekh, R. Gallager, "A
-//!   Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1(3), 1993: theorem 1 for the bound. The TRR paper
-//!   names RFC 970 for it, which has no weights and no stamps.
+//! - A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989.
+//!   A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1(3),
+//!   1993: theorem 1 for the bound. The TRR paper cites RFC 970 for it, which has neither weights nor stamps.
 
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Time};
@@ -176,8 +181,8 @@ impl Schedule for Gps {
         }
     }
 
-    /// Virtual time goes by at least as fast as real time while the fluid serves anyone, and this flow is one of them until it
-    /// is passed.
+    /// Virtual time goes by at least as fast as real time while the fluid serves anyone, and this flow is one
+    /// of them until it is passed.
     fn passed(&self, flow: u32, now: Time) -> bool {
         let ahead =
             self.flows.get(flow).map_or(Ticks::ZERO, |flow| flow.finish.saturating_sub(self.virtual_time));
@@ -275,8 +280,8 @@ mod tests {
         }
     }
 
-    /// GPS in fractions, in ms at a link of so many bytes per ms: the virtual finish of every packet. None when the numbers become
-    /// too large for it.
+    /// GPS in fractions, in ms at a link of so many bytes per ms: the virtual finish of every packet. None
+    /// when the numbers become too large for it.
     fn fluid(link: i128, rates: &[i128], packets: &[(i128, usize, i128)]) -> Option<Vec<Exact>> {
         let mut virtual_time = Exact(0, 1);
         let mut finish = vec![Exact(0, 1); rates.len()];
@@ -316,7 +321,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every stamp is that of the fluid in fractions, within what is cut: a nanosecond would be a thousand times too much.
+        /// Every stamp is that of the fluid in fractions, within what is cut: a nanosecond would be a
+        /// thousand times too much.
         #[test]
         fn stamps_are_those_of_the_fluid(
             gaps in prop::collection::vec((0..12u64, 0..4u16, 1..9u32), 1..60),

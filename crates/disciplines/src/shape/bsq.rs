@@ -1,45 +1,50 @@
-//! Burst shaping queueing: packets that will part at the next router leave in turn, so that no link there gets them in bursts.
+//! Burst shaping queueing: packets that separate at the next router leave in turn, so that its links do not
+//! get bursts.
 //!
 //! # Principles
-//! - A router looks further than its own link: it knows where the neighbour, and the routers behind it, will send a packet. So
-//!   a link has a tree of sub-queues. The root is the neighbour; a child is a next hop beyond its parent; `level` is how deep
-//!   the router looks. A packet waits at the node where its way ends or where the router stops looking.
-//! - Each node serves its own queue and its branches in turn, a packet at a time. What is empty has no turn. So a run of packets
-//!   for one link of the next router is broken up wherever others wait.
-//! - Faster links have more turns: a branch weighs what its link is faster than the slowest one beside it, where rates are known;
-//!   otherwise, and for a node's own queue, 1. Turns of one branch are spread, not in a row: bursts are what this is against.
-//! - The buffer is shared. When it is full, the oldest packet of the largest sub-queue goes.
-//! - There is state per link near by, not per flow, and packets that take the same way keep their order.
+//! - A router knows the next hop of a packet, and the hops after it. So a link has a tree of sub-queues. The
+//!   root is the neighbour, and a child is a next hop beyond its parent; `level` is the depth of the tree. A
+//!   packet waits at the node where its route ends or where the tree does.
+//! - Each node serves its own queue and its branches in turn, one packet at a time. An empty one has no turn.
+//!   So packets of other links break up a run of packets for one link of the next router.
+//! - Faster links get more turns: the weight of a branch is its link's rate over the slowest rate beside it,
+//!   where rates are known. Otherwise, and for a node's own queue, it is 1. The turns of a branch are spread,
+//!   since turns in a row would be the bursts that this discipline prevents.
+//! - The sub-queues share the buffer. When it is full, the oldest packet of the largest sub-queue is dropped.
+//! - There is state for nearby links, not for flows. Packets on the same route keep their order.
 //!
 //! # Deviations
-//! - The paper's listing of departures, read as it is written, looks at one place per call and gives nothing when that is empty:
-//!   the link stands still although packets wait. `order literal` does that; `order double` also advances twice after a branch
-//!   that gave a packet, as another reading of the listing does, and so passes over every second branch. By default an empty
-//!   place costs no turn. After a look that finds nothing the link looks again after the time of its largest packet, or when
-//!   a packet arrives: the paper does not say; in its simulator only the latter. Literal orders know no weights.
-//! - Weights are rounded to a sixteenth. The paper names link bandwidths as a parameter and no rule. `inner smooth` counts
-//!   packets; `inner deficit` and `inner srr` count bytes. The latter is what the authors tried and left.
-//! - "Largest" is the sub-queue of one node alone, by bytes; of equal ones the node that was first there, the root before all.
-//!   `measure packets` counts packets; `descend` goes from the root to the largest part of each node instead. The packet that
-//!   goes may be the one that came.
-//! - `drop` has other victims, and `order fifo` serves in the order of arrival with the same victims, to see what the order does
-//!   and what the victim does.
-//! - Branches stay, as in the paper, but not for ever: above `branches` nodes, those that hold nothing are forgotten. With literal
-//!   orders, which look at empty places, that is noticed.
-//! - When routes change, packets that wait stay where they are: a flow may be reordered then.
+//! - The paper's listing of departures, read literally, examines one place per call and returns nothing if it
+//!   is empty: the link idles although packets are queued. `order literal` does that. `order double` is
+//!   another reading: it also advances twice after a branch that had a packet, and so skips every second
+//!   branch. By default an empty place costs no turn. When a literal order finds nothing, the link tries
+//!   again after the time of its largest packet or at the next arrival. The paper does not specify this; its
+//!   simulator tries at arrivals only. Literal orders have no weights.
+//! - Weights are rounded to a sixteenth. The paper names link bandwidths as a parameter but gives no rule.
+//!   `inner smooth` counts packets; `inner deficit` and `inner srr` count bytes. The authors tried the latter
+//!   and rejected it.
+//! - The largest sub-queue is that of one node alone, by bytes. Among equal ones it is the oldest node, and
+//!   the root before all others. `measure packets` counts packets. `descend` goes from the root to the
+//!   largest part of each node instead. The dropped packet may be the arriving one.
+//! - `drop` selects other packets, and `order fifo` serves in the order of arrival with the same drops. They
+//!   separate the effect of the order from that of the drops.
+//! - Branches stay, as in the paper, but not without limit: above `branches` nodes, empty ones are forgotten.
+//!   Literal orders, which examine empty places, then serve differently.
+//! - When routes change, queued packets stay where they are, so a flow may be reordered.
 //!
 //! # Cost
-//! - One table look-up per packet in, and one more for each level beyond the fourth; a few steps per level and packet out, however
-//!   many branches are empty. A sub-queue that begins to hold packets, or has none left, costs a few steps, and so does each node
-//!   above that had none or has none left.
-//! - Sub-queues are not compared before the buffer is full. From then until it is empty, the largest of up to 64 is known at once
-//!   while all packets have one length, and with `measure packets`; otherwise it costs O(log sub-queues) amortised over departures.
-//!   `descend` and `drop random` look at all sub-queues for each victim, and the latter at a quarter of one on average.
-//! - About 260 bytes per node of the tree, and 300 more where it has branches.
+//! - One table look-up for each arriving packet, and one more for each level beyond the fourth. A few steps
+//!   per level for each departure, however many branches are empty. A sub-queue that becomes empty or ceases
+//!   to be costs a few steps, and so does each node above it that changes with it.
+//! - Sub-queues are compared only from the time when the buffer is full until it is empty. The largest of up
+//!   to 64 is then known at once while all packets have one length, and with `measure packets`. Otherwise the
+//!   search costs O(log sub-queues), amortised over departures. `descend` and `drop random` examine all
+//!   sub-queues for each drop, and the latter a quarter of one sub-queue on average.
+//! - About 260 bytes per node of the tree, and 300 more for a node with branches.
 //!
 //! # References
-//! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003: section 4, figures
-//!   4 and 5.
+//! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003:
+//!   section 4, figures 4 and 5.
 //! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
 
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
@@ -56,30 +61,31 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all sub-queues hold together, in packets or in bytes.
+    /// Capacity of all sub-queues together, in packets or in bytes.
     pub limit: Limit,
-    /// How many hops beyond the neighbour have sub-queues, 0 to 6; with 0 there is one queue.
+    /// Number of hops beyond the neighbour that have sub-queues, 0 to 6; with 0 there is one queue.
     pub level: u8,
-    /// In what order sub-queues are served.
+    /// The order in which sub-queues are served.
     #[schemars(extend("x-hidden" = true))]
     pub order: ServiceOrder,
-    /// How turns are shared.
+    /// The division of turns among branches.
     #[schemars(extend("x-hidden" = true))]
     pub inner: Inner,
-    /// Turns by the rates of the links beyond, where they are known; otherwise each the same.
+    /// Weight turns by the rates of the downstream links, where they are known; otherwise all are equal.
     pub weighted: bool,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
-    /// What makes a sub-queue the largest.
+    /// The size that makes a sub-queue the largest.
     pub measure: Measure,
-    /// With `drop head`: the largest part of each node on the way from the root, its own queue or a branch with all below.
+    /// With `drop head`: the largest part of each node on the way from the root, its own queue or a branch
+    /// with all below.
     #[schemars(extend("x-hidden" = true))]
     pub descend: bool,
-    /// Above so many nodes, branches that hold nothing are forgotten.
+    /// Number of nodes above which empty branches are forgotten.
     pub branches: u32,
 }
 
-/// Which packet a full buffer gives up.
+/// The packet that a full buffer drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -110,13 +116,13 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether a packet leaves whenever one is held.
+    /// True if a packet leaves whenever one is queued.
     fn finds(&self) -> bool {
         matches!(self.order, ServiceOrder::Corrected | ServiceOrder::Fifo)
     }
 }
 
-/// The hops that a router may look ahead.
+/// Checks the number of hops of the lookahead.
 pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
     match usize::from(level) {
         level if level <= NextHops::MOST => Ok(level),
@@ -127,7 +133,7 @@ pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
     }
 }
 
-/// At least a root and a branch.
+/// Checks that the tree has room for a root and a branch.
 pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
     match branches {
         0 | 1 => Err(Invalid::new("branches", "must be at least 2 (a root and a branch), for example 1024")),
@@ -161,7 +167,7 @@ impl Discipline for Config {
         Ok(Bsq {
             limit: self.limit,
             pick,
-            // Never no time at all, so that an answer lies in the future.
+            // Above zero, so that the next attempt is in the future.
             look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
             tree: HopTree::new(shape, context.downstream.clone(), self.limit.most_packets(64).min(1 << 12)),
             rng: context.streams.rng(),
@@ -213,12 +219,12 @@ impl Discipline for Config {
     }
 }
 
-/// The tree, and which packet goes when it is full.
+/// The tree, and the choice of the dropped packet.
 pub struct Bsq<P> {
     limit: Limit,
-    /// None: the arriving one.
+    /// `None` drops the arriving packet.
     pick: Option<Pick>,
-    /// After a look that found nothing.
+    /// Time until the next attempt after one that found no packet.
     look_again: Span,
     tree: HopTree<P>,
     rng: Rng,
@@ -335,7 +341,8 @@ mod tests {
         );
     }
 
-    /// When its route changes a flow's packets that wait stay where they are: nothing is lost, and the order may be.
+    /// When its route changes a flow's packets that wait stay where they are: nothing is lost, and the order
+    /// may be.
     #[test]
     fn a_changed_route_loses_nothing() {
         let mut bsq = Config::default().build::<u32>(&context()).unwrap();
@@ -375,7 +382,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without a look ahead there is one queue, and its oldest packet is the head of the largest and of the next.
+        /// Without a look ahead there is one queue, and its oldest packet is the head of the largest and of
+        /// the next.
         #[test]
         fn level_0_is_a_fifo_that_drops_its_head(
             ops in ops(),
@@ -399,8 +407,8 @@ mod tests {
             prop_assert_eq!(bsq, events(&format!("fifo limit {limit} drop {its}"), &ops));
         }
 
-        /// What is held does not depend on the order in which it leaves: with the arriving packet as the victim, each order drops
-        /// the same packets of one length.
+        /// What is held does not depend on the order in which it leaves: with the arriving packet as the
+        /// victim, each order drops the same packets of one length.
         #[test]
         fn with_drop_tail_the_order_changes_no_loss(ops in ops(), limit in 1..20u64, level in 0..7u8) {
             let equal = |op: &Op| match *op {

@@ -2,26 +2,28 @@
 //!
 //! # Principles
 //! - Packets wait and leave as in `bsq`: sub-queues by the hops beyond the next router, in turn.
-//! - When to drop is decided as in `ared`: by the average of all packets that wait, before the buffer is full.
-//! - What is dropped is another question. The arriving packet is queued first; then a packet of the largest sub-queue goes, drawn
-//!   at random. So the branch pays that takes the most room, and not the one whose packet happened to come.
-//! - A full buffer gives up its packets by the same rule, and RED's count of packets begins again.
+//! - When to drop is decided as in `ared`: by the average of all queued packets, before the buffer is full.
+//! - The arriving packet is queued first. Then a random packet of the largest sub-queue is dropped. So the
+//!   loss falls on the branch with the most packets, not on the branch of the arriving packet.
+//! - A full buffer drops packets by the same rule, and RED's count of packets begins again.
 //!
 //! # Deviations
-//! - The paper says that it "randomly picks up the packet to be dropped" and no more. Its footnote contrasts that with the head of
-//!   the largest sub-queue, so the draw is taken to be within the largest. `drop` has the other readings: any packet at all, the
-//!   head of the largest, and plain RED, which drops what arrives.
+//! - The paper says that it "randomly picks up the packet to be dropped" without details. Its footnote
+//!   contrasts that with the head of the largest sub-queue, so the draw is taken to be within the largest.
+//!   `drop` has the other readings: any packet at all, the head of the largest, and plain RED, which drops
+//!   what arrives.
 //! - Parameters, and where they come from, are those of `ared`; those of the tree are those of `bsq`.
-//! - Nothing is marked: the paper drops.
+//! - Packets are not marked, since the paper drops them.
 //!
 //! # Cost
-//! - That of `bsq` and of `ared`. A packet in the middle of a sub-queue is looked for from the nearer end, so a random drop costs a
-//!   quarter of that queue's length on average. `random_any` looks at branches one by one before.
-//!   In short buffers, which are what this is for, neither is felt; with 100,000 packets queued a drop takes a tenth of a millisecond.
+//! - That of `bsq` and of `ared`. A packet in the middle of a sub-queue is searched from the nearer end, so a
+//!   random drop costs a quarter of that queue's length on average. `random_any` first examines branches one
+//!   by one. In short buffers, the purpose of this discipline, both are negligible; with 100,000 packets
+//!   queued a drop takes a tenth of a millisecond.
 //!
 //! # References
-//! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003: section 5.2 and
-//!   footnote 1.
+//! - V. Darlagiannis, M. Karsten, R. Steinmetz, "Burst Shaping Queueing", Workshop on Mobile Computing, 2003:
+//!   section 5.2 and footnote 1.
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 
 use giveway_qdisc::blocks::red::{Detector, RedDecision};
@@ -41,18 +43,18 @@ use crate::{ared, bsq};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all sub-queues hold together; by default four times RED's `max`, in packets.
+    /// Capacity of all sub-queues together; by default four times RED's `max`, in packets.
     pub limit: Option<Limit>,
-    /// How many hops beyond the neighbour have sub-queues, 0 to 6; with 0 there is one queue.
+    /// Number of hops beyond the neighbour that have sub-queues, 0 to 6; with 0 there is one queue.
     pub level: u8,
-    /// How turns are shared.
+    /// The division of turns among branches.
     #[schemars(extend("x-hidden" = true))]
     pub inner: Inner,
-    /// Turns by the rates of the links beyond, where they are known; otherwise each the same.
+    /// Weight turns by the rates of the downstream links, where they are known; otherwise all are equal.
     pub weighted: bool,
-    /// Which packet goes, early or when it is full.
+    /// The packet that is dropped, early or from a full buffer.
     pub drop: Victim,
-    /// What makes a sub-queue the largest.
+    /// The size that makes a sub-queue the largest.
     pub measure: Measure,
     /// Above so many nodes, branches that hold nothing are forgotten.
     pub branches: u32,
@@ -62,11 +64,11 @@ pub struct Config {
     pub avpkt: Bytes,
     /// `max_p` in the beginning.
     pub probability: Share,
-    /// How often `max_p` adapts.
+    /// Interval between adaptations of `max_p`.
     pub interval: Span,
-    /// What is added to `max_p` at most when the average is too high.
+    /// Largest increment of `max_p` when the average is too high.
     pub alpha: Share,
-    /// What `max_p` is multiplied by when the average is too low.
+    /// Factor of `max_p` when the average is too low.
     pub beta: Share,
     /// `max_p` does not fall below this.
     pub bottom: Share,
@@ -78,7 +80,7 @@ pub struct Config {
     pub wait: bool,
 }
 
-/// Which packet goes.
+/// The packet that is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Victim {
@@ -249,7 +251,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        // In this order a packet leaves whenever one is held: there is no other time to look.
+        // In this order a packet leaves whenever one is queued, so no later retry is necessary.
         let next = self.tree.pop(cx.now());
         if let Next::Packet(pkt) = &next {
             self.idle.departed(pkt.bytes(), cx.now());
@@ -309,8 +311,8 @@ mod tests {
         pkt
     }
 
-    /// Four packets wait, three of them towards 4. RED says drop when a packet towards 6 comes: one of the three goes, each as often
-    /// as the others.
+    /// Four packets wait, three of them towards 4. RED decides to drop when a packet towards 6 arrives: one
+    /// of the three goes, each as often as the others.
     #[test]
     fn the_longest_branch_pays() {
         let victims = |drop: Victim| {
@@ -369,7 +371,8 @@ mod tests {
             prop_assert_eq!(run(&format!("bsqred level 0 drop arriving {more}")), run(&format!("ared {more}")));
         }
 
-        /// Who goes was in a largest sub-queue; nobody goes early below min; and there is room for what stays.
+        /// Dropped packets come from a largest sub-queue, there are no early drops below min, and there is
+        /// room for what stays.
         #[test]
         fn victims_are_in_a_largest_sub_queue(
             arrivals in prop::collection::vec((any::<bool>(), 0..5u16, 40..1500u32), 1..400),

@@ -1,21 +1,21 @@
-//! First in, first out: the queue of every link that nobody configured.
+//! First in, first out: the default queue of a link.
 //!
 //! # Principles
 //! - Departure order is acceptance order, whatever the flow.
 //! - The limit counts packets or bytes, as written; the packet on the wire does not count.
-//! - When it is full the arriving packet is refused (`drop tail`), or the oldest makes room (`drop head`): then the
-//!   sender hears of the congestion a queue's length earlier.
+//! - When it is full the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop head`).
+//!   Then the sender detects the congestion a queue's length earlier.
 //!
 //! # Deviations
-//! - None. ns-2's drop-tail refuses when the queue *reaches* the limit and so holds one packet less: `limit 39p` here
-//!   is `limit_ 40` there.
+//! - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet less:
+//!   `limit 39p` here is `limit_ 40` there.
 //!
 //! # Cost
 //! - One queue operation per packet; the memory of the packets themselves.
 //!
 //! # References
-//! - Linux `pfifo`, `bfifo`, `pfifo_head_drop`: tc-bfifo(8). The default limit there is the device's transmit queue
-//!   length, 1,000 packets.
+//! - Linux `pfifo`, `bfifo`, `pfifo_head_drop`: tc-bfifo(8). The default limit there is the device's transmit
+//!   queue length, 1,000 packets.
 
 use std::collections::VecDeque;
 
@@ -31,13 +31,13 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
 }
 
-/// Which packet a full queue gives up.
+/// The packet that a full queue drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -123,7 +123,8 @@ impl<P> Qdisc<P> for Fifo<P> {
 }
 
 impl<P> Fifo<P> {
-    /// Drops from the head until the arriving packet fits; false when the policy forbids it or it can never fit.
+    /// Drops from the head until the arriving packet fits; false when the policy forbids it or it can never
+    /// fit.
     fn make_room(&mut self, arriving: &Packet<P>, cx: &mut Cx<'_, P>) -> bool {
         if self.victim == Victim::Tail || !self.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;

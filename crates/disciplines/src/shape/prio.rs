@@ -1,15 +1,17 @@
-//! Strict priority: bands in order of urgency, each a discipline of its own; a band is served when all above it are empty.
+//! Strict priority: bands in order of urgency, each a discipline of its own; a band is served when all above
+//! it are empty.
 //!
 //! # Principles
-//! - The class of a packet is its band: 0 is the most urgent. What lies beyond the last band goes to the last.
-//! - A band is served whenever it has a packet to give, so a busy band starves all below it. That is its purpose: keep
-//!   the upper bands thin, by a shaper if need be.
-//! - Each band is a child: any discipline, a fifo unless said otherwise. Its limit is its own; there is no common one.
-//! - A child that shapes and has nothing to give yet lets the bands below go first.
+//! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last.
+//! - A band is served whenever it has a packet to send, so a busy band starves all below it. That is its
+//!   purpose: keep the upper bands thin, with a shaper if necessary.
+//! - Each band is a child: any discipline, a fifo by default. Each child has its own limit; there is no
+//!   common limit.
+//! - While a child that shapes may not send yet, the bands below are served.
 //!
 //! # Deviations
-//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries, or by filters. Here the host's
-//!   classifier sets the class, so there is no map.
+//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries, or by filters. Here the
+//!   backend sets the class, so there is no map.
 //! - Linux bounds the bands to 2 to 16; one band is allowed here, and is its child.
 //!
 //! # Cost
@@ -30,7 +32,7 @@ use crate::{Advice, Discipline, Spec, fifo};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How many bands there are, 1 to 16.
+    /// Number of bands, 1 to 16.
     pub bands: u16,
     /// The discipline of band 0, 1, 2 and so on. Bands beyond the list are plain fifos.
     pub children: Vec<Spec>,
@@ -42,10 +44,10 @@ impl Default for Config {
     }
 }
 
-/// How many bands there can be: as many as Linux has.
+/// Largest number of bands, as in Linux.
 const MOST: u16 = 16;
 
-/// What each band holds, as gauges.
+/// The backlog of each band, as gauges.
 const GAUGES: [&str; MOST as usize] = [
     "band0_packets",
     "band1_packets",
@@ -165,7 +167,7 @@ impl<P> Qdisc<P> for Prio<P> {
         self.bands.iter().fold(FlowTable::NONE, |sum, band| sum.plus(band.flow_table()))
     }
 
-    /// What each band holds.
+    /// The backlog of each band.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         for (name, band) in GAUGES.iter().zip(&self.bands) {
             visit(name, band.backlog().packets as f64);
@@ -179,7 +181,8 @@ mod tests {
     use crate::testing::trace::trace;
     use giveway_qdisc::{Rate, Streams};
 
-    // The class is the letter's position in the alphabet, so A goes before B, and C, D and all others share band 2.
+    // The class is the letter's position in the alphabet, so A goes before B, and C, D and all others share
+    // band 2.
     const ARRIVALS: &str =
         "0 D1 1000; 0.1 C1 1000; 0.2 B1 1000; 0.3 A1 1000; 1.5 D2 1000; 2.5 A2 1000; 3.5 C2 1000";
 

@@ -1,21 +1,24 @@
-//! Token bucket filter: sends no faster than a rate, except for a burst that was saved up.
+//! Token bucket filter: sends no faster than a rate, except for a burst of saved credit.
 //!
 //! # Principles
-//! - Credit grows at `rate` up to `burst`, and a packet leaves when the credit covers it. Over any interval of length t no
-//!   more than `rate` t + `burst` leaves.
+//! - Credit grows at `rate` up to `burst`, and a packet leaves when the credit covers it. Over any interval
+//!   of length t no more than `rate` t + `burst` leaves.
 //! - With `peakrate` a second, small bucket bounds how fast the burst itself goes out.
-//! - Credit is an exact integer, and a packet leaves at the first picosecond at which it may: the time of the next
-//!   departure is told, not polled for.
-//! - A shaper does not schedule. What waits, waits in a child: a fifo with this filter's limit, or any discipline.
+//! - Credit is an exact integer, and a packet leaves at the first picosecond at which it may: it returns the
+//!   time of the next departure, so that no backend polls.
+//! - A shaper does not schedule. Packets wait in a child: a fifo with this filter's limit, or any discipline.
 //!
 //! # Deviations
-//! - The child's next packet must be seen before it may leave, so it waits outside the child. Whatever arrives meanwhile is
-//!   behind it, however urgent, and an AQM in the child takes it to have left. Linux does the same.
-//! - `limit` bounds all that is held, that packet included. With a child of its own the limit is the child's, and one packet
-//!   more may be held.
-//! - tc demands `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to that of the link, the burst to
-//!   5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out: lengths are IP lengths.
-//! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large GSO packets.
+//! - The length of the child's next packet must be known before it may leave, so that packet waits outside
+//!   the child. Packets that arrive in the meantime come after it, even urgent ones, and an AQM in the child
+//!   counts it as sent. Linux does the same.
+//! - `limit` bounds the whole backlog, that packet included. With an explicit child the limit is the child's,
+//!   and the backlog may be one packet more.
+//! - tc requires `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to that of the
+//!   link, the burst to 5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out:
+//!   lengths are IP lengths.
+//! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large
+//!   GSO packets.
 //!
 //! # Cost
 //! - Two multiplications per packet, and what the child costs. A division when a packet has to wait.
@@ -40,17 +43,18 @@ use crate::{Advice, Discipline, Spec, fifo};
 pub struct Config {
     /// The rate at which credit grows. By default that of the link.
     pub rate: Option<Rate>,
-    /// How much credit can be saved up.
+    /// Largest credit.
     pub burst: Bytes,
-    /// How much it holds, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
+    /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
     pub limit: Option<Limit>,
     /// The limit as the longest time that a packet waits for credit.
     pub latency: Option<Span>,
-    /// How fast a burst goes out. By default as fast as the link takes it.
+    /// Rate at which a burst is sent. By default that of the link.
     pub peakrate: Option<Rate>,
-    /// How much of a burst goes out at once when there is a peak rate. By default the largest packet of the link.
+    /// Part of a burst that is sent at once if there is a peak rate. By default the largest packet of the
+    /// link.
     pub mtu: Option<Bytes>,
-    /// Where packets wait. By default a fifo with this filter's limit.
+    /// The discipline in which packets wait. By default a fifo with this filter's limit.
     pub child: Option<Box<Spec>>,
 }
 
@@ -152,7 +156,7 @@ impl Config {
         self.rate.unwrap_or(context.rate)
     }
 
-    /// Where packets wait. The filter itself sees to its limit, so its own fifo has none.
+    /// The discipline in which packets wait. The filter enforces its limit, so its own fifo has none.
     fn waiting(&self) -> Spec {
         match &self.child {
             Some(child) => Spec::clone(child),
@@ -162,7 +166,7 @@ impl Config {
         }
     }
 
-    /// How much the filter holds; `None` when that is the child's affair.
+    /// Capacity of the filter; `None` if the child has the limit.
     fn own_limit(&self, context: &LinkContext) -> Result<Option<Limit>, Invalid> {
         match (self.limit, self.latency, &self.child) {
             (Some(_), Some(_), _) => {
@@ -307,7 +311,8 @@ mod tests {
                 1000,
                 "0 A1 1000; 0 A2 1000; 0 A3 1000; 0 A4 1000"
             ),
-            // The peak bucket gives a packet every 2 ms. A4 lacks 1,000 bytes less what 4 ms brought, and waits till 8 ms.
+            // The peak bucket gives a packet every 2 ms. A4 lacks 1,000 bytes less what 4 ms brought, and
+            // waits till 8 ms.
             "A1[0-1] A2[2-3] A3[4-5] A4[8-9] |"
         );
     }
@@ -356,8 +361,9 @@ mod tests {
     }
 
     proptest! {
-        /// Over any interval no more than rate and burst leave, and no packet leaves a picosecond later than it may: at
-        /// each departure that had to wait, some bucket is used up to less than what a picosecond brings.
+        /// Over any interval no more than rate and burst leave, and no packet leaves a picosecond later than
+        /// it may: at each departure that had to wait, some bucket is used up to less than what a picosecond
+        /// brings.
         #[test]
         fn the_envelope_is_kept_and_used(
             rate in 8_000u64..1_000_000_000, burst in 1500u64..10_000,

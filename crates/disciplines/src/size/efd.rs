@@ -1,34 +1,37 @@
-//! Early Flow Discard: the first packets of a flow go ahead, and a flow is forgotten as soon as it has no packet queued.
+//! Early Flow Discard: the first packets of a flow go ahead, and a flow is forgotten as soon as it has no
+//! packet queued.
 //!
 //! # Principles
-//! - Short flows should not wait behind long ones. The first `threshold` of a flow go to a high queue, the rest to a
-//!   low one that is served when the high one is empty.
-//! - Only what is in the buffer is remembered. A flow's entry lives while a packet of the flow is queued, so the table
-//!   can never be larger than the buffer, needs no sweep, and has no time-out to tune.
-//! - Forgetting is what makes it fair to long flows: one that does not fill the buffer starts afresh, with high
-//!   packets, again and again. So a long flow that keeps its queue short is not locked out.
-//! - The two queues are one buffer. When it is full, the last packet of the whole line gives way: the newest low
-//!   packet, or, when none is low, the arrival itself.
-//! - Order within a flow is kept without effort: while a low packet of a flow waits, its entry lives, and all that
-//!   follows is low, too.
+//! - Short flows should not wait behind long ones. The first `threshold` of a flow go to a high queue, the
+//!   rest to a low one that is served when the high one is empty.
+//! - The table covers only flows in the buffer. A flow's entry lives while a packet of the flow is queued, so
+//!   the table can never be larger than the buffer, needs no sweep, and has no time-out to tune.
+//! - This is also fair to long flows: one that does not fill the buffer starts again and again with high
+//!   packets. So a long flow that keeps its queue short is not locked out.
+//! - The two queues are one buffer. When it is full, the packet that would leave last is dropped: the newest
+//!   low packet, or the arrival itself if none is low.
+//! - The order within a flow needs no extra work: while a low packet of a flow is queued, its entry lives,
+//!   and all later packets are low too.
 //!
 //! # Deviations
-//! - The paper does not say whether a packet is counted before or after it is compared. Counted first, exactly
-//!   `threshold` packets are high: 20 of 1,500 bytes are the 30 KB that the paper names. `nocount_first` compares first.
-//! - A packet that is pushed out stays counted in the size of its flow: the size is what the flow offered while
+//! - The paper does not specify whether a packet is counted before or after it is compared. Counted first,
+//!   exactly `threshold` packets are high: 20 of 1,500 bytes are the 30 KB that the paper names.
+//!   `nocount_first` compares first.
+//! - A dropped packet stays counted in the size of its flow: the size is the load that the flow offered while
 //!   backlogged. Only the number of its queued packets goes down.
 //! - The packet on the wire does not keep its flow's entry alive, as everywhere here.
-//! - The size counter has 32 bits and stays at its largest value: a threshold of 4 GiB or more is never reached.
-//! - The paper counts packets. With a threshold in bytes the size is counted in bytes, and with a limit in bytes packets
-//!   are pushed out until the backlog fits.
+//! - The size counter has 32 bits and stays at its largest value: a threshold of 4 GiB or more is never
+//!   reached.
+//! - The paper counts packets. With a threshold in bytes the size is counted in bytes, and with a limit in
+//!   bytes packets are pushed out until the backlog fits.
 //!
 //! # Cost
-//! - Two table look-ups and two queue operations per packet, whatever the number of flows; 32 bytes per flow in
-//!   a table that is half full, whose population is at most the number of packets queued.
+//! - Two table look-ups and two queue operations per packet, whatever the number of flows; 32 bytes per flow
+//!   in a table that is half full, whose population is at most the number of packets queued.
 //!
 //! # References
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 3 for the
-//!   mechanism, section 5.1 for the buffer of 300 packets and the threshold of 20.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   section 3 for the mechanism, section 5.1 for the buffer of 300 packets and the threshold of 20.
 
 use std::num::NonZeroU32;
 
@@ -46,11 +49,11 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much both queues hold together, in packets or in bytes.
+    /// Capacity of both queues together, in packets or in bytes.
     pub limit: Limit,
-    /// How much of a flow goes ahead each time it becomes backlogged, in packets or in bytes.
+    /// Amount of a flow that goes ahead each time it becomes backlogged, in packets or in bytes.
     pub threshold: Limit,
-    /// Whether a packet counts toward its own comparison with the threshold.
+    /// Count a packet before its own comparison with the threshold.
     pub count_first: bool,
 }
 
@@ -120,10 +123,10 @@ pub struct Efd<P> {
 /// A flow that has a packet queued.
 #[derive(Debug)]
 struct Flow {
-    /// What it offered since it became backlogged, in the threshold's unit; the paper's size counter. It stays at the
-    /// largest number that fits.
+    /// Amount that it offered since it became backlogged, in the threshold's unit; the paper's size counter.
+    /// It stays at the largest number that fits.
     offered: u32,
-    /// How many of its packets are queued.
+    /// Number of its queued packets.
     queued: NonZeroU32,
 }
 
@@ -144,7 +147,8 @@ impl<P> Qdisc<P> for Efd<P> {
     #[inline]
     fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
         let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
-        // The next departure will look for its flow: with many flows, that is a cache miss which can begin now.
+        // The next departure will look for its flow: with many flows, that is a cache miss which can begin
+        // now.
         if let Some(following) = self.queue.front(level) {
             self.flows.expect(following.meta.flow);
         }
@@ -172,7 +176,7 @@ impl<P> Qdisc<P> for Efd<P> {
 }
 
 impl<P> Efd<P> {
-    /// Enters a packet in the books of its flow, and says where it goes.
+    /// Counts a packet for its flow and returns its level.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>) -> Level {
         let (most, step) = match self.threshold {
@@ -340,9 +344,9 @@ mod tests {
             }
         }
 
-        /// After every call: the table holds the flows that are queued and no others, and counts their packets; it is
-        /// no larger than the queue. A victim is the tail of the low queue whenever a packet is low, and an
-        /// arrival costs at most one packet.
+        /// After every call: the table holds the flows that are queued and no others, and counts their
+        /// packets; it is no larger than the queue. A victim is the tail of the low queue whenever a packet
+        /// is low, and an arrival costs at most one packet.
         #[test]
         fn the_table_is_what_is_queued(ops in ops(), limit in 1..20u64, threshold in 0..6u64) {
             let mut efd = built(&Config { limit: Limit::Packets(limit), threshold: Limit::Packets(threshold), count_first: true });
@@ -366,7 +370,8 @@ mod tests {
                     prop_assert_eq!(why == DropReason::Overlimit, victim.payload == serial);
                     if let Some(tail) = low_before.last() {
                         prop_assert!(victim.payload == *tail || victim.payload == serial);
-                        // An arrival is the tail only when it is low itself; if its entry has gone, it was the first.
+                        // An arrival is the tail only when it is low itself; if its entry has gone, it was
+                        // the first.
                         let size = efd.flows.get(victim.meta.flow).map_or(1, |flow| flow.offered);
                         prop_assert!(victim.payload != serial || u64::from(size) > threshold);
                     } else {
@@ -381,7 +386,8 @@ mod tests {
             }
         }
 
-        /// Of n packets that a flow sends without ever leaving the queue, exactly the first `threshold` are high.
+        /// Of n packets that a flow sends without ever leaving the queue, exactly the first `threshold` are
+        /// high.
         #[test]
         fn exactly_the_threshold_goes_ahead(n in 0..60u64, threshold in 0..40u64) {
             let mut efd = built(&Config { threshold: Limit::Packets(threshold), ..Config::default() });
@@ -407,7 +413,7 @@ mod tests {
             }
         }
 
-        /// With a threshold that nobody reaches it is a fifo, packet for packet, in either unit.
+        /// With a threshold that no flow reaches it is a fifo, packet for packet, in either unit.
         #[test]
         fn without_a_threshold_it_is_a_fifo(ops in ops(), limit in 1..20u64, in_bytes in any::<bool>()) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };

@@ -1,38 +1,42 @@
-//! Least Attained Recent Service: LAS whose memory fades, so that nobody is locked out for longer than it takes to fade.
+//! Least Attained Recent Service: LAS with a memory that decays, which bounds the time for which a flow is
+//! locked out.
 //!
 //! # Principles
-//! - As in LAS, what a flow has sent ranks its packets, and the least goes first. But what it has sent fades: the volume of
-//!   a flow is multiplied by a factor β for each second that passes.
-//! - One number sets how fast, and it can be read as a promise: `lockout` is the longest time that one flow can block
-//!   another. A newcomer that sends C bytes per second blocks a flow of volume V for ln(1 + λV/C)/λ, with λ = -ln β. Nobody
-//!   builds up more than C/λ at the rate of the link, so that is at most ln 2/λ: the time in which a volume halves.
-//!   So β is 2^(-1/`lockout`) per second.
-//! - Packets must stay in order, and volumes change while they wait. A tag that was made of the faded volume on arrival is
-//!   a trap: the flow's next packet comes after more fading, may carry a smaller tag, and overtakes.
-//! - All volumes fade by the same factor, so which of two is larger never changes. Ranks are therefore made as if old
-//!   bytes kept their size and new ones were worth more: log₂ V + t/`lockout` never falls from packet to packet, and
-//!   a queue in the order of such ranks never needs a look again.
-//! - With `lockout 0s` nothing fades: LAS, packet for packet.
-//! - When the queue is full, the worst in line gives way, and what it added to its flow's volume is taken off.
+//! - As in LAS, the bytes that a flow has sent rank its packets, and the least goes first. But this volume
+//!   decays: it is multiplied by a factor β for each second that passes.
+//! - One parameter sets the decay: `lockout` is the longest time that one flow can block another. A new flow
+//!   that sends C bytes per second blocks a flow of volume V for ln(1 + λV/C)/λ, with λ = -ln β. No flow
+//!   builds up more than C/λ at the rate of the link, so that is at most ln 2/λ: the time in which a volume
+//!   halves. So β is 2^(-1/`lockout`) per second.
+//! - Packets must stay in order, and volumes change while they wait. A tag from the decayed volume on arrival
+//!   would be wrong: after more decay, the flow's next packet could have a smaller tag and overtake.
+//! - All volumes decay by the same factor, so their order never changes. Ranks are therefore computed as if
+//!   old bytes kept their size and new bytes counted more: log₂ V + t/`lockout` never falls from packet to
+//!   packet, and a queue in the order of such ranks never needs an update.
+//! - With `lockout 0s` there is no decay: LAS, packet for packet.
+//! - When the queue is full, the highest rank is dropped, and its bytes are subtracted from the flow's
+//!   volume.
 //!
 //! # Deviations
-//! - The EFD paper, which compares with it, gives no β. Two seconds is ours.
-//! - β fades per second and continuously: the only reading by which the bound is a time.
-//! - Volumes and ranks are kept as logarithms in fixed point. The fraction has 27 bits at the shortest `lockout`, 1 ms, one
-//!   more for each doubling, and at most 40: precision grows with what can be sent in that time. At 2 s (38 bits) a
-//!   packet of 64 bytes still counts beside 10 TB.
-//! - Entries are forgotten as by LAS here, not earlier: a flow that has faded to nothing ranks behind a new one by
-//!   nothing that matters.
-//! - The source paper was read in abstract only; what it leaves open is decided as written here.
+//! - The EFD paper, which compares with it, gives no β. The default of two seconds is a choice made here.
+//! - β applies per second and continuously: the only reading by which the bound is a time.
+//! - Volumes and ranks are kept as logarithms in fixed point. The fraction has 27 bits at the shortest
+//!   `lockout`, 1 ms, one more for each doubling, and at most 40: precision grows with what can be sent in
+//!   that time. At 2 s (38 bits) a packet of 64 bytes still counts beside 10 TB.
+//! - Entries are forgotten as by LAS here, not earlier: after full decay the rank of a flow is hardly above
+//!   that of a new one.
+//! - Only the abstract of the paper was available; other choices are as documented here.
 //!
 //! # Cost
-//! - As LAS: two table look-ups per packet and O(log n) for n packets queued; and a power and a logarithm per arrival.
+//! - As LAS: two table look-ups per packet and O(log n) for n packets queued; and a power and a logarithm per
+//!   arrival.
 //! - 64 bytes per flow of the last half minute, in a table that is half full; 24 more per packet than a fifo.
 //!
 //! # References
-//! - M. Heusse, G. Urvoy-Keller, A. Duda, T. Brown, "Least Attained Recent Service for Packet Scheduling over Wireless LANs",
-//!   WoWMoM 2010.
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: sections 2, 5.3 and 5.4.
+//! - M. Heusse, G. Urvoy-Keller, A. Duda, T. Brown, "Least Attained Recent Service for Packet Scheduling over
+//!   Wireless LANs", WoWMoM 2010.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   sections 2, 5.3 and 5.4.
 
 use std::num::NonZeroU32;
 
@@ -51,16 +55,16 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// The longest that a flow can be blocked by one other; in this time volumes halve. At least 1ms. Zero: they never
-    /// fade, and it is LAS.
+    /// The longest that a flow can be blocked by one other; in this time volumes halve. At least 1ms. Zero:
+    /// they never fade, and it is LAS.
     pub lockout: Span,
-    /// How often the table is visited to forget flows. Zero: never.
+    /// Time between visits of the table that forget flows. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows are remembered, at most; more only while more have packets queued.
+    /// Largest number of flows that are remembered; more only while more have packets queued.
     pub flows: u32,
 }
 
@@ -150,9 +154,9 @@ pub struct Lars<P> {
 /// A flow that was seen lately.
 #[derive(Debug)]
 struct Flow {
-    /// What it has sent and has queued, on the scale of [`Fading`]: the rank of its next packet.
+    /// Amount that it has sent and has queued, on the scale of [`Fading`]: the rank of its next packet.
     volume: u64,
-    /// How many of its packets are queued, plus one.
+    /// Number of its queued packets, plus one.
     queued: NonZeroU32,
 }
 
@@ -215,8 +219,8 @@ impl<P> Lars<P> {
     }
 }
 
-/// A packet of this flow is no longer queued. One that is `unserved` was its last, and had this rank: what the volume
-/// was before it, and on this scale still is without it, however much time has passed.
+/// A packet of this flow is no longer queued. One that is `unserved` was its last, and had this rank: what
+/// the volume was before it, and on this scale still is without it, however much time has passed.
 #[inline]
 fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u64>) {
     let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
@@ -255,7 +259,8 @@ impl Fading {
         // All time in units of the lockout takes this many bits; one more is left for the logarithm.
         let whole = u64::BITS - (Time::NEVER.as_ps() / in_ps).leading_zeros();
         let bits = (u64::BITS - 2 - whole).min(FINEST);
-        // A division per packet would be slow. The reciprocal has 63 bits: as if the lockout were longer by 10^-19 of it.
+        // A division per packet would be slow. The reciprocal has 63 bits: as if the lockout were longer by
+        // 10^-19 of it.
         let shift = u64::BITS - 1 + in_ps.ilog2() - bits;
         let pace = (1u128 << (bits + shift)) / u128::from(in_ps);
         Ok(Fading::Halves { pace: pace as u64, shift, bits })
@@ -272,7 +277,7 @@ impl Fading {
             volume => libm::exp2(volume.cast_signed().wrapping_sub(elapsed.cast_signed()) as f64 / scale),
         };
         let log = libm::log2(left + f64::from(bytes.max(1))) * scale + 0.5;
-        // Where rounding says otherwise, it has not shrunk.
+        // Rounding must not shrink it.
         volume.max(elapsed + log as u64)
     }
 }
@@ -303,7 +308,8 @@ mod tests {
 
     #[test]
     fn what_was_sent_some_time_ago_counts_less() {
-        // A has sent 2,000 bytes when B comes, and B 1,500 when A3 comes; but those of A are four half-lives old.
+        // A has sent 2,000 bytes when B comes, and B 1,500 when A3 comes; but those of A are four half-lives
+        // old.
         assert_eq!(
             trace("lars limit 4p lockout 1ms", 1000, T2),
             "A1[0-1] A2[1-2] B1[4-5] C1[5-5.5] A3[5.5-6.5] B2[6.5-7] A4[7-7.5] | B3@4.45"
@@ -313,7 +319,8 @@ mod tests {
         assert_eq!(trace("lars limit 4p lockout 0s", 1000, T2), trace("las limit 4p", 1000, T2));
     }
 
-    /// Volumes at arrival in the same trace, worked out by hand: 933.0 is 1,000 bytes a tenth of a half-life later.
+    /// Volumes at arrival in the same trace, worked out by hand: 933.0 is 1,000 bytes a tenth of a half-life
+    /// later.
     #[test]
     fn volumes_are_what_they_should_be() {
         let (fading, volume) = halving_in(Span::ms(1));
@@ -333,8 +340,8 @@ mod tests {
         assert_eq!(arrive(0, 4450, 500), 996.0);
     }
 
-    /// A sends three packets and, when most of that has faded, a fourth, while all of them wait. Faded volumes on arrival are
-    /// 0, 933, 1,804 and 175: as tags, they would let the fourth overtake two others.
+    /// A sends three packets and, when most of that has faded, a fourth, while all of them wait. Faded
+    /// volumes on arrival are 0, 933, 1,804 and 175: as tags, they would let the fourth overtake two others.
     #[test]
     fn a_packet_does_not_overtake_because_of_fading() {
         let mut lars = Config { lockout: Span::ms(1), ..Config::default() }.build(&context()).unwrap();
@@ -396,8 +403,9 @@ mod tests {
         prop::collection::vec(op, 1..400)
     }
 
-    /// How long a packet of A waits at most, in packet times, when A has had the link to itself for `past` packets and then a
-    /// newcomer sends `eager` packets for each that leaves. When A's packet is dropped, it tries again.
+    /// How long a packet of A waits at most, in packet times, when A has had the link to itself for `past`
+    /// packets and then a newcomer sends `eager` packets for each that leaves. When A's packet is dropped, it
+    /// tries again.
     fn lockout(config: &Config, past: u64, eager: u64) -> u64 {
         let (old, new) = (FlowKey(0), FlowKey(1));
         let mut lars = config.build::<()>(&context()).unwrap();
@@ -435,8 +443,8 @@ mod tests {
             prop_assert_eq!(run(&lars), run(&las));
         }
 
-        /// The promise: however much a flow has sent, one newcomer does not block it for longer than `lockout`; give or take
-        /// what is queued. Under LAS it is blocked for as long as it had the link.
+        /// The promise: however much a flow has sent, one newcomer does not block it for longer than
+        /// `lockout`; give or take what is queued. Under LAS it is blocked for as long as it had the link.
         #[test]
         fn the_lockout_is_bounded(lockout_ms in 1..200u64, limit in 2..20u64, past in 1..2000u64, eager in 1..3u64) {
             let config = Config { limit: Limit::Packets(limit), lockout: Span::ms(lockout_ms), ..Config::default() };

@@ -1,36 +1,38 @@
 //! Least Attained Service: the flow that has been served least goes first, for as long as its memory lasts.
 //!
 //! # Principles
-//! - Nobody tells how long a flow will be, but how much it has had is known. Where most flows are short and most bytes
-//!   are in long ones, what has had little will probably end soon.
-//! - A packet's rank is what its flow had sent before it, in bytes. The lowest rank leaves next; of equal ranks the
-//!   earliest arrival. So a new flow starts at rank 0, before everything.
-//! - What counts is attained *service*. A packet that is pushed out is taken off again.
-//! - The worst in line gives way: the arrival is put into the line first, then the last one goes.
+//! - The size of a flow is unknown, but the service that it has had is known. If most flows are short and
+//!   most bytes are in long flows, a flow with little service will probably end soon.
+//! - A packet's rank is the number of bytes that its flow sent before it. The lowest rank leaves next; of
+//!   equal ranks the earliest arrival. So a new flow starts at rank 0, before everything.
+//! - Only attained *service* counts. The bytes of a dropped packet are subtracted again.
+//! - With a full buffer the highest rank is dropped: the arrival is queued first, then the last packet is
+//!   dropped.
 //! - Ranks of a flow rise from packet to packet, so its packets stay in order.
-//! - The memory is the weakness. A flow that has sent much is locked out by every newer one until that has caught up,
-//!   however little it sends now; LARS forgets gradually for that reason.
+//! - The memory is the weakness. Every newer flow locks out a flow that has sent much until it has caught up,
+//!   however little the old flow sends now. For that reason LARS forgets gradually.
 //!
 //! # Deviations
-//! - Ranks are fixed on arrival. Choosing, at each departure, the flow that was served least is the same: what a flow has
-//!   sent when a packet of it comes to its head is all that it sent before that packet. Only flows that are
-//!   equal differ, by nothing but the order of arrival, and that is kept here. A test holds both against each other.
-//! - The packet itself is not in its rank, so that a new flow is first whatever the size of its packet. `include_self` puts
-//!   it in: some public implementations do.
-//! - Entries are forgotten as in the EFD paper (every 5 s, after 30 s of silence), but never while a packet of the flow is
-//!   queued: the next one would overtake it. And there is a most of them: when it is reached, the quarter that has been
-//!   silent longest is forgotten. The papers have no bound.
-//! - The source paper was read in abstract only; what it leaves open is decided as written here.
+//! - Ranks are fixed on arrival. Choosing, at each departure, the flow that was served least is the same:
+//!   what a flow has sent when a packet of it comes to its head is all that it sent before that packet. Only
+//!   flows that are equal differ, by nothing but the order of arrival, and that is kept here. A test holds
+//!   both against each other.
+//! - The packet itself is not in its rank, so that a new flow is first whatever the size of its packet.
+//!   `include_self` puts it in: some public implementations do.
+//! - Entries are forgotten as in the EFD paper (every 5 s, after 30 s of silence), but never while a packet
+//!   of the flow is queued: the next one would overtake it. And there is a most of them: when it is reached,
+//!   the quarter that has been silent longest is forgotten. The papers have no bound.
+//! - Only the abstract of the paper was available; other choices are as documented here.
 //!
 //! # Cost
 //! - Two table look-ups per packet, and O(log n) for n packets queued at either end of the queue.
 //! - 64 bytes per flow of the last half minute, in a table that is half full; 24 more per packet than a fifo.
 //!
 //! # References
-//! - I. Rai, G. Urvoy-Keller, M. Vernon, E. Biersack, "Performance Analysis of LAS-based Scheduling Disciplines in a Packet
-//!   Switched Network", SIGMETRICS 2004.
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 5.1 for the
-//!   times of the table, section 5.3 for the lock-out.
+//! - I. Rai, G. Urvoy-Keller, M. Vernon, E. Biersack, "Performance Analysis of LAS-based Scheduling
+//!   Disciplines in a Packet Switched Network", SIGMETRICS 2004.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   section 5.1 for the times of the table, section 5.3 for the lock-out.
 
 use std::num::NonZeroU32;
 
@@ -49,15 +51,15 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// Whether a packet counts toward its own rank.
+    /// Count a packet toward its own rank.
     pub include_self: bool,
-    /// How often the table is visited to forget flows. Zero: never.
+    /// Time between visits of the table that forget flows. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows are remembered, at most; more only while more have packets queued.
+    /// Largest number of flows that are remembered; more only while more have packets queued.
     pub flows: u32,
 }
 
@@ -133,9 +135,9 @@ pub struct Las<P> {
 /// A flow that was seen lately.
 #[derive(Debug)]
 struct Flow {
-    /// What it has sent and has queued, in bytes.
+    /// Amount that it has sent and has queued, in bytes.
     attained: u64,
-    /// How many of its packets are queued, plus one.
+    /// Number of its queued packets, plus one.
     queued: NonZeroU32,
 }
 
@@ -224,8 +226,8 @@ mod tests {
 
     #[test]
     fn who_has_sent_least_goes_first() {
-        // Ranks on arrival: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped, so A6 has 3000 once A4 is dropped,
-        // too), C1 0, B3 1000 (after A2, which came first).
+        // Ranks on arrival: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped, so A6 has 3000 once A4
+        // is dropped, too), C1 0, B3 1000 (after A2, which came first).
         assert_eq!(
             trace("las limit 4p", 1000, T1),
             "A1[0-1] B1[1-1.5] C1[1.5-2.5] B2[2.5-3] A2[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -244,7 +246,8 @@ mod tests {
         assert_eq!(trace("las include_self", 100, arrivals), "A1[0-1] C1[1-6] B1[6-21] |");
     }
 
-    /// What LARS and EFD were made against: A has sent four packets more than B, so B goes first until it has caught up.
+    /// What LARS and EFD were made against: A has sent four packets more than B, so B goes first until it has
+    /// caught up.
     #[test]
     fn a_flow_that_has_sent_much_is_locked_out() {
         assert_eq!(
@@ -281,8 +284,9 @@ mod tests {
         assert_eq!(none.to_string(), "flows: 0 is not between 1 and 4194304: write for example 65536");
     }
 
-    /// The other reading of the paper, as lists: the flow is chosen at departure, by what it has sent until then. What has
-    /// been attained is counted, never stored: so it is what was sent since the entry was made, and what is queued.
+    /// The other reading of the paper, as lists: the flow is chosen at departure, by what it has sent until
+    /// then. What has been attained is counted, never stored: so it is what was sent since the entry was
+    /// made, and what is queued.
     #[derive(Default)]
     struct Reference {
         include_self: bool,
@@ -345,7 +349,8 @@ mod tests {
     }
 
     proptest! {
-        /// Ranking on arrival is choosing the least served flow at departure; and the counters are what they say.
+        /// Ranking on arrival is choosing the least served flow at departure; and the counters are what they
+        /// say.
         #[test]
         fn equals_the_reference(
             ops in prop::collection::vec((0..10u8, 0..6u64, 40..1500u32, 0..30u64), 1..400),

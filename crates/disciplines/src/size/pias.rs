@@ -1,30 +1,34 @@
-//! PIAS: a flow sinks through strict priorities by what it has sent, so that short flows finish before it is known
-//! that they are short.
+//! PIAS: a flow sinks through strict priorities by what it has sent, so that short flows finish at a high
+//! priority without knowledge of their size.
 //!
 //! # Principles
-//! - Many levels instead of the two of `run2c`: a packet is one level lower for each of `thresholds` that its flow has
-//!   exceeded, this packet included. A level is served when all above it are empty.
-//! - Nobody has to know a flow's size in advance. The more levels, the nearer this is to serving whoever has sent least.
-//! - `source carried`: the packet says how far into its flow it is; in the original the sending host says it by
-//!   the priority that it writes into the packet. `source table`: the queue counts for itself, with the table of `run2c`.
-//! - When the buffer is full, the last packet of the whole line gives way: the newest of the lowest level that has one.
+//! - Many levels instead of the two of `run2c`: a packet is one level lower for each of `thresholds` that its
+//!   flow has exceeded, this packet included. A level is served when all above it are empty.
+//! - The size of a flow need not be known in advance. More levels approximate better an order by bytes sent.
+//! - `source carried`: the packet carries its offset in the flow; in the original the sending host writes the
+//!   priority into the packet. `source table`: the queue counts by itself, with the table of `run2c`.
+//! - When the buffer is full, the packet that would leave last is dropped: the newest of the lowest level in
+//!   use.
 //!
 //! # Deviations
-//! - The authors choose thresholds from the distribution of flow sizes, for eight levels of a data centre. These are ours:
-//!   30 kB as in `run2c` and `efd`, and two more, each ten times as far; three thresholds are four levels.
-//! - The authors let switches mark packets (ECN) at a common queue length, because all senders are DCTCP. Nothing is
-//!   marked here, and push-out keeps room for the upper levels.
-//! - The authors' hosts count a flow as new again after several timeouts of TCP. Here it is new after `idle` of silence,
-//!   by table, and never when its offset is carried.
-//! - What `run2c` says about dropped packets, retransmissions, flows that are not forgotten and 4 GiB holds here, too.
+//! - The authors choose thresholds from the distribution of flow sizes, for eight levels of a data centre.
+//!   These are ours: 30 kB as in `run2c` and `efd`, and two more, each ten times as far; three thresholds are
+//!   four levels.
+//! - The authors let switches mark packets (ECN) at a common queue length, because all senders are DCTCP.
+//!   Packets are not marked here, and drops from lower levels keep room for the upper levels.
+//! - The authors' hosts count a flow as new again after several timeouts of TCP. Here it is new after `idle`
+//!   of silence, by table, and never when its offset is carried.
+//! - The deviations of `run2c` on dropped packets, retransmissions, flows that are not forgotten and 4 GiB
+//!   apply here too.
 //!
 //! # Cost
-//! - Carried: two queue operations per packet and a look at each level above its own. Table: a look-up for a packet that
-//!   comes and one for a packet below the first level that goes; 64 bytes per flow in a table that is half full.
+//! - Carried: two queue operations per packet and a look at each level above its own. Table: a look-up for a
+//!   packet that comes and one for a packet below the first level that goes; 64 bytes per flow in a table
+//!   that is half full.
 //!
 //! # References
-//! - W. Bai, L. Chen, K. Chen, D. Han, C. Tian, H. Wang, "Information-Agnostic Flow Scheduling for Commodity Data Centers",
-//!   NSDI 2015. The authors' kernel module and its description: github.com/baiwei0427/PIAS.
+//! - W. Bai, L. Chen, K. Chen, D. Han, C. Tian, H. Wang, "Information-Agnostic Flow Scheduling for Commodity
+//!   Data Centers", NSDI 2015. The authors' kernel module and its description: github.com/baiwei0427/PIAS.
 
 use giveway_qdisc::blocks::{Level, Levels, Memory};
 use giveway_qdisc::{
@@ -41,17 +45,18 @@ use crate::common::sent::{Sent, Source};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all levels hold together, in packets or in bytes.
+    /// Capacity of all levels together, in packets or in bytes.
     pub limit: Limit,
-    /// How many bytes a flow sends before it sinks to level 1, 2, 3 and so on. At most 7, each more than the one before.
+    /// Bytes that a flow sends before it sinks to level 1, 2, 3 and so on. At most 7, each more than the
+    /// one before.
     pub thresholds: Vec<Bytes>,
-    /// Where it is known from how much a flow has sent.
+    /// Source of the number of bytes that a flow has sent.
     pub source: Source,
-    /// How often the table is visited. Zero: never.
+    /// Time between visits of the table. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows the table holds.
+    /// Largest number of flows in the table.
     pub flows: u32,
 }
 
@@ -69,10 +74,10 @@ impl Default for Config {
     }
 }
 
-/// How many levels there can be: as many as a switch has priorities.
+/// Largest number of levels: the priorities of a switch.
 const MOST: usize = 8;
 
-/// What each level holds, as gauges.
+/// The backlog of each level, as gauges.
 const GAUGES: [&str; MOST] = [
     "level0_packets",
     "level1_packets",
@@ -193,7 +198,7 @@ impl<P> Qdisc<P> for Pias<P> {
         self.sent.table()
     }
 
-    /// What each level holds.
+    /// The backlog of each level.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         for (at, name) in GAUGES.iter().enumerate().take(self.thresholds.len() + 1) {
             visit(name, self.queue.packets(Level::below(at)) as f64);
@@ -211,9 +216,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Thresholds of 1,000 and 3,000 bytes. A1 is on the wire when A2 (2,000 bytes with it) and A3 (3,000) come: level 1; A4
-    /// and all later ones of A: level 2. B1 and B2 make 1,000: level 0, and B3 makes 1,500: level 1. C1: level 0. At 1.3
-    /// A5 and at 1.4 A4 are the tail of the line. At 2.6 A6 finds A2 and A3, and B3 goes between.
+    /// Thresholds of 1,000 and 3,000 bytes. A1 is on the wire when A2 (2,000 bytes with it) and A3 (3,000)
+    /// come: level 1; A4 and all later ones of A: level 2. B1 and B2 make 1,000: level 0, and B3 makes 1,500:
+    /// level 1. C1: level 0. At 1.3 A5 and at 1.4 A4 are the tail of the line. At 2.6 A6 finds A2 and A3, and
+    /// B3 goes between.
     #[test]
     fn flows_sink_with_every_threshold() {
         let sunk =

@@ -1,36 +1,41 @@
-//! Run2C: the first bytes of every flow go ahead, by how much the flow has sent since it began.
+//! Run2C: the first bytes of every flow go ahead, by the bytes that the flow has sent since it began.
 //!
 //! # Principles
-//! - Two queues in one buffer, as in `efd`: a high one, and a low one that is served when the high one is empty. A packet
-//!   is high while its flow has sent no more than `threshold`, this packet included: 20 packets of 1,500 bytes.
-//! - Unlike `efd` it never forgets a flow that goes on: what once was long stays low, however slowly it sends. So
-//!   a call that lasts is low, too.
-//! - `source carried`: the packet says how far into its flow it is. The original puts that into TCP's sequence numbers; here
-//!   the host knows it. The queue then keeps no state at all, and knows every flow perfectly.
-//! - `source table`: the queue counts for itself, so it works on traffic that says nothing. The table is visited every
-//!   `sweep` and forgets flows that were silent for `idle`; it holds at most `flows`, and when they are too many
-//!   those that were silent longest go first.
-//! - When the buffer is full, the last packet of the whole line gives way: the newest low packet, or, when none is low, the
-//!   arrival itself.
+//! - Two queues in one buffer, as in `efd`: a high one, and a low one that is served when the high one is
+//!   empty. A packet is high while its flow has sent no more than `threshold`, this packet included: 20
+//!   packets of 1,500 bytes.
+//! - Unlike `efd` it never forgets an active flow: a long flow stays low, however slowly it sends. So a long
+//!   call is low too.
+//! - `source carried`: the packet carries its offset in the flow. The original puts that into TCP's sequence
+//!   numbers; here the backend provides it. The queue then needs no state and has exact offsets.
+//! - `source table`: the queue counts by itself, so it works on traffic without offsets. The table is visited
+//!   every `sweep` and forgets flows that were silent for `idle`; it holds at most `flows`, and when they are
+//!   too many those that were silent longest go first.
+//! - When the buffer is full, the packet that would leave last is dropped: the newest low packet, or the
+//!   arrival itself if none is low.
 //!
 //! # Deviations
-//! - The paper cited below compares with Run2C and names neither its drop policy nor what it does without marked
-//!   packets. Push-out is `efd`'s, and `source table` is the table of LAS, so that only the choice of the level differs.
-//! - The table counts what comes, also what is dropped afterwards: the size is what the flow sent, as it is when carried.
-//! - A retransmission is carried with its old place in the flow, so one of early bytes is high again and may overtake
-//!   packets of its flow that wait. In the table it counts like any packet, and order is kept.
-//! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends on it.
+//! - The paper cited below compares with Run2C and names neither its drop policy nor what it does without
+//!   marked packets. The drop policy is that of `efd`, and `source table` is the table of LAS, so that only
+//!   the choice of the level differs.
+//! - The table counts all arrivals, dropped packets included: the size is the load that the flow sent, as
+//!   with offsets.
+//! - A retransmission is carried with its old place in the flow, so one of early bytes is high again and may
+//!   overtake queued packets of its flow. In the table it counts like any packet, and order is kept.
+//! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends
+//!   on it.
 //! - Counters have 32 bits and stay at their largest value: a threshold of 4 GiB or more is never exceeded.
 //!
 //! # Cost
-//! - Carried: two queue operations per packet, and no state. Table: a look-up for a packet that comes and one for a low
-//!   packet that goes; 64 bytes per flow in a table that is half full.
+//! - Carried: two queue operations per packet, and no state. Table: a look-up for a packet that comes and one
+//!   for a low packet that goes; 64 bytes per flow in a table that is half full.
 //!
 //! # References
-//! - K. Avrachenkov, U. Ayesta, P. Brown, E. Nyberg, "Differentiation between short and long TCP flows: Predictability of
-//!   the response time", INFOCOM 2004, for Run2C.
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 2 for its
-//!   description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB beside EFD.
+//! - K. Avrachenkov, U. Ayesta, P. Brown, E. Nyberg, "Differentiation between short and long TCP flows:
+//!   Predictability of the response time", INFOCOM 2004, for Run2C.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   section 2 for its description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB
+//!   beside EFD.
 
 use giveway_qdisc::blocks::{Level, Memory, TwoLevel};
 use giveway_qdisc::{
@@ -47,17 +52,17 @@ use crate::common::sent::{Sent, Source};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much both queues hold together, in packets or in bytes.
+    /// Capacity of both queues together, in packets or in bytes.
     pub limit: Limit,
-    /// How many bytes of a flow go ahead.
+    /// Bytes of a flow that go ahead.
     pub threshold: Bytes,
-    /// Where it is known from how much a flow has sent.
+    /// Source of the number of bytes that a flow has sent.
     pub source: Source,
-    /// How often the table is visited. Zero: never.
+    /// Time between visits of the table. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows the table holds.
+    /// Largest number of flows in the table.
     pub flows: u32,
 }
 
@@ -187,8 +192,8 @@ mod tests {
         config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
-    /// Of A, 2,000 bytes go ahead, and what follows is low whether or not A has anything queued: A6 is, although A was
-    /// gone from the queue when it came. B3 is high, where `efd` drops it.
+    /// Of A, 2,000 bytes go ahead, and what follows is low whether or not A has anything queued: A6 is,
+    /// although A was gone from the queue when it came. B3 is high, where `efd` drops it.
     #[test]
     fn goes_ahead_for_two_thousand_bytes_and_never_again() {
         let as_in_the_sheet =
@@ -222,7 +227,7 @@ mod tests {
         assert_eq!(again("40000"), ("A3".into(), "B1".into()), "A is new");
     }
 
-    /// What was sent before is what the packet says, so a retransmission of early bytes goes ahead.
+    /// The packet carries its offset, so a retransmission of early bytes goes ahead.
     #[test]
     fn a_retransmission_is_as_early_as_its_bytes() {
         let mut run2c = built(&Config { threshold: Bytes(3000), ..Config::default() });
@@ -272,7 +277,8 @@ mod tests {
             })?;
         }
 
-        /// Of n packets of one length, exactly the first `threshold / length` are high, however long the flow pauses.
+        /// Of n packets of one length, exactly the first `threshold / length` are high, however long the flow
+        /// pauses.
         #[test]
         fn exactly_the_threshold_goes_ahead(
             n in 1..60u64,
@@ -299,8 +305,8 @@ mod tests {
             prop_assert_eq!(high as u64, n.min(threshold / u64::from(bytes)));
         }
 
-        /// After every call: a flow with low packets queued has an entry that counts them, however small the table and
-        /// however long the flow is silent; so what follows cannot overtake.
+        /// After every call: a flow with low packets queued has an entry that counts them, however small the
+        /// table and however long the flow is silent; so what follows cannot overtake.
         #[test]
         fn a_flow_that_waits_low_is_not_forgotten(
             steps in prop::collection::vec((prop::option::of(0..8u64), 0..200u64), 1..200),

@@ -1,33 +1,38 @@
-//! Shortest remaining processing time: the flow that has the least left to send goes first. Its senders tell.
+//! Shortest remaining processing time: the flow with the least left to send goes first. Senders provide the
+//! remainder.
 //!
 //! # Principles
-//! - To serve first what ends soonest is the best that any queue can do for the mean time that flows take. It takes an
-//!   oracle: senders write into their packets how much their flow has still to send. LAS, EFD and Run2C guess what is
-//!   known here, so this is what they are measured against.
-//! - Not packets compete but flows. Within a flow the remainder falls from packet to packet, so the packet with the least
-//!   is the flow's last: sending it first would turn every flow round. What a flow has left is what its earliest packet
-//!   says: all that must still pass this link. The best flow is chosen, and that packet sent.
-//! - The flow that has the most left gives way when the queue is full, by its last packet.
-//! - Only what is queued is remembered.
-//! - What says nothing of its remainder comes last, and takes turns.
+//! - Service of the flow that ends soonest minimises the mean flow completion time. It needs an oracle:
+//!   senders write the remainder of the flow into their packets. LAS, EFD and Run2C estimate this number, so
+//!   SRPT is their reference.
+//! - Flows compete, not packets. Within a flow the remainder falls from packet to packet, so the packet with
+//!   the least is the flow's last: sending it first would reverse every flow. The remainder of a flow is that
+//!   of its earliest packet: all bytes that must still pass this link. The flow with the least sends that
+//!   packet.
+//! - When the queue is full, the flow with the most left loses its last packet.
+//! - There is state for queued flows only.
+//! - Flows without a remainder come last, and take turns.
 //!
 //! # Deviations
-//! - pFabric takes the least that any packet of a flow says, and sends the flow's earliest. Then a flow that is queued
-//!   whole ranks by its last packet, whatever its size; two of them could not be told apart. Here the earliest packet says it.
-//! - Of flows that have equally much left, the one that has had it for longest goes first, and on until it is through. Those
-//!   that say nothing always tie, and so do flows with 4 GiB or more left and flows without an end, for packets carry
-//!   no larger number: they take turns, packet by packet.
-//! - pFabric's senders start at the rate of the link and hardly react to loss. Here senders are whatever the scenario says.
+//! - pFabric ranks a flow by the least remainder of its packets, and sends the earliest. Then a flow that is
+//!   queued whole ranks by its last packet, whatever its size, and two of them are not distinguished. Here
+//!   the earliest packet counts.
+//! - Among flows with an equal remainder, the one that has had it longest goes first, until it ends. Flows
+//!   without a remainder always tie, and so do flows with 4 GiB or more left and flows without an end, for
+//!   packets carry no larger number: they take turns, packet by packet.
+//! - pFabric's senders start at the rate of the link and hardly react to loss. Here the scenario defines the
+//!   senders.
 //!
 //! # Cost
-//! - A table look-up per packet in and one when a flow empties, and O(log flows) per packet out, for its flow moves up.
+//! - A table look-up per packet in and one when a flow empties, and O(log flows) per packet out, for its flow
+//!   moves up.
 //! - 88 bytes per flow that has packets.
 //!
 //! # References
-//! - L. Schrage, "A Proof of the Optimality of the Shortest Remaining Processing Time Discipline", Operations Research 16(3),
-//!   1968.
-//! - M. Alizadeh et al., "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013: section 4.1 for the switch, and
-//!   for why the earliest packet of the best flow.
+//! - L. Schrage, "A Proof of the Optimality of the Shortest Remaining Processing Time Discipline", Operations
+//!   Research 16(3), 1968.
+//! - M. Alizadeh et al., "pFabric: Minimal Near-Optimal Datacenter Transport", SIGCOMM 2013: section 4.1 for
+//!   the switch, and for why the earliest packet of the best flow.
 
 use giveway_qdisc::blocks::{FlowMap, Ranked};
 use giveway_qdisc::{
@@ -44,7 +49,7 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much all flows hold together, in packets or in bytes.
+    /// Capacity for all flows together, in packets or in bytes.
     pub limit: Limit,
 }
 
@@ -56,7 +61,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "shortest remaining processing time: the flow with the least left to send, as its sender says";
+        "shortest remaining processing time: the flow with the least left to send, which its sender provides";
     type Qdisc<P: 'static> = Srpt<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srpt<P>, Invalid> {
@@ -83,7 +88,7 @@ impl Discipline for Config {
 /// The flows that have packets.
 pub struct Srpt<P> {
     limit: Limit,
-    /// Where each of them is.
+    /// Place of each of them.
     by_key: FlowMap<Place>,
     /// By what they have left.
     flows: Ranked<Flow>,
@@ -100,9 +105,9 @@ struct Flow {
 
 const _: () = assert!(Ranked::<Flow>::bytes_per_item() == 56);
 
-/// The rank of a flow that says nothing: behind all that do.
+/// The rank of a flow without a remainder: behind all others.
 const UNKNOWN: u64 = u32::MAX as u64 + 1;
-/// What a packet says that its flow has left, in bytes.
+/// The remainder of the flow that a packet carries, in bytes.
 #[inline]
 fn rank(meta: &Meta) -> u64 {
     if meta.remaining == 0 { UNKNOWN } else { u64::from(meta.remaining) }
@@ -164,7 +169,7 @@ impl<P> Qdisc<P> for Srpt<P> {
 }
 
 impl<P> Srpt<P> {
-    /// Puts a packet at the end of its flow. The first of a flow says what that has left.
+    /// Puts a packet at the end of its flow. The first packet of a flow determines its remainder.
     #[inline]
     fn append(&mut self, pkt: Packet<P>) -> Place {
         let Srpt { by_key, flows, packets, .. } = self;
@@ -183,8 +188,8 @@ impl<P> Srpt<P> {
         self.by_key.remove(flow.key);
     }
 
-    /// Gives up the last packet of the flow that has the most left, until the rest fits. `arrival` is the flow of the packet
-    /// that just came.
+    /// Gives up the last packet of the flow that has the most left, until the rest fits. `arrival` is the
+    /// flow of the packet that just came.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let (_, place) = self.flows.worst().expect("what exceeds the limit is queued");
@@ -241,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_flow_with_the_most_left_gives_way() {
-        // A has 3,000 left, B 1,500, C 500; D says nothing.
+        // A has 3,000 left, B 1,500, C 500; D has no remainder.
         assert_eq!(
             trace("2p", "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 B1 1000; 0.4 C1 500; 0.5 D1 100"),
             "A1[0-1] C1[1-1.5] B1[1.5-2.5] | A3@0.3 A2@0.4 D1@0.5"
@@ -263,7 +268,8 @@ mod tests {
         );
     }
 
-    /// What a flow has left, since which operation it has had that, its key, and its packets: what each says, its number.
+    /// What a flow has left, since which operation it has had that, its key, and its packets: what each says,
+    /// its number.
     type Listed = (u64, u64, u64, VecDeque<(u64, u64)>);
 
     /// The rule, as lists.
@@ -300,7 +306,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packet for packet and drop for drop, whatever senders say; a flow's packets never change their order.
+        /// Packet for packet and drop for drop, whatever senders say; a flow's packets never change their
+        /// order.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..8u8, 0..6u64, 0..8u32), 1..400), limit in 1..20u64) {
             let mut srpt = built(Limit::Packets(limit));
@@ -331,7 +338,8 @@ mod tests {
             }
         }
 
-        /// Flows that are all there end in the order of their sizes: no other order of serving them has a lower mean.
+        /// Flows that are all there end in the order of their sizes: no other order of serving them has a
+        /// lower mean.
         #[test]
         fn flows_end_in_the_order_of_their_sizes(
             sizes in Just((1..12).collect::<Vec<u64>>()).prop_shuffle(),

@@ -1,43 +1,48 @@
-//! X-Protect: long flows are found by chance, so that the table hardly sees the short ones.
+//! X-Protect: long flows are detected by chance, so that few short flows enter the table.
 //!
 //! # Principles
-//! - Two queues in one buffer, and low is who has sent more than `threshold`, as in `run2c`; but only flows that
-//!   were noticed are known. Each packet of an unknown flow is noticed with `probability`, and its flow is known from then on.
-//! - Most flows are short and most packets belong to long ones. Of flows of 20 packets a probability of 1% notices 18%, of
-//!   flows of 100 packets 63%, of 1,000 all: 1 - (1 - p)^n.
-//! - Nothing is known of what a flow sent before it was noticed, so its threshold begins there.
-//! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most `flows`, and when
-//!   they are too many those that were silent longest go first.
-//! - When the buffer is full, the last packet of the whole line gives way (`drop pushout`), or the arrival (`drop tail`).
+//! - Two queues in one buffer, and a flow is low after more than `threshold` bytes, as in `run2c`; but only
+//!   detected flows are in the table. Each packet of another flow is detected with `probability`, and its
+//!   flow then enters the table.
+//! - Most flows are short and most packets belong to long ones. Of flows of 20 packets a probability of 1%
+//!   notices 18%, of flows of 100 packets 63%, of 1,000 all: 1 - (1 - p)^n.
+//! - The bytes before the detection are unknown, so the count begins there.
+//! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
+//!   `flows`, and when they are too many those that were silent longest go first.
+//! - When the buffer is full, the packet that would leave last is dropped (`drop pushout`), or the arrival
+//!   (`drop tail`).
 //!
 //! Its relatives are settings of it:
 //!
-//! - **Sift** believes the coin at once: `xprotect threshold 0b`. From the packet on that was noticed, its flow is low. Its
-//!   variation that tests again: with `retest 1` a flow must be noticed once more before it counts as known.
-//! - **Threshold sampling with knock-out** (Divakaran and others) counts from the sample on and calls a flow large when it
-//!   exceeds a threshold; a full buffer gives up a packet of a large flow for one of a small flow. That is the
-//!   default. `drop tail` is the same without knock-out.
+//! - **Sift** acts on the first detection: `xprotect threshold 0b`. From the detected packet on, its flow is
+//!   low. Its variation that tests again: with `retest 1` a flow must be detected once more before it counts.
+//! - **Threshold sampling with knock-out** (Divakaran and others) counts from the sample on and calls a flow
+//!   large when it exceeds a threshold; a full buffer drops a packet of a large flow for one of a small flow.
+//!   That is the default. `drop tail` is the same without knock-out.
 //!
 //! # Deviations
-//! - Cross-Protect used such a table for admission control beside fair queueing. The EFD paper made a discipline of it, and
-//!   that is what this is.
-//! - The full texts on Sift and on threshold sampling were not at hand: what is said of them above follows their abstracts
-//!   and the EFD paper, and how `retest` works is ours.
-//! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends on it.
-//! - The table counts what comes, also what is dropped afterwards. The counters have 32 bits and stay at their largest
-//!   value: a threshold of 4 GiB or more is never exceeded.
+//! - Cross-Protect used such a table for admission control beside fair queueing. The EFD paper made a
+//!   discipline of it, which is implemented here.
+//! - The full texts on Sift and on threshold sampling were not available: their descriptions follow the
+//!   abstracts and the EFD paper, and the rule of `retest` is a choice made here.
+//! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends
+//!   on it.
+//! - The table counts all arrivals, dropped packets included. The counters have 32 bits and stay at their
+//!   largest value: a threshold of 4 GiB or more is never exceeded.
 //!
 //! # Cost
-//! - A look-up for a packet that comes and one for a low packet that goes, a draw per packet of unknown flows; 64 bytes
-//!   per known flow in a table that is half full.
+//! - A look-up for a packet that comes and one for a low packet that goes, a draw per packet of unknown
+//!   flows; 64 bytes per known flow in a table that is half full.
 //!
 //! # References
-//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011: section 2 for the family,
-//!   section 5.1 for X-Protect, its sweep and its threshold of 30 KB.
-//! - A. Kortebi, S. Oueslati, J. Roberts, "Cross-protect: implicit service differentiation and admission control", HPSR 2004.
-//! - K. Psounis, A. Ghosh, B. Prabhakar, G. Wang, "SIFT: A simple algorithm for tracking elephant flows, and taking advantage
-//!   of power laws", Allerton Conference 2005.
-//! - D. M. Divakaran, G. Carofiglio, E. Altman, P. Vicat-Blanc Primet, "A Flow Scheduler Architecture", NETWORKING 2010.
+//! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
+//!   section 2 for the family, section 5.1 for X-Protect, its sweep and its threshold of 30 KB.
+//! - A. Kortebi, S. Oueslati, J. Roberts, "Cross-protect: implicit service differentiation and admission
+//!   control", HPSR 2004.
+//! - K. Psounis, A. Ghosh, B. Prabhakar, G. Wang, "SIFT: A simple algorithm for tracking elephant flows, and
+//!   taking advantage of power laws", Allerton Conference 2005.
+//! - D. M. Divakaran, G. Carofiglio, E. Altman, P. Vicat-Blanc Primet, "A Flow Scheduler Architecture",
+//!   NETWORKING 2010.
 
 use giveway_qdisc::blocks::{Level, Memory, RecentFlows, TwoLevel};
 use giveway_qdisc::{
@@ -53,25 +58,25 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much both queues hold together, in packets or in bytes.
+    /// Capacity of both queues together, in packets or in bytes.
     pub limit: Limit,
-    /// How likely a packet of an unknown flow is noticed.
+    /// Probability that a packet of an unknown flow is detected.
     pub probability: Share,
-    /// How many bytes of a flow go ahead once it is known.
+    /// Bytes of a flow that go ahead after its detection.
     pub threshold: Bytes,
-    /// How many more times a flow must be noticed before it is known.
+    /// Number of further detections before a flow counts as known.
     pub retest: u32,
-    /// Which packet goes when it is full.
+    /// The packet that is dropped when it is full.
     pub drop: Victim,
-    /// How often the table is visited. Zero: never.
+    /// Time between visits of the table. Zero: never.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// How many flows the table holds.
+    /// Largest number of flows in the table.
     pub flows: u32,
 }
 
-/// Which packet a full buffer gives up.
+/// The packet that a full buffer drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -103,7 +108,7 @@ fn share(share: f64) -> Share {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "run2c for flows that a coin noticed; Sift and threshold sampling are settings of it";
+        "run2c for flows detected at random; Sift and threshold sampling are settings of it";
     type Qdisc<P: 'static> = XProtect<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<XProtect<P>, Invalid> {
@@ -178,16 +183,16 @@ pub struct XProtect<P> {
 /// A flow that was noticed.
 #[derive(Debug)]
 struct Flow {
-    /// How many more times it must be noticed before it is known.
+    /// Further detections before it counts as known.
     tests: u32,
-    /// What came of it since it is known, in bytes. It stays at the largest number that fits.
+    /// Bytes that arrived since its detection, saturating.
     bytes: u32,
-    /// How many of its packets are low and wait. While there are any the flow is not forgotten: its next packet would
-    /// overtake them.
+    /// Number of its low packets in the queue. While there are any the flow is not forgotten: its next
+    /// packet would overtake them.
     low: u32,
 }
 
-/// Where the coin comes from: uniform draws in [0, 1).
+/// Source of the uniform draws in [0, 1).
 enum Draws {
     Stream(Rng),
     #[cfg(test)]
@@ -238,7 +243,7 @@ impl<P> Qdisc<P> for XProtect<P> {
 }
 
 impl<P> XProtect<P> {
-    /// Tosses for an unknown flow, counts for a known one, and says where the packet goes.
+    /// Draws for an unknown flow, counts for a known one, and returns the level of the packet.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> Level {
         let XProtect { flows, draws, probability, retest, .. } = self;
@@ -308,8 +313,8 @@ mod tests {
         trace_on(Box::new(built(&config, Some(draws.to_vec()))), 1000, arrivals, |_| {})
     }
 
-    /// A1 is not noticed, A2 is; so A4 is the first low one. B and C are not noticed before B3, which is high with its first
-    /// bytes and pushes A6 out.
+    /// A1 is not noticed, A2 is; so A4 is the first low one. B and C are not noticed before B3, which is high
+    /// with its first bytes and pushes A6 out.
     #[test]
     fn knows_a_flow_from_the_packet_that_was_noticed() {
         assert_eq!(
@@ -320,7 +325,7 @@ mod tests {
             ),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-3.5] B2[3.5-4] C1[4-5] B3[5-5.5] | A5@1.3 A4@1.4 A6@2.7"
         );
-        // Without push-out it refuses what comes too late, as a fifo does; it tosses all the same.
+        // Without push-out it refuses what comes too late, as a fifo does, but still draws.
         assert_eq!(
             scripted(
                 "xprotect limit 4p threshold 2000b probability 50% drop tail",
@@ -331,8 +336,8 @@ mod tests {
         );
     }
 
-    /// Sift: A2 lands the coin and is low at once, and all later ones of A are. Tested again, A2's landing is not
-    /// believed: A3 fails, A4 lands and is the first low one.
+    /// Sift: A2 lands the coin and is low at once, and all later ones of A are. Tested again, A2's landing is
+    /// not believed: A3 fails, A4 lands and is the first low one.
     #[test]
     fn sift_believes_the_coin() {
         let arrivals =
@@ -426,7 +431,8 @@ mod tests {
             })?;
         }
 
-        /// What a flow sent before it was noticed never counts: then follow exactly the first `threshold / length`.
+        /// What a flow sent before it was noticed never counts: then follow exactly the first `threshold /
+        /// length`.
         #[test]
         fn bytes_before_the_coin_never_count(before in 0..60usize, bytes in 40..1500u32, threshold in 0..40_000u64) {
             let mut draws = vec![0.99; before];

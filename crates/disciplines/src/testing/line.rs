@@ -1,4 +1,5 @@
-//! A buffer of levels as the sheets describe it, written as plainly as can be: what the fast one is compared with.
+//! A buffer of levels as the sheets describe it, written as plainly as can be: what the fast one is compared
+//! with.
 
 use giveway_qdisc::contract::{LENGTHS, Op};
 use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Time};
@@ -38,8 +39,9 @@ pub fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// Drives `qdisc` and a line of `most` packets through the same operations and compares what leaves and what is dropped, one by
-/// one. `level` says where the sheet wants a packet of a flow, of a length, that carries this offset.
+/// Drives `qdisc` and a line of `most` packets through the same operations and compares what leaves and what
+/// is dropped, one by one. `level` says where the sheet wants a packet of a flow, of a length, that carries
+/// this offset.
 pub fn same_as_the_line(
     qdisc: &mut impl Qdisc<u64>,
     most: u64,

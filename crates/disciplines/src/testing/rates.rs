@@ -1,4 +1,5 @@
-//! Senders who never slow down, at constant rates with jitter, into a discipline in front of a link: what each gets.
+//! Senders who never slow down, at constant rates with jitter, into a discipline in front of a link: what
+//! each gets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,16 +15,16 @@ use crate::Spec;
 /// A sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// How fast it sends.
+    /// Its rate.
     pub kbit: u64,
-    /// How long its packets are.
+    /// Length of its packets.
     pub bytes: u32,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What each sender got, Mbit/s.
+    /// Throughput of each sender, Mbit/s.
     pub got: Vec<f64>,
     /// Share of the link that was used.
     pub utilization: f64,

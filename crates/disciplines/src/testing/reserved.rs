@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use crate::Spec;
 use crate::testing::trace::trace_on;
 
-/// The rates of flows A, B, C and D in [`MIXED`](crate::testing::trace::MIXED), in bytes per ms at a link of 100.
+/// The rates of flows A, B, C and D in [`MIXED`](crate::testing::trace::MIXED), in bytes per ms at a link of
+/// 100.
 const RATES: [u64; 4] = [40, 20, 20, 20];
 
 /// The trace of the sorted and round-robin disciplines, with its reservations.
@@ -15,7 +16,8 @@ pub fn reserved_trace(spec: &str, arrivals: &str) -> String {
     reserved_trace_with(spec, 100, &RATES, arrivals)
 }
 
-/// A trace at a link of `bytes_per_ms`; the flows A, B and so on have reserved so many bytes per ms each, the others nothing.
+/// A trace at a link of `bytes_per_ms`; the flows A, B and so on have reserved so many bytes per ms each, the
+/// others nothing.
 pub fn reserved_trace_with(spec: &str, bytes_per_ms: u64, rates: &[u64], arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
     let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
@@ -27,13 +29,15 @@ pub fn reserve(meta: &mut Meta, rates: &[u64]) {
     meta.reserved = Rate::bit(rates.get(usize::from(meta.class)).copied().unwrap_or(0) * 8000);
 }
 
-/// Stamps that a small output array wraps round: (time in ms, flow, packets), for the rates 100, 50, 75 and 75 at a link of 300.
+/// Stamps that a small output array wraps round: (time in ms, flow, packets), for the rates 100, 50, 75 and
+/// 75 at a link of 300.
 const W: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'D', 1), (1.0, 'B', 2), (1.0, 'C', 2)];
 
 /// A flow that comes while slow ones wait, for the rates 100, 6, 60 and 5.
 const X: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'B', 1), (2.5, 'D', 1), (3.5, 'C', 1)];
 
-/// A slow flow's stamp that is further ahead than 101 slots, 150, beside 20 packets whose stamps are 3, 6 and so on.
+/// A slow flow's stamp that is further ahead than 101 slots, 150, beside 20 packets whose stamps are 3, 6 and
+/// so on.
 const WRAP: &[(f64, char, u32)] = &[(0.0, 'A', 20), (0.0, 'B', 1)];
 
 /// The order in which the trace W of the specification leaves.
@@ -52,8 +56,9 @@ pub fn before_the_wrapped(spec: &str) -> usize {
     order.split(' ').position(|name| name == "B1").expect("it leaves")
 }
 
-/// Packets of 300 bytes at a link that takes one per ms. Here, unlike in the other traces, what comes at the instant in which the link
-/// finishes a packet is there when it looks for the next: so the specification has it.
+/// Packets of 300 bytes at a link that takes one per ms. Here, unlike in the other traces, what comes at the
+/// instant in which the link finishes a packet is there when it looks for the next: so the specification has
+/// it.
 fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
@@ -80,8 +85,8 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     names.join(" ")
 }
 
-/// How many of the first departures are of each of four flows with rates 100, 50, 75 and 75 at a link of 300, which have 400 packets
-/// of 300 queued each.
+/// How many of the first departures are of each of four flows with rates 100, 50, 75 and 75 at a link of 300,
+/// which have 400 packets of 300 queued each.
 pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
@@ -104,13 +109,15 @@ pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
 
 /// What a discipline should do, written down as lists that are looked through.
 pub trait Model {
-    /// A packet comes: its flow, numbered in the order in which flows came first; its own number; what it takes at its flow's rate.
+    /// A packet comes: its flow, numbered in the order in which flows came first; its own number; what it
+    /// takes at its flow's rate.
     fn arrives(&mut self, flow: usize, serial: u32, cost: Ticks, now: Time);
     /// Whose packet leaves.
     fn leaves(&mut self, now: Time) -> Option<u32>;
 }
 
-/// Arrivals and departures of five flows: microseconds since the one before, whether a packet comes, the flow, and hundreds of bytes.
+/// Arrivals and departures of five flows: microseconds since the one before, whether a packet comes, the
+/// flow, and hundreds of bytes.
 pub fn operations() -> impl Strategy<Value = Vec<(u64, bool, u16, u32)>> {
     // Often at the same time, and in whole milliseconds, so that there are ties.
     let gap = prop_oneof![4 => Just(0u64), 2 => (1..4u64).prop_map(|ms| 1000 * ms), 1 => 1..3000u64];

@@ -13,12 +13,12 @@ use crate::Spec;
 pub enum Sender {
     /// This many packets per slot on average, at random, whatever becomes of them.
     Deaf(f64),
-    /// As much as a window allows, which grows by a packet per round trip of 20 slots, and is halved at most once per
-    /// round trip when a packet is lost or marked.
+    /// As much as a window allows, which grows by a packet per round trip of 20 slots, and is halved at most
+    /// once per round trip when a packet is lost or marked.
     Window,
 }
 
-/// How long after its departure or its loss a packet is heard of, in slots.
+/// Time in slots until a sender learns of a departure or a loss.
 const ROUND_TRIP: u64 = 20;
 
 /// What became of a flow's packets after the first quarter of the time.
@@ -99,7 +99,7 @@ pub fn run(spec: &str, flows: &[Sender], slots: u64) -> Vec<Flow> {
 }
 
 impl Window {
-    /// Hears what is new, and says how many packets may be sent.
+    /// Processes new feedback, and returns the number of packets that may be sent.
     fn allows(&mut self, slot: u64) -> u64 {
         while let Some((_, good)) = self.news.pop_front_if(|(at, _)| *at <= slot) {
             self.in_flight -= 1;
@@ -116,10 +116,10 @@ impl Window {
     }
 }
 
-/// Ten flows that nothing slows down, the fastest ten times as fast as the slowest, 2.2 times the link together: the
-/// shares that are fair to all (each at most 0.11), and how near to them a discipline comes, by Jain's index of what each
-/// got over what is fair. 1 is perfect.
-pub fn ten_deaf_flows(spec: &str) -> f64 {
+/// Ten flows that nothing slows down, the fastest ten times as fast as the slowest, 2.2 times the link
+/// together: the shares that are fair to all (each at most 0.11), and how near to them a discipline comes, by
+/// Jain's index of what each got over what is fair. 1 is perfect.
+pub fn ten_unresponsive_flows(spec: &str) -> f64 {
     let rates: Vec<f64> = (1..=10).map(|times| 0.04 * f64::from(times)).collect();
     let senders: Vec<Sender> = rates.iter().map(|rate| Sender::Deaf(*rate)).collect();
     let flows = run(spec, &senders, 80_000);

@@ -18,22 +18,24 @@ pub const T1: &str = "0.0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1
 pub const T2: &str =
     "0.0 A1 1000; 0.1 A2 1000; 4.0 B1 1000; 4.1 B2 500; 4.2 B3 1000; 4.3 A3 1000; 4.4 C1 500; 4.45 A4 500";
 
-/// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link starts.
+/// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link
+/// starts.
 pub const MIXED: &str =
     "0 A1 100, A2 100, A3 100, B1 100, B2 100, C1 200, C2 100; 1.5 A4 100; 4.5 D1 100; 5 B3 100";
 
 /// Runs `arrivals` through a discipline at a link of `bytes_per_ms`.
 ///
-/// An arrival is "time name bytes", in milliseconds; the flow is the name's letter (its position in the alphabet is the
-/// flow's class, too). Arrivals separated by ";" are taken one at a time, and the link takes a packet as soon as it
-/// can; those separated by "," come together, before the link looks. At one instant the link finishes first.
+/// An arrival is "time name bytes", in milliseconds; the flow is the name's letter (its position in the
+/// alphabet is the flow's class, too). Arrivals separated by ";" are taken one at a time, and the link takes
+/// a packet as soon as it can; those separated by "," come together, before the link looks. At one instant
+/// the link finishes first.
 pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
     let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
     trace_on(qdisc, bytes_per_ms, arrivals, |_| {})
 }
 
-/// The same for a discipline that was built by hand, with packets that `dress` completes.
+/// Like [`trace`], for a discipline that was built by hand, with packets that `dress` completes.
 pub fn trace_on(
     qdisc: Box<dyn giveway_qdisc::Qdisc<String>>,
     bytes_per_ms: u64,
@@ -90,11 +92,12 @@ fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
     }
 }
 
-/// How far two flows were ever apart, in bytes per unit of weight sent, while both had packets queued; and how far they may
-/// be: one packet of each, over its weight. The largest violation of it, or what comes nearest to one.
+/// How far two flows were ever apart, in bytes per unit of weight sent, while both had packets queued; and
+/// how far they may be: one packet of each, over its weight. The largest violation of it, or what comes
+/// nearest to one.
 ///
-/// Packets are (flow 0 to 3, bytes), offered `ahead` before the link starts and then one per departure. A flow's class is
-/// its number.
+/// Packets are (flow 0 to 3, bytes), offered `ahead` before the link starts and then one per departure. A
+/// flow's class is its number.
 pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: [u32; 4]) -> (f64, f64) {
     let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();

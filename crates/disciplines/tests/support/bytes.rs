@@ -4,7 +4,8 @@ use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Violation, drive, ops_from_bytes};
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
-/// The first byte picks a discipline, the second its variant, the third the link; the rest is operations on it.
+/// The first byte picks a discipline, the second its variant, the third the link; the rest is operations on
+/// it.
 ///
 /// # Errors
 /// The first broken promise of the contract.
@@ -21,8 +22,8 @@ pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     }
 }
 
-/// Text that can be read as a discipline is written so that it reads the same again, and building it does not panic.
-/// An error points inside the text.
+/// Text that can be read as a discipline is written so that it reads the same again, and building it does not
+/// panic. An error points inside the text.
 ///
 /// # Panics
 /// When one of these does not hold.
