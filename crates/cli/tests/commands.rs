@@ -336,17 +336,17 @@ fn explanations_have_the_header_and_the_parameters() {
     insta::assert_snapshot!(fifo, @r#"
     fifo, a queue discipline
 
-    First in, first out: the queue of every link that nobody configured.
+    First in, first out: the default queue of a link.
 
     Principles
     - Departure order is acceptance order, whatever the flow.
     - The limit counts packets or bytes, as written; the packet on the wire does not count.
-    - When it is full the arriving packet is refused (`drop tail`), or the oldest makes room (`drop
-      head`): then the sender hears of the congestion a queue's length earlier.
+    - When it is full the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop
+      head`). Then the sender detects the congestion a queue's length earlier.
 
     Deviations
-    - None. ns-2's drop-tail refuses when the queue *reaches* the limit and so holds one packet less:
-      `limit 39p` here is `limit_ 40` there.
+    - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet
+      less: `limit 39p` here is `limit_ 40` there.
 
     Cost
     - One queue operation per packet; the memory of the packets themselves.
@@ -357,9 +357,9 @@ fn explanations_have_the_header_and_the_parameters() {
 
     Parameters
       limit  packets or size  default 1000p
-             How much it holds, in packets or in bytes.
+             Capacity, in packets or in bytes.
       drop   tail | head      default tail
-             Which packet goes when it is full.
+             The packet that is dropped when it is full.
     "#);
     let names = giveway_disciplines::ALL.iter().map(|entry| entry.name);
     let names = names.chain(giveway_sim::SOURCES.iter().map(|entry| entry.name));
