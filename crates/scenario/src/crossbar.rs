@@ -1,56 +1,57 @@
-//! A scenario on a switch: its ports, what arrives, and the schedulers that are compared.
+//! A scenario on a switch: its ports, its traffic and the compared arbiters.
 
 use std::path::{Path, PathBuf};
 
 use giveway_qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use giveway_switch::options::Input;
 use giveway_switch::speed::Speedup;
-use giveway_switch::traffic::{Place, SOURCES, TrafficEntry, TrafficSpec};
+use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficEntry, TrafficSpec};
 use giveway_switch::{Outcome, Plan, Sim, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::diagnostic::Diagnostic;
-use crate::draft::choices;
 use crate::fields::{self, Reading, head, keys_by};
-use crate::file::Part;
-use crate::scenario::{Around, Trial};
+use crate::file::{Part, ScenarioFile, Top};
+use crate::schedule::{self, Schedule};
 use crate::tree::{Node, Table, Value};
+use crate::trial::Trial;
+use crate::words::choices;
 
-/// A switch with its traffic, on which schedulers are compared.
+/// A switch with its traffic and the arbiters to compare.
 #[derive(Clone, Debug)]
 pub struct Crossbar {
-    /// What is compared. Never empty.
-    pub schedulers: Vec<Spec>,
-    /// Inputs, and as many outputs.
+    /// The compared arbiters. Never empty.
+    pub arbiters: Vec<Spec>,
+    /// The number of inputs, and of outputs.
     pub ports: usize,
-    /// Rate of each link.
+    /// The rate of each link.
     pub rate: Rate,
-    /// How long a cell takes on a link: a slot.
+    /// The length of a slot: the time that a cell takes on a link.
     pub slot: Span,
-    /// How long a run is, in slots.
+    /// The length of a run, in slots.
     pub slots: u64,
-    /// How long its first part is that is not measured, in slots.
+    /// The length of the warm-up, in slots.
     pub warmup: u64,
-    /// What arrives.
+    /// The traffic.
     pub traffic: TrafficSpec,
-    /// What that is called in tables.
+    /// The name of the traffic in tables.
     pub name: String,
-    /// Where it is written.
+    /// The table of the traffic in the file.
     table: Table,
-    /// File names of the traffic are relative to it.
+    /// The folder that file names of the traffic are relative to.
     folder: PathBuf,
 }
 
-/// The parts of the file, beside the keys at its top.
+/// The tables of a scenario on a switch.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Parts {
     /// The switch.
     #[schemars(with = "Part")]
     pub switch: IgnoredAny,
-    /// What arrives: one table, for all inputs.
+    /// The traffic: one table for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
     /// How a quick check of this scenario runs.
@@ -61,27 +62,27 @@ pub(crate) struct Parts {
 /// The switch.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Switch {
-    /// Inputs, and as many outputs: 2 to 1,024. Default: 16.
+pub(crate) struct SwitchKeys {
+    /// The number of inputs, and of outputs: 2 to 1,024. Default: 16.
     pub ports: Option<u32>,
-    /// Size of a cell. Default: 64b.
+    /// The size of a cell. Default: 64b.
     pub cell: Option<Bytes>,
-    /// Rate of each link; it makes slots a time. Default: 10 Gbit/s.
+    /// The rate of each link. With the size of a cell it gives the length of a slot. Default: 10 Gbit/s.
     pub rate: Option<Rate>,
-    /// Slots of the fabric per slot of a link, for schedulers that do not say it themselves. Default: 1.
+    /// The speedup: slots of the fabric per slot of a link, for arbiters without one of their own. Default: 1.
     pub speedup: Option<Speedup>,
-    /// When a packet may begin to cross, likewise. Default: cut_through.
+    /// The time at which a packet may begin to cross, for arbiters without one of their own. Default: cut_through.
     pub input: Option<Input>,
 }
 
-/// What every kind of traffic has; its own parameters stand beside.
+/// The keys that all kinds of traffic share.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Common {
-    /// Which kind, see giveway list traffic.
+pub(crate) struct TrafficKeys {
+    /// The kind of traffic; giveway list traffic shows all.
     #[schemars(with = "Option<String>")]
     pub kind: IgnoredAny,
-    /// What it is called in tables. Default: the kind.
+    /// The name of the traffic in tables. Default: the kind.
     pub name: Option<String>,
 }
 
@@ -89,142 +90,138 @@ const PORTS: u32 = 16;
 const CELL: Bytes = Bytes(64);
 const RATE: Rate = Rate::gbit(10);
 
-/// The keys of a file that are a switch's own.
-pub(crate) fn keys() -> Vec<String> {
-    fields::keys::<Parts>()
-}
-
-/// How long a slot is; `None` when that is wrong.
-pub(crate) fn slot(reading: &mut Reading, root: &Table) -> Option<Span> {
-    let switch = match root.get("switch") {
-        Some(node) => {
-            let table = reading.table(node, "[switch]", "[switch] with ports = 16")?;
-            reading.unknown_keys(table, "[switch]", &fields::keys::<Switch>());
-            reading.fields::<Switch>(table, "[switch]")?
-        }
-        None => Switch::default(),
-    };
-    let slot = switch.rate.unwrap_or(RATE).as_bit();
-    let cell = switch.cell.unwrap_or(CELL);
-    let slot = if slot == 0 { Span::ZERO } else { switch.rate.unwrap_or(RATE).time_for(cell.0) };
-    if slot.is_zero() {
-        let table = root.get("switch").and_then(Node::table);
-        let place = table.map_or_else(|| reading.end(), |table| head(&reading.origin, table));
-        let wrong = Diagnostic::error(place, "[switch]: a cell takes no time, or for ever");
-        reading.tell(wrong.help("write for example cell = \"64b\" and rate = \"10 Gbit/s\""));
-        return None;
+/// Reads a scenario on a switch. Returns `None` if anything in the file is wrong.
+pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Crossbar, Schedule)> {
+    let root = file.root;
+    let known = [fields::keys::<Top>(), fields::keys::<Parts>()].concat();
+    reading.unknown_keys(root, "a scenario on a switch", &known);
+    schedule::refuse_cooldown(reading, file, "a switch");
+    let (table, keys) = switch(reading, root);
+    let rate = keys.rate.unwrap_or(RATE);
+    let slot = slot(reading, table, rate, keys.cell.unwrap_or(CELL));
+    let (times, short) = schedule::read(reading, file, slot);
+    let ports = ports(reading, table, &keys);
+    let mut arbiters = arbiters(reading, root, ports);
+    for Spec { options, .. } in arbiters.iter_mut().flatten() {
+        options.speedup = options.speedup.or(keys.speedup);
+        options.input = options.input.or(keys.input);
     }
-    Some(slot)
-}
-
-/// Reads what is a switch's own; `None` when anything in the whole file is wrong so far.
-pub(crate) fn read(reading: &mut Reading, around: &Around<'_>) -> Option<Crossbar> {
-    let root = around.root;
-    let table = root.get("switch").and_then(Node::table);
-    // What is wrong with it was told when its slots were asked for.
-    let switch: Switch = table
-        .and_then(|table| {
-            let known = fields::keys::<Switch>();
-            let right = table.entries.iter().filter(|entry| known.contains(&entry.key));
-            let json = right.map(|entry| (entry.key.clone(), entry.node.json())).collect();
-            serde_json::from_value(serde_json::Value::Object(json)).ok()
-        })
-        .unwrap_or_default();
-    let ports = switch.ports.unwrap_or(PORTS) as usize;
-    let right = giveway_switch::sim::PORTS.contains(&ports);
-    if !right {
-        let place = table.map_or_else(|| reading.end(), |table| table.place("ports"));
-        let (least, most) = (giveway_switch::sim::PORTS.start(), giveway_switch::sim::PORTS.end());
-        reading.tell(Diagnostic::error(place, format!("ports: {ports}: a switch has {least} to {most}")));
-    }
-    let mut schedulers = schedulers(reading, root, right.then_some(ports));
-    for Spec { options, .. } in schedulers.iter_mut().flatten() {
-        options.speedup = options.speedup.or(switch.speedup);
-        options.input = options.input.or(switch.input);
-    }
-    let traffic = traffic(reading, root, ports, right, around.folder);
+    let traffic = traffic(reading, root, ports, file.folder);
     let (name, traffic, table) = traffic?;
-    let (times, schedulers) = (around.times?, schedulers?);
+    let (times, arbiters, slot, ports) = (times?, arbiters?, slot?, ports?);
     if reading.failed() {
         return None;
     }
-    let rate = switch.rate.unwrap_or(RATE);
-    let slot = rate.time_for(switch.cell.unwrap_or(CELL).0);
     let slots = |span: Span| span.as_ps() / slot.as_ps();
     let (all, warmup) = (slots(times.duration), slots(times.warmup));
     if warmup >= all {
         let message =
-            format!("duration: {} are {all} slots of {slot}, {warmup} of them warm-up", times.duration);
-        reading.tell(Diagnostic::error(root.place("duration"), message));
+            format!("duration: {} is {all} slots of {slot}, and the warm-up has {warmup}", times.duration);
+        reading.report(Diagnostic::error(root.place("duration"), message));
         return None;
     }
-    let folder = around.folder.to_owned();
-    Some(Crossbar { schedulers, ports, rate, slot, slots: all, warmup, traffic, name, table, folder })
+    let folder = file.folder.to_owned();
+    let crossbar = Crossbar { arbiters, ports, rate, slot, slots: all, warmup, traffic, name, table, folder };
+    Some((crossbar, Schedule { times, short: short? }))
 }
 
-/// The compared schedulers, each of which can be built.
-fn schedulers(reading: &mut Reading, root: &Table, ports: Option<usize>) -> Option<Vec<Spec>> {
+/// The table `[switch]` of a file, if there is one, and its keys.
+fn switch<'a>(reading: &mut Reading, root: &'a Table) -> (Option<&'a Table>, SwitchKeys) {
+    let table =
+        root.get("switch").and_then(|node| reading.table(node, "[switch]", "[switch] with ports = 16"));
+    let Some(table) = table else { return (None, SwitchKeys::default()) };
+    reading.unknown_keys(table, "[switch]", &fields::keys::<SwitchKeys>());
+    (Some(table), reading.fields(table, "[switch]").unwrap_or_default())
+}
+
+/// The length of a slot; `None` if a cell of this size has none at this rate.
+fn slot(reading: &mut Reading, table: Option<&Table>, rate: Rate, cell: Bytes) -> Option<Span> {
+    let slot = if rate.as_bit() == 0 { Span::ZERO } else { rate.time_for(cell.0) };
+    if !slot.is_zero() {
+        return Some(slot);
+    }
+    let place = table.map_or_else(|| reading.end(), |table| head(&reading.origin, table));
+    let wrong = Diagnostic::error(place, "[switch]: cell and rate must both be above 0");
+    reading.report(wrong.help("write for example cell = \"64b\" and rate = \"10 Gbit/s\""));
+    None
+}
+
+/// The number of ports; `None` if a switch cannot have so many or so few.
+fn ports(reading: &mut Reading, table: Option<&Table>, keys: &SwitchKeys) -> Option<usize> {
+    let ports = keys.ports.unwrap_or(PORTS) as usize;
+    if giveway_switch::sim::PORTS.contains(&ports) {
+        return Some(ports);
+    }
+    let place = table.map_or_else(|| reading.end(), |table| table.place("ports"));
+    let (least, most) = (giveway_switch::sim::PORTS.start(), giveway_switch::sim::PORTS.end());
+    reading.report(Diagnostic::error(place, format!("ports: {ports} is not between {least} and {most}")));
+    None
+}
+
+/// Reads the compared arbiters, and checks that each can be built.
+fn arbiters(reading: &mut Reading, root: &Table, ports: Option<usize>) -> Option<Vec<Spec>> {
     let Some(node) = root.get("disciplines") else {
         let wrong = Diagnostic::error(reading.top(), "a scenario on a switch needs \"disciplines\"");
-        reading.tell(wrong.help("write for example disciplines = [\"islip\", \"p_spf\"] at the top"));
+        reading.report(wrong.help("write for example disciplines = [\"islip\", \"p_spf\"] at the top"));
         return None;
     };
     let specs = reading.compared::<Spec>(node)?;
-    for (spec, written) in specs.iter().zip(node.items()).filter(|_| ports.is_some()) {
-        if let Err(Invalid { parameter, message }) = spec.check(ports.unwrap_or(2)) {
+    for (spec, written) in specs.iter().zip(node.items()) {
+        if let Some(ports) = ports
+            && let Err(Invalid { parameter, message }) = spec.check(ports)
+        {
             let span = reading.parameter(written, parameter);
-            reading.tell(Diagnostic::error(span, format!("{parameter}: {message}")));
+            reading.report(Diagnostic::error(span, format!("{parameter}: {message}")));
         }
     }
     Some(specs)
 }
 
-/// The traffic: its name, what it is, and where it is written.
+/// Reads the traffic: its name, its spec and its table.
 fn traffic(
     reading: &mut Reading,
     root: &Table,
-    ports: usize,
-    ports_right: bool,
+    ports: Option<usize>,
     folder: &Path,
 ) -> Option<(String, TrafficSpec, Table)> {
     let node = match root.get("traffic") {
         Some(Node { value: Value::List(items), .. }) if items.len() == 1 => &items[0],
         Some(Node { value: Value::List(items), .. }) if items.len() > 1 => {
             let wrong =
-                Diagnostic::error(items[1].span.clone(), "a switch has one [[traffic]], for all inputs");
-            reading.tell(wrong.help("a matrix of loads says which input sends how much to whom"));
+                Diagnostic::error(items[1].span.clone(), "a switch has one [[traffic]] for all inputs");
+            reading.report(wrong.help("a matrix has the load of each input to each output"));
             return None;
         }
         Some(node @ Node { value: Value::Table(_), .. }) => node,
         _ => {
             let wrong = Diagnostic::error(reading.end(), "a scenario needs traffic");
-            reading.tell(wrong.help("write [[traffic]] with kind = \"onoff\" and load = 0.8"));
+            reading.report(wrong.help("write [[traffic]] with kind = \"onoff\" and load = 0.8"));
             return None;
         }
     };
     let table = reading.table(node, "traffic", "[[traffic]] with kind = \"onoff\" and load = 0.8")?;
-    let common: Common = reading.fields(table, "traffic")?;
+    let common: TrafficKeys = reading.fields(table, "traffic")?;
     let source = kind(reading, table)?;
     let name = common.name.unwrap_or_else(|| source.name.to_owned());
     let what = format!("traffic \"{name}\"");
     let own = keys_by(source.schema);
-    let known = [fields::keys::<Common>(), own.clone()].concat();
+    let known = [fields::keys::<TrafficKeys>(), own.clone()].concat();
     reading.unknown_keys(table, &format!("{} traffic", source.name), &known);
     let spec = reading.read(table, &what, &own, &|json| (source.from_json)(json)).1?;
-    if ports_right
+    if let Some(ports) = ports
         && let Err(invalid) =
-            spec.build(&Place { ports, streams: Streams::new(0), folder: folder.to_owned() })
+            spec.build(&TrafficContext { ports, streams: Streams::new(0), folder: folder.to_owned() })
     {
         let place = table
             .get(invalid.parameter)
             .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
-        reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
+        reading.report(Diagnostic::error(place, format!("{what}: {invalid}")));
         return None;
     }
     Some((name, spec, table.clone()))
 }
 
-/// The traffic that a `kind` names.
+/// The kind of traffic that the key `kind` names.
 fn kind(reading: &mut Reading, table: &Table) -> Option<&'static TrafficEntry> {
     let names: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
     let Some(node) = table.get("kind") else {
@@ -235,17 +232,17 @@ fn kind(reading: &mut Reading, table: &Table) -> Option<&'static TrafficEntry> {
     let found = SOURCES.iter().find(|source| source.name == name);
     if found.is_none() {
         let message = format!("unknown kind of traffic \"{name}\" on a switch");
-        reading.tell(Diagnostic::error(node.span.clone(), message).help(choices(name, &names)));
+        reading.report(Diagnostic::error(node.span.clone(), message).help(choices(name, &names)));
     }
     found
 }
 
 impl Crossbar {
-    /// The run of a trial.
+    /// The plan of a trial.
     pub fn plan(&self, trial: &Trial) -> Plan {
         Plan {
             ports: self.ports,
-            arbiter: self.schedulers[trial.discipline].clone(),
+            arbiter: self.arbiters[trial.discipline].clone(),
             traffic: self.traffic.clone(),
             slots: self.slots,
             warmup: self.warmup,
@@ -254,13 +251,13 @@ impl Crossbar {
         }
     }
 
-    /// Runs a trial. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops and
-    /// there is no result.
+    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops without a
+    /// result.
     ///
     /// # Panics
-    /// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read.
+    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was read.
     pub fn run(&self, trial: &Trial, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
-        /// Often enough for a progress bar, seldom enough to cost nothing.
+        /// Enough for a progress bar, and few enough to cost nothing.
         const STEPS: u64 = 200;
         let mut sim =
             Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
@@ -273,14 +270,14 @@ impl Crossbar {
         Some(sim.outcome())
     }
 
-    /// Every text of the traffic.
+    /// Visits every text of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         for entry in &self.table.entries {
             entry.node.visit_texts(&mut |_, text| visit(text));
         }
     }
 
-    /// What relative file names are relative to.
+    /// The folder that file names are relative to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

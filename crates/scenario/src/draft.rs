@@ -1,15 +1,15 @@
-//! A scenario file that was read, before it is understood: the place where flags change it.
+//! A parsed scenario file, before it is checked. Flags of the command line change it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use giveway_qdisc::units::nearest;
-
-use crate::diagnostic::{Diagnostic, Origin, Wrong};
-use crate::scenario::Scenario;
+use crate::diagnostic::Diagnostic;
+use crate::error::LoadError;
+use crate::origin::Origin;
 use crate::tree::{self, Node, Table, Value};
+use crate::words::choices;
 
-/// A scenario file that was read, with flags applied.
+/// A parsed scenario file with the changes of flags.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub(crate) origin: Origin,
@@ -22,32 +22,33 @@ impl Draft {
     /// Reads a file.
     ///
     /// # Errors
-    /// When the file cannot be read. What is wrong inside it is told by [`Draft::finish`].
-    pub fn load(path: impl AsRef<Path>) -> std::io::Result<Draft> {
+    /// If the file cannot be read. [`Draft::finish`] reports mistakes inside it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Draft, LoadError> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path)?;
+        let text = std::fs::read_to_string(path).map_err(|error| LoadError::new(path, error))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Draft::named(&path.display().to_string(), &text, folder))
     }
 
-    /// From a text; file names in it are relative to `folder`.
+    /// Parses a text; file names in it are relative to `folder`.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Draft {
         Draft::named("scenario", text, folder.into())
     }
 
     fn named(name: &str, text: &str, folder: PathBuf) -> Draft {
         let mut found = Vec::new();
-        let root = tree::document(text, &mut found);
+        let mut root = tree::document(text, &mut found);
+        rename_host(&mut root, &mut found);
         Draft { origin: Origin::new(name, text), root, folder, found }
     }
 
     /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`. Parts of a list
-    /// are named by number, or by their name. A value that is no TOML is taken as text, so no quotes are needed.
+    /// are named by number, or by their name. A value that is not TOML is a text, so it needs no quotes.
     pub fn set(self, assignment: &str) -> Draft {
         self.apply("--set", assignment)
     }
 
-    /// Applies a flag that is an assignment, under the name of that flag.
+    /// Applies an assignment; `flag` is the name of the flag in messages.
     pub(crate) fn apply(mut self, flag: &str, assignment: &str) -> Draft {
         let start = self.origin.push(flag, assignment);
         let Some((path, value)) = assignment.split_once('=') else {
@@ -64,34 +65,28 @@ impl Draft {
             steps.push(Step { name: step.trim(), span: at..at + step.len() });
             at += step.len() + 1;
         }
+        if let [Step { name: name @ HOST, .. }] = steps.as_mut_slice() {
+            *name = BACKEND;
+        }
         if let Err(wrong) = put(&mut self.root, &steps, node) {
             self.found.push(wrong);
         }
         self
     }
 
-    /// What it means.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
-    pub fn finish(self) -> Result<Scenario, Wrong> {
-        Scenario::read(self)
-    }
-
-    /// The scenario as TOML: the file itself, or what flags made of it.
+    /// The scenario as TOML: the file itself, or the result of the flags.
     pub fn text(&self) -> String {
         let flags: Vec<String> =
             self.origin.flags().map(|(name, text)| format!("# {name} {}\n", printable(text))).collect();
         if flags.is_empty() {
             return self.origin.file().to_owned();
         }
-        let tree = toml::to_string_pretty(&self.root.json())
-            .expect("what was read from TOML can be written as TOML");
+        let tree = toml::to_string_pretty(&self.root.json()).expect("parsed TOML can be written as TOML");
         format!("# Changed by flags:\n{}\n{tree}", flags.concat())
     }
 }
 
-/// Text as it may stand in a comment of TOML, which ends with its line and has no control characters.
+/// Escapes control characters, which a comment of TOML must not have.
 fn printable(text: &str) -> String {
     let mut printable = String::new();
     for c in text.chars() {
@@ -103,6 +98,22 @@ fn printable(text: &str) -> String {
     printable
 }
 
+/// The older name of the key `backend`.
+const HOST: &str = "host";
+/// The key that selects the backend of a scenario.
+const BACKEND: &str = "backend";
+
+/// Renames the key `host` of a file to `backend`.
+fn rename_host(root: &mut Table, found: &mut Vec<Diagnostic>) {
+    let both = root.has(BACKEND);
+    let Some(entry) = root.entries.iter_mut().find(|entry| entry.key == HOST) else { return };
+    if both {
+        let wrong = Diagnostic::error(entry.key_span.clone(), "host and backend are names of one key");
+        found.push(wrong.help("write backend alone"));
+    }
+    BACKEND.clone_into(&mut entry.key);
+}
+
 /// One step of a path.
 struct Step<'a> {
     name: &'a str,
@@ -110,7 +121,7 @@ struct Step<'a> {
 }
 
 fn put(table: &mut Table, path: &[Step<'_>], node: Node) -> Result<(), Diagnostic> {
-    let (step, rest) = path.split_first().expect("a text splits into at least one part");
+    let (step, rest) = path.split_first().expect("split returns at least one part");
     if step.name.is_empty() {
         return Err(Diagnostic::error(step.span.clone(), "a key is missing here")
             .help("write for example --set link.0.rate=5mbit"));
@@ -123,11 +134,11 @@ fn put(table: &mut Table, path: &[Step<'_>], node: Node) -> Result<(), Diagnosti
         let empty = Table { span: step.span.clone(), entries: Vec::new() };
         table.set(step.name, step.span.clone(), Node { span: step.span.clone(), value: Value::Table(empty) });
     }
-    let inner = table.get_mut(step.name).expect("it was just made sure of");
+    let inner = table.get_mut(step.name).expect("the key was just added");
     enter(inner, step, rest, node)
 }
 
-/// Goes on inside the value that `step` names.
+/// Applies the rest of a path inside the value that `step` names.
 fn enter(inner: &mut Node, step: &Step<'_>, rest: &[Step<'_>], node: Node) -> Result<(), Diagnostic> {
     match &mut inner.value {
         Value::Table(table) => put(table, rest, node),
@@ -145,7 +156,7 @@ fn enter(inner: &mut Node, step: &Step<'_>, rest: &[Step<'_>], node: Node) -> Re
     }
 }
 
-/// The element of a list that `wanted` names: by number, or by name.
+/// The element of a list with the number or the name `wanted`.
 fn element<'a>(
     items: &'a mut [Node],
     list: &Step<'_>,
@@ -166,7 +177,7 @@ fn element<'a>(
     Err(Diagnostic::error(wanted.span.clone(), message).help(choices(wanted.name, &names)))
 }
 
-/// How an element of a list is called.
+/// The name of an element of a list.
 fn name_of(item: &Node) -> String {
     let Some(table) = item.table() else { return item.text().unwrap_or_default().to_owned() };
     let word = |key| table.get(key).and_then(Node::text).unwrap_or_default();
@@ -174,19 +185,5 @@ fn name_of(item: &Node) -> String {
         (true, _) => word("name").to_owned(),
         (false, true) => word("kind").to_owned(),
         (false, false) => format!("{}->{}", word("from"), word("to")),
-    }
-}
-
-/// What to say where a name is unknown: the nearest, or all.
-pub(crate) fn choices<N: AsRef<str>>(wrong: &str, names: &[N]) -> String {
-    match nearest(wrong, names.iter().map(AsRef::as_ref)) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "there are none".to_owned(),
-        None => {
-            const MOST: usize = 12;
-            let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
-            let more = if names.len() > MOST { ", ..." } else { "" };
-            format!("there are {}{more}", listed.join(", "))
-        }
     }
 }

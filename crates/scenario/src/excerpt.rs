@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Origin;
+use crate::origin::Origin;
 
 /// Lines longer than this many bytes are clipped.
 const LONG: usize = 400;

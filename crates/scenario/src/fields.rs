@@ -1,5 +1,5 @@
-//! Reads a table into a type that serde reads, key by key, so that every wrong value is told with its place and the
-//! right ones still count.
+//! Reads a table into a type, key by key: every wrong value is reported with its place, and the other values
+//! still count.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,20 +9,21 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use crate::diagnostic::{Diagnostic, Origin, Severity};
-use crate::draft::choices;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::origin::Origin;
 use crate::tree::{Entry, Node, Table, Value};
+use crate::words::{choices, grouped};
 
-/// Reads parts of a document and collects what is wrong.
+/// A document while it is read, with the diagnostics so far.
 pub(crate) struct Reading {
     pub origin: Origin,
     pub found: Vec<Diagnostic>,
 }
 
-/// How a type is read.
+/// A function that reads a type from JSON.
 type Read<'a, T> = &'a dyn Fn(Json) -> Result<T, serde_json::Error>;
 
-/// Names of a type's fields.
+/// The names of the fields of a type.
 pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
     fn schema<T: JsonSchema>() -> Schema {
         schemars::schema_for!(T)
@@ -30,28 +31,28 @@ pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
     keys_by(schema::<T>)
 }
 
-/// The keys of a table with this schema. They are kept: a schema takes up to milliseconds to make, and reading one scenario asks for
-/// the keys of dozens of tables.
+/// The keys of a table with this schema. They are cached: a schema takes up to milliseconds to generate, and one scenario has dozens of
+/// tables.
 pub(crate) fn keys_by(schema: fn() -> Schema) -> Vec<String> {
     static KNOWN: Mutex<BTreeMap<usize, Vec<String>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.entry(schema as usize).or_insert_with(|| keys_of(&schema())).clone()
 }
 
-/// Names of the properties of a schema.
+/// The names of the properties of a schema.
 fn keys_of(schema: &Schema) -> Vec<String> {
     let properties = schema.get("properties").and_then(Json::as_object);
     properties.into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
 impl Reading {
-    /// Adds a mistake.
-    pub fn tell(&mut self, diagnostic: Diagnostic) {
+    /// Adds a diagnostic.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
         self.found.push(diagnostic);
     }
 
-    /// What to write instead of an unknown name. Looking for the nearest of many names takes a while, so in a file with
-    /// many mistakes only the first get that.
+    /// The help for an unknown name. The search for the nearest of many names is slow, so a file with many mistakes gets
+    /// a full search for the first of them only.
     pub fn choices<N: AsRef<str>>(&self, wrong: &str, names: &[N]) -> String {
         const MANY: usize = 100;
         if self.found.len() > MANY {
@@ -61,12 +62,12 @@ impl Reading {
         }
     }
 
-    /// Whether something is wrong, and not only hardly meant.
+    /// True if there is an error, not only warnings.
     pub fn failed(&self) -> bool {
         self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The first word of the file, for what belongs at the top.
+    /// The place for messages about a missing key at the top: the first word of the file.
     pub fn top(&self) -> std::ops::Range<usize> {
         let text = self.origin.file();
         let start = text.len() - text.trim_start().len();
@@ -74,30 +75,30 @@ impl Reading {
         start..end
     }
 
-    /// The end of the file, for what is missing from it.
+    /// The place for messages about a missing table: the end of the file.
     pub fn end(&self) -> std::ops::Range<usize> {
         let end = self.origin.file().trim_end().len();
         end..end
     }
 
-    /// The table that a part of a file must be.
+    /// The table at a node; reports an error if it is something else.
     pub fn table<'a>(&mut self, node: &'a Node, what: &str, example: &str) -> Option<&'a Table> {
         let table = node.table();
         if table.is_none() {
             let wrong = Diagnostic::error(node.span.clone(), format!("{what} is a table"));
-            self.tell(
+            self.report(
                 wrong.label(format!("this is {}", node.what())).help(format!("write for example {example}")),
             );
         }
         table
     }
 
-    /// Tells which keys of a table are not among `known`.
+    /// Reports the keys of a table that are not among `known`.
     pub fn unknown_keys(&mut self, table: &Table, what: &str, known: &[String]) {
         for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key)) {
             let wrong =
                 Diagnostic::error(entry.key_span.clone(), format!("unknown key \"{}\" of {what}", entry.key));
-            self.tell(wrong.help(choices(&entry.key, known)));
+            self.report(wrong.help(choices(&entry.key, known)));
         }
     }
 
@@ -120,10 +121,10 @@ impl Reading {
             let json = entry.node.json();
             let alone = Map::from_iter([(entry.key.clone(), json.clone())]);
             match read(Json::Object(alone)).map_err(|error| error.to_string()) {
-                // That others are missing is no fault of this one.
+                // Each key is read alone, so others are missing.
                 Err(error) if !error.starts_with("missing field") => {
                     let wrong = self.explain(entry, &error);
-                    self.tell(wrong);
+                    self.report(wrong);
                 }
                 Ok(_) | Err(_) => {
                     right.insert(entry.key.clone(), json);
@@ -135,10 +136,10 @@ impl Reading {
             Ok(value) => Some(value),
             Err(error) => {
                 match missing(&error) {
-                    // It is there, but wrong: that was told.
+                    // The key is there, and its error was reported above.
                     Some(key) if table.has(key) => {}
                     Some(key) => self.missing(table, what, key),
-                    None => self.tell(Diagnostic::error(table.span.clone(), format!("{what}: {error}"))),
+                    None => self.report(Diagnostic::error(table.span.clone(), format!("{what}: {error}"))),
                 }
                 None
             }
@@ -146,15 +147,15 @@ impl Reading {
         (right, value)
     }
 
-    /// Tells that a required key is missing, unless another looks like a slip of it: that one was told already.
+    /// Reports a missing key, unless the table has a misspelling of it, which was reported as an unknown key.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
         if mistyped(table, key) {
             return;
         }
-        self.tell(Diagnostic::error(head(&self.origin, table), format!("{what} needs \"{key}\"")));
+        self.report(Diagnostic::error(head(&self.origin, table), format!("{what} needs \"{key}\"")));
     }
 
-    /// Puts an error of serde into words, and points at its place.
+    /// Translates an error of serde into a diagnostic with its place.
     fn explain(&self, entry: &Entry, error: &str) -> Diagnostic {
         let span = entry.node.span.clone();
         let key = &entry.key;
@@ -203,42 +204,29 @@ impl Reading {
     }
 }
 
-/// A number with a comma between each three digits.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Whether a table has a key that looks like a slip of this one.
+/// True if a table has a key that looks like a misspelling of `key`.
 pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
     table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
 }
 
-/// Where a table is named: its header, or its first line.
+/// The place of a table in messages: its header, or its first line.
 pub(crate) fn head(origin: &Origin, table: &Table) -> std::ops::Range<usize> {
     let first = origin.text(&table.span).lines().next().unwrap_or_default().len();
     table.span.start..table.span.start + first
 }
 
-/// The key that serde misses.
+/// The missing key in an error of serde.
 fn missing(error: &str) -> Option<&str> {
     error.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
-/// The wrong word of "unknown variant `a`, expected `b` or `c`", and the right ones.
+/// The unknown word of "unknown variant `a`, expected `b` or `c`", and the known ones.
 fn unknown<'a>(error: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
     let (wrong, rest) = error.strip_prefix(prefix)?.strip_prefix('`')?.split_once('`')?;
     Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
-/// Which part of a value has the wrong type: for a list, its first part that is no text where a unit is expected.
+/// The part of a value that has the wrong type: in a list, the first item that is not a text.
 fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     match &node.value {
         Value::List(items) if !expected.contains("sequence") => {

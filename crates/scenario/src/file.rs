@@ -1,55 +1,69 @@
-//! The keys of a scenario file, whatever its host. From these types come the reading, the schema and the help.
+//! The keys of a scenario file that all backends share. These types define the parser, the schema and the help.
 //!
-//! Keys that are parts of their own are read where they belong, with their places; those of one host only stand with that
-//! host.
+//! Tables and lists are read by other modules, with their places. The keys of one backend are in the module of that backend.
 
 use std::fmt;
+use std::path::Path;
 
 use giveway_qdisc::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// The top level, as far as it is the same on every host.
+use crate::tree::Table;
+
+/// A scenario file, as the reader of a backend gets it.
+#[derive(Clone, Copy)]
+pub(crate) struct ScenarioFile<'a> {
+    /// The whole file.
+    pub root: &'a Table,
+    /// The keys at its top that all backends share.
+    pub top: &'a Top,
+    /// The folder that file names are relative to.
+    pub folder: &'a Path,
+}
+
+/// The keys at the top of a file that all backends share.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Top {
-    /// One line: what it is about.
+    /// The title of the scenario, in one line.
     pub title: Option<String>,
-    /// What it shows, and what to look at.
+    /// The purpose of the scenario, and the results to look at.
     pub description: Option<String>,
-    /// Where it runs. Default: network.
-    #[schemars(with = "Host")]
-    pub host: IgnoredAny,
-    /// How long it lasts, in simulated time; on a switch also in slots.
+    /// The backend that runs the scenario. Default: network.
+    #[schemars(with = "BackendName")]
+    pub backend: IgnoredAny,
+    /// The length of a run, in simulated time; on a switch a number of slots is possible, too.
     pub duration: Option<Length>,
-    /// The first part, which is not measured. Default: 0 s.
+    /// The first part of a run, which is not measured. Default: 0 s.
     pub warmup: Option<Length>,
-    /// The last part, which is not measured: what began before can come to its end in it. On a network only. Default: 0 s.
+    /// The last part of a run, which is not measured. Transfers that began earlier can complete in it. Only on a network.
+    /// Default: 0 s.
     pub cooldown: Option<Length>,
-    /// How many runs, with seeds 1, 2, ...; or the seeds themselves. Default: 1.
+    /// The number of runs of each discipline, with seeds 1, 2, ...; or a list of seeds. Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
-    /// What is compared, on the same arrivals. On a network disciplines, each of which takes its turn at the links that say
-    /// qdisc = "compare"; on a switch schedulers.
+    /// The disciplines to compare, with the same arrivals. On a network each runs in turn at the links with
+    /// qdisc = "compare"; on a switch they are arbiters.
     #[schemars(with = "Disciplines")]
     pub disciplines: IgnoredAny,
 }
 
-/// Stands for a part whose schema is put in later.
+/// A placeholder for a part whose schema is inserted later.
 #[derive(JsonSchema)]
 pub(crate) struct Part {}
 
-/// Where a scenario runs.
+/// The name of a backend.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase", inline)]
 #[allow(dead_code, reason = "only its schema is used")]
-pub(crate) enum Host {
+pub(crate) enum BackendName {
     /// Packet-level simulation of a network.
     Network,
     /// Slot-level simulation of an input-queued switch.
     Switch,
-    /// A test bed on this machine: real TCP over network namespaces, by giveway testbed.
+    /// A test bed on this machine, which giveway testbed runs: real TCP over network namespaces.
     Live,
 }
 
@@ -57,9 +71,9 @@ pub(crate) enum Host {
 #[schemars(untagged, inline)]
 #[allow(dead_code, reason = "only its schema is used")]
 pub(crate) enum Seeds {
-    /// So many seeds: 1, 2, ...
+    /// The number of seeds: 1, 2, ...
     Count(u32),
-    /// These seeds.
+    /// A list of seeds.
     List(Vec<u32>),
 }
 
@@ -73,21 +87,21 @@ pub(crate) enum Disciplines {
     Schedulers(Vec<giveway_switch::Spec>),
 }
 
-/// How a quick check runs.
+/// The times of a quick check.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Short {
-    /// Default: 5 s, or 50,000 slots of a switch, or the scenario's own if that is less.
+    /// The length of a run in a quick check. Default: 5 s, or 50,000 slots of a switch; at most that of the scenario.
     pub duration: Option<Length>,
-    /// Default: as large a part as in the scenario.
+    /// The warm-up of a quick check. Default: the same share of the run as in the scenario.
     pub warmup: Option<Length>,
-    /// Default: as large a part as in the scenario.
+    /// The cool-down of a quick check. Default: the same share of the run as in the scenario.
     pub cooldown: Option<Length>,
-    /// How many seeds. Default: 1.
+    /// The number of seeds of a quick check. Default: 1.
     pub seeds: Option<u32>,
 }
 
-/// How long something lasts: a time, or a number of slots of a switch.
+/// A length of time: a time with its unit, or a number of slots of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Length {
     Time(Span),
@@ -95,7 +109,7 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// In time, where a slot lasts so long; `None` where there are no slots, or the time is longer than can be counted.
+    /// The length as a time; `slot` is the length of a slot. `None` if there are no slots, or the time is too long to count.
     pub fn span(self, slot: Option<Span>) -> Option<Span> {
         match (self, slot) {
             (Length::Time(span), _) => Some(span),
@@ -118,7 +132,7 @@ impl<'de> Deserialize<'de> for Length {
                 match count.map(|count| count.trim().replace('_', "").parse::<u64>()) {
                     Some(Ok(slots)) => Ok(Length::Slots(slots)),
                     Some(Err(_)) => Err(E::custom(format!(
-                        "\"{text}\" is no number of slots: write for example \"100000 slots\""
+                        "\"{text}\" is not a number of slots: write for example \"100000 slots\""
                     ))),
                     None => text.parse().map(Length::Time).map_err(E::custom),
                 }

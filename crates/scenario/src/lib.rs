@@ -1,9 +1,9 @@
-//! Scenarios: a TOML file in, a typed scenario out, ready to run on a host.
+//! Scenarios: reads a TOML file into a typed scenario, which a backend can run.
 //!
-//! [`Draft`] is a file that was read, with `--set` applied; [`Scenario`] is what it means. Between the two everything
-//! is checked, so that nothing runs half-configured: every mistake that can be found is reported at once, each with
-//! its place. What every scenario has is read once; the rest is its [`Host`]'s own. [`Scenario::cells`] are the runs, one per
-//! discipline and seed; [`Network::run`] does one of them on a network.
+//! A [`Draft`] is a parsed file with the changes of `--set`. [`Draft::finish`] checks it and returns a [`Scenario`], or a
+//! [`ScenarioError`] with every mistake and its place. The keys that all backends share are read once; each backend reads
+//! its own part of the file in one call. [`Scenario::trials`] lists the runs, one for each discipline and seed;
+//! [`Network::run`] runs one of them on a network.
 //!
 //! ```
 //! let text = r#"
@@ -27,35 +27,43 @@
 //! assert_eq!(wrong.diagnostics[0].message, "unknown key \"delya\" of a link");
 //! ```
 //!
-//! This crate knows the hosts and the disciplines, not the records: what a run shows is told to a
-//! [`Probe`](giveway_qdisc::Probe), and [`Measured`] tells the front end how to set one up.
+//! This crate depends on the backends and the disciplines, not on the records: a run reports to a
+//! [`Probe`](giveway_qdisc::Probe), and [`Measured`] has what a front end needs to set up a recorder.
 
 #![forbid(unsafe_code)]
 
+mod backend;
 mod crossbar;
 mod diagnostic;
 mod draft;
+mod error;
 mod excerpt;
 mod fields;
 mod file;
-mod host;
+mod lints;
 mod live;
 mod network;
+mod origin;
 mod scenario;
+mod schedule;
 mod schema;
 mod specs;
-mod traps;
 mod tree;
+mod trial;
+mod words;
 
+pub use backend::Backend;
 pub use crossbar::Crossbar;
-pub use diagnostic::{Diagnostic, Origin, Place, Severity, Wrong, shown};
+pub use diagnostic::{Diagnostic, Severity};
 pub use draft::Draft;
+pub use error::{LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
-pub use host::Host;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
 pub use network::{
     Bound, Build, Crossed, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds,
     discipline,
 };
-pub use scenario::{Compared, Scenario, Trial};
+pub use origin::{Origin, Place};
+pub use scenario::Scenario;
 pub use schema::{schema, traffic_keys};
+pub use trial::{Compared, Trial};

@@ -1,4 +1,4 @@
-//! The JSON Schema of a scenario file, put together from the types that read it and from the registries.
+//! The JSON Schema of a scenario file, generated from the types that read it and from the registries.
 
 use giveway_disciplines::Spec;
 use giveway_sim::{Placed, SOURCES, TcpConfig};
@@ -6,14 +6,14 @@ use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
 
-use crate::crossbar::{self, Switch};
+use crate::crossbar::{self, SwitchKeys};
 use crate::file::{Short, Top};
-use crate::network::{Common, Ends, Parts, Record, Way};
+use crate::network::{DirectionKeys, EndKeys, Parts, RecordKeys, TrafficKeys};
 
-/// JSON Schema of a scenario file: editors complete and check by it.
+/// JSON Schema of a scenario file, for completion and checks in editors.
 pub fn schema() -> Schema {
     let mut top = plain(schema_for!(Top));
-    // What both have is described by the network, which is adopted last.
+    // For keys of both, the descriptions of the network count: it is adopted last.
     adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
@@ -21,14 +21,14 @@ pub fn schema() -> Schema {
     let sources = SOURCES.iter().map(source).chain(giveway_switch::traffic::SOURCES.iter().map(of_switch));
     let sources: Vec<Json> = sources.collect();
     put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "anyOf": sources } }));
-    put(&mut top, "switch", plain(schema_for!(Switch)));
-    put(&mut top, "record", plain(schema_for!(Record)));
+    put(&mut top, "switch", plain(schema_for!(SwitchKeys)));
+    put(&mut top, "record", plain(schema_for!(RecordKeys)));
     put(&mut top, "short", plain(schema_for!(Short)));
     top["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     top["title"] = "Giveway scenario".into();
-    top["description"] = "What is simulated, with which disciplines, and what is measured.".into();
+    top["description"] = "A network, a switch or a test bed with its traffic, the disciplines to compare, and the measurements.".into();
     top["required"] = json!(["duration", "traffic"]);
-    top["if"] = json!({ "properties": { "host": { "const": "switch" } }, "required": ["host"] });
+    top["if"] = json!({ "properties": { "backend": { "const": "switch" } }, "required": ["backend"] });
     top["then"] = json!({ "required": ["disciplines"] });
     top["else"] = json!({ "required": ["link"] });
     let mut generator = SchemaGenerator::default();
@@ -49,18 +49,18 @@ pub fn traffic_keys() -> Schema {
 }
 
 fn common() -> Json {
-    let mut keys = plain(schema_for!(Common));
+    let mut keys = plain(schema_for!(TrafficKeys));
     put(&mut keys, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     keys
 }
 
 fn link() -> Json {
-    let mut way = plain(schema_for!(Way));
+    let mut direction = plain(schema_for!(DirectionKeys));
     let discipline = json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] });
-    put(&mut way, "qdisc", discipline);
-    let mut link = plain(schema_for!(Ends));
-    adopt(&mut link, &way);
-    put(&mut link, "back", json!({ "anyOf": [{ "const": false }, way] }));
+    put(&mut direction, "qdisc", discipline);
+    let mut link = plain(schema_for!(EndKeys));
+    adopt(&mut link, &direction);
+    put(&mut link, "back", json!({ "anyOf": [{ "const": false }, direction] }));
     link["required"] = json!(["from", "to", "rate", "delay"]);
     link["description"] = "A link between two nodes, both directions.".into();
     link
@@ -84,7 +84,7 @@ fn source(entry: &giveway_sim::TrafficEntry) -> Json {
 /// The keys of one kind of traffic of a switch, the common ones included.
 fn of_switch(entry: &giveway_switch::traffic::TrafficEntry) -> Json {
     let mut source = plain((entry.schema)());
-    adopt(&mut source, &plain(schema_for!(crossbar::Common)));
+    adopt(&mut source, &plain(schema_for!(crossbar::TrafficKeys)));
     put(&mut source, "kind", json!({ "const": entry.name }));
     let mut required = source["required"].as_array().cloned().unwrap_or_default();
     required.push("kind".into());
@@ -117,7 +117,7 @@ fn inline(schema: &mut Json, definitions: &Json) {
         let object = schema.as_object_mut().expect("a reference is an object");
         object.remove("$ref");
         for (key, value) in definition.as_object().into_iter().flatten() {
-            // What is said at the place of use counts more.
+            // The description at the place of use takes precedence.
             object.entry(key).or_insert_with(|| value.clone());
         }
         return;

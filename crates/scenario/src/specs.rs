@@ -1,4 +1,4 @@
-//! Disciplines in a scenario, and whatever else has a catalogue: as text, or as a table with a `kind`.
+//! Disciplines and arbiters in a scenario: specs as text, or as tables with a `kind`.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use giveway_spec::Spelled;
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
-use crate::draft::choices;
 use crate::fields::{Reading, keys_by};
 use crate::tree::{Node, Table, Value};
+use crate::words::choices;
 
 impl Reading {
-    /// Reads one of a catalogue: a discipline where a `giveway_disciplines::Spec` is wanted.
+    /// Reads a spec from its catalogue; a `giveway_disciplines::Spec` is a discipline.
     pub fn spec<S: Spelled>(&mut self, node: &Node) -> Option<S> {
         let about = S::catalogue().about;
         match &node.value {
@@ -20,7 +20,7 @@ impl Reading {
                 Err(error) => {
                     let wrong =
                         Diagnostic::error(self.origin.inside(&node.span, text, &error.span), error.message);
-                    self.tell(Diagnostic { help: error.help, ..wrong });
+                    self.report(Diagnostic { help: error.help, ..wrong });
                     None
                 }
             },
@@ -29,7 +29,7 @@ impl Reading {
                 let wrong = Diagnostic::error(node.span.clone(), format!("expected a {}", about.noun));
                 let wrong = wrong.label(format!("this is {}", node.what()));
                 let table = S::catalogue().example_table();
-                self.tell(wrong.help(format!("write \"{}\", or {table}", about.example)));
+                self.report(wrong.help(format!("write \"{}\", or {table}", about.example)));
                 None
             }
         }
@@ -43,13 +43,13 @@ impl Reading {
         };
         let Some(name) = kind.text() else {
             let wrong = Diagnostic::error(kind.span.clone(), format!("kind: expected the name of a {noun}"));
-            self.tell(wrong.label(format!("this is {}", kind.what())));
+            self.report(wrong.label(format!("this is {}", kind.what())));
             return None;
         };
         let Some(entry) = catalogue.entries.iter().find(|entry| entry.name == name) else {
             let names: Vec<&str> = catalogue.names().collect();
             let wrong = Diagnostic::error(kind.span.clone(), format!("unknown {noun} \"{name}\""));
-            self.tell(wrong.help(choices(name, &names)));
+            self.report(wrong.help(choices(name, &names)));
             return None;
         };
         let parameters = keys_by(entry.schema);
@@ -63,13 +63,13 @@ impl Reading {
         self.read(table, entry.name, &parameters, &read).1
     }
 
-    /// Reads those that are compared, all of which must differ.
+    /// Reads the list of compared disciplines or arbiters, which must differ from each other.
     pub fn compared<S: Spelled>(&mut self, node: &Node) -> Option<Vec<S>> {
         let about = S::catalogue().about;
         if node.items().is_empty() {
             let message = format!("there are no {}s to compare", about.noun);
             let wrong = Diagnostic::error(node.span.clone(), message);
-            self.tell(wrong.help(format!("write for example disciplines = [\"{}\"]", about.example)));
+            self.report(wrong.help(format!("write for example disciplines = [\"{}\"]", about.example)));
             return None;
         }
         let mut specs: Vec<S> = Vec::with_capacity(node.items().len());
@@ -79,7 +79,7 @@ impl Reading {
                 Some(spec) if specs.contains(&spec) => {
                     whole = false;
                     let message = format!("\"{spec}\" is compared with itself");
-                    self.tell(Diagnostic::error(item.span.clone(), message));
+                    self.report(Diagnostic::error(item.span.clone(), message));
                 }
                 Some(spec) => specs.push(spec),
                 None => whole = false,
@@ -88,7 +88,7 @@ impl Reading {
         whole.then_some(specs)
     }
 
-    /// Where a parameter of a discipline stands.
+    /// The place of a parameter of a discipline.
     pub fn parameter(&self, node: &Node, name: &str) -> Range<usize> {
         match &node.value {
             Value::Table(table) => table.get(name).unwrap_or(node).span.clone(),

@@ -1,4 +1,4 @@
-//! A TOML document as a tree in which every word knows its place.
+//! A TOML document as a tree of values with their places.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,13 +22,13 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Switch(bool),
-    /// No scenario has dates; kept so that the message can name it.
+    /// A date. No key takes one; messages name it.
     Date(String),
     List(Vec<Node>),
     Table(Table),
 }
 
-/// Keys with their values, in the order in which they are written.
+/// Keys with their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
     pub span: Range<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     pub node: Node,
 }
 
-/// Reads a document. What cannot be read is reported and left out.
+/// Parses a document. Parts with errors are reported and left out.
 pub(crate) fn document(text: &str, found: &mut Vec<Diagnostic>) -> Table {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -54,7 +54,7 @@ pub(crate) fn document(text: &str, found: &mut Vec<Diagnostic>) -> Table {
     build_table(table.get_ref(), span, 0, found)
 }
 
-/// Reads the value of a flag that begins at `start`: as TOML where it is TOML, otherwise as the text that it is.
+/// Parses the value of a flag that begins at `start`: as TOML if possible, otherwise as a text.
 pub(crate) fn flag(text: &str, start: usize, found: &mut Vec<Diagnostic>) -> Node {
     match DeValue::parse(text) {
         Ok(value) => build(&value, start, found),
@@ -109,7 +109,7 @@ impl Node {
             _ => None,
         }
     }
-    /// The parts of a list; what is no list is its own only part.
+    /// The items of a list; any other value is a list of one item.
     pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// As the types of the other crates read it.
+    /// The value as JSON, from which typed keys are read.
     pub fn json(&self) -> Json {
         match &self.value {
             Value::Text(text) | Value::Date(text) => Json::from(text.as_str()),
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// What it is, in words.
+    /// The type of the value, in words.
     pub fn what(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a text",
@@ -147,7 +147,7 @@ impl Node {
         }
     }
 
-    /// Every text in it, with its node.
+    /// Visits every text in the value, with its node.
     pub fn visit_texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node, &'a str)) {
         match &self.value {
             Value::Text(text) => visit(self, text),
@@ -168,11 +168,11 @@ impl Table {
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
-    /// Where the value of a key stands; the table itself where it has none.
+    /// The place of the value of a key; that of the table if the key is missing.
     pub fn place(&self, key: &str) -> Range<usize> {
         self.get(key).map_or_else(|| self.span.clone(), |node| node.span.clone())
     }
-    /// Gives a key its value, in place of another.
+    /// Sets the value of a key.
     pub fn set(&mut self, key: &str, key_span: Range<usize>, node: Node) {
         self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key: key.to_owned(), key_span, node });

@@ -118,7 +118,7 @@ fn heavy_tails_are_certified_as_self_similar() {
         let growth = index("sender1->receiver1", "1s") / index("sender1->receiver1", "10ms");
         assert!(growth > 4.0, "{growth}");
         // Everything ends at the neighbour: one run without an end.
-        assert!(record.bursts.iter().all(|row| row.onward.is_none() && row.runs == 1));
+        assert!(record.bursts.iter().all(|row| row.next_hop.is_none() && row.runs == 1));
     }
 }
 

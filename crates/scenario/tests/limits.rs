@@ -117,14 +117,14 @@ fn node_numbers_do_not_wrap() {
     text += &link("hub0", "hub1", COMPARE);
     text += &bulk("x0s1", "hub1", "");
     let told = only(&text);
-    assert!(told.starts_with("this link makes more than 65,534 nodes | [[link]] | "), "{told}");
-    assert!(told.ends_with("a network has at most so many: name fewer"), "{told}");
+    assert!(told.starts_with("with this link there are more than 65,534 nodes | [[link]] | "), "{told}");
+    assert!(told.ends_with("this is the limit of a network: name fewer nodes"), "{told}");
     // As many as there may be.
     let most = text.replace("x6s[1-9999]", "x6s[1-5533]");
     assert_eq!(Scenario::parse(&most, ".").unwrap().network().unwrap().nodes.len(), 65_534);
     let mesh: String = (0..14).map(|hub| link(&format!("h{hub}"), "s[1-10000]", "")).collect();
     let told = only(&format!("{HEAD}{}{mesh}{}", link("a", "b", COMPARE), bulk("a", "b", "")));
-    assert!(told.starts_with("this link makes more than 262,144 ports | [[link]]"), "{told}");
+    assert!(told.starts_with("with this link there are more than 262,144 ports | [[link]]"), "{told}");
     let entries = bulk("a", "b", "").repeat(65_536);
     let told = only(&small("", &entries));
     assert!(told.starts_with("there are more than 65,535 entries of traffic"), "{told}");
@@ -167,7 +167,7 @@ fn numbers_that_fill_the_memory_are_refused() {
     let every = format!("{HEAD}{links}{}", bulk("s[1-1000]", "d[1-1000]", "every_pair = true\n"));
     let told = only(&every);
     assert!(
-        told.contains("1,000 senders with 1,000 receivers are 1,000,000 pairs | every_pair = true"),
+        told.contains("1,000 senders and 1,000 receivers make 1,000,000 pairs | every_pair = true"),
         "{told}"
     );
 

@@ -1,11 +1,11 @@
 //! Scenarios on a test bed: what they become, and what is told where one machine cannot be what they say.
 
 use giveway_qdisc::{Rate, Span};
-use giveway_scenario::{Contender, Host, Live, Scenario};
+use giveway_scenario::{Backend, Contender, Live, Scenario};
 
 /// Two clients and two servers, ten milliseconds apart.
 const RIGHT: &str = r#"
-host = "live"
+backend = "live"
 duration = "4 s"
 disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
 
@@ -45,7 +45,7 @@ to = "client2"
 
 fn live(text: &str) -> Live {
     let scenario = Scenario::parse(text, ".").unwrap_or_else(|wrong| panic!("{wrong}"));
-    let Host::Live(live) = scenario.host else { panic!("it is of a test bed") };
+    let Backend::Live(live) = scenario.backend else { panic!("it is of a test bed") };
     *live
 }
 
@@ -64,9 +64,9 @@ fn the_bottleneck_has_two_sides() {
     // Nodes without traffic are no hosts.
     assert_eq!(names(&live.near), ["client1", "client2"]);
     assert_eq!(names(&live.far), ["server1", "server2"]);
-    assert_eq!((live.forth.rate, live.back.rate), (Rate::mbit(10), Rate::mbit(20)));
-    assert_eq!((live.forth.delay, live.back.delay), (Span::ms(10), Span::ms(5)));
-    assert!(live.back.queue.is_usual());
+    assert_eq!((live.forward.rate, live.reverse.rate), (Rate::mbit(10), Rate::mbit(20)));
+    assert_eq!((live.forward.delay, live.reverse.delay), (Span::ms(10), Span::ms(5)));
+    assert!(live.reverse.queue.is_usual());
 }
 
 /// Nodes that stand in a file only are hosts like others, and are refused like others.
@@ -96,16 +96,16 @@ fn files_name_hosts() {
     error: traffic "flow_list": "client1" and "client2" are on the same side of the bottleneck
       --> scenario:30:8
     30 | file = "rows.csv"
-       |        ^^^^^^^^^^ a test bed cannot be this
+       |        ^^^^^^^^^^ not possible on a test bed
        = help: let it cross the bottleneck
     "#);
-    insta::assert_snapshot!(read("flow_list", "").unwrap_err(), @r#"
-    error: the files of its traffic name no nodes
+    insta::assert_snapshot!(read("flow_list", "").unwrap_err(), @r"
+    error: the files of the traffic name no nodes
       --> scenario:28:1
     28 | [[traffic]]
-       | ^^^^^^^^^^^ a test bed cannot be this
+       | ^^^^^^^^^^^ not possible on a test bed
        = help: let it cross the bottleneck
-    "#);
+    ");
 }
 
 #[test]
@@ -141,7 +141,10 @@ fn ours_in_the_kernel_are_planned_for_the_bottleneck() {
 fn what_ours_cannot_do_in_the_kernel_is_refused_with_its_place() {
     for (spelling, expected) in [
         ("bpf:drr buckets 16", "buckets: in the kernel each flow has a queue of its own; leave it out"),
-        ("bpf:fq_codel", "there is no \"fq_codel\" for the kernel: there are fifo, drr, efd, trr"),
+        (
+            "bpf:fq_codel",
+            "the kernel has no discipline \"fq_codel\" of Giveway: choose one of fifo, drr, efd, trr",
+        ),
     ] {
         let told = told("kernel:fq_codel limit 1000", spelling);
         assert!(told.contains(expected) && told.contains("--> scenario:4:35"), "{told}");
@@ -179,14 +182,14 @@ fn the_same_arrivals_as_in_a_simulation() {
 #[test]
 fn what_is_no_word_of_tc_is_refused() {
     insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:fq_codel; reboot"), @r#"
-    error: ';' is in no name and no number of tc
+    error: invalid character ';' in a tc qdisc specification
      --> scenario:4:35
     4 | disciplines = ["fifo limit 100p", "kernel:fq_codel; reboot", "drr limit 100p", "kernel:tbf limit 30000"]
       |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^
       = help: write for example "kernel:fq_codel", as in tc's manual
     "#);
     insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:htb"), @r#"
-    error: htb shapes and needs a discipline inside, as in htb+bfifo
+    error: htb needs a discipline inside, as in htb+bfifo
      --> scenario:4:35
     4 | disciplines = ["fifo limit 100p", "kernel:htb", "drr limit 100p", "kernel:tbf limit 30000"]
       |                                   ^^^^^^^^^^^^
@@ -197,107 +200,107 @@ fn what_is_no_word_of_tc_is_refused() {
 #[test]
 fn what_no_machine_is_is_refused_with_its_place() {
     insta::assert_snapshot!(told("delay = \"8 ms\"", "delay = \"8 ms\"\nloss = 0.01"), @r#"
-    error: loss: the line loses nothing
+    error: loss: no link loses packets
       --> scenario:17:8
     17 | loss = 0.01
-       |        ^^^^ a test bed cannot be this
-       = help: leave it out, or simulate it: host = "network"
+       |        ^^^^ not possible on a test bed
+       = help: leave it out, or simulate it: backend = "network"
     "#);
     insta::assert_snapshot!(told("delay = \"3 ms\"", "delay = \"3 ms\"\njitter = \"1 ms\""), @r#"
-    error: jitter: the line's delay does not vary
+    error: jitter: the delay of a link does not vary
       --> scenario:21:10
     21 | jitter = "1 ms"
-       |          ^^^^^^ a test bed cannot be this
-       = help: leave it out, or simulate it: host = "network"
+       |          ^^^^^^ not possible on a test bed
+       = help: leave it out, or simulate it: backend = "network"
     "#);
     insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\noutages = [{ at = \"1 s\", lasts = \"1 s\" }]"), @r#"
     error: outages: no link fails
       --> scenario:18:11
     18 | outages = [{ at = "1 s", lasts = "1 s" }]
-       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ a test bed cannot be this
-       = help: leave it out, or simulate it: host = "network"
+       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ not possible on a test bed
+       = help: leave it out, or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\n"), @r#"
+    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\n"), @r"
     error: client1->left has 50mbit, less than 4 times the 20mbit of the bottleneck: it would be a second bottleneck
      --> scenario:6:1
     6 | [[link]]
-      | ^^^^^^^^ a test bed cannot be this
+      | ^^^^^^^^ not possible on a test bed
       = help: give it a higher rate
-    "#);
+    ");
     insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n"), @r#"
     warning: 100p is 14 times less than the bandwidth-delay product
      --> scenario:4:22
     4 | disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
-      |                      ^^^^^^^^^^ client1->left at 1gbit with a round trip of 16.2 ms: 1352 packets
+      |                      ^^^^^^^^^^ client1->left at 1gbit with a round-trip time of 16.2 ms: 1352 packets
       = help: a single TCP flow cannot fill the link
 
     warning: 100p is 14 times less than the bandwidth-delay product
      --> scenario:4:70
     4 | disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
-      |                                                                      ^^^^^^^^^^ client1->left at 1gbit with a round trip of 16.2 ms: 1352 packets
+      |                                                                      ^^^^^^^^^^ client1->left at 1gbit with a round-trip time of 16.2 ms: 1352 packets
       = help: a single TCP flow cannot fill the link
 
-    error: client1->left and client2->left are two bottlenecks: one can be built
+    error: client1->left and client2->left are two bottlenecks, and a test bed has one
      --> scenario:6:1
     6 | [[link]]
-      | ^^^^^^^^ a test bed cannot be this
-      = help: write qdisc = "compare" in one [[link]], or simulate it: host = "network"
+      | ^^^^^^^^ not possible on a test bed
+      = help: write qdisc = "compare" in one [[link]], or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"client1\"\nto = \"server1\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: there is a second way around the bottleneck left->right
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"client1\"\nto = \"server1\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nkind = \"bulk\""), @r"
+    error: a second path leads around the bottleneck left->right
       --> scenario:12:1
     12 | [[link]]
-       | ^^^^^^^^ a test bed cannot be this
+       | ^^^^^^^^ not possible on a test bed
        = help: a test bed has one link between its two sides
-    "#);
+    ");
     insta::assert_snapshot!(told("to = \"client2\"\n", "to = \"server2\"\n"), @r#"
     error: traffic "web": "server1" and "server2" are on the same side of the bottleneck
       --> scenario:37:6
     37 | to = "server2"
-       |      ^^^^^^^^^ a test bed cannot be this
+       |      ^^^^^^^^^ not possible on a test bed
        = help: let it cross the bottleneck
     "#);
     insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"right\"\nto = \"server3\"\nrate = \"1 Gbit/s\"\ndelay = \"2 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom=\"client1\"\nto=\"server3\"\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: traffic "upload": the way from "client1" to "server1" and back takes 15ms, another 17ms: hosts of different distance cannot be
+    error: traffic "upload": the round trip between "client1" and "server1" takes 15ms, another 17ms: all hosts of a test bed have the same distance
       --> scenario:41:6
     41 | to = "server[1-2]"
-       |      ^^^^^^^^^^^^^ a test bed cannot be this
+       |      ^^^^^^^^^^^^^ not possible on a test bed
        = help: give all of them links of the same delay
     "#);
     insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\nclass = 1"), @r#"
-    error: traffic "upload": frames carry no class of their own
+    error: traffic "upload": real frames carry no class
       --> scenario:31:9
     31 | class = 1
-       |         ^ a test bed cannot be this
+       |         ^ not possible on a test bed
        = help: leave class out
     "#);
     insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\ntcp = { sack = false }"), @r#"
-    error: traffic "web": a host has one TCP, only its congestion control differs
+    error: traffic "web": all traffic of a test bed has the same TCP; only congestion may differ
       --> scenario:35:1
     35 | [[traffic]]
-       | ^^^^^^^^^^^ a test bed cannot be this
-       = help: say the rest in the file's [tcp]
+       | ^^^^^^^^^^^ not possible on a test bed
+       = help: write the other keys in the file's [tcp]
     "#);
     insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[tcp]\nmss = \"1000b\"\npacing = true\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: mss: Linux has no such TCP
+    error: mss: TCP of Linux cannot do this
       --> scenario:29:7
     29 | mss = "1000b"
-       |       ^^^^^^^ a test bed cannot be this
+       |       ^^^^^^^ not possible on a test bed
        = help: write "1460b", or "1448b" with timestamps, or leave it out
 
-    error: pacing: Linux has no such TCP
+    error: pacing: TCP of Linux cannot do this
       --> scenario:30:10
     30 | pacing = true
-       |          ^^^^ a test bed cannot be this
+       |          ^^^^ not possible on a test bed
        = help: write false, or leave it out
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[record]\nbursts = true\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: bursts: it cannot be chosen
+    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[record]\nbursts = true\n[[traffic]]\nkind = \"bulk\""), @r"
+    error: bursts: a test bed has no choice here
       --> scenario:29:10
     29 | bursts = true
-       |          ^^^^ a test bed cannot be this
+       |          ^^^^ not possible on a test bed
        = help: leave it out: the bottleneck's packets and all flows are measured
-    "#);
+    ");
 }
 
 #[test]
@@ -309,10 +312,10 @@ fn a_bottleneck_must_be_named() {
         .collect::<Vec<_>>()
         .join("\n");
     insta::assert_snapshot!(Scenario::parse(&text, ".").expect_err("it is wrong").to_string(), @r#"
-    error: no link says which one is the bottleneck
+    error: no link is the bottleneck
      --> scenario:5:1
     5 | [[link]]
-      | ^^^^^^^^ a test bed cannot be this
+      | ^^^^^^^^ not possible on a test bed
       = help: write qdisc = "compare" in it
     "#);
 }

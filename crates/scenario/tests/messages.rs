@@ -56,7 +56,8 @@ fn flagged(flags: &[&str]) -> String {
 fn warned(old: &str, new: &str) -> String {
     assert!(RIGHT.contains(old), "{old:?} is in the scenario");
     let scenario = Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect("it is right");
-    giveway_scenario::ScenarioError { origin: scenario.origin().clone(), diagnostics: scenario.warnings }.to_string()
+    giveway_scenario::ScenarioError { origin: scenario.origin().clone(), diagnostics: scenario.warnings }
+        .to_string()
 }
 
 #[test]
@@ -170,10 +171,10 @@ fn unknown_names_are_told_with_the_nearest() {
        = help: did you mean "compare"?
     "#);
     insta::assert_snapshot!(told("duration", "backend = \"netwrok\"\nduration"), @r#"
-    error: unknown host "netwrok"
-     --> scenario:3:8
-    3 | host = "netwrok"
-      |        ^^^^^^^^^
+    error: unknown backend "netwrok"
+     --> scenario:3:11
+    3 | backend = "netwrok"
+      |           ^^^^^^^^^
       = help: did you mean "network"?
     "#);
 }
@@ -211,7 +212,7 @@ fn quantities_need_their_unit_and_their_range() {
        |        ^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(told("\"10 Mbit/s\"", "\"0 Mbit/s\""), @r#"
-    error: rate: a link of 0 sends nothing
+    error: rate: it must be above 0
       --> scenario:14:8
     14 | rate = "0 Mbit/s"
        |        ^^^^^^^^^^
@@ -236,7 +237,7 @@ fn quantities_need_their_unit_and_their_range() {
       |                            ^^^
     "#);
     insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 0p"), @r#"
-    error: limit: 0 packets are too few: write at least "1p"
+    error: limit: 0 packets hold nothing: write at least "1p"
      --> scenario:6:22
     6 | disciplines = ["fifo limit 0p"]
       |                      ^^^^^^^^ at home->isp
@@ -426,7 +427,7 @@ fn impossible_topologies_are_refused() {
       --> scenario:18:1
     18 | [[link]]
        | ^^^^^^^^ the first is in line 11
-       = help: a [[link]] has both directions; write back = false where it has one
+       = help: a [[link]] has both directions; write back = false for one
 
     error: no link has a node "server"
       --> scenario:28:6
@@ -435,37 +436,37 @@ fn impossible_topologies_are_refused() {
        = help: there are home, isp
     "#);
     insta::assert_snapshot!(told("from = \"isp\"\nto = \"server\"", "from = \"cloud\"\nto = \"server\""), @r#"
-    error: traffic "upload": no link leads on from "home" towards "server"
+    error: traffic "upload": there is no path from "home" to "server"
       --> scenario:28:6
     28 | to = "server"
-       |      ^^^^^^^^ it cannot be reached
+       |      ^^^^^^^^ unreachable
     "#);
     insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\nback = false"), @r#"
-    error: traffic "upload": acknowledgements have no way back from "server" to "home"
+    error: traffic "upload": there is no path for acknowledgements from "server" to "home"
       --> scenario:29:6
     29 | to = "server"
        |      ^^^^^^^^
-       = help: a [[link]] has both directions unless it says back = false
+       = help: a [[link]] has both directions unless it has back = false
     "#);
-    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\nback = 3"), @r#"
-    error: back: expected a table, or false where there is no way back
+    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\nback = 3"), @r"
+    error: back: expected a table, or false for a link without a reverse direction
       --> scenario:17:8
     17 | back = 3
        |        ^ this is a bare number
-    "#);
+    ");
     insta::assert_snapshot!(told("from = \"home\"\nto = \"isp\"", "from = \"s[1-3]\"\nto = \"d[1-2]\""), @r#"
-    error: 3 nodes cannot pair with 2
+    error: 3 nodes cannot be paired with 2
       --> scenario:13:6
     13 | to = "d[1-2]"
        |      ^^^^^^^^
-       = help: ranges of equal length pair one by one, a single node pairs with all
+       = help: ranges of the same length are paired one by one; a single node is paired with all
     "#);
     insta::assert_snapshot!(told("from = \"home\"", "from = \"s[3-1]\""), @r#"
     error: this range is empty: 3 is above 1
       --> scenario:12:10
     12 | from = "s[3-1]"
        |          ^^^^^
-       = help: nodes are named as in "home", ranges of them as in "s[1-10]"
+       = help: write a name such as "home", or a range such as "s[1-10]"
     "#);
     insta::assert_snapshot!(told("from = \"home\"\nto = \"server\"", "from = \"home\"\nto = \"home\""), @r#"
     error: traffic "upload" goes from "home" to itself
@@ -492,7 +493,7 @@ fn impossible_topologies_are_refused() {
 #[test]
 fn comparisons_need_disciplines_and_a_link() {
     insta::assert_snapshot!(told("disciplines = [\"fifo limit 100p\"]", ""), @r#"
-    error: there are no disciplines to compare
+    error: a link compares disciplines, but there are none
       --> scenario:16:9
     16 | qdisc = "compare"
        |         ^^^^^^^^^
@@ -510,7 +511,7 @@ fn comparisons_need_disciplines_and_a_link() {
      --> scenario:6:15
     6 | disciplines = ["fifo limit 100p"]
       |               ^^^^^^^^^^^^^^^^^^^
-      = help: write qdisc = "compare" in the [[link]] where they take their turns
+      = help: write qdisc = "compare" in the [[link]] at which they are compared
     "#);
     insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 100 packets\"]"), @r#"
     error: limit: "100" needs a unit: "300p" counts packets, "64kb" counts bytes
@@ -519,7 +520,7 @@ fn comparisons_need_disciplines_and_a_link() {
       |                                               ^^^
     "#);
     insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 0p\"]"), @r#"
-    error: limit: 0 packets are too few: write at least "1p"
+    error: limit: 0 packets hold nothing: write at least "1p"
      --> scenario:6:41
     6 | disciplines = ["fifo limit 100p", "fifo limit 0p"]
       |                                         ^^^^^^^^ at home->isp
@@ -536,32 +537,32 @@ fn comparisons_need_disciplines_and_a_link() {
 #[test]
 fn runs_that_show_nothing_are_refused() {
     insta::assert_snapshot!(told("warmup = \"1 s\"", "warmup = \"10 s\""), @r#"
-    error: warmup: 10s leaves nothing of the duration of 10s to measure
+    error: warmup: 10s leaves nothing to measure of a duration of 10s
      --> scenario:4:10
     4 | warmup = "10 s"
       |          ^^^^^^
     "#);
-    insta::assert_snapshot!(told("seeds = 2", "seeds = 0"), @r#"
-    error: seeds: with none there is nothing to run
+    insta::assert_snapshot!(told("seeds = 2", "seeds = 0"), @r"
+    error: seeds: at least one is needed
      --> scenario:5:9
     5 | seeds = 0
       |         ^
-      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
-    "#);
-    insta::assert_snapshot!(told("seeds = 2", "seeds = -1"), @r#"
+      = help: write a count, as in seeds = 3, or a list, as in seeds = [1, 7, 42]
+    ");
+    insta::assert_snapshot!(told("seeds = 2", "seeds = -1"), @r"
     error: seeds: expected a count from 1 to 100000
      --> scenario:5:9
     5 | seeds = -1
       |         ^^
-      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
-    "#);
-    insta::assert_snapshot!(told("seeds = 2", "seeds = [1, 7, 1]"), @r#"
-    error: seeds: this one is there twice
+      = help: write a count, as in seeds = 3, or a list, as in seeds = [1, 7, 42]
+    ");
+    insta::assert_snapshot!(told("seeds = 2", "seeds = [1, 7, 1]"), @r"
+    error: seeds: this seed is listed twice
      --> scenario:5:16
     5 | seeds = [1, 7, 1]
       |                ^
-      = help: write how many, as in seeds = 3, or which, as in seeds = [1, 7, 42]
-    "#);
+      = help: write a count, as in seeds = 3, or a list, as in seeds = [1, 7, 42]
+    ");
     insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\nstart = \"5 s\"\nstop = \"2 s\""), @r#"
     error: traffic "upload" stops at 2s, before it starts
       --> scenario:28:8
@@ -569,13 +570,13 @@ fn runs_that_show_nothing_are_refused() {
        |        ^^^^^ it starts at 5s
     "#);
     insta::assert_snapshot!(told("warmup = \"1 s\"", "warmup = \"1 s\"\ncooldown = \"9 s\""), @r#"
-    error: cooldown: 9s leaves nothing of the duration of 10s to measure, after 1s of warm-up
+    error: cooldown: 9s leaves nothing to measure of a duration of 10s with a warm-up of 1s
      --> scenario:5:12
     5 | cooldown = "9 s"
       |            ^^^^^
     "#);
     insta::assert_snapshot!(told("[record]", "[short]\nduration = \"2 s\"\nwarmup = \"3 s\"\n[record]"), @r#"
-    error: [short]: a warm-up of 3s leaves nothing of 2s to measure
+    error: [short]: a warm-up of 3s leaves nothing to measure of a duration of 2s
       --> scenario:32:10
     32 | warmup = "3 s"
        |          ^^^^^
@@ -663,7 +664,7 @@ reserved = "2500 kbit/s"
         )
     };
     insta::assert_snapshot!(told("\n[record]", &more("")), @r#"
-    error: traffic "calls" reserves more than home->isp has left
+    error: traffic "calls" reserves more than is left at home->isp
       --> scenario:41:12
     41 | reserved = "2500 kbit/s"
        |            ^^^^^^^^^^^^^ 2500kbit for each of its flows; the link has 10mbit
@@ -679,34 +680,34 @@ fn traps_are_told() {
     warning: 1p is 26 times less than the bandwidth-delay product
      --> scenario:6:22
     6 | disciplines = ["fifo limit 1p"]
-      |                      ^^^^^^^^ home->isp at 10mbit with a round trip of 31.2 ms: 26 packets
+      |                      ^^^^^^^^ home->isp at 10mbit with a round-trip time of 31.2 ms: 26 packets
       = help: a single TCP flow cannot fill the link
     "#);
     insta::assert_snapshot!(warned("fifo limit 100p", "fifo limit 5000p"), @r#"
     warning: 5000p is 192 times the bandwidth-delay product
      --> scenario:6:22
     6 | disciplines = ["fifo limit 5000p"]
-      |                      ^^^^^^^^^^^ home->isp at 10mbit with a round trip of 31.2 ms: 26 packets
-      = help: when it is full, packets wait for 6.0 s
+      |                      ^^^^^^^^^^^ home->isp at 10mbit with a round-trip time of 31.2 ms: 26 packets
+      = help: a full queue delays packets by 6.0 s
     "#);
     insta::assert_snapshot!(warned("\"10 Mbit/s\"", "\"10 Mbps\""), @r#"
-    warning: "10 Mbps" are bytes per second, as in tc: 80mbit
+    warning: "10 Mbps" is a rate in bytes per second, as in tc: 80mbit
       --> scenario:14:9
     14 | rate = "10 Mbps"
        |         ^^^^^^^
        = help: megabits per second are written "mbit" or "Mbit/s"
     "#);
     insta::assert_snapshot!(warned("\"10 ms\"", "\"900 ms\""), @r#"
-    warning: the run lasts 10s, less than ten round trips of 1811212us
+    warning: the run lasts 10s, less than ten round-trip times of 1811212us
      --> scenario:3:12
     3 | duration = "10 s"
       |            ^^^^^^
-      = help: TCP hardly gets out of slow start in that time
+      = help: TCP is in slow start for most of that time
 
     warning: 100p is 15 times less than the bandwidth-delay product
      --> scenario:6:22
     6 | disciplines = ["fifo limit 100p"]
-      |                      ^^^^^^^^^^ home->isp at 10mbit with a round trip of 1811.2 ms: 1509 packets
+      |                      ^^^^^^^^^^ home->isp at 10mbit with a round-trip time of 1811.2 ms: 1509 packets
       = help: a single TCP flow cannot fill the link
     "#);
     insta::assert_snapshot!(warned("name = \"upload\"", "name = \"upload\"\nstart = \"20 s\""), @r#"
@@ -716,7 +717,7 @@ fn traps_are_told() {
        |         ^^^^^^
     "#);
     insta::assert_snapshot!(warned("fifo limit 100p", "ared target 20ms"), @r#"
-    warning: packets of 1500b are 3.0 times avpkt (500b): the queue stands near 60.0 ms, not at target (20ms)
+    warning: packets of 1500b are 3.0 times avpkt (500b): the queue settles near 60.0 ms, not at target (20ms)
      --> scenario:6:16
     6 | disciplines = ["ared target 20ms"]
       |                ^^^^^^^^^^^^^^^^^^ at home->isp, 10mbit, with traffic "upload"
@@ -728,7 +729,7 @@ fn traps_are_told() {
      --> scenario:9:7
     9 | mss = "8kb"
       |       ^^^^^
-      = help: they are sent whole all the same; make mss smaller or mtu larger
+      = help: the simulator sends them whole; a real link would not: make mss smaller or mtu larger
     "#);
 }
 
@@ -783,17 +784,17 @@ fn flow_lists_are_read_when_the_scenario_is() {
 fn lists_lead_somewhere() {
     let alone = "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nback = false\n";
     insta::assert_snapshot!(listed("flow_list", Some("0,home,server,1000\n1,home,a,1000\n"), alone), @r#"
-    error: traffic "flow_list": no link leads on from "home" towards "a"
+    error: traffic "flow_list": there is no path from "home" to "a"
       --> scenario:32:8
     32 | file = "rows.csv"
-       |        ^^^^^^^^^^ it cannot be reached
+       |        ^^^^^^^^^^ unreachable
     "#);
     insta::assert_snapshot!(listed("flow_list", Some("0,a,b,1000\n"), alone), @r#"
-    error: traffic "flow_list": acknowledgements have no way back from "b" to "a"
+    error: traffic "flow_list": there is no path for acknowledgements from "b" to "a"
       --> scenario:32:8
     32 | file = "rows.csv"
        |        ^^^^^^^^^^
-       = help: a [[link]] has both directions unless it says back = false
+       = help: a [[link]] has both directions unless it has back = false
     "#);
     assert_eq!(listed("datagram_list", Some("0,a,b,1000\n"), alone), "1 file, 1 pairs");
 }
@@ -865,7 +866,7 @@ fn outages_come_one_after_the_other() {
     let rate = "rate = \"10 Mbit/s\"";
     let with = |outages: &str| told(rate, &format!("{rate}\noutages = {outages}"));
     insta::assert_snapshot!(with(r#"[{ at = "2 s", lasts = "0 s" }]"#), @r#"
-    error: outages: one of 0 is none
+    error: outages: an outage must last longer than 0
       --> scenario:15:11
     15 | outages = [{ at = "2 s", lasts = "0 s" }]
        |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -891,4 +892,24 @@ fn outages_come_one_after_the_other() {
     15 | outages = "2 s"
        |           ^^^^^ this is a text
     "#);
+}
+
+#[test]
+fn a_misspelled_path_is_answered_with_the_nearest_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("quickstart.toml"), RIGHT).unwrap();
+    let error = Draft::load(folder.path().join("quickstrat.toml")).unwrap_err();
+    let near = folder.path().join("quickstart.toml");
+    assert!(error.to_string().ends_with(&format!("; did you mean {}?", near.display())), "{error}");
+    assert_eq!(error.near, Some(near));
+    assert_eq!(Draft::load(folder.path().join("other.toml")).unwrap_err().near, None);
+}
+
+#[test]
+fn host_is_an_older_name_of_backend() {
+    let with = |key: &str| RIGHT.replacen("duration", &format!("{key} = \"network\"\nduration"), 1);
+    assert_eq!(Scenario::parse(&with("host"), ".").unwrap().backend.name(), "network");
+    let both = with("backend").replacen("duration", "host = \"network\"\nduration", 1);
+    assert!(wrong(&both).contains("host and backend are names of one key"), "{}", wrong(&both));
+    assert!(flagged(&["host=netwrok"]).contains("unknown backend \"netwrok\""));
 }

@@ -259,7 +259,7 @@ fn shipped_scenarios_are_right() {
         // is run first should not begin with a warning.
         if file.parent() == Some(&root) {
             let diagnostics = scenario.warnings.clone();
-            let warnings = giveway_scenario::Wrong { origin: scenario.origin().clone(), diagnostics };
+            let warnings = giveway_scenario::ScenarioError { origin: scenario.origin().clone(), diagnostics };
             assert_eq!(warnings.to_string(), "", "{}", file.display());
         }
         scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));

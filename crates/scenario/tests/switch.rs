@@ -1,10 +1,10 @@
 //! What a wrong scenario on a switch is told, in full, and what a right one comes to.
 
-use giveway_scenario::{Host, Scenario};
+use giveway_scenario::{Backend, Scenario};
 
 /// A scenario in which everything is right; tests change one thing of it.
 const RIGHT: &str = r#"
-host = "switch"
+backend = "switch"
 duration = "1000 slots"
 warmup = "100 slots"
 disciplines = ["islip", "p_spf lazy 2"]
@@ -28,9 +28,9 @@ fn slots_are_counted_whatever_a_link_carries() {
     for switch in ["", "\nrate = \"1 Gbit/s\"", "\ncell = \"53b\""] {
         let text = RIGHT.replace("ports = 8", &format!("ports = 8{switch}"));
         let scenario = Scenario::parse(&text, ".").expect("it is right");
-        let Host::Switch(crossbar) = &scenario.host else { panic!("it is a switch") };
+        let Backend::Switch(crossbar) = &scenario.backend else { panic!("it is a switch") };
         assert_eq!((crossbar.ports, crossbar.slots, crossbar.warmup), (8, 1000, 100), "{switch}");
-        assert_eq!(scenario.host.compared(), ["islip", "p_spf lazy 2"]);
+        assert_eq!(scenario.backend.compared(), ["islip", "p_spf lazy 2"]);
     }
 }
 
@@ -58,8 +58,8 @@ fn schedulers_that_make_no_sense_are_pointed_at() {
     insta::assert_snapshot!(told("disciplines = [\"islip\", \"p_spf lazy 2\"]", ""), @r#"
     error: a scenario on a switch needs "disciplines"
      --> scenario:2:1
-    2 | host = "switch"
-      | ^^^^
+    2 | backend = "switch"
+      | ^^^^^^^
       = help: write for example disciplines = ["islip", "p_spf"] at the top
     "#);
 }
@@ -80,18 +80,18 @@ fn traffic_that_no_switch_can_carry_is_refused() {
     "#);
     let network = told("kind = \"onoff\"", "kind = \"bulk\"");
     assert!(network.starts_with("error: unknown kind of traffic \"bulk\" on a switch\n"), "{network}");
-    insta::assert_snapshot!(told("load = 0.8", "load = 0.8\n[[traffic]]\nkind = \"bernoulli\"\nload = 0.1"), @r#"
-    error: a switch has one [[traffic]], for all inputs
+    insta::assert_snapshot!(told("load = 0.8", "load = 0.8\n[[traffic]]\nkind = \"bernoulli\"\nload = 0.1"), @r"
+    error: a switch has one [[traffic]] for all inputs
       --> scenario:13:1
     13 | [[traffic]]
        | ^^^^^^^^^^^
-       = help: a matrix of loads says which input sends how much to whom
-    "#);
+       = help: a matrix has the load of each input to each output
+    ");
 }
 
 #[test]
 fn numbers_that_make_no_sense_are_refused() {
-    assert!(told("ports = 8", "ports = 2000").contains("ports: 2000: a switch has 2 to 1024"));
+    assert!(told("ports = 8", "ports = 2000").contains("ports: 2000 is not between 2 and 1024"));
     assert!(told("load = 0.8", "load = -1.0").contains("expected a number above 0"));
     assert!(told("load = 0.8", "load = 0.8\npattern = \"diagnal\"").contains("diagnal"));
     for (old, new) in [("ports = 8", "ports = 8\nspeedup = 0.9"), ("\"islip\"", "\"islip speedup 0.5\"")] {
@@ -107,8 +107,8 @@ fn numbers_that_make_no_sense_are_refused() {
 
 #[test]
 fn what_leaves_nothing_to_measure_is_refused() {
-    assert!(told("\"1000 slots\"", "\"many slots\"").contains("is no number of slots"));
-    assert!(told("\"1000 slots\"", "\"50 slots\"").contains("leaves nothing of the duration"));
+    assert!(told("\"1000 slots\"", "\"many slots\"").contains("is not a number of slots"));
+    assert!(told("\"1000 slots\"", "\"50 slots\"").contains("leaves nothing to measure of a duration"));
 }
 
 #[test]
@@ -118,20 +118,20 @@ fn what_is_of_a_network_is_not_of_a_switch() {
      --> scenario:7:3
     7 | [[link]]
       |   ^^^^
-      = help: there are title, description, host, duration, warmup, cooldown, seeds, disciplines, switch, traffic, short
+      = help: there are title, description, backend, duration, warmup, cooldown, seeds, disciplines, switch, traffic, short
     "#);
-    insta::assert_snapshot!(told("ports = 8", "ports = 1"), @r#"
-    error: ports: 1: a switch has 2 to 1024
+    insta::assert_snapshot!(told("ports = 8", "ports = 1"), @r"
+    error: ports: 1 is not between 2 and 1024
      --> scenario:8:9
     8 | ports = 1
       |         ^
-    "#);
-    insta::assert_snapshot!(told("host = \"switch\"", ""), @r#"
-    error: a scenario with a [switch] runs on a switch
+    ");
+    insta::assert_snapshot!(told("backend = \"switch\"", ""), @r#"
+    error: a scenario with a [switch] needs the backend "switch"
      --> scenario:7:1
     7 | [switch]
       | ^^^^^^^^
-      = help: write host = "switch" at the top
+      = help: write backend = "switch" at the top
     "#);
 }
 
@@ -139,7 +139,7 @@ fn what_is_of_a_network_is_not_of_a_switch() {
 fn a_switch_is_read_and_runs() {
     let text = RIGHT.replace("ports = 8", "ports = 4\nspeedup = 1.176").replace("lazy 2", "speedup 2");
     let scenario = Scenario::parse(&text, ".").unwrap();
-    let Host::Switch(crossbar) = &scenario.host else { panic!("it is on a switch") };
+    let Backend::Switch(crossbar) = &scenario.backend else { panic!("it is on a switch") };
     assert_eq!((crossbar.ports, crossbar.slots, crossbar.warmup), (4, 1000, 100));
     // 64 bytes at 10 Gbit/s.
     assert_eq!(crossbar.slot.as_ps(), 51_200);
@@ -153,6 +153,6 @@ fn a_switch_is_read_and_runs() {
     let timed = Scenario::parse(&text.replace("1000 slots", "51.2 us"), ".").unwrap();
     assert_eq!(timed.duration, scenario.duration);
     let long = Scenario::parse(&text.replace("1000 slots", "1_000_000 slots"), ".").unwrap();
-    let Host::Switch(short) = &long.short().unwrap().host else { panic!("it is on a switch") };
+    let Backend::Switch(short) = &long.short().unwrap().backend else { panic!("it is on a switch") };
     assert_eq!((short.slots, short.warmup), (50_000, 5));
 }

@@ -1,81 +1,82 @@
-//! What reservations are worth: for each reserved flow and each link on its way the longest that a packet of it may wait there, under each
+//! Delay bounds of reservations: for each reserved flow and each link of its path, the largest delay of a packet under each
 //! discipline.
 //!
-//! A discipline says of which kind it is ([`Guarantee`]); [`giveway_theory::latency_rate`] has the formulae. A bound is about a flow that
-//! keeps to its reservation, all but a burst, and about packets that are not dropped. It counts from the arrival of a packet to its last bit on the
-//! wire, without propagation.
+//! A discipline declares its [`Guarantee`]; [`giveway_theory::latency_rate`] has the formulae. A bound holds for a flow that
+//! exceeds its reservation by at most a burst, and for packets that are not dropped. The delay begins with the arrival of a packet and ends with its
+//! last bit on the wire, without propagation.
 //!
-//! What is not reserved delays by a packet of the link's largest size. Turns go to every flow alike: there the number of flows must be
-//! known, and a flow is as safe as the turn that it gets, whatever it has reserved.
+//! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without reservations, which gives every flow a
+//! turn, has a bound only for a known number of flows, and only if the turn is at least the reservation.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Guarantee, LinkContext, Rate, Streams};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
-use super::topology::onward;
-use super::{Network, Queue, Stream};
+use super::model::Network;
+use super::topology::{Queue, downstream};
+use super::traffic::Stream;
 
-/// A link that reserved flows cross, and what it is worth to them.
+/// The delay bounds at a link that reserved flows cross.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkBounds {
-    /// "home->isp".
+    /// The name of the link, such as "home->isp".
     pub link: String,
-    /// How fast it is.
+    /// The rate of the link.
     pub rate: Rate,
-    /// All that is reserved on it.
+    /// The sum of all reservations at the link.
     pub reserved: Rate,
-    /// The largest packet of what is not reserved there; zero when everything is.
+    /// The largest packet of traffic without a reservation; zero if there is none.
     pub best_effort: Bytes,
-    /// How many flows cross it; `None` when some come and go.
+    /// The number of flows that cross the link; `None` if it varies.
     pub flows: Option<u64>,
     /// The disciplines, in the order of the bounds.
     pub disciplines: Vec<Spec>,
-    /// The reserved traffic on it.
+    /// The reserved traffic at the link.
     pub streams: Vec<StreamBounds>,
 }
 
-/// Reserved traffic on a link.
+/// The delay bounds of one reserved traffic at a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamBounds {
-    /// Its name.
+    /// The name of the traffic.
     pub name: String,
-    /// How many flows of it cross the link.
+    /// The number of its flows at the link.
     pub flows: u64,
-    /// What each of them has reserved.
+    /// The reserved rate of each flow.
     pub reserved: Rate,
-    /// Its largest packet.
+    /// The largest packet of the traffic.
     pub packet: Bytes,
-    /// How much of a flow may come at once.
+    /// The burst of a flow: the most bytes that arrive at once.
     pub burst: Bytes,
-    /// One for each discipline.
+    /// The bounds, one for each discipline.
     pub bounds: Vec<Bound>,
 }
 
-/// What a discipline promises a flow.
+/// The guarantee of a discipline for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// The longest delay at this link, seconds.
+    /// The largest delay at the link, in seconds.
     Delay(f64),
-    /// Nothing: it knows no reservations and gives nobody a turn.
+    /// No guarantee: the discipline has neither reservations nor turns.
     Nothing,
-    /// Everyone gets a turn, and this one's share of the link is less than what is reserved.
+    /// Every flow gets a turn, and the share of this one is less than its reservation.
     Share(Rate),
-    /// Everyone gets a turn, and flows come and go, so that nobody knows how many there will be.
+    /// Every flow gets a turn, and the number of flows varies, so there is no bound.
     Uncounted,
 }
 
-/// A stream on a link.
+/// A stream at a link that it crosses.
 struct Crossing<'a> {
     stream: &'a Stream,
-    /// How many flows of it cross; `None` when they come and go.
+    /// The number of flows that cross; `None` if it varies.
     flows: Option<u64>,
-    /// Whether what crosses are its data; otherwise acknowledgements.
+    /// True if data cross the link, false if acknowledgements do.
     data: bool,
 }
 
 impl Network {
-    /// What every link gives the reserved flows that cross it, where a discipline stands that says something about flows; in the order of
-    /// the links. `burst`: how much of a flow may come at once, at least a packet of it; otherwise one packet.
+    /// The delay bounds of reserved flows, for each link with a discipline other than the default, in the order of the links. `burst`: the most
+    /// bytes of a flow that arrive at once, at least one packet; by default one packet.
     pub fn bounds(&self, burst: Option<Bytes>) -> Vec<LinkBounds> {
         let paths = self.paths();
         // For each port, the data and the acknowledgements of each stream that cross it, with the number of pairs of
@@ -113,7 +114,7 @@ impl Network {
         links
     }
 
-    /// One link; `None` when nobody reserves there, or nothing but a plain queue is there.
+    /// The bounds at one link; `None` if it has no reservations, or the default discipline.
     fn at(&self, at: usize, crossings: &[Crossing<'_>], burst: Option<Bytes>) -> Option<LinkBounds> {
         let port = &self.ports[at];
         let reserving = |crossing: &&Crossing<'_>| crossing.data && crossing.stream.reserved.as_bit() > 0;
@@ -125,14 +126,14 @@ impl Network {
             Queue::Compare => self.disciplines.clone(),
             Queue::Fixed(spec) => vec![spec.clone()],
         };
-        let context = port.context(&Streams::new(0), &onward(&self.ports));
-        // Those that come and go reserve for one at a time: that is what was checked to fit.
+        let context = port.context(&Streams::new(0), &downstream(&self.ports));
+        // A varying number of flows counts as one: the check of reservations assumes that, too.
         let count = |crossing: &Crossing<'_>| crossing.flows.unwrap_or(1);
         let best_effort = if reserved.len() < crossings.len() { port.mtu } else { Bytes(0) };
         let streams = reserved.iter().map(|of| {
             let packet = largest(of.stream, port.mtu);
             let burst = burst.map_or(packet, |burst| burst.max(packet));
-            // Whoever is there at the same time.
+            // Only traffic at the same time counts.
             let beside = reserved
                 .iter()
                 .filter(|other| other.stream.start < of.stream.stop && of.stream.start < other.stream.stop);
@@ -183,19 +184,19 @@ impl Network {
     }
 }
 
-/// The largest IP packet of a stream on a link that takes packets up to `mtu`.
+/// The largest IP packet of a stream at a link with this `mtu`.
 fn largest(stream: &Stream, mtu: Bytes) -> Bytes {
     let of_tcp = || if stream.spec.answered() { Bytes(stream.tcp.mss.0 + 40) } else { mtu };
     stream.spec.largest().unwrap_or_else(of_tcp).min(mtu)
 }
 
-/// The bound for the first flow of `server`: σ/ρ + Θ - L/ρ, since the packet that waits is in σ and in Θ.
+/// The bound for the first flow of `server`: σ/ρ + Θ - L/ρ, since the packet itself is in σ and in Θ.
 fn delay(scheduler: Scheduler<'_>, server: &Server, burst: Bytes) -> Bound {
     let burst = 8.0 * burst.0 as f64 / server.flows[0].rate;
     server.lateness(scheduler, 0).map_or(Bound::Nothing, |late| Bound::Delay(burst + late))
 }
 
-/// The same for a flow of `of` where every flow has a turn: its rate is that of its turns.
+/// The bound for a flow of `of` if every flow gets a turn, which determines its rate.
 fn turns(
     spec: &Spec,
     of: &Crossing<'_>,

@@ -7,20 +7,20 @@ use serde::de::IgnoredAny;
 
 use crate::file::Part;
 
-/// The parts of the file, beside the keys at its top.
+/// The tables of a scenario on a network.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Parts {
-    /// How TCP behaves throughout.
+    /// The TCP of all traffic.
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
-    /// Links. Nodes come into being by being named.
+    /// The links. A node exists if a link names it.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
-    /// Who sends what, and when; on a switch one table, for all inputs.
+    /// The traffic sources; on a switch one table for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
-    /// What is measured.
+    /// The measurements.
     #[schemars(with = "Part")]
     pub record: IgnoredAny,
     /// How a quick check of this scenario runs.
@@ -36,39 +36,39 @@ pub(crate) enum Names {
     Several(Vec<String>),
 }
 
-/// Between which nodes a link lies.
+/// The keys of a link that name its nodes.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Ends {
-    /// The node that it begins at; "s[1-10]" are ten nodes with a link each, "[1-5]" are the nodes 1 to 5.
+pub(crate) struct EndKeys {
+    /// The first node of the link. "s[1-10]" is a range of ten nodes with a link each; "[1-5]" is the nodes 1 to 5.
     pub from: Option<String>,
-    /// The node that it leads to; a range here pairs with a range there.
+    /// The second node of the link. A range here pairs with a range in from.
     pub to: Option<String>,
-    /// The other direction: what differs there, or false where there is none.
+    /// The keys that differ in the reverse direction, or false for a link without one.
     #[schemars(with = "Part")]
     pub back: IgnoredAny,
 }
 
-/// One direction of a link.
+/// The keys of one direction of a link.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Way {
-    /// How fast it sends.
+pub(crate) struct DirectionKeys {
+    /// The rate of the link.
     pub rate: Option<Rate>,
-    /// How long a packet is on the wire.
+    /// The propagation delay.
     pub delay: Option<Span>,
-    /// The discipline in front of it, or "compare": the one whose turn it is. Default: "fifo limit 1000p".
+    /// The discipline of the link; "compare" stands for each compared discipline in turn. Default: "fifo limit 1000p".
     #[schemars(with = "Part")]
     pub qdisc: IgnoredAny,
-    /// Share of the packets that are lost on the wire, each independently. Default: 0.
+    /// The probability that a packet is lost on the wire, independently of others. Default: 0.
     pub loss: Option<Share>,
-    /// Extra delay of each packet, drawn evenly between zero and this; order is kept. Default: 0 s.
+    /// The largest extra delay of a packet; each has one drawn uniformly from 0, and packets keep their order. Default: 0 s.
     pub jitter: Option<Span>,
-    /// What it costs when routes are chosen; the path with the smallest sum is taken. Default: 1.
+    /// The cost of the link in routing: packets take the path with the least sum. Default: 1.
     pub cost: Option<u32>,
-    /// The largest packet, IP length. Default: 1500b.
+    /// The largest packet, as its IP length. Default: 1500b.
     pub mtu: Option<Bytes>,
-    /// When it is down: what waits for it stays, and packets that come later go around it. Default: never.
+    /// The times at which the link is down. Its queue stays, and later packets take another path. Default: none.
     pub outages: Option<Vec<Outage>>,
 }
 
@@ -76,59 +76,59 @@ pub(crate) struct Way {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Outage {
-    /// When it goes down.
+    /// The start of the outage.
     pub at: Span,
-    /// For how long.
+    /// The length of the outage.
     pub lasts: Span,
 }
 
-/// What every kind of traffic has; its own parameters stand beside.
+/// The keys that all kinds of traffic share.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Common {
-    /// Which source, see giveway list traffic.
+pub(crate) struct TrafficKeys {
+    /// The kind of source; giveway list traffic shows all.
     #[schemars(with = "Option<String>")]
     pub kind: IgnoredAny,
-    /// What it is called in tables; its random numbers depend on it. Entries that share a name are measured together.
+    /// The name in tables, which also selects the random streams. Entries with the same name are measured together.
     /// Default: the kind.
     pub name: Option<String>,
     /// The node that sends, or several: "s[1-10]", "[1-5]".
     pub from: Option<String>,
-    /// The node that receives; a range here pairs with a range there, one node serves a whole range.
+    /// The node that receives, or several. Ranges pair one by one; a single node pairs with a whole range.
     pub to: Option<String>,
-    /// Whether every sender has every receiver, instead of pairs of the two ranges in their order. Default: false.
+    /// If true, every sender sends to every receiver, instead of in pairs. Default: false.
     pub every_pair: bool,
-    /// When it begins. Default: 0 s.
+    /// The start of the traffic. Default: 0 s.
     pub start: Option<Span>,
-    /// When it begins nothing new any more. Default: the end of the run.
+    /// The time after which nothing new begins. Default: the end of the run.
     pub stop: Option<Span>,
-    /// The class of its packets, 0 the most urgent; prio and its kin sort by it. Default: 0.
+    /// The class of the packets, for disciplines such as prio; 0 is the most urgent. Default: 0.
     pub class: Option<u16>,
-    /// The rate that is reserved for each of its flows, for disciplines that know reservations. Default: none.
+    /// The reserved rate of each flow, for disciplines with reservations. Default: none.
     pub reserved: Option<Rate>,
-    /// How its TCP behaves, where that differs from the file's \[tcp\].
+    /// The TCP keys that differ from the file's \[tcp\].
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
 }
 
-/// What is measured.
+/// The keys of the measurements.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Record {
+pub(crate) struct RecordKeys {
     /// The measured port or ports, such as "home->isp". Default: those with qdisc = "compare".
     #[schemars(with = "Names")]
     pub port: IgnoredAny,
-    /// How often queues and senders are sampled. Default: a thousandth of the duration, within 1 ms and 1 s.
+    /// The sampling interval of queues and senders. Default: a thousandth of the duration, within 1 ms and 1 s.
     pub sample: Option<Span>,
-    /// Upper ends of the classes of transfer sizes that completion times are told for.
+    /// The upper ends of the size classes of transfers, for which flow completion times are shown.
     pub size_classes: Option<Vec<Bytes>>,
-    /// Packets up to this length count as small. Default: 256b.
+    /// The largest length of a small packet. Default: 256b.
     pub small_packet: Option<Bytes>,
-    /// Whether windows and round trips of senders are sampled too. Default: false.
+    /// If true, the windows and round-trip times of senders are sampled, too. Default: false.
     pub senders: bool,
-    /// Whether is counted how often each flow became backlogged at the measured ports. Default: false.
+    /// If true, the backlogged periods of each flow at the measured ports are counted. Default: false.
     pub episodes: bool,
-    /// Whether is measured how bursty the traffic of each source is, that at the measured ports, and what goes on from
-    /// them to each link beyond. Default: false.
+    /// If true, burstiness is measured: of each source, at the measured ports, and towards each downstream link.
+    /// Default: false.
     pub bursts: bool,
 }

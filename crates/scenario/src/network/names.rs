@@ -10,43 +10,44 @@ use crate::tree::{Node, Table};
 const MOST: u64 = 10_000;
 
 impl Reading {
-    /// The nodes that a key names; `None` when it is missing or wrong, which is told if it is wrong.
+    /// The nodes that a key names; `None` if the key is missing or wrong. Reports an error if it is wrong.
     pub fn nodes(&mut self, table: &Table, key: &str) -> Option<Vec<String>> {
         let node = table.get(key)?;
-        // Its type was told when the table was read.
+        // A value of another type was reported when the table was read.
         let text = node.text()?;
         match expand(text) {
             Ok(names) => Some(names),
             Err((bytes, message)) => {
-                self.tell_in(node, text, &bytes, message);
+                self.report_in(node, text, &bytes, message);
                 None
             }
         }
     }
 
-    fn tell_in(&mut self, node: &Node, text: &str, bytes: &Range<usize>, message: String) {
+    fn report_in(&mut self, node: &Node, text: &str, bytes: &Range<usize>, message: String) {
         let span = self.origin.inside(&node.span, text, bytes);
-        self.tell(
+        self.report(
             Diagnostic::error(span, message)
-                .help("nodes are named as in \"home\", ranges of them as in \"s[1-10]\""),
+                .help("write a name such as \"home\", or a range such as \"s[1-10]\""),
         );
     }
 
-    /// The nodes that `from` and `to` name, pair by pair; `None` when they do not pair, which is told.
+    /// The pairs of nodes that `from` and `to` name. Reports an error and returns `None` if their numbers do not match.
     pub fn pairs(&mut self, table: &Table, from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
         let pairs = pair(from, to);
         if pairs.is_none() {
-            let message = format!("{} nodes cannot pair with {}", from.len(), to.len());
-            self.tell(
-                Diagnostic::error(table.place("to"), message)
-                    .help("ranges of equal length pair one by one, a single node pairs with all"),
+            let message = format!("{} nodes cannot be paired with {}", from.len(), to.len());
+            self.report(
+                Diagnostic::error(table.place("to"), message).help(
+                    "ranges of the same length are paired one by one; a single node is paired with all",
+                ),
             );
         }
         pairs
     }
 }
 
-/// The names that a text stands for.
+/// Expands a name or a range.
 fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
     let Some(open) = text.find('[') else {
         if text.is_empty() {
@@ -60,7 +61,7 @@ fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
         return Err((whole, "this range has no end".to_owned()));
     };
     let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
-    // Either may be empty: the number is a name by itself.
+    // Either may be empty: a number alone is a name.
     check(before, 0..open)?;
     check(after, close + 1..text.len())?;
     let span = open..close + 1;
@@ -82,7 +83,7 @@ fn number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
-/// Refuses what no name, and no part of one, may have.
+/// Refuses characters that names of nodes cannot have.
 fn check(part: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
     match part.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
         Some((at, c)) => {
@@ -96,12 +97,12 @@ fn check(part: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
     }
 }
 
-/// Every name of one list with every name of the other.
+/// Pairs every name of one list with every name of the other.
 pub(crate) fn crossed(from: &[String], to: &[String]) -> Vec<(String, String)> {
     from.iter().flat_map(|one| to.iter().map(move |other| (one.clone(), other.clone()))).collect()
 }
 
-/// Pairs two lists: equal ones one by one, one name with all of the other. `None` when neither fits.
+/// Pairs two lists: one by one if they have the same length, or a single name with all others. `None` otherwise.
 pub(crate) fn pair(from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
     let paired = |a: &String, b: &String| (a.clone(), b.clone());
     match (from, to) {

@@ -1,19 +1,18 @@
-//! The paths that packets take: the ports between two nodes.
+//! The paths of packets: the ports between two nodes.
 
 use giveway_sim::Routes;
 
 use super::topology::Port;
 
-/// The routes of a network. They are computed for the destinations that are asked for, so whoever asks more than once keeps
-/// this.
+/// The paths of a network. Routes to a destination are computed at the first use and cached here.
 pub(crate) struct Paths {
-    /// Where each port leads, by number.
+    /// The node at the end of each port, by number.
     targets: Vec<u16>,
     routes: Routes,
 }
 
 impl Paths {
-    /// Paths over these ports between so many nodes.
+    /// Paths between `nodes` nodes over these ports.
     pub fn new(nodes: usize, ports: &[Port]) -> Paths {
         let links: Vec<(u16, u16, u32)> = ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
         Paths::over(nodes, &links)
@@ -27,7 +26,7 @@ impl Paths {
         }
     }
 
-    /// The numbers of the ports from one node to another, in their order; `None` where no path leads.
+    /// The numbers of the ports from one node to another, in order; `None` without a path.
     pub fn path(&self, from: u16, to: u16) -> Option<Vec<usize>> {
         let mut ports = Vec::new();
         let mut at = from;
@@ -39,7 +38,7 @@ impl Paths {
         Some(ports)
     }
 
-    /// Whether a path leads from one node to another.
+    /// True if there is a path from one node to another.
     pub fn leads(&self, from: u16, to: u16) -> bool {
         from == to || self.routes.next(from, to).is_some()
     }

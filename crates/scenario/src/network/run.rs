@@ -1,4 +1,4 @@
-//! Runs on a network: one for each discipline and seed, each alone and repeatable.
+//! Runs of a scenario on a network. A run depends on its discipline and its seed only.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,69 +8,70 @@ use giveway_qdisc::{Bytes, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Str
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{LinkPlan, Plan, Segment, Sim, Totals};
 
-use super::topology::{Port, onward};
-use super::{Network, Paths};
-use crate::scenario::{Times, Trial};
+use super::model::Network;
+use super::paths::Paths;
+use super::topology::{Port, downstream};
+use crate::schedule::Times;
+use crate::trial::Trial;
 
-/// What came of a run, beside what its probe heard.
+/// The result of a run, beside the measurements of its probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// What it cost.
+    /// The number of events and of packets.
     pub totals: Totals,
-    /// What its sources have to say: a sentence each, beginning with the name of the traffic.
+    /// Remarks of sources: a sentence each, which begins with the name of the traffic.
     pub remarks: Vec<String>,
 }
 
-/// Builds the discipline of a port of a run.
+/// A function that builds the discipline of a port.
 pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &LinkContext) -> Result<Box<dyn Qdisc<Segment>>, Invalid>;
 
 /// Builds a discipline for a simulated link.
 ///
-/// Whoever needs one calls this: [`Spec::build`] is compiled once more, with all disciplines, in each crate that calls
-/// it for segments.
+/// Prefer this function to [`Spec::build`], which each calling crate compiles again, with all disciplines.
 ///
 /// # Errors
-/// The parameter that makes no sense at that site.
+/// The parameter that is not valid at that link.
 pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
     spec.build(context)
 }
 
-/// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order. Routes are those of a
-/// network whose links are all up.
+/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross. Routes are those of a
+/// network without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
-/// What a recorder needs to know about a run.
+/// The setup of a recorder for a run.
 #[derive(Clone)]
 pub struct Measured {
     /// The measured ports; the first is the bottleneck of the tables.
     pub ports: Vec<PortId>,
-    /// Which of them flows cross.
+    /// The measured ports that flows cross.
     pub crossed: Crossed,
-    /// Names of all ports, by number.
+    /// The names of all ports, by number.
     pub port_names: Vec<String>,
-    /// Rates of the links behind all ports, by number.
+    /// The rates of all ports, by number.
     pub rates: Vec<Rate>,
-    /// Names of the nodes, by number.
+    /// The names of the nodes, by number.
     pub nodes: Vec<String>,
-    /// Names of the traffic, by number of the source.
+    /// The names of the traffic, by number of the source.
     pub sources: Vec<String>,
-    /// When the measurement interval begins.
+    /// The start of the measurement interval.
     pub from: Time,
-    /// When it ends.
+    /// The end of the measurement interval.
     pub until: Time,
-    /// Upper ends of the classes of transfer sizes, where the scenario has its own.
+    /// The upper ends of the size classes of transfers; `None` for the default.
     pub size_classes: Option<Vec<Bytes>>,
-    /// Packets up to this length are small, where the scenario says so.
+    /// The largest length of a small packet; `None` for the default.
     pub small_packet: Option<Bytes>,
 }
 
 impl Network {
-    /// The discipline whose turn it is.
+    /// The compared discipline of a trial.
     pub fn discipline(&self, trial: &Trial) -> &Spec {
         &self.disciplines[trial.discipline]
     }
 
-    /// What a recorder needs to know; the same for every trial.
+    /// The setup of a recorder, which is the same for every trial.
     pub fn measured(&self) -> Measured {
         let interval = self.interval();
         Measured {
@@ -93,7 +94,7 @@ impl Network {
         Time::ZERO + warmup..Time::ZERO + (duration - cooldown)
     }
 
-    /// Which of the measured ports flows cross. Routes are computed for the destinations that are asked for.
+    /// The function that returns the measured ports that flows cross.
     fn crossed(&self) -> Crossed {
         let nodes = self.nodes.len();
         let links: Vec<(u16, u16, u32)> =
@@ -110,16 +111,16 @@ impl Network {
         })
     }
 
-    /// The simulation of a trial, ready to begin. Random streams are named: those of a link by its name, those of traffic by
-    /// [`Stream::id`](super::Stream::id). They do not depend on the discipline, so all disciplines meet the same arrivals.
+    /// The plan of the simulation of a trial. Random streams have names: those of a link its name, those of traffic
+    /// [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all disciplines get the same arrivals.
     ///
     /// # Panics
-    /// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read.
+    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was read.
     pub fn plan(&self, trial: &Trial) -> Plan {
         self.plan_built(trial, &|_, spec, context| discipline(spec, context))
     }
 
-    /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
+    /// Like [`plan`](Network::plan), but builds disciplines with `build`, so that a caller can wrap them (for tracing).
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -127,9 +128,9 @@ impl Network {
         let compared = self.discipline(trial);
         let streams = Streams::new(trial.seed);
         let mut network = giveway_sim::Network::new(self.nodes.len());
-        let onward = onward(&self.ports);
+        let downstream = downstream(&self.ports);
         for port in &self.ports {
-            let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &onward));
+            let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
             let qdisc = qdisc.expect("it was built when the scenario was read");
             network.link(LinkPlan {
                 name: port.name.clone(),
@@ -165,18 +166,18 @@ impl Network {
             sample: Some(self.sample),
             sample_senders: self.senders,
             streams,
-            lookahead: self.looks_ahead(compared),
+            lookahead: self.lookahead(compared),
         }
     }
 
-    /// How many hops beyond a link the disciplines look where `compared` has its turn, or whoever measures.
-    fn looks_ahead(&self, compared: &Spec) -> usize {
+    /// The number of downstream hops that a discipline of the run, or a measurement, needs to see.
+    fn lookahead(&self, compared: &Spec) -> usize {
         let specs = self.ports.iter().map(|port| port.queue.spec(compared));
-        specs.map(Spec::looks_ahead).max().unwrap_or(0).max(usize::from(self.bursts))
+        specs.map(Spec::lookahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
-    /// Runs a trial. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false the run stops
-    /// and there is no result.
+    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops without a
+    /// result.
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -189,7 +190,7 @@ impl Network {
         self.run_built(trial, &|_, spec, context| discipline(spec, context), probe, go_on)
     }
 
-    /// The same with disciplines that `build` builds: each as it is told, but perhaps watched.
+    /// Like [`run`](Network::run), but builds disciplines with `build`, so that a caller can wrap them (for tracing).
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -200,7 +201,7 @@ impl Network {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        /// Often enough for a progress bar, seldom enough to cost nothing.
+        /// Enough for a progress bar, and few enough to cost nothing.
         const STEPS: u64 = 500;
         let mut sim = Sim::new(self.plan_built(trial, build));
         for step in 1..=STEPS {

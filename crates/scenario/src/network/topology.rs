@@ -1,65 +1,65 @@
-//! Nodes and ports: links as they are written, made into directions with a port each.
+//! Nodes and ports, from the links of a file. Each direction of a link has a port.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, LinkContext, Onward, Rate, Share, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Downstream, LinkContext, Rate, Share, Span, Streams, Time};
 use giveway_sim::Network;
 
-use super::keys::{Ends, Outage, Way};
+use super::keys::{DirectionKeys, EndKeys, Outage};
 use crate::diagnostic::Diagnostic;
-use crate::draft::choices;
-use crate::fields::{Reading, grouped, head, keys};
+use crate::fields::{self, Reading, head};
 use crate::tree::{Node, Table, Value};
+use crate::words::{choices, grouped};
 
-/// One direction of a link. Its place in the list is its number.
+/// One direction of a link. Its index in the list of ports is its number.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// "home->isp".
+    /// The name of the port, such as "home->isp".
     pub name: String,
     /// The node that sends.
     pub from: u16,
     /// The node that receives.
     pub to: u16,
-    /// How fast it sends.
+    /// The rate of the link.
     pub rate: Rate,
-    /// How long a packet is on the wire.
+    /// The propagation delay.
     pub delay: Span,
-    /// Extra delay, drawn evenly between zero and this.
+    /// The largest extra delay; each packet has one drawn uniformly from zero.
     pub jitter: Span,
-    /// Share of the packets lost on the wire.
+    /// The probability that a packet is lost on the wire.
     pub loss: Share,
-    /// What it costs when routes are chosen.
+    /// The cost in routing.
     pub cost: u32,
-    /// The largest packet.
+    /// The largest packet, as its IP length.
     pub mtu: Bytes,
-    /// When it is down, from and to, in order.
+    /// The outages, each with its start and its end, in order.
     pub outages: Vec<(Time, Time)>,
-    /// What waits in front of it.
+    /// The queue of the link.
     pub queue: Queue,
-    /// Where its discipline is written; none where it is the default.
+    /// The place of the discipline in the file; `None` for the default.
     pub(crate) written: Option<Node>,
-    /// Where its link is written.
+    /// The place of the link in the file.
     pub(crate) at: Range<usize>,
 }
 
-/// Which discipline is in front of a link.
+/// The discipline of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Queue {
-    /// The one whose turn it is.
+    /// The compared discipline of the trial.
     Compare,
-    /// Always this one.
+    /// A fixed discipline.
     Fixed(Spec),
 }
 
 impl Queue {
-    /// Whether it is that of a link that says nothing.
+    /// True for the default discipline.
     pub fn is_usual(&self) -> bool {
         *self == default_queue()
     }
 
-    /// The discipline there, where `compared` has its turn.
+    /// The discipline of the link in a trial of `compared`.
     pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
         match self {
             Queue::Compare => compared,
@@ -69,27 +69,26 @@ impl Queue {
 }
 
 impl Port {
-    /// The site of a discipline there, for a run with these streams in a network with these links.
-    pub fn context(&self, streams: &Streams, links: &Onward) -> LinkContext {
+    /// The context of the discipline at this link, in a run with these streams and a network with these links.
+    pub fn context(&self, streams: &Streams, links: &Downstream) -> LinkContext {
         let streams = streams.within("link").within(&self.name).within("qdisc");
-        LinkContext { rate: self.rate, mtu: self.mtu, streams, onward: links.beyond(self.to) }
+        LinkContext { rate: self.rate, mtu: self.mtu, streams, downstream: links.towards(self.to) }
     }
 }
 
-/// All links, as disciplines are told of them.
-pub fn onward(ports: &[Port]) -> Onward {
-    Onward::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
+/// All links, in the form that disciplines see.
+pub fn downstream(ports: &[Port]) -> Downstream {
+    Downstream::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
 }
 
-/// The most ports of a network, two for each link that has both directions. A star of as many nodes as there may be
-/// has half of them.
+/// The most ports of a network, two for each link with both directions. A star with the most nodes has half as many.
 const MOST_PORTS: usize = 262_144;
 
 /// The network of a scenario.
 pub(crate) struct Topology {
     pub nodes: Vec<String>,
     pub ports: Vec<Port>,
-    /// Whether every link could be read: otherwise nothing can be said about what is missing.
+    /// True if every link was valid. Otherwise there are no messages about missing nodes.
     pub whole: bool,
     node_numbers: BTreeMap<String, u16>,
     port_numbers: BTreeMap<String, usize>,
@@ -107,9 +106,9 @@ impl Topology {
     }
 }
 
-/// The queue of every link that says nothing: as long as Linux' own.
+/// The default queue of a link, which is as long as that of Linux.
 fn default_queue() -> Queue {
-    Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline can be read"))
+    Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline is valid"))
 }
 
 /// Reads all links.
@@ -138,7 +137,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
             building.topology.whole = false;
             let place = root.place("link");
             let end = if root.has("link") { place } else { reading.end() };
-            reading.tell(
+            reading.report(
                 Diagnostic::error(end, "a network needs links")
                     .help("write [[link]] with from, to, rate and delay"),
             );
@@ -146,7 +145,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
         Some((_, node)) => {
             building.topology.whole = false;
             let wrong = Diagnostic::error(node.span.clone(), "links are a list of tables");
-            reading.tell(
+            reading.report(
                 wrong.label(format!("this is {}", node.what())).help("write [[link]], with two brackets"),
             );
         }
@@ -156,15 +155,15 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
 
 struct Building {
     topology: Topology,
-    /// Whether there are more nodes or ports than a network may have. Links after that are not read.
+    /// True if there are more nodes or ports than a network can have. Later links are not read.
     full: bool,
-    /// The queue of every link that says nothing.
+    /// The default queue of a link.
     usual: Queue,
 }
 
-/// What the two directions of a link need besides their ends.
+/// The keys of one direction of a link, without its nodes.
 struct Direction<'a> {
-    way: Way,
+    keys: DirectionKeys,
     qdisc: Option<&'a Node>,
     queue: Option<Queue>,
 }
@@ -176,11 +175,15 @@ impl Building {
             self.topology.whole = false;
             return;
         };
-        reading.unknown_keys(table, "a link", &[keys::<Ends>(), keys::<Way>()].concat());
+        reading.unknown_keys(
+            table,
+            "a link",
+            &[fields::keys::<EndKeys>(), fields::keys::<DirectionKeys>()].concat(),
+        );
         let errors = reading.found.len();
-        // Its keys are checked here; the ranges that they hold are read below.
-        let _: Option<Ends> = reading.fields(table, "a link");
-        let there = direction(reading, table, "a link");
+        // This checks the types of the keys; the ranges of nodes are parsed below.
+        let _: Option<EndKeys> = reading.fields(table, "a link");
+        let forward = direction(reading, table, "a link");
         for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
             reading.missing(table, "a link", key);
         }
@@ -189,21 +192,25 @@ impl Building {
             None | Some((Value::Switch(true), _)) => Some(None),
             Some((Value::Switch(false), _)) => None,
             Some((Value::Table(back), _)) => {
-                reading.unknown_keys(back, "the way back of a link", &keys::<Way>());
-                Some(Some(direction(reading, back, "the way back")))
+                reading.unknown_keys(
+                    back,
+                    "the reverse direction of a link",
+                    &fields::keys::<DirectionKeys>(),
+                );
+                Some(Some(direction(reading, back, "the reverse direction")))
             }
             Some((_, written)) => {
                 let wrong = Diagnostic::error(
                     written.span.clone(),
-                    "back: expected a table, or false where there is no way back",
+                    "back: expected a table, or false for a link without a reverse direction",
                 );
-                reading.tell(wrong.label(format!("this is {}", written.what())));
+                reading.report(wrong.label(format!("this is {}", written.what())));
                 None
             }
         };
         let pairs = self.pairs(reading, table);
         check_numbers(reading, table);
-        let (Some(pairs), Some(rate), Some(delay)) = (pairs, there.way.rate, there.way.delay) else {
+        let (Some(pairs), Some(rate), Some(delay)) = (pairs, forward.keys.rate, forward.keys.delay) else {
             self.topology.whole = false;
             return;
         };
@@ -213,18 +220,24 @@ impl Building {
         let at = head(&reading.origin, table);
         for (from, to) in pairs {
             let (Some(a), Some(b)) = (self.number(&from), self.number(&to)) else {
-                let message = format!("this link makes more than {} nodes", grouped(Network::MOST_NODES));
-                return self.refuse_more(reading, at, message, "a network has at most so many: name fewer");
+                let message =
+                    format!("with this link there are more than {} nodes", grouped(Network::MOST_NODES));
+                return self.refuse_more(
+                    reading,
+                    at,
+                    message,
+                    "this is the limit of a network: name fewer nodes",
+                );
             };
             if self.topology.ports.len() + 2 > MOST_PORTS {
-                let message = format!("this link makes more than {} ports", grouped(MOST_PORTS));
-                let help = "a link has a port at each end; write fewer links, or back = false";
+                let message = format!("with this link there are more than {} ports", grouped(MOST_PORTS));
+                let help = "a link has a port at each end: write fewer links, or back = false";
                 return self.refuse_more(reading, at, message, help);
             }
             let ends = (a, b);
-            let new = self.port(reading, &at, (&from, &to), ends, &there, None, (rate, delay));
+            let new = self.port(reading, &at, (&from, &to), ends, &forward, None, (rate, delay));
             if new && let Some(back) = &back {
-                let same = Direction { way: Way::default(), qdisc: None, queue: None };
+                let same = Direction { keys: DirectionKeys::default(), qdisc: None, queue: None };
                 let back = back.as_ref().unwrap_or(&same);
                 self.port(
                     reading,
@@ -232,27 +245,27 @@ impl Building {
                     (&to, &from),
                     (ends.1, ends.0),
                     back,
-                    Some(&there.way),
+                    Some(&forward.keys),
                     (rate, delay),
                 );
             }
         }
     }
 
-    /// The nodes of a link, pair by pair.
+    /// The pairs of nodes of a link.
     fn pairs(&mut self, reading: &mut Reading, table: &Table) -> Option<Vec<(String, String)>> {
         let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
         let (from, to) = (from?, to?);
         let pairs = reading.pairs(table, &from, &to)?;
         if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
             let message = format!("a link leads from \"{node}\" to itself");
-            reading.tell(Diagnostic::error(table.place("to"), message).help("a link joins two nodes"));
+            reading.report(Diagnostic::error(table.place("to"), message).help("a link joins two nodes"));
             return None;
         }
         Some(pairs)
     }
 
-    /// The number of a node, which comes into being here if it is new; `None` when there are too many.
+    /// The number of a node, which is created if it is new; `None` if there are too many.
     fn number(&mut self, name: &str) -> Option<u16> {
         if let Some(known) = self.topology.node(name) {
             return Some(known);
@@ -268,12 +281,12 @@ impl Building {
     }
 
     fn refuse_more(&mut self, reading: &mut Reading, at: Range<usize>, message: String, help: &str) {
-        reading.tell(Diagnostic::error(at, message).help(help));
+        reading.report(Diagnostic::error(at, message).help(help));
         self.full = true;
         self.topology.whole = false;
     }
 
-    /// Adds one direction; false when it is there already.
+    /// Adds one direction. Returns false if it exists already.
     #[allow(clippy::too_many_arguments, reason = "each is a fact about one direction of a link")]
     fn port(
         &mut self,
@@ -282,33 +295,33 @@ impl Building {
         names: (&str, &str),
         ends: (u16, u16),
         direction: &Direction<'_>,
-        like: Option<&Way>,
+        like: Option<&DirectionKeys>,
         (rate, delay): (Rate, Span),
     ) -> bool {
         let name = format!("{}->{}", names.0, names.1);
         if let Some(first) = self.topology.port(&name) {
             let line = reading.origin.place(&self.topology.ports[first].at).line;
             let message = format!("there are two links \"{name}\"");
-            reading.tell(
+            reading.report(
                 Diagnostic::error(at.clone(), message)
                     .label(format!("the first is in line {line}"))
-                    .help("a [[link]] has both directions; write back = false where it has one"),
+                    .help("a [[link]] has both directions; write back = false for one"),
             );
             return false;
         }
         self.topology.port_numbers.insert(name.clone(), self.topology.ports.len());
-        let way = &direction.way;
+        let keys = &direction.keys;
         let port = Port {
             name,
             from: ends.0,
             to: ends.1,
-            rate: way.rate.unwrap_or(rate),
-            delay: way.delay.unwrap_or(delay),
-            jitter: way.jitter.unwrap_or_default(),
-            loss: way.loss.unwrap_or_default(),
-            cost: way.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
-            mtu: way.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
-            outages: outages(way.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
+            rate: keys.rate.unwrap_or(rate),
+            delay: keys.delay.unwrap_or(delay),
+            jitter: keys.jitter.unwrap_or_default(),
+            loss: keys.loss.unwrap_or_default(),
+            cost: keys.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
+            mtu: keys.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
+            outages: outages(keys.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
             queue: direction.queue.clone().unwrap_or_else(|| self.usual.clone()),
             written: direction.qdisc.cloned(),
             at: at.clone(),
@@ -318,7 +331,7 @@ impl Building {
     }
 }
 
-/// Times at which a link is down, as times from the start.
+/// The outages of a link, as times from the start of the run.
 fn outages(written: Option<&Vec<Outage>>) -> Vec<(Time, Time)> {
     let times = written.into_iter().flatten().map(|outage| {
         let down = Time::ZERO + outage.at;
@@ -327,33 +340,33 @@ fn outages(written: Option<&Vec<Outage>>) -> Vec<(Time, Time)> {
     times.collect()
 }
 
-/// What is said about one direction.
+/// Reads the keys of one direction.
 fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Direction<'a> {
-    let way: Way = reading.fields(table, what).unwrap_or_default();
+    let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
     let qdisc = table.get("qdisc");
     let queue = qdisc.and_then(|node| match node.text() {
         Some("compare") => Some(Queue::Compare),
-        // A slip in this one word would otherwise be told as an unknown discipline.
+        // Without this case, the help for a misspelled "compare" would name a discipline.
         Some(word) if giveway_qdisc::units::nearest(word, ["compare"]).is_some() => {
             let wrong = Diagnostic::error(node.span.clone(), format!("unknown discipline \"{word}\""));
-            reading.tell(wrong.help(choices(word, &["compare"])));
+            reading.report(wrong.help(choices(word, &["compare"])));
             None
         }
         _ => reading.spec(node).map(Queue::Fixed),
     });
-    check_outages(reading, table, way.outages.as_deref().unwrap_or_default());
+    check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
     if let Some(back) = table.get("back").and_then(Node::table) {
         check_numbers(reading, back);
     }
-    Direction { way, qdisc, queue }
+    Direction { keys, qdisc, queue }
 }
 
-/// Outages come one after the other, and each takes some time.
+/// Checks that outages are in order, and longer than zero.
 fn check_outages(reading: &mut Reading, table: &Table, outages: &[Outage]) {
     let place = table.place("outages");
     if outages.iter().any(|outage| outage.lasts.is_zero()) {
-        let wrong = Diagnostic::error(place.clone(), "outages: one of 0 is none");
-        reading.tell(wrong.help("write for example outages = [{ at = \"10 s\", lasts = \"5 s\" }]"));
+        let wrong = Diagnostic::error(place.clone(), "outages: an outage must last longer than 0");
+        reading.report(wrong.help("write for example outages = [{ at = \"10 s\", lasts = \"5 s\" }]"));
     }
     let late = outages.windows(2).find(|pair| pair[1].at <= pair[0].at + pair[0].lasts);
     if let Some([first, second]) = late {
@@ -361,28 +374,28 @@ fn check_outages(reading: &mut Reading, table: &Table, outages: &[Outage]) {
             "outages: the link is still down at {}, from {} for {}",
             second.at, first.at, first.lasts
         );
-        reading.tell(Diagnostic::error(place, message).help("write them in order, with time between them"));
+        reading.report(Diagnostic::error(place, message).help("write them in order, with time between them"));
     }
 }
 
-/// Numbers that have a unit and still make no link.
+/// Checks numbers that parse but are not valid for a link.
 fn check_numbers(reading: &mut Reading, table: &Table) {
     let text = |key| Some((table.get(key)?, table.get(key)?.text()?));
     if let Some((node, Ok(rate))) = text("rate").map(|(node, text)| (node, text.parse::<Rate>()))
         && rate.as_bit() == 0
     {
-        let wrong = Diagnostic::error(node.span.clone(), "rate: a link of 0 sends nothing");
-        reading.tell(wrong.help("write for example \"10mbit\""));
+        let wrong = Diagnostic::error(node.span.clone(), "rate: it must be above 0");
+        reading.report(wrong.help("write for example \"10mbit\""));
     }
-    // Two paths that lead back to each other would be equally short.
+    // A cycle of cost 0 would make all paths through it equally short.
     if let Some(Node { span, value: Value::Integer(0) }) = table.get("cost") {
-        let wrong = Diagnostic::error(span.clone(), "cost: at 0 packets could go round in circles");
-        reading.tell(wrong.help("write at least 1, and more for the other links"));
+        let wrong = Diagnostic::error(span.clone(), "cost: with a cost of 0 packets could travel in circles");
+        reading.report(wrong.help("write at least 1, and more for the other links"));
     }
     if let Some((node, Ok(mtu))) = text("mtu").map(|(node, text)| (node, text.parse::<Bytes>()))
         && !(68..=65_535).contains(&mtu.0)
     {
         let message = format!("mtu: {mtu} is not between 68 and 65,535 bytes");
-        reading.tell(Diagnostic::error(node.span.clone(), message).help("Ethernet has \"1500b\""));
+        reading.report(Diagnostic::error(node.span.clone(), message).help("Ethernet has \"1500b\""));
     }
 }

@@ -1,52 +1,52 @@
-//! Traffic as it is written, made into sources with their places.
+//! Traffic sources with their nodes, from the entries of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
 use giveway_qdisc::{Rate, Span, Streams, Time};
-use giveway_sim::{Place, Placed, SOURCES, TcpConfig, TrafficEntry, TrafficSpec};
+use giveway_sim::{Placed, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
-use super::Paths;
-use super::keys::Common;
+use super::keys::TrafficKeys;
 use super::names::crossed;
+use super::paths::Paths;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
-use crate::draft::choices;
-use crate::fields::{Reading, grouped, head, keys, keys_by};
+use crate::fields::{Reading, head, keys, keys_by};
 use crate::tree::{Node, Table, Value};
+use crate::words::{choices, grouped};
 
-/// One entry of the traffic. Its place in the list is its number in reports.
+/// One entry of the traffic. Its index in the list is its number in reports.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// What it is called in tables. Entries that share a name are measured together.
+    /// The name in tables. Entries with the same name are measured together.
     pub name: String,
-    /// What tells it apart from all others: its random numbers depend on it. Its name; where others share that, with its
-    /// nodes as they are written, and where others share these, too, with a number in the order of the file.
+    /// A unique name, which selects the random streams. It is the name if that is unique, otherwise the name with the nodes as
+    /// written, and if these are not unique, either, with a number in the order of the file.
     pub id: String,
     /// The source, with its parameters.
     pub spec: TrafficSpec,
-    /// Pairs of nodes, sender first.
+    /// The pairs of nodes, sender first.
     pub pairs: Vec<(u16, u16)>,
-    /// When it begins.
+    /// The start of the traffic.
     pub start: Time,
-    /// When it begins nothing new any more.
+    /// The time after which nothing new begins.
     pub stop: Time,
-    /// The class of its packets.
+    /// The class of the packets.
     pub class: u16,
-    /// The rate that is reserved for each of its flows.
+    /// The reserved rate of each flow.
     pub reserved: Rate,
-    /// Its TCP.
+    /// The TCP of the flows.
     pub tcp: TcpConfig,
-    /// Where it is written.
+    /// The table of the entry in the file.
     pub(crate) table: Table,
 }
 
 impl Stream {
-    /// Where it is put, in a run with these streams.
-    pub(crate) fn place(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> Place {
-        Place {
+    /// The place of the source, in a run with these streams.
+    pub(crate) fn place(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> SourceContext {
+        SourceContext {
             pairs: self.pairs.clone(),
             start: self.start,
             stop: self.stop,
@@ -59,13 +59,13 @@ impl Stream {
     }
 }
 
-/// The most entries of traffic: sources are numbered with 16 bits.
+/// The most entries of traffic: the number of a source has 16 bits.
 const MOST_STREAMS: usize = 65_535;
 
-/// What traffic is read against.
+/// The context in which traffic is read.
 pub(crate) struct Around<'a> {
     pub topology: &'a Topology,
-    /// None while the network has mistakes of its own.
+    /// The paths; `None` if the network is not valid.
     pub paths: Option<&'a Paths>,
     pub duration: Option<Span>,
     pub folder: &'a Path,
@@ -82,12 +82,12 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
         None | Some(Node { value: Value::List(_), .. }) => {
             let place = if root.has("traffic") { root.place("traffic") } else { reading.end() };
             let wrong = Diagnostic::error(place, "a scenario needs traffic");
-            reading.tell(wrong.help("write [[traffic]] with kind, from and to"));
+            reading.report(wrong.help("write [[traffic]] with kind, from and to"));
             return Vec::new();
         }
         Some(node) => {
             let wrong = Diagnostic::error(node.span.clone(), "traffic is a list of tables");
-            reading.tell(
+            reading.report(
                 wrong.label(format!("this is {}", node.what())).help("write [[traffic]], with two brackets"),
             );
             return Vec::new();
@@ -96,7 +96,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
     if let Some(first) = entries.get(MOST_STREAMS) {
         let message = format!("there are more than {} entries of traffic", grouped(MOST_STREAMS));
         let wrong = Diagnostic::error(first.span.clone(), message).label("this is one too many");
-        reading.tell(wrong.help("an entry can have many flows: write flows = 10, or ranges of nodes"));
+        reading.report(wrong.help("an entry can have many flows: write flows = 10, or ranges of nodes"));
         return Vec::new();
     }
     let mut names = Names::default();
@@ -112,22 +112,22 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
     streams
 }
 
-/// Names that are taken.
+/// The names that are in use.
 #[derive(Default)]
 struct Names {
-    /// All of them, as long as entries are read.
+    /// All names so far.
     taken: BTreeSet<String>,
-    /// For each kind the number to try next: names are never given back, so smaller ones stay taken.
+    /// The next number to try, for each kind. All smaller ones are in use.
     next: BTreeMap<String, u64>,
 }
 
 impl Names {
-    /// The name of an entry: its own, or its kind, with a number where that is taken.
+    /// The name of an entry: the key `name`, or its kind, with a number if that name is in use.
     fn of(&mut self, reading: &mut Reading, table: &Table) -> String {
         if let Some(node) = table.get("name") {
             let name = node.text().unwrap_or_default().to_owned();
             if name.is_empty() && node.text().is_some() {
-                reading.tell(Diagnostic::error(node.span.clone(), "name: it cannot be empty"));
+                reading.report(Diagnostic::error(node.span.clone(), "name: it must not be empty"));
             }
             self.taken.insert(name.clone());
             return name;
@@ -146,7 +146,7 @@ impl Names {
     }
 }
 
-/// Fills in what tells entries apart: [`Stream::id`].
+/// Sets [`Stream::id`] of all entries.
 fn tell_apart(streams: &mut [Stream]) {
     let mut sharing: BTreeMap<String, u32> = BTreeMap::new();
     streams.iter().for_each(|stream| *sharing.entry(stream.name.clone()).or_default() += 1);
@@ -173,14 +173,14 @@ fn entry(
     around: &Around<'_>,
 ) -> Option<Stream> {
     let what = format!("traffic \"{name}\"");
-    let common: Common = reading.fields(table, &what)?;
+    let common: TrafficKeys = reading.fields(table, &what)?;
     let source = kind(reading, table, &what);
     let spec = source.and_then(|source| {
         let own = keys_by(source.schema);
         reading.unknown_keys(
             table,
             &format!("{} traffic", source.name),
-            &[keys::<Common>(), own.clone()].concat(),
+            &[keys::<TrafficKeys>(), own.clone()].concat(),
         );
         reading.read(table, &what, &own, &|json| (source.from_json)(json)).1
     });
@@ -192,10 +192,11 @@ fn entry(
     let pairs = pairs(reading, table, &what, source?, common.every_pair, around);
     let end = around.duration.map(|duration| Time::ZERO + duration);
     let start = Time::ZERO + common.start.unwrap_or_default();
-    let told = common.stop.map(|stop| Time::ZERO + stop);
-    if let Some(early) = told.filter(|stop| *stop <= start) {
+    let stop = common.stop.map(|stop| Time::ZERO + stop);
+    if let Some(early) = stop.filter(|stop| *stop <= start) {
         let message = format!("{what} stops at {early}, before it starts");
-        reading.tell(Diagnostic::error(table.place("stop"), message).label(format!("it starts at {start}")));
+        reading
+            .report(Diagnostic::error(table.place("stop"), message).label(format!("it starts at {start}")));
         return None;
     }
     let mut stream = Stream {
@@ -204,7 +205,7 @@ fn entry(
         spec: spec?,
         pairs: pairs?,
         start,
-        stop: told.or(end)?,
+        stop: stop.or(end)?,
         class: common.class.unwrap_or_default(),
         reserved: common.reserved.unwrap_or_default(),
         tcp: tcp?.1,
@@ -217,14 +218,14 @@ fn entry(
             let place = table
                 .get(invalid.parameter)
                 .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
-            reading.tell(Diagnostic::error(place, format!("{what}: {invalid}")));
+            reading.report(Diagnostic::error(place, format!("{what}: {invalid}")));
             return None;
         }
     }
     Some(stream)
 }
 
-/// The source that a `kind` names.
+/// The source that the key `kind` names.
 fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static TrafficEntry> {
     let names: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
     let Some(node) = table.get("kind") else {
@@ -233,7 +234,7 @@ fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static Tra
     };
     let Some(name) = node.text() else {
         let wrong = Diagnostic::error(node.span.clone(), "kind: expected the name of a source of traffic");
-        reading.tell(
+        reading.report(
             wrong.label(format!("this is {}", node.what())).help(format!("there are {}", names.join(", "))),
         );
         return None;
@@ -241,12 +242,12 @@ fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static Tra
     let found = SOURCES.iter().find(|source| source.name == name);
     if found.is_none() {
         let wrong = Diagnostic::error(node.span.clone(), format!("unknown kind of traffic \"{name}\""));
-        reading.tell(wrong.help(choices(name, &names)));
+        reading.report(wrong.help(choices(name, &names)));
     }
     found
 }
 
-/// The pairs of nodes that the scenario says it flows between, all of which have a way; none where a file says it.
+/// The pairs of nodes of a traffic, each with a path; empty if a file names them.
 fn pairs(
     reading: &mut Reading,
     table: &Table,
@@ -258,10 +259,10 @@ fn pairs(
     match source.placed {
         Placed::File => {
             refuse_ends(reading, table, what, source);
-            // With links missing it would miss their nodes, too.
+            // If a link is not valid, its nodes are missing.
             return around.topology.whole.then(Vec::new);
         }
-        // Whether the file names nodes is known when it was read.
+        // The file may name nodes, which is known once the source is built.
         Placed::Either if !ENDS.iter().any(|key| table.has(key)) => {
             return around.topology.whole.then(Vec::new);
         }
@@ -274,19 +275,20 @@ fn pairs(
     let (from, to) = (from?, to?);
     if every_pair && from.len() * to.len() > giveway_sim::traffic::MOST_FLOWS {
         let message = format!(
-            "{what}: {} senders with {} receivers are {} pairs",
+            "{what}: {} senders and {} receivers make {} pairs",
             grouped(from.len()),
             grouped(to.len()),
             grouped(from.len() * to.len())
         );
         let most = grouped(giveway_sim::traffic::MOST_FLOWS);
         let wrong = Diagnostic::error(table.place("every_pair"), message);
-        reading.tell(wrong.help(format!("an entry has at most {most}: name fewer nodes")));
+        reading.report(wrong.help(format!("an entry has at most {most} pairs: name fewer nodes")));
         return None;
     }
     let pairs = if every_pair { crossed(&from, &to) } else { reading.pairs(table, &from, &to)? };
     if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
-        reading.tell(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
+        reading
+            .report(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
     }
     around.paths?;
@@ -295,25 +297,25 @@ fn pairs(
     if !from_known || !to_known {
         return None;
     }
-    let number = |name: &str| around.topology.node(name).expect("it was just found");
+    let number = |name: &str| around.topology.node(name).expect("all names were just found");
     let numbers: Vec<(u16, u16)> = pairs.iter().map(|(here, there)| (number(here), number(there))).collect();
     all_lead(reading, table.place("to"), what, source, &numbers, around).then_some(numbers)
 }
 
-/// Where the scenario says between which nodes traffic flows.
+/// The keys that name the nodes of a traffic.
 const ENDS: [&str; 2] = ["from", "to"];
 
-/// Refuses nodes that stand in the scenario where the file names them; whether there are any.
+/// Reports nodes in the scenario if the file of the source names them. Returns true if there are any.
 fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &TrafficEntry) -> bool {
     let written = || ENDS.into_iter().filter(|key| table.has(key));
     for key in written() {
         let message = format!("{what}: {} names its nodes in its file", source.name);
-        reading.tell(Diagnostic::error(table.place(key), message).help(format!("leave {key} out")));
+        reading.report(Diagnostic::error(table.place(key), message).help(format!("leave {key} out")));
     }
     written().next().is_some()
 }
 
-/// The pairs of nodes between which it flows: those that its file names, or those of the scenario.
+/// The pairs of nodes of a source: those that its file names, or those of the scenario.
 fn settled(
     reading: &mut Reading,
     stream: &Stream,
@@ -326,7 +328,7 @@ fn settled(
     let Some(mut named) = named else {
         if source.placed == Placed::Either && stream.pairs.is_empty() {
             let wrong = Diagnostic::error(place, format!("{what}: the file names no nodes"));
-            reading.tell(wrong.help("write from and to, or give it the columns src and dst"));
+            reading.report(wrong.help("write from and to, or give it the columns src and dst"));
             return None;
         }
         return Some(stream.pairs.clone());
@@ -354,14 +356,15 @@ fn all_lead(
     for (a, b) in pairs {
         let (here, there) = (name(*a), name(*b));
         if !paths.leads(*a, *b) {
-            let message = format!("{what}: no link leads on from \"{here}\" towards \"{there}\"");
-            reading.tell(Diagnostic::error(place, message).label("it cannot be reached"));
+            let message = format!("{what}: there is no path from \"{here}\" to \"{there}\"");
+            reading.report(Diagnostic::error(place, message).label("unreachable"));
             return false;
         }
         if source.answered && !paths.leads(*b, *a) {
-            let message = format!("{what}: acknowledgements have no way back from \"{there}\" to \"{here}\"");
+            let message =
+                format!("{what}: there is no path for acknowledgements from \"{there}\" to \"{here}\"");
             let wrong = Diagnostic::error(place, message);
-            reading.tell(wrong.help("a [[link]] has both directions unless it says back = false"));
+            reading.report(wrong.help("a [[link]] has both directions unless it has back = false"));
             return false;
         }
     }
@@ -372,11 +375,11 @@ fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], 
     let Some(unknown) = names.iter().find(|name| topology.node(name).is_none()) else { return true };
     let wrong = Diagnostic::error(table.place(key), format!("no link has a node \"{unknown}\""));
     let help = reading.choices(unknown, &topology.nodes);
-    reading.tell(wrong.help(help));
+    reading.report(wrong.help(help));
     false
 }
 
-/// Reads a TCP table over defaults: the keys that are right, and what they make.
+/// Reads a TCP table over defaults. Returns the valid keys, and the configuration that they give.
 fn tcp(
     reading: &mut Reading,
     node: &Node,
@@ -390,9 +393,9 @@ fn tcp(
     let mut all = defaults.clone();
     all.extend(own);
     let config: TcpConfig = serde_json::from_value(Json::Object(all.clone()))
-        .expect("each key was read alone, and all have defaults");
+        .expect("each key is valid alone, and all have defaults");
     if let Err(invalid) = config.check() {
-        reading.tell(Diagnostic::error(table.place(invalid.parameter), format!("{what}: {invalid}")));
+        reading.report(Diagnostic::error(table.place(invalid.parameter), format!("{what}: {invalid}")));
         return None;
     }
     Some((all, config))

@@ -1,4 +1,4 @@
-//! What is legal on every host but hardly meant: bytes for bits.
+//! Lints for every backend: rates in bytes where bits were probably meant.
 
 use giveway_qdisc::Rate;
 
@@ -6,22 +6,22 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;
 use crate::tree::Table;
 
-/// tc's "mbps" are megabytes per second; who writes it usually means megabits.
+/// Warns of rates in bytes per second. In tc's notation "mbps" is megabytes per second, and most users mean megabits.
 pub(crate) fn bytes_for_bits(reading: &mut Reading, root: &Table) {
-    let mut told = Vec::new();
+    let mut rates = Vec::new();
     for entry in root.entries.iter().filter(|entry| !["title", "description"].contains(&entry.key.as_str())) {
         entry.node.visit_texts(&mut |node, text| {
             for word in spelled_rates(text) {
                 let Ok(rate) = word.parse::<Rate>() else { continue };
                 let start = word.as_ptr() as usize - text.as_ptr() as usize;
-                told.push((node.span.clone(), text.to_owned(), start..start + word.len(), rate));
+                rates.push((node.span.clone(), text.to_owned(), start..start + word.len(), rate));
             }
         });
     }
-    for (literal, text, bytes, rate) in told {
+    for (literal, text, bytes, rate) in rates {
         let span = reading.origin.inside(&literal, &text, &bytes);
-        let message = format!("\"{}\" are bytes per second, as in tc: {rate}", &text[bytes]);
-        reading.tell(
+        let message = format!("\"{}\" is a rate in bytes per second, as in tc: {rate}", &text[bytes]);
+        reading.report(
             Diagnostic::warning(span, message).help("megabits per second are written \"mbit\" or \"Mbit/s\""),
         );
     }

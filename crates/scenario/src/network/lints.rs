@@ -1,23 +1,23 @@
-//! What is legal in a network but hardly meant: buffers out of proportion, queues made for packets of another length, runs that
-//! end before they begin.
+//! Lints for networks: buffers out of proportion to the link, parameters for packets of another length, runs that are too short.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Limit, Onward, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Downstream, Limit, Span, Streams, Time};
 use giveway_sim::SOURCES;
 
+use super::model::Network;
+use super::paths::Paths;
 use super::topology::{Port, Queue, Topology};
 use super::traffic::Stream;
-use super::{Network, Paths};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, head};
 use crate::tree::{Node, Table};
 
-/// A buffer this many times below or above the bandwidth-delay product is told. Between the square-root rule for many
-/// flows (Appenzeller, Keslassy and McKeown, 2004) and a few bandwidth-delay products lies ordinary practice.
+/// The ratio of a buffer to the bandwidth-delay product, or its inverse, from which there is a warning. Ordinary practice lies between the
+/// square-root rule for many flows (Appenzeller, Keslassy and McKeown, 2004) and a few bandwidth-delay products.
 const PROPORTION: f64 = 10.0;
 
-/// Warns of the traps of a network that is otherwise right.
-pub(crate) fn look(
+/// Adds warnings about a valid network.
+pub(crate) fn check(
     reading: &mut Reading,
     network: &Network,
     root: &Table,
@@ -31,33 +31,34 @@ pub(crate) fn look(
         && network.times.duration < longest * 10
     {
         let message =
-            format!("the run lasts {}, less than ten round trips of {longest}", network.times.duration);
-        reading.tell(
+            format!("the run lasts {}, less than ten round-trip times of {longest}", network.times.duration);
+        reading.report(
             Diagnostic::warning(root.place("duration"), message)
-                .help("TCP hardly gets out of slow start in that time"),
+                .help("TCP is in slow start for most of that time"),
         );
     }
     for stream in &network.traffic {
         if stream.start >= Time::ZERO + network.times.duration {
             let message = format!("traffic \"{}\" starts after the end of the run", stream.name);
-            reading.tell(Diagnostic::warning(stream.table.place("start"), message));
+            reading.report(Diagnostic::warning(stream.table.place("start"), message));
         }
     }
     segments(reading, network, root, topology, paths);
 }
 
-/// What is known of the traffic that crosses a port.
+/// The properties of the traffic that crosses a port.
 #[derive(Clone, Copy)]
 struct Crossing<'a> {
-    /// Its base round trips.
+    /// The shortest base round-trip time.
     shortest: Span,
+    /// The longest base round-trip time.
     longest: Span,
-    /// Its largest packets, as far as sources can tell, and whose they are.
+    /// The largest packet of a source that has a known one, and the name of that traffic.
     largest: Option<(Bytes, &'a str)>,
 }
 
-/// For each port, the traffic that crosses it. A base round trip is propagation both ways and the transmission of one full
-/// packet on the way there.
+/// The traffic that crosses each port. A base round-trip time is the propagation in both directions, and the transmission of one full
+/// packet in the forward direction.
 fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Vec<Option<Crossing<'a>>> {
     let mut crossings: Vec<Option<Crossing<'a>>> = vec![None; topology.ports.len()];
     for stream in &network.traffic {
@@ -86,7 +87,7 @@ fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Ve
     crossings
 }
 
-/// The largest packet of a stream; `None` when its source cannot tell.
+/// The largest packet of a stream; `None` if it is not known.
 fn packet(stream: &Stream) -> Option<Bytes> {
     stream.spec.largest().or_else(|| stream.spec.answered().then(|| full_segment(stream)))
 }
@@ -96,7 +97,7 @@ fn full_segment(stream: &Stream) -> Bytes {
     Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into()))
 }
 
-/// Buffers against the bandwidth-delay product, and what disciplines themselves find strange.
+/// Warns of buffers out of proportion to the bandwidth-delay product, and adds the warnings of disciplines.
 fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[Option<Crossing<'_>>]) {
     let compared = root.get("disciplines").map(Node::items).unwrap_or_default();
     for (port, crossing) in network.ports.iter().zip(crossings) {
@@ -107,23 +108,23 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[O
                 }
             }
             (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *crossing),
-            // Nobody wrote it, and where nobody measures it nobody asks.
+            // The default queue is not the user's choice.
             (Queue::Fixed(_), None) => {}
         }
     }
 }
 
 fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing: Option<Crossing<'_>>) {
-    let context = port.context(&Streams::new(0), &Onward::default());
+    let context = port.context(&Streams::new(0), &Downstream::default());
     for warning in spec.warnings(&context) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
-        reading.tell(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
+        reading.report(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
     }
     if let Some((largest, name)) = crossing.and_then(|crossing| crossing.largest) {
         for advice in spec.advice(largest, &context) {
             let wrong = Diagnostic::warning(reading.parameter(node, "avpkt"), advice.warning);
             let label = format!("at {}, {}, with traffic \"{name}\"", port.name, port.rate);
-            reading.tell(wrong.label(label).help(advice.help));
+            reading.report(wrong.label(label).help(advice.help));
         }
     }
     let Some(limit) = spec.properties(&context).limit else { return };
@@ -139,18 +140,18 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing:
             "{limit} is {:.0} times less than the bandwidth-delay product",
             product(shortest) / bytes
         );
-        reading.tell(
+        reading.report(
             Diagnostic::warning(place, message)
                 .label(proportion(port, shortest))
                 .help("a single TCP flow cannot fill the link"),
         );
     } else if bytes > PROPORTION * product(longest) && !controls_its_delay(spec) {
         let message = format!("{limit} is {:.0} times the bandwidth-delay product", bytes / product(longest));
-        let wait = port.rate.time_for(bytes as u64);
-        reading.tell(
+        let delay = port.rate.time_for(bytes as u64);
+        reading.report(
             Diagnostic::warning(place, message)
                 .label(proportion(port, longest))
-                .help(format!("when it is full, packets wait for {:.1} s", wait.as_s())),
+                .help(format!("a full queue delays packets by {:.1} s", delay.as_s())),
         );
     }
 }
@@ -158,29 +159,29 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing:
 fn proportion(port: &Port, trip: Span) -> String {
     let packets = port.rate.bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
     format!(
-        "{} at {} with a round trip of {:.1} ms: {packets:.0} packets",
+        "{} at {} with a round-trip time of {:.1} ms: {packets:.0} packets",
         port.name,
         port.rate,
         trip.as_s() * 1e3
     )
 }
 
-/// Whether a discipline has a set point of its own, so that its limit is only a last resort.
+/// True if a discipline has a set point for its delay, so that the limit is only a last resort.
 fn controls_its_delay(spec: &Spec) -> bool {
     let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == spec.name());
     let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
     ["target", "max", "th_max"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
 }
 
-/// Segments that no link could carry in reality.
+/// Warns of TCP segments above the MTU of a link.
 fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths) {
-    // Datagrams have the length that their source gives them.
+    // The source determines the length of datagrams.
     let is_tcp =
         |stream: &&Stream| SOURCES.iter().any(|entry| entry.name == stream.spec.name() && entry.answered);
     for stream in network.traffic.iter().filter(is_tcp) {
         let packet = full_segment(stream).0;
-        let ways = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
-        let narrow = ways.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);
+        let routes = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
+        let narrow = routes.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);
         let Some(port) = narrow else { continue };
         let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
         let shared = root.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
@@ -188,9 +189,10 @@ fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &T
             own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("mss"));
         let message =
             format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
-        reading.tell(
-            Diagnostic::warning(place, message)
-                .help("they are sent whole all the same; make mss smaller or mtu larger"),
+        reading.report(
+            Diagnostic::warning(place, message).help(
+                "the simulator sends them whole; a real link would not: make mss smaller or mtu larger",
+            ),
         );
     }
 }

@@ -1,0 +1,117 @@
+//! The error of a scenario that cannot run, and its plain text.
+
+use std::fmt::{self, Write as _};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use giveway_qdisc::units::nearest;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::origin::Origin;
+use crate::words::grouped;
+
+/// The error of a scenario that cannot run, with all its mistakes.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct ScenarioError {
+    /// The texts of the scenario.
+    pub origin: Origin,
+    /// Errors and warnings, ordered by place. At least one is an error.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The most diagnostics that are shown at once.
+const MOST_SHOWN: usize = 50;
+
+/// The diagnostics to show, errors before warnings, and the number of those that are not shown.
+pub fn shown(diagnostics: &[Diagnostic]) -> (Vec<&Diagnostic>, usize) {
+    if diagnostics.len() <= MOST_SHOWN {
+        return (diagnostics.iter().collect(), 0);
+    }
+    let of = |severity| diagnostics.iter().filter(move |each| each.severity == severity);
+    let most = of(Severity::Error).chain(of(Severity::Warning)).take(MOST_SHOWN);
+    (most.collect(), diagnostics.len() - MOST_SHOWN)
+}
+
+impl fmt::Display for ScenarioError {
+    /// Formats every diagnostic as plain text, with its line and the place underlined.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shown, more) = shown(&self.diagnostics);
+        for (i, diagnostic) in shown.into_iter().enumerate() {
+            if i > 0 {
+                f.write_char('\n')?;
+            }
+            write_plain(f, &self.origin, diagnostic)?;
+        }
+        if more > 0 {
+            writeln!(f, "\n... and {} more", grouped(more))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one diagnostic in the form that compilers use.
+fn write_plain(f: &mut fmt::Formatter<'_>, origin: &Origin, diagnostic: &Diagnostic) -> fmt::Result {
+    let kind = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = origin.place(&diagnostic.span);
+    let excerpt = origin.excerpt(&diagnostic.span, 0);
+    let number = place.line.to_string();
+    let margin = " ".repeat(number.len());
+    let line = excerpt.text.lines().next().unwrap_or_default();
+    let first = excerpt.text[..excerpt.span.start].chars().count();
+    let marked = excerpt.text[excerpt.span].lines().next().unwrap_or_default().chars().count().max(1);
+    writeln!(f, "{kind}: {}", diagnostic.message)?;
+    writeln!(f, "{margin}--> {}:{}:{}", place.name, place.line, place.column)?;
+    writeln!(f, "{number} | {line}")?;
+    write!(f, "{margin} | {}{}", " ".repeat(first), "^".repeat(marked))?;
+    if !diagnostic.label.is_empty() {
+        write!(f, " {}", diagnostic.label)?;
+    }
+    f.write_char('\n')?;
+    match &diagnostic.help {
+        Some(help) => writeln!(f, "{margin} = help: {help}"),
+        None => Ok(()),
+    }
+}
+
+/// The error of a scenario file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}: {source}{hint}", path = path.display(), hint = did_you_mean(near.as_deref()))]
+pub struct LoadError {
+    /// The file.
+    pub path: PathBuf,
+    /// A file of the same folder with a similar name, if the file itself does not exist.
+    pub near: Option<PathBuf>,
+    /// The error of the system.
+    pub source: io::Error,
+}
+
+impl LoadError {
+    pub(crate) fn new(path: &Path, source: io::Error) -> LoadError {
+        let near = if source.kind() == io::ErrorKind::NotFound { near(path) } else { None };
+        LoadError { path: path.to_owned(), near, source }
+    }
+}
+
+fn did_you_mean(near: Option<&Path>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean {}?", near.display()))
+}
+
+/// The file in the same folder whose name is nearest to that of `path`.
+fn near(path: &Path) -> Option<PathBuf> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.to_owned()))
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    // The order of a folder differs from machine to machine.
+    names.sort_unstable();
+    let name = path.file_name()?.to_str()?;
+    nearest(name, names.iter().map(String::as_str)).map(|near| path.with_file_name(near))
+}

@@ -1,0 +1,321 @@
+//! The limits of a test bed: refuses networks that one machine cannot emulate.
+
+use std::ops::Range;
+
+use giveway_qdisc::{Bytes, PortId, Span};
+use giveway_sim::TcpConfig;
+
+use super::model::Direction;
+use crate::diagnostic::Diagnostic;
+use crate::fields::Reading;
+use crate::network::{Network, Queue, Stream};
+use crate::tree::{Node, Table};
+
+/// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would queue now and then.
+const FASTER: u64 = 4;
+
+/// The most hosts on one side. Each has an address.
+const MOST: usize = 250;
+
+/// The MTU of Ethernet, and of every interface of a test bed.
+pub(crate) const MTU: Bytes = Bytes(1500);
+
+/// The segments that fill a packet of that length: without and with TCP's timestamps (RFC 7323).
+const SEGMENTS: [Bytes; 2] = [Bytes(1460), Bytes(1448)];
+
+/// A network that one machine can emulate.
+pub(crate) struct Emulated {
+    /// The hosts in front of the bottleneck.
+    pub near: Vec<u16>,
+    /// The hosts behind it.
+    pub far: Vec<u16>,
+    pub forward: Direction,
+    pub reverse: Direction,
+    pub tcp: TcpConfig,
+}
+
+/// Checks a network against the limits of a test bed, and reports everything that it cannot emulate.
+pub(crate) fn check(reading: &mut Reading, root: &Table, network: &Network) -> Option<Emulated> {
+    Check { reading, root, network }.emulated()
+}
+
+/// A network while it is checked.
+struct Check<'a> {
+    reading: &'a mut Reading,
+    root: &'a Table,
+    network: &'a Network,
+}
+
+impl Check<'_> {
+    fn emulated(mut self) -> Option<Emulated> {
+        self.keys();
+        let (forward, reverse) = self.bottleneck()?;
+        let near = self.side(forward, reverse, self.network.ports[forward].from);
+        let far = self.side(forward, reverse, self.network.ports[forward].to);
+        if near.iter().any(|node| far.contains(node)) {
+            let port = &self.network.ports[forward];
+            let message = format!("a second path leads around the bottleneck {}", port.name);
+            self.refuse(port.at.clone(), message, "a test bed has one link between its two sides");
+            return None;
+        }
+        self.access(forward, reverse);
+        self.traffic();
+        let tcp = self.tcp();
+        let delays = self.distances(&near, &far)?;
+        let direction = |at: usize, delay: Span| {
+            let port = &self.network.ports[at];
+            Direction { port: PortId(at as u32), rate: port.rate, delay, queue: port.queue.clone() }
+        };
+        let hosts = |side: &[u16]| {
+            let pairs = self.network.traffic.iter().flat_map(|stream| &stream.pairs);
+            let mut hosts: Vec<u16> =
+                pairs.flat_map(|(a, b)| [*a, *b]).filter(|node| side.contains(node)).collect();
+            hosts.sort_unstable();
+            hosts.dedup();
+            hosts
+        };
+        let (near, far) = (hosts(&near), hosts(&far));
+        if near.len().max(far.len()) > MOST {
+            let place = self.root.place("traffic");
+            let message = format!("a test bed has at most {MOST} hosts on either side");
+            self.refuse(place, message, "give each host more flows instead");
+        }
+        let (forward, reverse) = (direction(forward, delays.0), direction(reverse, delays.1));
+        Some(Emulated { near, far, forward, reverse, tcp: tcp? })
+    }
+
+    fn refuse(&mut self, place: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        let wrong = Diagnostic::error(place, message).label("not possible on a test bed");
+        self.reading.report(wrong.help(help));
+    }
+
+    /// Refuses keys that have no effect on a test bed.
+    fn keys(&mut self) {
+        const NOT_BUILT: [(&str, &str); 4] = [
+            ("outages", "no link fails"),
+            ("jitter", "the delay of a link does not vary"),
+            ("loss", "no link loses packets"),
+            ("mtu", "every interface has an MTU of 1,500 bytes"),
+        ];
+        let links = self.root.get("link").map(Node::items).unwrap_or_default();
+        let tables = links.iter().filter_map(Node::table);
+        let tables: Vec<&Table> = tables
+            .flat_map(|table| [Some(table), table.get("back").and_then(Node::table)])
+            .flatten()
+            .collect();
+        for table in tables {
+            for (key, why) in NOT_BUILT.into_iter().filter(|(key, _)| table.has(key)) {
+                let as_built = key == "mtu"
+                    && table
+                        .get(key)
+                        .and_then(Node::text)
+                        .is_some_and(|text| text.parse::<Bytes>().is_ok_and(|mtu| mtu == MTU));
+                if !as_built {
+                    let help = "leave it out, or simulate it: backend = \"network\"";
+                    self.refuse(table.place(key), format!("{key}: {why}"), help);
+                }
+            }
+        }
+        if let Some(record) = self.root.get("record").and_then(Node::table) {
+            for key in ["port", "senders", "episodes", "bursts"].into_iter().filter(|key| record.has(key)) {
+                let help = "leave it out: the bottleneck's packets and all flows are measured";
+                self.refuse(record.place(key), format!("{key}: a test bed has no choice here"), help);
+            }
+        }
+    }
+
+    /// The two ports of the bottleneck: the link that compares disciplines.
+    fn bottleneck(&mut self) -> Option<(usize, usize)> {
+        let ports = &self.network.ports;
+        let comparing: Vec<usize> =
+            (0..ports.len()).filter(|at| ports[*at].queue == Queue::Compare).collect();
+        let Some(&forward) = comparing.first() else {
+            let place = self.root.place("link");
+            self.refuse(place, "no link is the bottleneck", "write qdisc = \"compare\" in it");
+            return None;
+        };
+        let opposite =
+            |at: usize| ports.iter().position(|port| (port.from, port.to) == (ports[at].to, ports[at].from));
+        let Some(reverse) = opposite(forward) else {
+            let place = ports[forward].at.clone();
+            self.refuse(place, "the bottleneck has no reverse direction", "leave back = false out");
+            return None;
+        };
+        if let Some(other) = comparing.iter().find(|at| ![forward, reverse].contains(at)) {
+            let (first, second) = (&ports[forward], &ports[*other]);
+            let message =
+                format!("{} and {} are two bottlenecks, and a test bed has one", first.name, second.name);
+            let help = "write qdisc = \"compare\" in one [[link]], or simulate it: backend = \"network\"";
+            self.refuse(second.at.clone(), message, help);
+            return None;
+        }
+        if ports[reverse].queue == Queue::Compare {
+            let (first, second) = (&ports[forward], &ports[reverse]);
+            let message = format!(
+                "{} and {} both compare, and a test bed measures one direction",
+                first.name, second.name
+            );
+            self.refuse(
+                second.at.clone(),
+                message,
+                "write a discipline as the qdisc of back, or leave it out",
+            );
+            return None;
+        }
+        Some((forward, reverse))
+    }
+
+    /// The nodes that can be reached from one without crossing the bottleneck.
+    fn side(&self, forward: usize, reverse: usize, start: u16) -> Vec<u16> {
+        let mut neighbours: Vec<Vec<u16>> = vec![Vec::new(); self.network.nodes.len()];
+        for (number, port) in self.network.ports.iter().enumerate() {
+            if ![forward, reverse].contains(&number) {
+                neighbours[usize::from(port.from)].push(port.to);
+            }
+        }
+        let mut known = vec![false; neighbours.len()];
+        known[usize::from(start)] = true;
+        let mut reached = vec![start];
+        let mut at = 0;
+        while at < reached.len() {
+            for next in &neighbours[usize::from(reached[at])] {
+                if !std::mem::replace(&mut known[usize::from(*next)], true) {
+                    reached.push(*next);
+                }
+            }
+            at += 1;
+        }
+        reached
+    }
+
+    /// Checks that no link but the bottleneck can have a queue, since a test bed emulates only their delays.
+    fn access(&mut self, forward: usize, reverse: usize) {
+        let network = self.network;
+        let fastest = network.ports[forward].rate.max(network.ports[reverse].rate);
+        let others = network.ports.iter().enumerate().filter(|(at, _)| ![forward, reverse].contains(at));
+        let mut reported = None;
+        for (_, port) in others {
+            if let Some(written) = &port.written {
+                let message = format!("{} has no queue: only the bottleneck has one", port.name);
+                self.refuse(written.span.clone(), message, "leave its qdisc out");
+            }
+            // All links of a range, and both directions of each, have one place: one message is enough.
+            if port.rate.as_bit() < FASTER * fastest.as_bit() && reported.replace(&port.at) != Some(&port.at)
+            {
+                let message = format!(
+                    "{} has {}, less than {FASTER} times the {fastest} of the bottleneck: it would be a \
+                     second bottleneck",
+                    port.name, port.rate
+                );
+                self.refuse(port.at.clone(), message, "give it a higher rate");
+            }
+        }
+    }
+
+    fn traffic(&mut self) {
+        for stream in &self.network.traffic {
+            let what = format!("traffic \"{}\"", stream.name);
+            let kind = stream.spec.name();
+            if ["capture", "applications"].contains(&kind) {
+                let message = format!(
+                    "{what}: a test bed cannot run {kind}, which repeats a capture with its own distances"
+                );
+                self.refuse(stream.table.place("kind"), message, "simulate it: backend = \"network\"");
+            }
+            for (key, written) in [("class", stream.class != 0), ("reserved", stream.reserved.as_bit() != 0)]
+            {
+                if written {
+                    let message = format!("{what}: real frames carry no {key}");
+                    self.refuse(stream.table.place(key), message, format!("leave {key} out"));
+                }
+            }
+        }
+    }
+
+    /// The propagation delays between the two sides, forward and reverse, which must be the same for all pairs of hosts.
+    fn distances(&mut self, near: &[u16], far: &[u16]) -> Option<(Span, Span)> {
+        let mut all: Option<(Span, Span)> = None;
+        let network = self.network;
+        let paths = network.paths();
+        for stream in &network.traffic {
+            // Nodes that the scenario does not name stand in a file.
+            let named = stream.table.place(if stream.table.has("to") { "to" } else { "file" });
+            for (from, to) in &stream.pairs {
+                let name = |node: u16| &self.network.nodes[usize::from(node)];
+                let (left, right) = if near.contains(from) { (*from, *to) } else { (*to, *from) };
+                if !near.contains(&left) || !far.contains(&right) {
+                    let message = format!(
+                        "traffic \"{}\": \"{}\" and \"{}\" are on the same side of the bottleneck",
+                        stream.name,
+                        name(*from),
+                        name(*to)
+                    );
+                    self.refuse(named, message, "let it cross the bottleneck");
+                    return None;
+                }
+                let delay = |a, b| network.delay(&paths, a, b);
+                let here = (delay(left, right), delay(right, left));
+                let known = *all.get_or_insert(here);
+                if known != here {
+                    let message = format!(
+                        "traffic \"{}\": the round trip between \"{}\" and \"{}\" takes {}, another {}: all hosts of a test \
+                         bed have the same distance",
+                        stream.name,
+                        name(left),
+                        name(right),
+                        here.0 + here.1,
+                        known.0 + known.1
+                    );
+                    self.refuse(named, message, "give all of them links of the same delay");
+                    return None;
+                }
+            }
+        }
+        if all.is_none() {
+            let place = self.root.place("traffic");
+            self.refuse(place, "the files of the traffic name no nodes", "let it cross the bottleneck");
+        }
+        all
+    }
+
+    /// Checks that Linux can have the TCP of the scenario: it has fewer parameters than the simulator, most of them for a whole host.
+    fn tcp(&mut self) -> Option<TcpConfig> {
+        let streams = &self.network.traffic;
+        let first = streams.first()?;
+        let congestion = first.tcp.congestion;
+        let same = |stream: &&Stream| TcpConfig { congestion, ..stream.tcp.clone() } == first.tcp;
+        if let Some(other) = streams.iter().find(|stream| !same(stream)) {
+            let message = format!(
+                "traffic \"{}\": all traffic of a test bed has the same TCP; only congestion may differ",
+                other.name
+            );
+            self.refuse(other.table.place("tcp"), message, "write the other keys in the file's [tcp]");
+        }
+        let tcp = first.tcp.clone();
+        let usual = TcpConfig::default();
+        let wrong: [(&str, bool, String); 8] = [
+            ("mss", !SEGMENTS.contains(&tcp.mss), "\"1460b\", or \"1448b\" with timestamps".into()),
+            ("rto_initial", tcp.rto_initial != usual.rto_initial, format!("\"{}\"", usual.rto_initial)),
+            ("limited_transmit", !tcp.limited_transmit, "true".into()),
+            ("counting", tcp.counting != usual.counting, "\"bytes\"".into()),
+            (
+                "delayed_ack_timer",
+                tcp.delayed_ack_timer != usual.delayed_ack_timer,
+                format!("\"{}\"", usual.delayed_ack_timer),
+            ),
+            ("pacing", tcp.pacing, "false".into()),
+            ("give_up", tcp.give_up > 255, "at most 255".into()),
+            ("give_up_handshake", tcp.give_up_handshake > 127, "at most 127".into()),
+        ];
+        let place = self.root.get("tcp").and_then(Node::table);
+        for (key, _, right) in wrong.into_iter().filter(|(_, wrong, _)| *wrong) {
+            let at = place.map_or_else(|| first.table.place("tcp"), |table| table.place(key));
+            self.refuse(
+                at,
+                format!("{key}: TCP of Linux cannot do this"),
+                format!("write {right}, or leave it out"),
+            );
+        }
+        Some(tcp)
+    }
+}

@@ -1,0 +1,47 @@
+//! The test bed of a scenario, with everything checked.
+
+use giveway_qdisc::{PortId, Rate, Span};
+use giveway_sim::TcpConfig;
+
+use super::contender::Contender;
+use crate::network::{Network, Queue};
+
+/// A scenario on a test bed.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The network that the test bed emulates, as the simulator would run it.
+    pub network: Network,
+    /// The compared disciplines. Never empty.
+    pub compared: Vec<Contender>,
+    /// The hosts in front of the bottleneck, by node number.
+    pub near: Vec<u16>,
+    /// The hosts behind the bottleneck, by node number.
+    pub far: Vec<u16>,
+    /// The direction from the near side to the far side.
+    pub forward: Direction,
+    /// The direction from the far side to the near side.
+    pub reverse: Direction,
+    /// The TCP of all traffic; only `congestion` may differ from entry to entry.
+    pub tcp: TcpConfig,
+}
+
+/// One direction of the bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// The port of the network.
+    pub port: PortId,
+    /// The rate, for IP packets without Ethernet headers.
+    pub rate: Rate,
+    /// The propagation delay of all links of a path together.
+    pub delay: Span,
+    /// The queue in front of the link.
+    pub queue: Queue,
+}
+
+impl Live {
+    /// The names of the compared disciplines: specs without defaults.
+    pub fn names(&self) -> Vec<String> {
+        let disciplines = &self.network.disciplines;
+        self.compared.iter().map(|contender| contender.name(disciplines)).collect()
+    }
+}

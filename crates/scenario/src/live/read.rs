@@ -1,0 +1,33 @@
+//! Reads the test bed of a scenario file.
+
+use super::contender;
+use super::limits::{self, Emulated, MTU};
+use super::model::Live;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::fields::Reading;
+use crate::file::ScenarioFile;
+use crate::network;
+use crate::schedule::{self, Schedule};
+use crate::tree::Node;
+
+/// Reads a scenario on a test bed. Returns `None` if anything in the file is wrong.
+pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Live, Schedule)> {
+    schedule::refuse_cooldown(reading, file, "a test bed");
+    let mut root = file.root.clone();
+    let kernels = contender::take_kernel(reading, &mut root);
+    let without = ScenarioFile { root: &root, ..*file };
+    let (network, schedule) = network::read_as(reading, &without, "a scenario on a test bed")?;
+    if let Some(node) = file.root.get("disciplines").filter(|node| node.items().len() == kernels.len()) {
+        // A placeholder stands for the disciplines of the kernel; warnings about it mean nothing to the user.
+        let about = |found: &Diagnostic| found.severity == Severity::Warning && found.span == node.span;
+        reading.found.retain(|found| !about(found));
+    }
+    let Emulated { near, far, forward, reverse, tcp } = limits::check(reading, &root, &network)?;
+    let written = file.root.get("disciplines").map_or(&[][..], Node::items);
+    let ours = network.disciplines.len();
+    let compared = contender::order(reading, written, ours, &kernels, forward.rate, MTU);
+    if reading.failed() {
+        return None;
+    }
+    Some((Live { compared, near, far, forward, reverse, tcp, network }, schedule))
+}

@@ -1,0 +1,62 @@
+//! The network of a scenario, with everything checked.
+
+use std::path::PathBuf;
+
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Bytes, PortId, Span};
+
+use super::paths::Paths;
+use super::topology::Port;
+use super::traffic::Stream;
+use crate::schedule::Times;
+
+/// A network with its traffic, in which disciplines are compared.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The compared disciplines. Never empty: a scenario without comparison has the discipline of its first measured port.
+    pub disciplines: Vec<Spec>,
+    /// The names of the nodes, by number.
+    pub nodes: Vec<String>,
+    /// The ports by number: both directions of all links.
+    pub ports: Vec<Port>,
+    /// The traffic sources.
+    pub traffic: Vec<Stream>,
+    /// The measured ports.
+    pub measured: Vec<PortId>,
+    /// The sampling interval.
+    pub sample: Span,
+    /// The upper ends of the size classes of transfers; `None` for the default.
+    pub size_classes: Option<Vec<Bytes>>,
+    /// The largest length of a small packet; `None` for the default.
+    pub small_packet: Option<Bytes>,
+    /// True if senders are sampled.
+    pub senders: bool,
+    /// True if the backlogged periods of each flow are counted.
+    pub episodes: bool,
+    /// True if burstiness is measured.
+    pub bursts: bool,
+    /// The duration, the warm-up and the cool-down.
+    pub(super) times: Times,
+    /// The folder that file names of the traffic are relative to.
+    pub(super) folder: PathBuf,
+}
+
+impl Network {
+    /// The propagation delay of the path between two nodes, in one direction. Zero without a path.
+    pub(crate) fn delay(&self, paths: &Paths, from: u16, to: u16) -> Span {
+        let path = paths.path(from, to).unwrap_or_default();
+        path.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
+    }
+
+    /// The paths between its nodes.
+    pub(crate) fn paths(&self) -> Paths {
+        Paths::new(self.nodes.len(), &self.ports)
+    }
+
+    /// Visits every text of the traffic.
+    pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
+        for entry in self.traffic.iter().flat_map(|stream| &stream.table.entries) {
+            entry.node.visit_texts(&mut |_, text| visit(text));
+        }
+    }
+}

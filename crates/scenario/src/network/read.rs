@@ -1,0 +1,250 @@
+//! Reads the network of a scenario file.
+
+use std::ops::Range;
+
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Invalid, LinkContext, PortId, Span, Streams};
+
+use super::keys::{Parts, RecordKeys};
+use super::lints;
+use super::model::Network;
+use super::paths::Paths;
+use super::reservations;
+use super::run;
+use super::topology::{self, Queue, Topology, downstream};
+use super::traffic;
+use crate::diagnostic::Diagnostic;
+use crate::fields::{self, Reading};
+use crate::file::{ScenarioFile, Top};
+use crate::schedule::{self, Schedule, Times};
+use crate::tree::{Node, Table};
+use crate::words::choices;
+
+/// Reads a scenario on a network. Returns `None` if anything in the file is wrong.
+pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Network, Schedule)> {
+    read_as(reading, file, "a scenario")
+}
+
+/// Like [`read`], with another noun for the scenario in messages about unknown keys.
+pub(crate) fn read_as(
+    reading: &mut Reading,
+    file: &ScenarioFile<'_>,
+    noun: &str,
+) -> Option<(Network, Schedule)> {
+    let root = file.root;
+    reading.unknown_keys(root, noun, &[fields::keys::<Top>(), fields::keys::<Parts>()].concat());
+    let (times, short) = schedule::read(reading, file, None);
+    let topology = topology::read(reading, root);
+    let paths = Paths::new(topology.nodes.len(), &topology.ports);
+    let disciplines = disciplines(reading, root, &topology);
+    let traffic = traffic::read(
+        reading,
+        root,
+        &traffic::Around {
+            paths: topology.whole.then_some(&paths),
+            topology: &topology,
+            duration: times.map(|times| times.duration),
+            folder: file.folder,
+        },
+    );
+    check_disciplines(reading, root, disciplines.as_deref().unwrap_or_default(), &topology);
+    reservations::check(reading, &traffic, &topology, &paths);
+    let record = record(reading, root);
+    let measured = measured(reading, root, &topology);
+    check_samples(reading, root, &record, times, measured.as_deref().unwrap_or_default().len());
+    let times = times?;
+    let measured = measured?;
+    let mut compared = disciplines?;
+    if reading.failed() {
+        return None;
+    }
+    if compared.is_empty() {
+        let first = &topology.ports[measured[0].0 as usize];
+        let Queue::Fixed(spec) = &first.queue else {
+            unreachable!("a port that compares has compared disciplines")
+        };
+        compared.push(spec.clone());
+    }
+    let network = Network {
+        disciplines: compared,
+        nodes: topology.nodes.clone(),
+        ports: topology.ports.clone(),
+        traffic,
+        measured,
+        sample: record.sample.unwrap_or_else(|| default_sample(times.duration)),
+        size_classes: record.size_classes,
+        small_packet: record.small_packet,
+        senders: record.senders,
+        episodes: record.episodes,
+        bursts: record.bursts,
+        times,
+        folder: file.folder.to_owned(),
+    };
+    lints::check(reading, &network, root, &topology, &paths);
+    Some((network, Schedule { times, short: short? }))
+}
+
+/// The default sampling interval: a thousandth of the run, within 1 ms and 1 s.
+fn default_sample(duration: Span) -> Span {
+    (duration / 1000).clamp(Span::ms(1), Span::s(1))
+}
+
+/// Reads the compared disciplines; empty if nothing is compared.
+fn disciplines(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<Vec<Spec>> {
+    let Some(node) = root.get("disciplines") else {
+        if topology.compares() {
+            let written = topology
+                .ports
+                .iter()
+                .find_map(|port| (port.queue == Queue::Compare).then_some(&port.written));
+            let place =
+                written.and_then(Option::as_ref).map_or_else(|| reading.end(), |node| node.span.clone());
+            let wrong = Diagnostic::error(place, "a link compares disciplines, but there are none");
+            reading
+                .report(wrong.help("write for example disciplines = [\"fifo limit 100p\"] above the links"));
+            return None;
+        }
+        return Some(Vec::new());
+    };
+    if !node.items().is_empty() && topology.whole && !topology.compares() {
+        let wrong = Diagnostic::error(node.span.clone(), "no link compares these disciplines");
+        reading.report(wrong.help("write qdisc = \"compare\" in the [[link]] at which they are compared"));
+    }
+    reading.compared(node)
+}
+
+/// Checks that every discipline can be built at every link where it runs.
+fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], topology: &Topology) {
+    let nodes = root.get("disciplines").map(Node::items).unwrap_or_default();
+    let streams = Streams::new(0);
+    let downstream = downstream(&topology.ports);
+    for (i, spec) in compared.iter().enumerate() {
+        for port in
+            topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0)
+        {
+            let at = root.place("disciplines");
+            if !reading.check_built(spec, nodes.get(i), &port.context(&streams, &downstream), &port.name, &at)
+            {
+                break;
+            }
+        }
+    }
+    let end = reading.end();
+    for port in topology.ports.iter().filter(|port| port.rate.as_bit() > 0) {
+        if let Queue::Fixed(spec) = &port.queue {
+            reading.check_built(
+                spec,
+                port.written.as_ref(),
+                &port.context(&streams, &downstream),
+                &port.name,
+                &end,
+            );
+        }
+    }
+}
+
+impl Reading {
+    /// Reports an error if a discipline cannot be built at a link; `place` is the name of the link.
+    pub fn check_built(
+        &mut self,
+        spec: &Spec,
+        written: Option<&Node>,
+        context: &LinkContext,
+        place: &str,
+        at: &Range<usize>,
+    ) -> bool {
+        let Err(Invalid { parameter, message }) = run::discipline(spec, context) else { return true };
+        let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
+        self.report(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
+        false
+    }
+}
+
+/// Refuses a sampling interval with which the samples would fill the memory.
+fn check_samples(
+    reading: &mut Reading,
+    root: &Table,
+    record: &RecordKeys,
+    times: Option<Times>,
+    measured: usize,
+) {
+    /// The most samples of all measured ports together. Each is a row of the record.
+    const MOST_SAMPLES: u64 = 20_000_000;
+    let (Some(times), Some(sample)) = (times, record.sample.filter(|sample| !sample.is_zero())) else {
+        return;
+    };
+    let (samples, ports) = (times.duration.as_ps() / sample.as_ps(), measured.max(1) as u64);
+    if samples.saturating_mul(ports) <= MOST_SAMPLES {
+        return;
+    }
+    let place =
+        root.get("record").and_then(Node::table).map_or_else(|| reading.end(), |table| table.place("sample"));
+    let message = format!(
+        "sample: an interval of {sample} over {} gives {samples} samples of each port",
+        times.duration
+    );
+    // Rounded up to a whole microsecond, which is easy to write.
+    let least = (times.duration.as_ps() / (MOST_SAMPLES / ports).max(1)).div_ceil(1_000_000);
+    let wrong = Diagnostic::error(place, message);
+    reading.report(wrong.help(format!("write at least \"{}\"", Span::us(least.max(1)))));
+}
+
+fn record(reading: &mut Reading, root: &Table) -> RecordKeys {
+    let Some(node) = root.get("record") else { return RecordKeys::default() };
+    let Some(table) = reading.table(node, "[record]", "[record] with port = \"home->isp\"") else {
+        return RecordKeys::default();
+    };
+    reading.unknown_keys(table, "[record]", &fields::keys::<RecordKeys>());
+    let record: RecordKeys = reading.fields(table, "[record]").unwrap_or_default();
+    if record.sample.is_some_and(Span::is_zero) {
+        let wrong = Diagnostic::error(table.place("sample"), "sample: the interval must be longer than 0");
+        reading.report(wrong.help("write for example \"100 ms\""));
+    }
+    if record.size_classes.as_ref().is_some_and(|classes| !classes.is_sorted_by(|a, b| a < b)) {
+        reading.report(Diagnostic::error(
+            table.place("size_classes"),
+            "size_classes: each class must be larger than the one before",
+        ));
+    }
+    record
+}
+
+/// The measured ports: the named ones; by default those that compare, or all if none compares.
+fn measured(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<Vec<PortId>> {
+    let id = |at: usize| PortId(at as u32);
+    let Some(node) = root.get("record").and_then(Node::table).and_then(|table| table.get("port")) else {
+        let comparing = (0..topology.ports.len()).filter(|at| topology.ports[*at].queue == Queue::Compare);
+        let comparing: Vec<PortId> = comparing.map(id).collect();
+        return match comparing.is_empty() {
+            true if topology.ports.is_empty() => None,
+            true => Some((0..topology.ports.len()).map(id).collect()),
+            false => Some(comparing),
+        };
+    };
+    let names: Vec<&str> = topology.ports.iter().map(|port| port.name.as_str()).collect();
+    let mut measured = Vec::new();
+    for item in node.items() {
+        let Some(name) = item.text() else {
+            let wrong = Diagnostic::error(
+                item.span.clone(),
+                "port: expected the name of a port, such as \"home->isp\"",
+            );
+            reading.report(wrong.label(format!("this is {}", item.what())));
+            return None;
+        };
+        match topology.port(name) {
+            Some(at) => measured.push(id(at)),
+            None if !topology.whole => return None,
+            None => {
+                let wrong = Diagnostic::error(item.span.clone(), format!("no link has a port \"{name}\""));
+                reading.report(wrong.help(choices(name, &names)));
+                return None;
+            }
+        }
+    }
+    if measured.is_empty() {
+        reading.report(Diagnostic::error(node.span.clone(), "port: at least one is needed"));
+        return None;
+    }
+    Some(measured)
+}

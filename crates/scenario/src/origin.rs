@@ -1,0 +1,108 @@
+//! The texts that a scenario consists of, and the places in them.
+
+use std::ops::Range;
+
+/// The texts of a scenario: its file, then the flags of the command line. Spans count bytes over all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    name: String,
+    start: usize,
+    text: String,
+    /// The start of each line. A file with many mistakes would otherwise be scanned for each of them.
+    lines: Vec<usize>,
+}
+
+/// The place of a span in its file or flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The name of the file or flag.
+    pub name: &'a str,
+    /// The whole text of the file or flag.
+    pub text: &'a str,
+    /// The bytes of that text.
+    pub span: Range<usize>,
+    /// Line number, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl Part {
+    fn new(name: String, start: usize, text: String) -> Part {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Part { lines: std::iter::once(0).chain(ends).collect(), name, start, text }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn line_starts(&self) -> &[usize] {
+        &self.lines
+    }
+}
+
+impl Origin {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
+        Origin { parts: vec![Part::new(name.into(), 0, text.into())] }
+    }
+
+    /// Adds the text of a flag, and returns its start.
+    pub(crate) fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        let last = self.parts.last().expect("an origin begins with a file");
+        let start = last.start + last.text.len() + 1;
+        self.parts.push(Part::new(name.into(), start, text.into()));
+        start
+    }
+
+    /// The text of the file.
+    pub fn file(&self) -> &str {
+        &self.parts[0].text
+    }
+
+    /// The flags, with their texts.
+    pub fn flags(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts[1..].iter().map(|part| (part.name.as_str(), part.text.as_str()))
+    }
+
+    /// The file or flag of a span, and the bytes of its text.
+    pub(crate) fn within(&self, span: &Range<usize>) -> (&Part, Range<usize>) {
+        let part = self.parts.iter().rev().find(|part| part.start <= span.start).unwrap_or(&self.parts[0]);
+        let within = |at: usize| {
+            let mut at = at.saturating_sub(part.start).min(part.text.len());
+            while !part.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        (part, within(span.start)..within(span.end))
+    }
+
+    /// The place of a span.
+    pub fn place(&self, span: &Range<usize>) -> Place<'_> {
+        let (part, span) = self.within(span);
+        let line = part.lines.partition_point(|start| *start <= span.start);
+        let before = &part.text[part.lines[line - 1]..span.start];
+        Place { name: &part.name, text: &part.text, line, column: before.chars().count() + 1, span }
+    }
+
+    /// The text of a span.
+    pub(crate) fn text(&self, span: &Range<usize>) -> &str {
+        let (part, span) = self.within(span);
+        &part.text[span]
+    }
+
+    /// The span of some bytes of a string, given the span of its literal with quotes. For a literal with escapes it is the
+    /// span of the whole literal.
+    pub(crate) fn inside(&self, literal: &Range<usize>, string: &str, bytes: &Range<usize>) -> Range<usize> {
+        match self.text(literal).find(string) {
+            Some(skip) => literal.start + skip + bytes.start..literal.start + skip + bytes.end,
+            None => literal.clone(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Words of messages: suggestions for unknown names, grouped digits, clipped quotations.
+
+use giveway_qdisc::units::nearest;
+
+/// The help for an unknown name: the nearest known name, or all of them.
+pub(crate) fn choices<N: AsRef<str>>(wrong: &str, names: &[N]) -> String {
+    match nearest(wrong, names.iter().map(AsRef::as_ref)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None if names.is_empty() => "there are none".to_owned(),
+        None => {
+            const MOST: usize = 12;
+            let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
+            let more = if names.len() > MOST { ", ..." } else { "" };
+            format!("there are {}{more}", listed.join(", "))
+        }
+    }
+}
+
+/// A number with a comma between each three digits.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Clips a text to the length of a message: quotations from a file can have any length.
+pub(crate) fn clipped(text: String) -> String {
+    const MOST: usize = 600;
+    let count = text.chars().count();
+    if count <= MOST {
+        return text;
+    }
+    let head: String = text.chars().take(MOST / 2).collect();
+    let tail: String = text.chars().skip(count - MOST / 2).collect();
+    format!("{head} ... {tail}")
+}
