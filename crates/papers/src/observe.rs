@@ -1,10 +1,11 @@
 //! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
 
 use giveway_measure::{
-    Crossed, DelayRow, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, Summary,
+    Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, SojournRow,
+    Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Time};
-use giveway_scenario::{Compared, Crossbar, Finished, Host, Network, Scenario, Trial};
+use giveway_scenario::{Backend, Compared, Crossbar, Finished, Network, Scenario, Trial};
 use giveway_sim::Segment;
 use giveway_switch::Outcome;
 
@@ -21,15 +22,15 @@ pub fn observe(
     keep_series: bool,
     go_on: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<String>)> {
-    match &scenario.host {
-        Host::Network(network) => {
+    match &scenario.backend {
+        Backend::Network(network) => {
             observe_network(network, keep_series, |recorder| network.run(trial, recorder, go_on))
         }
-        Host::Switch(crossbar) => {
+        Backend::Switch(crossbar) => {
             let outcome = crossbar.run(trial, go_on)?;
             Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
         }
-        Host::Live(_) => panic!("a test bed is no simulation: the crate testbed runs it"),
+        Backend::Live(_) => panic!("a test bed is no simulation: the crate testbed runs it"),
     }
 }
 
@@ -56,10 +57,10 @@ pub fn disciplines(scenario: &Scenario) -> Vec<Discipline> {
 
 /// The plan of a recording of this scenario. `keep_series`: whether what changes over time is kept, too.
 pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
-    match &scenario.host {
-        Host::Network(network) => of_network(network, keep_series),
-        Host::Switch(crossbar) => of_crossbar(crossbar, keep_series),
-        Host::Live(live) => of_network(&live.network, keep_series),
+    match &scenario.backend {
+        Backend::Network(network) => of_network(network, keep_series),
+        Backend::Switch(crossbar) => of_crossbar(crossbar, keep_series),
+        Backend::Live(live) => of_network(&live.network, keep_series),
     }
 }
 
@@ -92,10 +93,10 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     let slot_s = crossbar.slot.as_s();
     let first = PortId(0);
     let keep = layout.keep_series;
-    let delays = |what: giveway_measure::Packets, times: &giveway_switch::Times| -> Vec<DelayRow> {
+    let delays = |what: giveway_measure::Packets, times: &giveway_switch::Times| -> Vec<SojournRow> {
         let shares = (0..=100u32).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 0.9999]);
         let row = |share: f64| {
-            Some(DelayRow { port: first, what, share, delay_s: times.quantile(share)? * slot_s })
+            Some(SojournRow { port: first, what, share, sojourn_s: times.quantile(share)? * slot_s })
         };
         shares.filter_map(row).collect()
     };
@@ -114,7 +115,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     let held = |batch: &giveway_switch::outcome::Batch| QueueRow {
         time: Time::ZERO + crossbar.slot.scale(batch.end, 1),
         port: first,
-        held: None,
+        backlog: None,
         gauge: Some(("backlog_cells", batch.backlog as f64)),
     };
     Record {
@@ -122,7 +123,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         flows: Vec::new(),
         queue: if keep { outcome.batches.iter().map(held).collect() } else { Vec::new() },
         links: outcome.crossed_to.iter().enumerate().map(link).collect(),
-        delays: if keep {
+        sojourn_times: if keep {
             let short = outcome.class(giveway_switch::packet::Class::Short);
             [
                 delays(giveway_measure::Packets::Small, &short.wait),

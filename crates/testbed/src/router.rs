@@ -95,7 +95,7 @@ const KNOWN: [(&str, &[&str]); 15] = [
 
 /// The kind of router that a contender needs.
 pub fn router_kind(live: &Live, contender: &Contender) -> RouterKind {
-    let late = !(live.forth.delay + live.back.delay).is_zero();
+    let late = !(live.forward.delay + live.reverse.delay).is_zero();
     match contender {
         Contender::Kernel(_) | Contender::Bpf(_) if late => RouterKind::RoutedWithDelay,
         Contender::Kernel(_) | Contender::Bpf(_) => RouterKind::Routed,
@@ -138,7 +138,7 @@ impl Router {
         match start.contender {
             Contender::Kernel(queue) => {
                 back(start)?;
-                shape(start.topology, RIGHT, &start.live.forth, queue)?;
+                shape(start.topology, RIGHT, &start.live.forward, queue)?;
                 Ok(Router::Kernel(wire()?.map(Box::new)))
             }
             Contender::Bpf(queue) => {
@@ -266,12 +266,12 @@ fn back(start: &Start<'_>) -> Result<(), TestbedError> {
     if !exists("tc", "-V") {
         return Err(TestbedError::missing("there is no program tc", "apt-get install iproute2"));
     }
-    let Live { back, .. } = start.live;
-    match &back.queue {
+    let reverse = &start.live.reverse;
+    match &reverse.queue {
         // The default discipline of a link, which the kernel has, too.
         usual if usual.is_usual() => {
             let long = KernelQueue { kind: "pfifo".into(), arguments: vec!["limit".into(), "1000".into()] };
-            shape(start.topology, LEFT, back, &long)
+            shape(start.topology, LEFT, reverse, &long)
         }
         Queue::Fixed(_) | Queue::Compare => Err(TestbedError::missing(
             "the reverse direction has a Giveway discipline, which the kernel does not have",
@@ -383,7 +383,7 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
     let spec = &live.network.disciplines[at];
     let of =
         |way: &Direction| (way.rate.to_string(), way.queue.spec(spec).to_string(), way.delay.to_string());
-    let ((rate, qdisc, delay), back) = (of(&live.forth), of(&live.back));
+    let ((rate, qdisc, delay), back) = (of(&live.forward), of(&live.reverse));
     let flags = vec![
         ("--rate", rate),
         ("--qdisc", qdisc),
@@ -397,7 +397,7 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
 
 /// Only the delays: without a rate no queue builds up.
 fn wire(live: &Live) -> LiveOptions {
-    let flags = [("--delay", &live.forth), ("--delay-reverse", &live.back)];
+    let flags = [("--delay", &live.forward), ("--delay-reverse", &live.reverse)];
     let flags = flags.map(|(flag, way)| (flag, way.delay.to_string()));
     LiveOptions { namespace: Namespace::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
 }

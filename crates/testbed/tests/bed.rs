@@ -48,7 +48,7 @@ fn bed() -> Bed {
 fn scenario(kind: &str, rate: &str, traffic: &str) -> String {
     format!(
         r#"
-host = "live"
+backend = "live"
 duration = "1500 ms"
 warmup = "200 ms"
 disciplines = ["kernel:{kind}"]

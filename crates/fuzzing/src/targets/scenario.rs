@@ -1,6 +1,6 @@
 //! Any text is a scenario or is refused with places inside the text, and what is accepted runs.
 
-use giveway_scenario::{Draft, Scenario, Severity, Wrong};
+use giveway_scenario::{Draft, Scenario, Severity, ScenarioError};
 
 use crate::moment;
 
@@ -42,7 +42,7 @@ pub(super) fn check(draft: Draft) {
 }
 
 /// Every complaint has words, and a place that can be shown.
-fn refused(wrong: &Wrong) {
+fn refused(wrong: &ScenarioError) {
     let errors = wrong.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     assert!(errors.count() > 0, "it is refused and nothing is wrong");
     for found in &wrong.diagnostics {

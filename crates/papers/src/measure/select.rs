@@ -110,7 +110,7 @@ pub(super) fn queue(record: &Record, window: Option<Span>) -> Vec<f64> {
 
 /// The samples of the bottleneck's backlog.
 pub(crate) fn held(record: &Record) -> impl Iterator<Item = (Time, Backlog)> + '_ {
-    at_bottleneck(record).filter_map(|row| Some((row.time, row.held?)))
+    at_bottleneck(record).filter_map(|row| Some((row.time, row.backlog?)))
 }
 
 /// The samples of the bottleneck, of the whole run.
