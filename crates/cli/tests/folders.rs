@@ -108,7 +108,7 @@ fn a_folder_of_the_user_s_is_left_alone() {
     let (code, said) = ran(path, &wrong);
     assert_eq!(code, 2, "{said}");
     for part in [
-        "is no run folder",
+        "is not a run folder",
         "flows.parquet, home.toml, notes.txt and 2 more",
         "Nothing was changed",
         "--force",
@@ -152,7 +152,7 @@ fn a_changed_scenario_needs_another_folder() {
     let (code, said) = ran(path, &changed);
     assert_eq!(code, 2, "{said}");
     for part in [
-        "kept holds another experiment: \"Two queues\" (scenario home), made on 20",
+        "kept contains another experiment: \"Two queues\" (scenario home), made on 20",
         "`giveway run home.toml --quiet --out kept`",
         "--force",
     ] {
@@ -187,7 +187,7 @@ fn several_scenarios_are_looked_at_before_the_first_runs() {
     let both = ["run", "home.toml", "other.toml", "--quiet", "--out", "kept"];
     let (code, said) = ran(path, &both);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("kept/other is not empty and is no run folder: it holds notes.txt"), "{said}");
+    assert!(said.contains("kept/other is not empty and is not a run folder: it contains notes.txt"), "{said}");
     assert!(!path.join("kept/home").exists(), "nothing ran");
     fs::remove_file(path.join("kept/other/notes.txt")).unwrap();
     well(path, &both);
@@ -473,7 +473,7 @@ fn a_full_disk_costs_nothing_but_time() {
         let (code, said) = ran(path, &["report", "disk/kept", "--out", "page.html"]);
         if code == 0 {
             let told = fs::read(path.join("page.html")).unwrap();
-            let unfinished = String::from_utf8_lossy(&told).contains("This is unfinished: ");
+            let unfinished = String::from_utf8_lossy(&told).contains("This run is unfinished: ");
             assert!(unfinished || told == *page, "with {room} KiB");
         } else {
             assert!(!said.is_empty() && code == 2, "with {room} KiB: {said}");

@@ -190,6 +190,6 @@ fn a_folder_that_is_none_is_told() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
         said,
-        "giveway: . is no run folder: it has no manifest.json; `giveway run SCENARIO --out .` makes one\n"
+        "giveway: . is not a run folder: it has no manifest.json. `giveway run SCENARIO --out .` makes one\n"
     );
 }

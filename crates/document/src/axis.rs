@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::columns::number;
 
-/// How numbers stand at an axis: with three digits, and no exponents.
+/// The format of numbers at an axis: three digits, no exponents.
 pub const PLAIN: &str = ",.3~r";
 
-/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their doubles and
-/// quintuples where there are not many. `encoding` gets a scale and an axis.
+/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their
+/// doubles and quintuples where there are not many. `encoding` gets a scale and an axis.
 pub fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     let most = most.max(least * 1.01);
     let room = libm::pow(most / least, 0.03);
@@ -26,7 +26,7 @@ pub fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     }
 }
 
-/// Least and most of what is above zero.
+/// The smallest and the largest value above zero.
 pub fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values
         .filter(|value| *value > 0.0)

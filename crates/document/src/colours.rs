@@ -1,12 +1,12 @@
-//! One colour per kind of discipline, project-wide. The same kind with other parameters has the same hue, lighter or
-//! darker, and another dash.
+//! One colour per kind of discipline, project-wide. The same kind with other parameters has the same hue,
+//! lighter or darker, and another dash.
 
 use giveway_measure::{Fingerprint, kind};
 
-/// The table of colours: not code, because what is drawn here knows no discipline.
+/// The table of colours. It is data, because the code names no discipline.
 const TABLE: &str = include_str!("../assets/colours.txt");
 
-/// How a discipline is drawn.
+/// The colour and the dash of a discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     /// `#rrggbb`.
@@ -21,7 +21,8 @@ const DASHES: [&[u32]; 5] = [&[], &[6, 3], &[2, 2], &[8, 3, 2, 3], &[12, 4]];
 /// Shades of the first, second, third...: how much of white (positive) or black is mixed in, in percent.
 const SHADES: [i32; 5] = [0, 35, -30, 55, -50];
 
-/// The looks of these disciplines, in their order. The colour of the first of a kind depends on nothing but the kind.
+/// The looks of these disciplines, in their order. The colour of the first of a kind depends only on the
+/// kind.
 pub fn looks(specs: &[&str]) -> Vec<Look> {
     let before = |at: usize| specs[..at].iter().filter(|other| kind(other) == kind(specs[at])).count();
     (0..specs.len())
@@ -33,11 +34,11 @@ pub fn looks(specs: &[&str]) -> Vec<Look> {
 }
 
 impl Look {
-    /// So many different ones [`variant`](Look::variant) makes.
+    /// Number of different variants of a look.
     pub(crate) const VARIANTS: usize = DASHES.len();
 
-    /// The same hue for the second, third... line of one discipline in a figure: another shade and dash. Number 0 is the
-    /// look itself.
+    /// The look of the second, third... line of one discipline in a figure: the same hue with another shade
+    /// and dash. Number 0 is the look itself.
     pub(crate) fn variant(&self, number: usize) -> Look {
         let nth = number % DASHES.len();
         if nth == 0 {
@@ -46,7 +47,8 @@ impl Look {
         Look { colour: shaded(&self.colour, SHADES[nth]), dash: DASHES[nth].to_vec() }
     }
 
-    /// Of what belongs to no discipline, such as a bound: the page's own colours, so that it is not taken for one.
+    /// The look of a line without a discipline, such as a bound: a colour of the page, unlike those of
+    /// disciplines.
     pub(crate) fn neutral(number: usize) -> Look {
         const COLOURS: [&str; 3] = ["var(--ink)", "var(--soft)", "var(--faint)"];
         Look {
@@ -98,8 +100,8 @@ mod tests {
         }
     }
 
-    /// Relative luminance as in WCAG 2.2. A contrast of 2.7 against white is (1 + 0.05)/(L + 0.05), so L is at most 0.33;
-    /// against the dark page (L = 0.009) it follows from L of at least 0.11.
+    /// Relative luminance as in WCAG 2.2. A contrast of 2.7 against white is (1 + 0.05)/(L + 0.05), so L is
+    /// at most 0.33; against the dark page (L = 0.009) it follows from L of at least 0.11.
     #[test]
     fn every_colour_stands_out_on_both_pages() {
         for (kind, colour) in table() {

@@ -15,12 +15,12 @@ pub fn json(columns: Columns) -> Value {
     )
 }
 
-/// Four significant digits: more than a screen can show.
+/// A number with four significant digits, more than a screen can show.
 pub fn number(value: f64) -> Value {
     rounded(value, 4)
 }
 
-/// A number with so many significant digits.
+/// A number with the given number of significant digits.
 pub fn rounded(value: f64, digits: usize) -> Value {
     let rounded: f64 = format!("{value:.0$e}", digits - 1).parse().expect("a number that was just written");
     // A whole number without its ".0" is shorter.
@@ -30,13 +30,13 @@ pub fn rounded(value: f64, digits: usize) -> Value {
     Number::from_f64(rounded).map_or(Value::Null, Value::Number)
 }
 
-/// At most `most` of the points, evenly spread over their order by size and then time, so that no size is left out and
-/// nothing is left to chance.
+/// At most `most` of the points, evenly spread over their order by size and then time, so that no size is
+/// left out and nothing is left to chance.
 pub fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     thinned_by(points, most, |point| *point)
 }
 
-/// The same for what has a size and a time.
+/// At most `most` of the items, evenly spread over their order by size and then time.
 pub fn thinned_by<T: Copy>(points: &[T], most: usize, of: impl Fn(&T) -> (f64, f64)) -> Vec<T> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| {

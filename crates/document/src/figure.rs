@@ -11,7 +11,8 @@ use self::omitted::Omitted;
 use crate::parts::Figure;
 use crate::shell::{Plots, Swatch};
 
-/// The width of the page in pixels, the room between panels, and the heights of panels by how many are beside each other.
+/// The width of the page in pixels, the room between panels, and the heights of panels by how many are beside
+/// each other.
 const WIDTH: usize = 960;
 
 const BETWEEN: usize = 24;
@@ -24,21 +25,21 @@ pub(crate) struct FigureView {
     pub(crate) title: String,
     pub(crate) caption: String,
     pub(crate) columns: usize,
-    /// Which colour is what; empty where there is one series without a name.
+    /// The key of colours; empty for a single series without a name.
     pub(crate) key: Vec<Swatch>,
     pub(crate) panels: Vec<PanelView>,
-    /// Why there is nothing to see; empty where there is something.
+    /// The reason for an empty chart; empty if there is a chart.
     pub(crate) words: String,
 }
 
 #[derive(Serialize)]
 pub(crate) struct PanelView {
-    /// Which of the plots.
+    /// The name of the plot.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// What a reader who does not see it is told.
+    /// The description for readers who do not see the chart.
     pub(crate) label: String,
-    /// Why there is nothing to see; empty where there is something.
+    /// The reason for an empty chart; empty if there is a chart.
     pub(crate) words: String,
 }
 
@@ -61,7 +62,7 @@ impl Figure {
                     plots.add(&id, &label, spec, data);
                     ""
                 }
-                None => "There is nothing to draw here.",
+                None => "There are no data for this panel.",
             };
             panels.push(PanelView { id, title: panel.title.clone(), label, words: words.to_owned() });
         }

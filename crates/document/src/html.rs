@@ -11,7 +11,7 @@ use crate::shell::{self, Plots, paragraphs};
 const DOCUMENT: (&str, &str) = ("document.html", include_str!("../assets/document.html"));
 
 impl Document {
-    /// The page.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let looks = Looks::of(self.figures());
         let mut plots = Plots::default();
@@ -39,7 +39,7 @@ impl Document {
     }
 }
 
-/// What the template is given.
+/// The values of the template.
 #[derive(Serialize)]
 struct Page<'a> {
     title: &'a str,
@@ -69,7 +69,7 @@ struct TableView<'a> {
 struct CellView<'a> {
     text: &'a str,
     tone: Tone,
-    /// What its column has: numbers, short texts, or long ones.
+    /// The kind of the column: numbers, short texts, or long texts.
     column: &'static str,
 }
 
@@ -86,7 +86,8 @@ impl Sheet {
         TableView { caption: &self.caption, head: head.collect(), rows: rows.collect() }
     }
 
-    /// How a column is set: short texts that begin like numbers to the right, other short ones on one line.
+    /// The kind of a column: texts that begin like numbers are right-aligned, other short texts stay on one
+    /// line.
     fn column(&self, at: usize) -> &'static str {
         let texts: Vec<&str> = self.rows.iter().filter_map(|row| Some(row.get(at)?.text.as_str())).collect();
         let begins = |c: char| c.is_ascii_digit() || "+-\u{2212}±<>≤≥".contains(c);

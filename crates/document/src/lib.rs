@@ -1,5 +1,5 @@
-//! A page that somebody writes: headings, text, tables, and figures from numbers. It looks as the report of a run does,
-//! opens offline, prints, and has no clock: the same document gives the same page, byte by byte.
+//! Pages in one file: headings, text, tables, and figures from numbers, in the style of the report of a run.
+//! A page opens offline, prints, and has no clock: equal documents give equal pages, byte by byte.
 //!
 //! ```
 //! use giveway_document::{Axis, Document, Figure, Mark, Panel, Part, Point, Series};
@@ -10,13 +10,13 @@
 //!     points: vec![Point::new(4.0, 0.02), Point::within(8.0, 0.05, 0.01)],
 //! };
 //! let page = Document {
-//!     title: "Response times".into(),
+//!     title: "Flow completion times".into(),
 //!     subtitle: "ten seeds".into(),
 //!     parts: vec![
-//!         Part::Text("Small transfers do not wait.".into()),
+//!         Part::Text("Small transfers are fast.".into()),
 //!         Part::Figure(Figure {
 //!             id: "fig-5".into(),
-//!             title: "Response time by load".into(),
+//!             title: "Flow completion time by load".into(),
 //!             caption: "Means and 95 % intervals.".into(),
 //!             panels: vec![Panel {
 //!                 title: String::new(),
@@ -30,7 +30,7 @@
 //!     ],
 //! }
 //! .html();
-//! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Small transfers do not wait."));
+//! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Small transfers are fast."));
 //! ```
 
 #![forbid(unsafe_code)]

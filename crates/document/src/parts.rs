@@ -5,32 +5,32 @@ use serde::Serialize;
 /// A page, part by part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// What it is about, in a line.
+    /// The title.
     pub title: String,
-    /// What stands below the title.
+    /// A line below the title.
     pub subtitle: String,
-    /// What is in it, in order.
+    /// The parts, in order.
     pub parts: Vec<Part>,
 }
 
-/// A part of a page. All texts are plain: what looks like HTML is shown as it is written.
+/// A part of a page. All texts are plain: HTML in them is shown as text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// The title of what follows.
+    /// A heading.
     Heading(String),
-    /// Text; empty lines part its paragraphs, other line breaks mean nothing.
+    /// Text. An empty line separates paragraphs; other line breaks have no meaning.
     Text(String),
-    /// Sentences with a dot before each.
+    /// A list of sentences.
     List(Vec<String>),
     /// A table.
     Table(Sheet),
     /// A figure.
     Figure(Figure),
-    /// Text that is shown when somebody asks for it, with its line breaks, such as a scenario.
+    /// Text that opens on a click, with its line breaks, such as a scenario.
     Details {
-        /// What is always shown.
+        /// The visible line.
         summary: String,
-        /// What is not.
+        /// The hidden text.
         text: String,
     },
 }
@@ -38,35 +38,35 @@ pub enum Part {
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// What it shows.
+    /// The caption.
     pub caption: String,
     /// The titles of its columns.
     pub head: Vec<String>,
-    /// Its rows, with a cell for each column. Columns of numbers are set to the right.
+    /// Rows, with a cell for each column. Columns of numbers are right-aligned.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands in it. It must not need the tone to be understood.
+    /// The text, which must be clear without the tone.
     pub text: String,
-    /// How it stands there.
+    /// The tone.
     pub tone: Tone,
 }
 
-/// How a cell is set.
+/// The tone of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    /// As text is.
+    /// Normal text.
     #[default]
     Plain,
-    /// What holds.
+    /// A good result.
     Good,
-    /// What does not.
+    /// A bad result.
     Bad,
-    /// What matters less.
+    /// A result of less importance.
     Faint,
 }
 
@@ -77,50 +77,50 @@ impl Cell {
     }
 }
 
-/// A figure: one panel or several, side by side and below each other.
+/// A figure: one panel or several, in rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Its name in links to it.
+    /// The anchor for links.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What it shows. What had to be left out is added to it.
+    /// The caption. Sentences about omitted points are added to it.
     pub caption: String,
-    /// What is drawn.
+    /// The panels.
     pub panels: Vec<Panel>,
-    /// How many panels stand beside each other on a wide page, 1 to 4.
+    /// Number of panels beside each other on a wide page, 1 to 4.
     pub columns: usize,
 }
 
-/// One pair of axes with what is drawn in it.
+/// A pair of axes with its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Its title; may be empty.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// From bottom to top.
+    /// The vertical axis.
     pub y: Axis,
-    /// How its series are drawn.
+    /// The mark of its series.
     pub mark: Mark,
-    /// What is drawn.
+    /// The series.
     pub series: Vec<Series>,
 }
 
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it tells, with the unit.
+    /// The title, with the unit.
     pub title: String,
-    /// Whether equal steps are equal factors. What is not above zero has no place on it.
+    /// True for a logarithmic axis, which omits values of zero or less.
     pub logarithmic: bool,
-    /// What stands at 0, 1, 2... of an x axis that has no numbers; empty for numbers.
+    /// The labels at 0, 1, 2... of an x axis with categories; empty for an axis with numbers.
     pub categories: Vec<String>,
-    /// From where to where it goes; as the data want it if it does not say. What is beyond is not drawn.
+    /// The range of the axis; `None` for the range of the data. Points outside are not drawn.
     pub domain: Option<(f64, f64)>,
 }
 
-/// How series are drawn.
+/// The mark of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Straight lines between points, in the order of the points.
@@ -129,16 +129,18 @@ pub enum Mark {
     Steps,
     /// Points alone.
     Points,
-    /// A group of bars for each category, with a bar for each series. Where x has numbers, each that occurs is a category.
+    /// A group of bars for each category, with a bar for each series. On an axis with numbers, each number
+    /// that occurs is a category.
     Bars,
 }
 
-/// What belongs together within a panel.
+/// A series of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// As it is shown. Series of one name and one discipline look the same in all panels of a figure.
+    /// The name. Series with the same name and discipline look the same in all panels of a figure.
     pub name: String,
-    /// The discipline that it is of, spelled in full, which decides its colour. Empty for what is of none.
+    /// The specification of its discipline, which determines the colour; empty for a series without a
+    /// discipline.
     pub discipline: String,
     /// Its points.
     pub points: Vec<Point>,
@@ -147,13 +149,13 @@ pub struct Series {
 /// A point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Where: a number, or which of the categories.
+    /// The horizontal position: a number, or the index of a category.
     pub x: f64,
-    /// What.
+    /// The value.
     pub y: f64,
-    /// The lower end of its interval; `y` where there is none.
+    /// The lower end of the interval; `y` without an interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval; `y` without an interval.
     pub high: f64,
 }
 

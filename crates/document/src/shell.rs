@@ -1,4 +1,5 @@
-//! What every page is put into: head, style, scripts, licences. The template of a page extends `assets/shell.html`.
+//! The frame of every page: head, style, scripts, licences. The template of a page extends
+//! `assets/shell.html`.
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
@@ -8,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::colours::Look;
 
-/// The templates that every page uses, by name. Minijinja escapes everything in a template whose name ends in `.html`.
+/// The templates that every page uses, by name. Minijinja escapes everything in a template whose name ends in
+/// `.html`.
 const TEMPLATES: [(&str, &str); 2] =
     [("shell.html", include_str!("../assets/shell.html")), ("key.html", include_str!("../assets/key.html"))];
 
@@ -18,7 +20,7 @@ const DRAW: &str = include_str!("../assets/draw.js");
 const VEGA: &str = include_str!("../assets/vega/vega.min.js");
 const VEGA_LITE: &str = include_str!("../assets/vega/vega-lite.min.js");
 const INTERPRETER: &str = include_str!("../assets/vega/vega-interpreter.js");
-/// What their licences ask to go with them.
+/// The licences of these libraries, which must accompany them.
 const LICENCES: [&str; 4] = [
     include_str!("../assets/vega/LICENSE"),
     include_str!("../assets/vega/LICENSE-vega-lite"),
@@ -26,13 +28,13 @@ const LICENCES: [&str; 4] = [
     include_str!("../assets/vega/LICENSE-others"),
 ];
 
-/// A page: what its own template takes, and what the shell takes.
+/// The values of a page: those of its template, and those of the shell.
 #[derive(Serialize)]
 struct Page<T> {
     style: &'static str,
     watch: &'static str,
     scripts: Vec<String>,
-    /// Of what draws the charts; empty where there are none.
+    /// The licences of the libraries that draw charts; empty without charts.
     licences: String,
     /// Specifications and data of all charts, as JSON that may stand in a script element.
     charts: String,
@@ -41,8 +43,8 @@ struct Page<T> {
     own: T,
 }
 
-/// A page as HTML. `template` is the name and the text of a template that extends `shell.html`; the name ends in `.html`, so
-/// that values are escaped. `own` has a `title` and the values that the template uses.
+/// A page as HTML. `template` is the name and the text of a template that extends `shell.html`; the name ends
+/// in `.html`, so that values are escaped. `own` has a `title` and the values that the template uses.
 ///
 /// # Panics
 /// If the template has an error, or uses a value that `own` does not have.
@@ -70,24 +72,24 @@ pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> Stri
     template.render(Serde(page)).expect("the templates are tested")
 }
 
-/// Charts that are drawn by a script, under the name of their place.
+/// The charts of a page, which a script draws, by the name of their place.
 #[derive(Default)]
 pub struct Plots(Map<String, Value>);
 
 impl Plots {
-    /// Adds a chart with its data and what it is called.
+    /// Adds a chart with its title and data.
     pub fn add(&mut self, id: &str, title: &str, mut spec: Value, data: Map<String, Value>) {
         spec["description"] = json!(title);
         self.0.insert(id.to_owned(), json!({ "spec": spec, "data": data }));
     }
 }
 
-/// An entry of the key: which colour and dash are which discipline.
+/// An entry of the key: the colour and the dash of a discipline.
 #[derive(Serialize)]
 pub struct Swatch {
     /// The short name of the discipline.
     pub name: String,
-    /// As it is spelled in full.
+    /// The specification of the discipline.
     pub spec: String,
     colour: String,
     dash: String,
@@ -105,7 +107,7 @@ impl Swatch {
     }
 }
 
-/// A text in paragraphs: a line break means nothing, an empty line does.
+/// Splits a text into paragraphs at empty lines. Other line breaks have no meaning.
 pub fn paragraphs(text: &str) -> Vec<String> {
     let flowing = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim().split("\n\n").map(flowing).filter(|paragraph| !paragraph.is_empty()).collect()
@@ -116,14 +118,14 @@ fn for_script(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Without the last line, which names a file that would be asked for when somebody looks at the page's sources.
+/// Removes the line with the name of the source map, which browsers would load.
 fn without_map(script: &str) -> String {
     let lines = script.lines().filter(|line| !line.starts_with("//# sourceMappingURL="));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The interpreter is a module; here it becomes a function of Vega. It evaluates expressions without making code of them,
-/// so that the page needs no `unsafe-eval`.
+/// Converts the interpreter from a module to a function of Vega. It evaluates expressions without compiling
+/// them, so that the page needs no `unsafe-eval`.
 fn interpreter() -> String {
     let body = without_map(INTERPRETER)
         .replace("import {", "const {")

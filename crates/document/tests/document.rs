@@ -1,4 +1,5 @@
-//! A written page from outside: what is in it, what it must not let through, and what its figures are drawn from.
+//! A written page from outside: what is in it, what it must not let through, and what its figures are drawn
+//! from.
 
 use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
 use serde_json::{Value, json};
@@ -34,7 +35,8 @@ fn logarithmic() -> Axis {
     Axis { logarithmic: true, ..Axis::default() }
 }
 
-/// The elements of a page that are opened and not closed, or closed and not opened; scripts and comments are passed over.
+/// The elements of a page that are opened and not closed, or closed and not opened; scripts and comments are
+/// passed over.
 fn unbalanced(page: &str) -> Vec<String> {
     const EMPTY: [&str; 6] = ["meta", "link", "line", "br", "hr", "img"];
     let mut open: Vec<String> = Vec::new();
@@ -104,7 +106,8 @@ fn a_page_without_figures_is_small() {
     assert!(!page.contains("Vega and Vega-Lite"), "what is not in it is not named");
 }
 
-/// Whatever stands in a text is shown, and does nothing: in every part, and in what the charts are drawn from.
+/// Whatever stands in a text is shown, and does nothing: in every part, and in what the charts are drawn
+/// from.
 #[test]
 fn texts_stay_text() {
     let hostile = || HOSTILE.to_owned();
@@ -150,8 +153,8 @@ fn texts_stay_text() {
     assert_eq!(chart["data"]["points"]["series"], json!([HOSTILE]));
 }
 
-/// Where a logarithmic axis has no place for a point, it is left out and counted; an interval that reaches below ends at
-/// the axis.
+/// Where a logarithmic axis has no place for a point, it is left out and counted; an interval that reaches
+/// below ends at the axis.
 #[test]
 fn a_logarithmic_axis_has_no_zero() {
     let points = [(1.0, 10.0), (0.0, 10.0), (2.0, 0.0), (3.0, -4.0), (4.0, 20.0)];
@@ -170,7 +173,7 @@ fn a_logarithmic_axis_has_no_zero() {
     assert_eq!(data["intervals"]["low"][0].as_f64(), Some(floor));
     assert_eq!(data["intervals"]["high"], json!([27]));
     let page = page_of(both);
-    assert!(page.contains("3 points of zero or less have no place on a logarithmic axis and are left out."));
+    assert!(page.contains("3 points of zero or less have no place on a logarithmic axis and are omitted."));
     assert!(page.contains("Intervals that reach down to zero end at the logarithmic axis."));
     // A linear axis has a place for them.
     let (_, data) = drawn(panel(Mark::Line, points()));
@@ -181,23 +184,23 @@ fn a_logarithmic_axis_has_no_zero() {
 fn what_is_no_number_is_left_out_and_counted() {
     let broken = [Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::new(1.0, 2.0)];
     let page = page_of(panel(Mark::Points, broken));
-    assert!(page.contains("2 points without a value are left out."));
+    assert!(page.contains("2 points without a value are omitted."));
     assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["y"], json!([2]));
     // Nor does what is of no category.
     let x = Axis { categories: vec!["4".into(), "8".into()], ..Axis::default() };
     let points = [0.0, 1.0, 2.0, 0.5, -1.0].map(|x| Point::new(x, 1.0));
     let page = page_of(Panel { x, ..panel(Mark::Bars, points) });
-    assert!(page.contains("3 points without a value are left out."));
+    assert!(page.contains("3 points without a value are omitted."));
     assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["x"], json!(["4", "8"]));
     // When nothing is left there is a sentence, and the reason stands below it.
     let page = page_of(panel(Mark::Points, [Point::new(f64::NAN, 1.0)]));
     assert!(page.contains("There are no data for this figure."));
-    assert!(page.contains("One point without a value is left out."));
+    assert!(page.contains("One point without a value is omitted."));
     assert_eq!(charts(&page), json!({}));
 }
 
-/// Numbers along bars become categories, in their order. Bars of a logarithmic axis begin at its lower end, below the
-/// shortest of them.
+/// Numbers along bars become categories, in their order. Bars of a logarithmic axis begin at its lower end,
+/// below the shortest of them.
 #[test]
 fn bars_stand_beside_each_other() {
     let points = [8.0, 4.0, 12.5].map(|x| Point::within(x, 10.0 * x, 1.0));
@@ -226,7 +229,7 @@ fn lines_follow_their_points_and_steps_keep_their_values() {
     // What is beyond the axes is said.
     let x = Axis { domain: Some((0.0, 2.5)), ..Axis::default() };
     let narrow = Panel { x, ..panel(Mark::Steps, back) };
-    assert!(page_of(narrow.clone()).contains("One point lies beyond the axes."));
+    assert!(page_of(narrow.clone()).contains("One point lies outside the axes."));
     let (spec, _) = drawn(narrow);
     assert_eq!(spec["layer"][0]["mark"]["clip"], true);
     assert_eq!(spec["layer"][0]["encoding"]["x"]["scale"]["domain"], json!([0.0, 2.5]));
@@ -236,15 +239,15 @@ fn lines_follow_their_points_and_steps_keep_their_values() {
 fn clouds_are_thinned_and_lines_are_not() {
     let many = || (0..5_000).map(|at| Point::new(f64::from(at), 1.0));
     let page = page_of(panel(Mark::Points, many()));
-    assert!(page.contains("Drawn are 3000 of 5000 points, evenly thinned from left to right."));
+    assert!(page.contains("3000 of 5000 points are drawn, thinned evenly from left to right."));
     let xs = charts(&page)["figure1-panel1"]["data"]["points"]["x"].take();
     assert_eq!((xs.as_array().unwrap().len(), &xs[0], &xs[2999]), (3_000, &json!(0), &json!(4_999)));
     let (_, data) = drawn(panel(Mark::Line, many()));
     assert_eq!(data["points"]["x"].as_array().unwrap().len(), 5_000);
 }
 
-/// A discipline has the colour of the reports, in every figure. Several series of one have its hue, and what is of no
-/// discipline has the page's own colours.
+/// A discipline has the colour of the reports, in every figure. Several series of one have its hue, and what
+/// is of no discipline has the page's own colours.
 #[test]
 fn colours_are_those_of_the_disciplines() {
     let figure = |series: &[(&str, &str)]| {

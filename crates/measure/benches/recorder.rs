@@ -1,4 +1,5 @@
-//! What it costs to be watched, per packet: at a port that is not measured, and at the bottleneck, with what must be asked for.
+//! What it costs to be watched, per packet: at a port that is not measured, and at the bottleneck, with what
+//! must be asked for.
 
 use std::hint::black_box;
 
@@ -30,7 +31,8 @@ fn recorder(asked: Asked) -> Recorder {
     })
 }
 
-/// Packets are emitted, arrive and leave some ten microseconds later for three links beyond, one after the other.
+/// Packets are emitted, arrive and leave some ten microseconds later for three links beyond, one after the
+/// other.
 fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
     let mut now = start;
     for i in 0..PACKETS {

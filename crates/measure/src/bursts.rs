@@ -1,45 +1,46 @@
-//! How bursty the packets of a port are: those that come, and those that go on from it to each link beyond.
+//! Burstiness at a port: of its arrivals, and of its departures to each next hop.
 //!
-//! Three numbers, because burstiness is no single one. What they are worth for streams that are known is in the tests.
+//! Burstiness has no single measure, so there are three. The tests compute them for streams with known
+//! values.
 //!
-//! - **Run lengths** (of what is sent, in its order): a run is packets one after the other that all go on to the same node.
-//!   They will meet again in the queue of that link. Darlagiannis, Karsten and Steinmetz, "Burst Shaping Queueing", 2003,
-//!   section 3.
-//! - **Index of dispersion for counts**, variance over mean of the packets in windows of one length: 1 for Poisson arrivals
-//!   whatever the length, k for batches of k, 0 for a steady beat, and without bound for self-similar traffic as the windows
-//!   grow. Cox and Lewis, "The Statistical Analysis of Series of Events", 1966; Gusella, "Characterizing the variability of
-//!   arrival processes with indexes of dispersion", 1991.
-//! - **Peakedness**, variance over mean of the busy servers if there were one for every packet and each was busy for an
-//!   exponential time, here of 10 ms on average: 1 for Poisson arrivals, (k + 1)/2 for batches of k. It weighs how close
-//!   packets are rather than cutting time into windows. Eckberg, "Generalized peakedness of teletraffic processes", 1983.
+//! - **Run lengths** of departures: a run is consecutive packets to the same next hop. They meet again in the
+//!   queue of that link. Darlagiannis, Karsten and Steinmetz, "Burst Shaping Queueing", 2003, section 3.
+//! - **Index of dispersion for counts**, variance over mean of the packets in windows of one length: 1 for
+//!   Poisson arrivals whatever the length, k for batches of k, 0 for a steady beat, and without bound for
+//!   self-similar traffic as the windows grow. Cox and Lewis, "The Statistical Analysis of Series of Events",
+//!   1966; Gusella, "Characterizing the variability of arrival processes with indexes of dispersion", 1991.
+//! - **Peakedness**, variance over mean of the busy servers if there were one for every packet and each was
+//!   busy for an exponential time, here of 10 ms on average: 1 for Poisson arrivals, (k + 1)/2 for batches of
+//!   k. It weighs how close packets are rather than cutting time into windows. Eckberg, "Generalized
+//!   peakedness of teletraffic processes", 1983.
 
 use giveway_qdisc::{Meta, PortId, Span, Time};
 
 use crate::layout::Layout;
 use crate::rows::BurstRow;
 
-/// The windows in which packets are counted, as they are called in names.
+/// The windows in which packets are counted, with their names in metrics.
 pub const WINDOWS: [(&str, Span); 4] =
     [("1ms", Span::ms(1)), ("10ms", Span::ms(10)), ("100ms", Span::ms(100)), ("1s", Span::s(1))];
 
-/// Indices of dispersion for [`WINDOWS`]; `None` where fewer than two windows fit in, or nothing came.
+/// Indices of dispersion for [`WINDOWS`]; `None` if fewer than two windows fit, or no packet arrived.
 pub(crate) type Dispersions = [Option<f64>; WINDOWS.len()];
 
-/// How long a server of the peakedness is busy on average.
+/// Mean time for which a server of the peakedness is busy.
 const HOLDING: Span = Span::ms(10);
 
 /// The streams of one port.
 #[derive(Clone)]
 pub(crate) struct Bursts {
     part: Part,
-    /// Everything that is offered to the port.
+    /// All packets offered to the port.
     pub arrivals: Stream,
-    /// What is sent, by where it goes on to; in the order in which they were seen.
-    onward: Vec<Onward>,
-    /// Where to find a direction in that list, plus one; zero: not seen yet. By number of the node, plus one; packets that
-    /// end at the neighbour are at zero.
+    /// Departures by next hop, in the order of their first packets.
+    next_hops: Vec<NextHop>,
+    /// The index of a next hop in that list, plus one; zero if it has no packet yet. By number of the node,
+    /// plus one; packets that end at the neighbour are at zero.
     places: Vec<u32>,
-    /// The run that goes on: its direction's place in the list, and how many packets it has; none at first.
+    /// The present run: the index of its next hop in the list, and its packets; none at first.
     run: (usize, u64),
 }
 
@@ -50,22 +51,22 @@ struct Part {
     until: Time,
 }
 
-/// Packets that go on to the same node.
+/// The packets to one next hop.
 #[derive(Clone)]
-struct Onward {
-    /// None: they end at the neighbour.
+struct NextHop {
+    /// `None` for packets that end at the neighbour.
     node: Option<u16>,
     runs: Runs,
     stream: Stream,
 }
 
-/// Runs that are over.
+/// Completed runs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Runs {
     pub packets: u64,
     pub runs: u64,
     pub longest: u64,
-    /// Sum of their squared lengths.
+    /// Sum of the squared lengths.
     squares: u128,
 }
 
@@ -81,23 +82,27 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy)]
 struct Windows {
     length: Span,
-    /// The present window, and the packets in it.
+    /// End of the present window.
     ends: Time,
+    /// Packets in the present window.
     packets: u64,
-    /// Over the earlier ones: packets, and squares of their numbers.
+    /// Packets in the earlier windows.
     total: u64,
+    /// Sum of the squared numbers of packets in the earlier windows.
     squares: u128,
 }
 
-/// Busy servers, given the packets so far: Y, the sum of exp(-t/10 ms) over the packets, t being how long ago each came.
+/// Busy servers, given the packets so far: Y, the sum of exp(-t/10 ms) over the packets, t being how long ago
+/// each came.
 ///
-/// Given the packets the number of busy servers is a sum of independent ones, so that its variance is that of Y plus that of
-/// each server: Var Y + E Y - E Y/2. Over the mean, E Y, that is 1/2 + Var Y / E Y.
+/// Given the packets the number of busy servers is a sum of independent ones, so that its variance is that of
+/// Y plus that of each server: Var Y + E Y - E Y/2. Over the mean, E Y, that is 1/2 + Var Y / E Y.
 #[derive(Clone)]
 struct Servers {
     y: f64,
     at: Time,
-    /// Over the measurement interval so far: the integrals of Y and of its square, in units of the holding time.
+    /// Over the measurement interval so far: the integrals of Y and of its square, in units of the holding
+    /// time.
     sum: f64,
     squares: f64,
 }
@@ -105,7 +110,7 @@ struct Servers {
 impl Bursts {
     pub(crate) fn new(layout: &Layout) -> Bursts {
         let part = Part { from: layout.from, until: layout.until };
-        Bursts { part, arrivals: Stream::new(part), onward: Vec::new(), places: Vec::new(), run: (0, 0) }
+        Bursts { part, arrivals: Stream::new(part), next_hops: Vec::new(), places: Vec::new(), run: (0, 0) }
     }
 
     #[inline]
@@ -121,7 +126,7 @@ impl Bursts {
             Some(place) if *place > 0 => *place as usize - 1,
             _ => self.begin(node, slot),
         };
-        self.onward[place].stream.add(now);
+        self.next_hops[place].stream.add(now);
         if !self.part.measures(now) {
             return;
         }
@@ -132,63 +137,64 @@ impl Bursts {
         self.run.1 += 1;
     }
 
-    /// The first packet in a direction: room for it.
+    /// Makes room for a next hop at its first packet.
     #[cold]
     fn begin(&mut self, node: Option<u16>, slot: usize) -> usize {
         if slot >= self.places.len() {
             self.places.resize(slot + 1, 0);
         }
-        self.onward.push(Onward { node, runs: Runs::default(), stream: Stream::new(self.part) });
-        self.places[slot] = self.onward.len() as u32;
-        self.onward.len() - 1
+        self.next_hops.push(NextHop { node, runs: Runs::default(), stream: Stream::new(self.part) });
+        self.places[slot] = self.next_hops.len() as u32;
+        self.next_hops.len() - 1
     }
 
     fn end_run(&mut self) {
         let (place, packets) = std::mem::take(&mut self.run);
         if packets > 0 {
-            self.onward[place].runs.add(packets);
+            self.next_hops[place].runs.add(packets);
         }
     }
 
-    /// The end of the measurement interval.
+    /// Ends the measurement interval.
     pub(crate) fn close(&mut self) {
         self.end_run();
         self.arrivals.close();
-        self.onward.iter_mut().for_each(|onward| onward.stream.close());
+        self.next_hops.iter_mut().for_each(|hop| hop.stream.close());
     }
 
-    /// Of all directions together.
+    /// The runs of all next hops together.
     pub(crate) fn runs(&self) -> Runs {
-        self.onward.iter().fold(Runs::default(), |all, onward| all.and(onward.runs))
+        self.next_hops.iter().fold(Runs::default(), |all, hop| all.and(hop.runs))
     }
 
-    /// A number of what goes on to each node, weighed with the packets: what a packet finds on average.
-    pub(crate) fn onward_mean(&self, number: impl Fn(&Stream) -> Option<f64>) -> Option<f64> {
+    /// The mean of `number` over the next hops, weighted with their packets: the value for the mean packet.
+    pub(crate) fn next_hop_mean(&self, number: impl Fn(&Stream) -> Option<f64>) -> Option<f64> {
         let (mut sum, mut packets) = (0.0, 0.0);
-        for onward in &self.onward {
-            if let Some(value) = number(&onward.stream) {
-                sum += onward.runs.packets as f64 * value;
-                packets += onward.runs.packets as f64;
+        for hop in &self.next_hops {
+            if let Some(value) = number(&hop.stream) {
+                sum += hop.runs.packets as f64 * value;
+                packets += hop.runs.packets as f64;
             }
         }
         (packets > 0.0).then(|| sum / packets)
     }
 
-    /// In the order of the nodes' numbers, those that end at the neighbour first. Only where something went.
+    /// A row for each next hop with packets, in the order of the numbers of the nodes; packets that end at
+    /// the neighbour come first.
     pub(crate) fn rows(&self, port: PortId) -> Vec<BurstRow> {
-        let mut onward: Vec<&Onward> = self.onward.iter().filter(|onward| onward.runs.packets > 0).collect();
-        onward.sort_by_key(|onward| onward.node);
-        let row = |onward: &Onward| BurstRow {
+        let mut next_hops: Vec<&NextHop> = self.next_hops.iter().filter(|hop| hop.runs.packets > 0).collect();
+        next_hops.sort_by_key(|hop| hop.node);
+        let row = |hop: &NextHop| BurstRow {
             port,
-            onward: onward.node,
-            packets: onward.runs.packets,
-            runs: onward.runs.runs,
-            run_longest: onward.runs.longest,
-            run_weighted: onward.runs.weighted().unwrap_or_default(),
-            dispersions: onward.stream.dispersions(),
-            peakedness: onward.stream.peakedness(),
+            next_hop: hop.node,
+            packets: hop.runs.packets,
+            runs: hop.runs.runs,
+            run_longest: hop.runs.longest,
+            run_weighted: hop.runs.weighted().unwrap_or_default(),
+            dispersions: hop.stream.dispersions(),
+            peakedness: hop.stream.peakedness(),
         };
-        onward.into_iter().map(row).collect()
+        next_hops.into_iter().map(row).collect()
     }
 }
 
@@ -220,7 +226,7 @@ impl Runs {
         (self.runs > 0).then(|| self.packets as f64 / self.runs as f64)
     }
 
-    /// The mean over the packets of the run that each is in, packets.
+    /// The mean over the packets of the length of their run, packets.
     pub(crate) fn weighted(self) -> Option<f64> {
         (self.packets > 0).then(|| self.squares as f64 / self.packets as f64)
     }
@@ -234,7 +240,7 @@ impl Stream {
 
     #[inline]
     fn add(&mut self, now: Time) {
-        self.servers.stand(now, self.part);
+        self.servers.advance(now, self.part);
         self.servers.y += 1.0;
         if self.part.measures(now) {
             self.windows.iter_mut().for_each(|windows| windows.add(now));
@@ -242,7 +248,7 @@ impl Stream {
     }
 
     fn close(&mut self) {
-        self.servers.stand(self.part.until, self.part);
+        self.servers.advance(self.part.until, self.part);
         self.windows.iter_mut().for_each(|windows| windows.close(self.part.until));
     }
 
@@ -252,7 +258,7 @@ impl Stream {
         self.windows.map(|windows| windows.dispersion(measured))
     }
 
-    /// For exponential holding times of 10 ms. `None` where nothing came.
+    /// Peakedness for exponential holding times of 10 ms; `None` if no packet arrived.
     pub(crate) fn peakedness(&self) -> Option<f64> {
         let time = holdings(self.part.until.since(self.part.from));
         let mean = self.servers.sum / time;
@@ -274,7 +280,7 @@ impl Windows {
         self.packets += 1;
     }
 
-    /// The present window is over; the one of `now` begins. Those in between are empty.
+    /// Ends the present window and begins that of `now`. The windows between them are empty.
     fn turn(&mut self, now: Time) {
         self.total += self.packets;
         self.squares += u128::from(self.packets) * u128::from(self.packets);
@@ -283,14 +289,15 @@ impl Windows {
         self.ends += self.length * over;
     }
 
-    /// The last window does not count unless it is whole.
+    /// Ends the last window, which counts only if it is whole.
     fn close(&mut self, until: Time) {
         if self.ends <= until {
             self.turn(until);
         }
     }
 
-    /// With the variance of a sample, n - 1 below. In whole numbers up to the one division.
+    /// Index of dispersion, with the variance of a sample (divisor n - 1). Computed in integers up to the
+    /// only division.
     fn dispersion(&self, measured: Span) -> Option<f64> {
         let windows = u128::from(measured.as_ps() / self.length.as_ps());
         let total = u128::from(self.total);
@@ -300,9 +307,9 @@ impl Windows {
 }
 
 impl Servers {
-    /// Up to now no packet came: Y decayed. Only the part of that time that is measured is added up.
+    /// Decays Y until `now`, and integrates it over the part of that time within the measurement interval.
     #[inline]
-    fn stand(&mut self, now: Time, part: Part) {
+    fn advance(&mut self, now: Time, part: Part) {
         if self.at < part.from {
             self.decay(now.min(part.from));
         }
@@ -314,7 +321,7 @@ impl Servers {
         }
     }
 
-    /// Returns which part of Y is gone, 1 - exp(-t), which is also the integral of exp(-t) from 0 on.
+    /// Decays Y. Returns the lost part of Y, 1 - exp(-t), which is also the integral of exp(-t) from 0 to t.
     #[inline]
     fn decay(&mut self, now: Time) -> f64 {
         if now <= self.at {
@@ -361,8 +368,8 @@ mod tests {
         assert!((found - expected).abs() <= error, "{found} is not {expected}");
     }
 
-    /// Counts of a Poisson stream have equal mean and variance in windows of every length, and so has the number of busy
-    /// servers. An index over n windows is known to sqrt(2/n): of 1,000 s to 0.045 at 1 s.
+    /// Counts of a Poisson stream have equal mean and variance in windows of every length, and so has the
+    /// number of busy servers. An index over n windows is known to sqrt(2/n): of 1,000 s to 0.045 at 1 s.
     #[test]
     fn poisson_arrivals_are_the_measure() {
         let until = Time::s(1_001);
@@ -373,9 +380,9 @@ mod tests {
         close(stream.peakedness(), 1.0, 0.02);
     }
 
-    /// Batches of k that come like a Poisson stream: the variance of counts is k² times that of the batches, the mean k
-    /// times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding time, so the peakedness is 1/2 +
-    /// k/2.
+    /// Batches of k that come like a Poisson stream: the variance of counts is k² times that of the batches,
+    /// the mean k times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding time, so
+    /// the peakedness is 1/2 + k/2.
     #[test]
     fn batches_by_formula() {
         let until = Time::s(1_001);
@@ -392,9 +399,9 @@ mod tests {
         }
     }
 
-    /// A steady beat of T holding times: right after a packet Y is 1/(1 - q), q = exp(-T), and over a period E Y = 1/T and
-    /// E Y² = (1 + q)/(1 - q)/2T, so the peakedness is 1/2 + (1 + q)/(1 - q)/2 - 1/T: below 1 for every T, and
-    /// 1/2 + T/12 for small ones. As many packets in every window, or none and one by turns.
+    /// A steady beat of T holding times: right after a packet Y is 1/(1 - q), q = exp(-T), and over a period
+    /// E Y = 1/T and E Y² = (1 + q)/(1 - q)/2T, so the peakedness is 1/2 + (1 + q)/(1 - q)/2 - 1/T: below 1
+    /// for every T, and 1/2 + T/12 for small ones. As many packets in every window, or none and one by turns.
     #[test]
     fn a_steady_beat_by_formula() {
         let until = Time::s(3);
@@ -413,9 +420,9 @@ mod tests {
         close(stream.dispersions()[0], 1_000.0 / 1_999.0, 1e-15);
     }
 
-    /// Measured from 1 s to 1.35 s, windows of 100 ms: three whole ones. 2 packets in the first, none in the second, 1 in the
-    /// third; what comes before, in the half window, or at the end does not count. Mean 1, squares 4 + 0 + 1: variance
-    /// (5 - 3)/2 = 1.
+    /// Measured from 1 s to 1.35 s, windows of 100 ms: three whole ones. 2 packets in the first, none in the
+    /// second, 1 in the third; what comes before, in the half window, or at the end does not count. Mean 1,
+    /// squares 4 + 0 + 1: variance (5 - 3)/2 = 1.
     #[test]
     fn only_whole_windows_of_the_measured_part_count() {
         let times = [999, 1_000, 1_099, 1_200, 1_300, 1_349, 1_350];
@@ -429,7 +436,8 @@ mod tests {
         assert_eq!(stream(Time::ms(1_300), times).dispersions()[2], Some(1.0));
     }
 
-    /// The second of two packets in the measurement interval finds what the packets before it have left of theirs.
+    /// The second of two packets in the measurement interval finds what the packets before it have left of
+    /// theirs.
     #[test]
     fn servers_are_busy_when_the_measured_part_begins() {
         let before = stream(Time::ms(1_010), [Time::ms(990)]);
@@ -439,15 +447,15 @@ mod tests {
         close(before.peakedness(), 0.5 + (square - mean * mean) / mean, 1e-12);
     }
 
-    /// To B, to C and to the neighbour: C B B B . . C C | B B, of which the first is before the measurement interval and the run
-    /// that is cut off at its end counts with what is in it.
+    /// To B, to C and to the neighbour: C B B B . . C C | B B, of which the first is before the measurement
+    /// interval and the run that is cut off at its end counts with what is in it.
     #[test]
     fn runs_by_hand() {
         let layout = Layout { from: Time::ms(10), until: Time::ms(18), ..Layout::default() };
         let mut bursts = Bursts::new(&layout);
         let (b, c) = (Some(4), Some(2));
-        for (ms, onward) in (9..).zip([c, b, b, b, None, None, c, c, b, b]) {
-            let meta = Meta { next_hops: NextHops::new(onward), ..Meta::default() };
+        for (ms, hop) in (9..).zip([c, b, b, b, None, None, c, c, b, b]) {
+            let meta = Meta { next_hops: NextHops::new(hop), ..Meta::default() };
             bursts.sent(&meta, Time::ms(ms));
         }
         bursts.close();
@@ -459,12 +467,12 @@ mod tests {
         let rows = bursts.rows(PortId(3));
         let told: Vec<_> = rows
             .iter()
-            .map(|row| (row.onward, row.packets, row.runs, row.run_longest, row.run_weighted))
+            .map(|row| (row.next_hop, row.packets, row.runs, row.run_longest, row.run_weighted))
             .collect();
         assert_eq!(told, [(None, 2, 1, 2, 2.0), (c, 2, 1, 2, 2.0), (b, 4, 2, 3, 2.5)]);
         // One after the other, 1 ms apart: three streams that are one each.
         assert_eq!(rows[0].dispersions[1..], [None; 3]);
-        close(bursts.onward_mean(|_| Some(7.0)), 7.0, 0.0);
+        close(bursts.next_hop_mean(|_| Some(7.0)), 7.0, 0.0);
         assert_eq!(Bursts::new(&layout).runs().mean(), None);
     }
 }

@@ -8,19 +8,19 @@ const BARE_BYTES: u32 = 64;
 /// Counts per drop reason, by its number.
 pub(crate) type Drops = [u64; DropReason::ALL.len()];
 
-/// Whether a packet carries data.
+/// True for a packet with data.
 #[inline]
 pub(crate) fn carries_data(meta: &Meta) -> bool {
     meta.bytes > BARE_BYTES
 }
 
-/// Whether a drop for this reason is one of the queue. The host loses packets on the wire after they were sent, and
-/// packets without a route before they arrive.
+/// True for reasons for which the queue drops a packet. Packets are lost on the wire after they were sent,
+/// and packets without a route before they arrive at a port.
 pub(crate) fn was_queued(why: DropReason) -> bool {
     !matches!(why, DropReason::Wire | DropReason::Unreachable)
 }
 
-/// What is counted at every recorded port, measured or not: only what is rare.
+/// Counters of every recorded port, measured or not. They count rare events only.
 #[derive(Clone, Default)]
 pub(crate) struct Losses {
     /// Drops of the queue, in the whole run.
@@ -29,11 +29,11 @@ pub(crate) struct Losses {
     pub by_reason: Drops,
     /// Marks, in the whole run.
     pub marked: u64,
-    /// What the host's own books say in the end, if it told.
-    pub told: Option<PortCounters>,
+    /// The counters of the backend at the end of the run, if it reported any.
+    pub reported: Option<PortCounters>,
 }
 
-/// The place of a port in a list by port number.
+/// The index of a port in a list by port number.
 #[inline]
 pub(crate) fn index(port: PortId) -> usize {
     port.0 as usize

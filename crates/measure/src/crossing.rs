@@ -6,9 +6,9 @@ use giveway_qdisc::{FlowReport, PortId};
 
 use crate::layout::Layout;
 
-/// Which of the measured ports the flows of a run cross.
+/// The measured ports that the flows of a run cross.
 pub(crate) struct Crossing {
-    /// By pair of nodes; `None` where nobody knows.
+    /// By pair of nodes; `None` if unknown.
     ports: Option<BTreeMap<(u16, u16), Vec<PortId>>>,
 }
 

@@ -1,4 +1,4 @@
-//! A discipline as tables and manifests name it.
+//! A discipline of a comparison, as tables and manifests name it.
 
 use giveway_qdisc::Quantity;
 use serde::Serialize;
@@ -6,19 +6,20 @@ use serde::Serialize;
 /// One of the compared disciplines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Discipline {
-    /// As Giveway writes it, with parameters that have their defaults left out. No two of a comparison are written alike.
+    /// The specification in normal form, without parameters that have their defaults. It is unique within a
+    /// comparison.
     pub qdisc: String,
-    /// As the scenario spells it.
+    /// The specification as the scenario has it.
     #[serde(rename = "discipline")]
     pub written: String,
-    /// All its parameters with their names, those with their defaults, too. A parameter of a discipline inside has the name of
-    /// the parameter that holds it in front: `child.limit`.
+    /// All parameters with their names, including defaults. A parameter of an inner discipline has the name
+    /// of the outer parameter as a prefix: `child.limit`.
     #[serde(skip)]
     pub parameters: Vec<(String, Quantity)>,
 }
 
 impl Discipline {
-    /// One of which only the spelling is known.
+    /// A discipline of which only the specification is known.
     pub fn named(qdisc: impl Into<String>) -> Discipline {
         let qdisc = qdisc.into();
         Discipline { written: qdisc.clone(), qdisc, parameters: Vec::new() }

@@ -1,4 +1,4 @@
-//! What traffic sources send over time, and how self-similar it is.
+//! The packets that traffic sources send over time, and their self-similarity.
 
 use giveway_qdisc::{Span, Time};
 use giveway_theory::hurst::Estimate;
@@ -8,12 +8,12 @@ use crate::layout::Layout;
 /// Packets are counted in bins of this length, as in the papers on self-similar traffic.
 pub const BIN: Span = Span::ms(10);
 
-/// Packets by source and bin of the measurement interval. A bin that does not fit in whole at its end does not count.
+/// Packets by source and bin of the measurement interval. An incomplete bin at its end does not count.
 #[derive(Clone)]
 pub(crate) struct Emissions {
     from: Time,
     bins: usize,
-    /// By number of the source. What a source never sent takes no room.
+    /// By number of the source. A source without packets takes no memory.
     packets: Vec<Vec<u32>>,
 }
 
@@ -38,7 +38,7 @@ impl Emissions {
         }
     }
 
-    /// The first packet of a source: room for all its bins at once.
+    /// Makes room for all bins of a source at its first packet.
     #[cold]
     fn begin(&mut self, source: usize, bin: usize) {
         if source >= self.packets.len() {
@@ -48,8 +48,8 @@ impl Emissions {
         self.packets[source][bin] = 1;
     }
 
-    /// The Hurst parameter of what these sources sent together. `None` when that was nothing, or the measurement interval is too
-    /// short.
+    /// The Hurst parameter of the packets of these sources together; `None` without packets, or if the
+    /// measurement interval is too short.
     pub(crate) fn hurst(&self, sources: impl Iterator<Item = usize>) -> Option<Estimate> {
         let mut series = vec![0.0; self.bins];
         for mine in sources.filter_map(|source| self.packets.get(source)) {

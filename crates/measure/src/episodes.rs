@@ -1,4 +1,4 @@
-//! How often flows become backlogged at a port.
+//! Episodes: the times at which flows become backlogged at a port.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use giveway_qdisc::{FlowKey, Meta, PortId};
 use crate::counts::carries_data;
 use crate::rows::EpisodeRow;
 
-/// The flows of one port. What an episode is stands at [`EpisodeRow`].
+/// The episodes of the flows of one port, as defined by [`EpisodeRow`].
 #[derive(Clone, Default)]
 pub(crate) struct Episodes(BTreeMap<FlowKey, Flow>);
 
 #[derive(Clone, Default)]
 struct Flow {
-    /// Packets of it that wait.
+    /// Queued packets of the flow.
     queued: u64,
     packets: u64,
     bytes: u64,
@@ -31,13 +31,13 @@ impl Episodes {
         flow.data_packets += u64::from(carries_data(meta));
     }
 
-    /// A packet left the queue: for the link, or because it was dropped.
+    /// Counts a packet that left the queue, sent or dropped.
     pub(crate) fn left(&mut self, meta: &Meta) {
         let flow = self.0.get_mut(&meta.flow).expect("a port sends and drops only what arrived");
         flow.queued -= 1;
     }
 
-    /// In the order of the flows' keys.
+    /// A row for each flow, in the order of the keys.
     pub(crate) fn rows(&self, port: PortId) -> impl Iterator<Item = EpisodeRow> + '_ {
         self.0.iter().map(move |(flow, seen)| {
             let Flow { packets, bytes, data_packets, episodes, .. } = *seen;

@@ -1,27 +1,26 @@
-//! What the tables show: which metrics, in which groups, under which headings, and how a number is written. The terminal
-//! and the report use the same.
+//! The metrics of the tables: their groups, headings and digits. The terminal and the report share them.
 
 mod kind;
 mod plan;
 
 use std::borrow::Cow;
 
-use self::plan::{Column, DETAILED, GROUPS, RESPONSES, SWITCH};
+use self::plan::{COMPLETION_TIMES, Column, DETAILED, GROUPS, SWITCH};
 use crate::table::{Estimate, Row};
 
 pub use self::kind::{Kind, RATE, SIZE, TIME};
 
-/// A column with its numbers written out.
+/// A column with its numbers as text.
 pub struct Written {
-    /// Its title and its unit.
+    /// Title and unit.
     pub heading: [String; 2],
-    /// One for each row.
+    /// A text for each row.
     pub cells: Vec<String>,
-    /// Of the widest of these, in characters.
+    /// Characters of the widest text.
     pub width: usize,
 }
 
-/// Written columns under one title.
+/// Columns under one title.
 pub struct Group {
     /// The title above its columns.
     pub title: Cow<'static, str>,
@@ -29,8 +28,7 @@ pub struct Group {
     pub columns: Vec<Written>,
 }
 
-/// All groups that these rows have something in. What no row has would only take room: completion times where nothing is
-/// transferred, a table of flows.
+/// The groups of columns for which any of these rows has a value.
 pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
     let write = |title: Cow<'static, str>, columns: &[Column]| Group {
@@ -41,12 +39,12 @@ pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     let mut written = Vec::new();
     for (title, columns) in SWITCH.iter().chain(plan).filter(|(_, columns)| columns.iter().any(known)) {
         written.push(write(Cow::Borrowed(title), columns));
-        if detailed && *title == RESPONSES {
+        if detailed && *title == COMPLETION_TIMES {
             let known = |class: &(String, [Column; 3])| class.1.iter().any(known);
             let classes: Vec<(String, [Column; 3])> = classes(rows).into_iter().filter(known).collect();
-            // The only class would say the same again.
-            let told = if classes.len() > 1 { classes } else { Vec::new() };
-            written.extend(told.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
+            // A single class would repeat the group.
+            let shown = if classes.len() > 1 { classes } else { Vec::new() };
+            written.extend(shown.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
         }
     }
     let hurst: Vec<Column> = hurst(rows).into_iter().filter(known).collect();
@@ -56,7 +54,7 @@ pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     written
 }
 
-/// How self-similar each source is, a column for each that the metrics name.
+/// The Hurst parameter of each source that the metrics name.
 fn hurst(rows: &[&Row]) -> Vec<Column> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name));
     let column = |metric: &String| {
@@ -83,7 +81,7 @@ fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
             metric: Cow::Owned(format!("fct_{class}_{title}_s")),
             kind: TIME,
         };
-        // "30kB" as people write it.
+        // "30kB" becomes "30 kB".
         let digits = size.trim_end_matches(char::is_alphabetic);
         let title = format!("{sign} {digits} {}", &size[digits.len()..]);
         Some((title, ["p50", "p95", "p99"].map(column)))
@@ -111,7 +109,7 @@ impl Column {
 mod tests {
     use super::*;
 
-    /// What a discipline remembers: how many flows on average, how many at most, and bytes for each.
+    /// The state of a discipline: mean and maximum number of flows, and bytes per flow.
     #[test]
     fn the_state_of_a_discipline() {
         let one = |value: f64| Estimate { mean: Some(value), ci95: None, per_seed: vec![Some(value)] };
@@ -126,7 +124,7 @@ mod tests {
         assert_eq!(groups[0].title, "state");
     }
 
-    /// Where bursts were measured: the groups of a port, and the sources that there is enough of.
+    /// With measured bursts: the groups of a port, and the sources with enough packets.
     #[test]
     fn burstiness_has_columns_where_it_is_measured() {
         let one = |value| Estimate { mean: value, ci95: None, per_seed: vec![value] };
@@ -151,10 +149,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "runs to a next node/mean pkts: 1.25",
-                "runs to a next node/of a packet pkts: 3",
+                "runs to a next hop/mean pkts: 1.25",
+                "runs to a next hop/of a packet pkts: 3",
                 "IDC, 10 ms/in: 12.2",
-                "IDC, 10 ms/onward: 8",
+                "IDC, 10 ms/out: 8",
                 "Hurst parameter/background: 0.812",
             ]
         );

@@ -1,18 +1,19 @@
-//! Findings: what a table says, in sentences.
+//! Findings: the results of a table as sentences.
 //!
-//! Two means are told apart when their 95 % intervals do not overlap. That is careful rather than sharp: differences that
-//! a test of pairs would find may be called uncertain here, and hardly ever the other way round.
+//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed
+//! ([`Difference`]).
 
+use crate::difference::Difference;
 use crate::figures::{Kind, RATE, SIZE, TIME};
 use crate::names::short_names;
-use crate::table::{Estimate, Row, Table};
+use crate::table::{Row, Table};
 
-/// What is asked of a metric, and how it is told.
+/// A metric that the findings compare, with its words.
 #[derive(Clone, Copy)]
 struct Question {
     /// The metric's name.
     metric: &'static str,
-    /// What it is, as the subject of a sentence.
+    /// The noun of the metric, as the subject of a sentence.
     what: &'static str,
     better: Better,
     kind: Kind,
@@ -28,20 +29,20 @@ impl Question {
     }
 }
 
-/// Which end of a metric is the good one.
+/// The better end of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Better {
     Low,
     High,
 }
 
-/// What users feel; the order is that of the sentences.
+/// Metrics that users notice, in the order of the sentences.
 const BENEFITS: [Question; 5] = [
-    Question { metric: "page_load_p50_s", what: "median time of a page", better: Better::Low, kind: TIME },
-    Question { metric: "fct_p50_s", what: "median completion time", better: Better::Low, kind: TIME },
+    Question { metric: "page_load_p50_s", what: "median page load time", better: Better::Low, kind: TIME },
+    Question { metric: "fct_p50_s", what: "median flow completion time", better: Better::Low, kind: TIME },
     Question {
         metric: "fct_p99_s",
-        what: "99th percentile of the completion times",
+        what: "99th percentile of the flow completion times",
         better: Better::Low,
         kind: TIME,
     },
@@ -54,7 +55,7 @@ const BENEFITS: [Question; 5] = [
     Question { metric: "jain", what: "fairness (Jain's index)", better: Better::High, kind: Kind::Index },
 ];
 
-/// What is asked instead where there are no small packets.
+/// The metric that replaces the sojourn time of small packets if there are none.
 const ALL_PACKETS: Question = Question {
     metric: "sojourn_p99_s",
     what: "99th percentile of the sojourn times of packets",
@@ -62,7 +63,7 @@ const ALL_PACKETS: Question = Question {
     kind: TIME,
 };
 
-/// What it may cost.
+/// Metrics that may become worse.
 const COSTS: [Question; 3] = [
     Question { metric: "goodput_bps", what: "goodput", better: Better::High, kind: RATE },
     Question {
@@ -83,13 +84,13 @@ const COSTS: [Question; 3] = [
 #[derive(Debug)]
 struct Ranking<'a> {
     rows: Vec<(&'a Row, String)>,
-    /// How many of the first cannot be told from the very first.
+    /// Number of rows at the top without a measurable difference to the first.
     leaders: usize,
-    /// Whether every row has an interval.
+    /// True if every row has an interval.
     certain: bool,
 }
 
-/// The findings of a table: which discipline is best at what, what that costs, and how sure this is.
+/// The findings of a table: the best discipline for each metric, its cost, and the uncertainty.
 pub fn findings(table: &Table) -> Vec<String> {
     let known = |question: Question| Some((question, Ranking::new(table, question)?));
     let instead = |question: Question| match known(question) {
@@ -97,21 +98,21 @@ pub fn findings(table: &Table) -> Vec<String> {
         found => found,
     };
     let benefits: Vec<(Question, Ranking<'_>)> = BENEFITS.into_iter().filter_map(instead).collect();
-    let mut said: Vec<String> =
+    let mut sentences: Vec<String> =
         benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
     if table.rows.len() > 1 {
         let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
-        said.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
+        sentences.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
     } else {
-        said.extend(
+        sentences.extend(
             COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)),
         );
     }
-    if said.is_empty() {
-        return vec!["Nothing was measured that could be compared.".to_owned()];
+    if sentences.is_empty() {
+        return vec!["No metric was measured that could be compared.".to_owned()];
     }
-    said.push(certainty(table));
-    said
+    sentences.push(certainty(table));
+    sentences
 }
 
 impl<'a> Ranking<'a> {
@@ -128,11 +129,11 @@ impl<'a> Ranking<'a> {
             if question.better == Better::Low { order } else { order.reverse() }
         });
         let first = rows.first()?.0.metric(question.metric)?;
-        // What reads the same is the same, whatever the digits that are not shown.
+        // Values with equal text count as equal, whatever the digits that are not shown.
         let shown = question.value(rows[0].0);
         let same = |(row, _): &&(&Row, String)| {
-            let overlaps = row.metric(question.metric).is_some_and(|other| overlap(first, other));
-            overlaps || question.value(row) == shown
+            let difference = row.metric(question.metric).and_then(|other| Difference::between(first, other));
+            difference.is_some_and(|found| !found.is_measurable()) || question.value(row) == shown
         };
         let leaders = rows.iter().take_while(same).count();
         let certain =
@@ -140,13 +141,13 @@ impl<'a> Ranking<'a> {
         Some(Ranking { leaders, certain, rows })
     }
 
-    /// Those that cannot be told from the best; none when that is everybody.
+    /// The rows without a measurable difference to the best; none if that is all rows.
     fn leaders(&self) -> Vec<&'a Row> {
         let leading = if self.leaders < self.rows.len() { self.leaders } else { 0 };
         self.rows[..leading].iter().map(|(row, _)| *row).collect()
     }
 
-    /// What it says, in a sentence.
+    /// The ranking as a sentence.
     fn sentence(&self, question: Question) -> String {
         let what = question.what;
         let most = if question.better == Better::Low { "lowest" } else { "highest" };
@@ -155,7 +156,7 @@ impl<'a> Ranking<'a> {
         let others = match rest {
             [] => String::new(),
             [only] => format!("; {}", with(only)),
-            [next, .., last] => format!("; next comes {}, last {}", with(next), with(last)),
+            [next, .., last] => format!("; the next is {}, the last {}", with(next), with(last)),
         };
         match best {
             [only] if rest.is_empty() => format!("The {what} is {}.", with(only)),
@@ -164,10 +165,10 @@ impl<'a> Ranking<'a> {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
                 let range = self.range(question, several);
                 match (rest, self.certain) {
-                    ([], true) => format!("No difference beyond the uncertainty in the {what}: {range}."),
+                    ([], true) => format!("No measurable difference in the {what}: {range}."),
                     ([], false) => format!("No difference in the {what}: {range}."),
                     _ => format!(
-                        "{} have the {most} {what} ({range}), with no difference beyond the uncertainty among them{others}.",
+                        "{} have the {most} {what} ({range}), without a measurable difference between them{others}.",
                         list(&names)
                     ),
                 }
@@ -175,70 +176,62 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// From the best of these to the worst.
+    /// The values from the best of these rows to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
         let ends = [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }
 
-/// What those who lead in something pay for it, or who is best here where nobody leads; `None` when it was not measured.
+/// The cost of the leaders in this metric, or its ranking if there are no leaders; `None` if it was not
+/// measured.
 fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
     let ranking = Ranking::new(table, question)?;
-    let mut paid: Vec<String> = Vec::new();
+    let mut costs: Vec<String> = Vec::new();
     for (row, name) in &ranking.rows[ranking.leaders..] {
         if leaders.iter().any(|leader| leader.qdisc == row.qdisc) {
-            paid.push(format!("{} with {name}", question.value(row)));
+            costs.push(format!("{} with {name}", question.value(row)));
         }
     }
     let (best, name) = &ranking.rows[0];
     let what = question.what;
-    // Bytes are worth a sentence where they differ; otherwise the number of transfers has said it.
-    if paid.is_empty() && question.metric == "bytes_incomplete" {
+    // Without a difference, the sentence on the number of transfers is enough.
+    if costs.is_empty() && question.metric == "bytes_incomplete" {
         return None;
     }
-    Some(match paid.as_slice() {
+    Some(match costs.as_slice() {
         [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
-            format!(
-                "No difference beyond the uncertainty in the {what}: {}.",
-                ranking.range(question, &ranking.rows)
-            )
+            format!("No measurable difference in the {what}: {}.", ranking.range(question, &ranking.rows))
         }
         [] if leaders.is_empty() => ranking.sentence(question),
         [] => format!(
-            "The {what} does not suffer: who leads above is not behind the best, {} with {name}.",
+            "The best of these disciplines are not measurably worse in the {what} than the best, {} with {name}.",
             question.value(best)
         ),
-        paid => {
-            let paid = list(&paid.iter().map(String::as_str).collect::<Vec<_>>());
-            let best = format!("against {} with {name}", question.value(best));
-            // One seed does not tell a price.
+        costs => {
+            let costs = list(&costs.iter().map(String::as_str).collect::<Vec<_>>());
+            let best = format!("compared with {} with {name}", question.value(best));
+            // One seed does not prove a cost.
             match ranking.certain {
-                true => format!("What it costs: the {what} is {paid}, {best}."),
-                false => format!("The {what} is {paid}, {best}."),
+                true => format!("Cost: the {what} is {costs}, {best}."),
+                false => format!("The {what} is {costs}, {best}."),
             }
         }
     })
 }
 
-/// How sure all of it is.
+/// The sentence on the uncertainty.
 fn certainty(table: &Table) -> String {
     match table.rows.iter().map(|row| row.seeds.len()).min().unwrap_or(0) {
         0 | 1 => {
-            "This is one seed: there is no interval, so small differences may be chance. More seeds tell."
+            "There is one seed, and so no confidence interval: small differences may be chance. Run more seeds."
                 .to_owned()
         }
         seeds => format!(
-            "Means over {seeds} seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is \
-             not claimed."
+            "Means over {seeds} seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by \
+             seed, and reported only if their own interval excludes zero."
         ),
     }
-}
-
-/// Whether two estimates cannot be told apart. Without intervals only equals are equal.
-fn overlap(a: &Estimate, b: &Estimate) -> bool {
-    let (Some(mean_a), Some(mean_b)) = (a.mean, b.mean) else { return false };
-    (mean_a - mean_b).abs() <= a.ci95.unwrap_or(0.0) + b.ci95.unwrap_or(0.0)
 }
 
 /// "a", "a and b", "a, b and c".
@@ -285,9 +278,9 @@ mod tests {
             ("efd limit 300p", &[("fct_p50_s", &about(0.05)), ("goodput_bps", &about(9.0e6))]),
         ]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
-        efd has the lowest median completion time: 50.0 ± 1.2 ms; next comes 60.0 ± 1.5 ms with drr, last 400 ± 10 ms with fifo.
-        What it costs: the goodput is 9.00 ± 0.22 Mbit/s with efd, against 9.90 ± 0.25 Mbit/s with fifo.
-        Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
+        efd has the lowest median flow completion time: 50.0 ± 1.2 ms; the next is 60.0 ± 1.5 ms with drr, the last 400 ± 10 ms with fifo.
+        Cost: the goodput is 9.00 ± 0.22 Mbit/s with efd, compared with 9.90 ± 0.25 Mbit/s with fifo.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
         ");
     }
 
@@ -295,24 +288,41 @@ mod tests {
     fn some_cannot_be_told_apart() {
         let table = table(&[
             ("fifo", &[("small_sojourn_p99_s", &about(0.4)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
-            ("drr", &[("small_sojourn_p99_s", &about(0.0051)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
+            (
+                "drr",
+                &[("small_sojourn_p99_s", &[0.0052, 0.005, 0.0051]), ("flows_incomplete", &[3.0, 4.0, 3.0])],
+            ),
             ("efd", &[("small_sojourn_p99_s", &about(0.005)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
         ]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
-        efd and drr have the lowest 99th percentile of the sojourn times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.13 ms), with no difference beyond the uncertainty among them; 400 ± 10 ms with fifo.
-        No difference beyond the uncertainty in the number of unfinished transfers: 3.33 ± 1.43.
-        Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
+        efd and drr have the lowest 99th percentile of the sojourn times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.25 ms), without a measurable difference between them; 400 ± 10 ms with fifo.
+        No measurable difference in the number of unfinished transfers: 3.33 ± 1.43.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
         ");
     }
 
     #[test]
     fn nobody_is_ahead() {
         let table =
-            table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &about(2.01))])]);
+            table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &[2.03, 1.99, 2.01])])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
-        No difference beyond the uncertainty in the 99th percentile of the completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
-        Means over 3 seeds; ± is half the width of the 95 % interval. Where intervals overlap, a difference is not claimed.
+        No measurable difference in the 99th percentile of the flow completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
         ");
+    }
+
+    /// The intervals of the means overlap, 1.00 ± 0.25 and 0.95 ± 0.24, but each seed has the same difference
+    /// of 5 %.
+    #[test]
+    fn a_difference_under_every_seed_is_measurable() {
+        let table = table(&[
+            ("fifo", &[("fct_p50_s", &[0.9, 1.0, 1.1])]),
+            ("drr", &[("fct_p50_s", &[0.855, 0.95, 1.045])]),
+        ]);
+        assert_eq!(
+            findings(&table)[0],
+            "drr has the lowest median flow completion time: 950 ± 236 ms; 1.00 ± 0.25 s with fifo."
+        );
     }
 
     #[test]
@@ -325,8 +335,8 @@ mod tests {
     fn one_seed_has_no_interval() {
         let table = table(&[("fifo", &[("fct_p99_s", &[2.0])]), ("drr", &[("fct_p99_s", &[2.01])])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
-        fifo has the lowest 99th percentile of the completion times: 2.00 s; 2.01 s with drr.
-        This is one seed: there is no interval, so small differences may be chance. More seeds tell.
+        fifo has the lowest 99th percentile of the flow completion times: 2.00 s; 2.01 s with drr.
+        There is one seed, and so no confidence interval: small differences may be chance. Run more seeds.
         ");
     }
 
@@ -334,11 +344,11 @@ mod tests {
     fn one_discipline_and_nothing_at_all() {
         let alone = table(&[("fifo limit 5p", &[("fct_p99_s", &[2.0]), ("goodput_bps", &[5e6])])]);
         insta::assert_snapshot!(findings(&alone).join("\n"), @r"
-        The 99th percentile of the completion times is 2.00 s with fifo.
+        The 99th percentile of the flow completion times is 2.00 s with fifo.
         The goodput is 5.00 Mbit/s with fifo.
-        This is one seed: there is no interval, so small differences may be chance. More seeds tell.
+        There is one seed, and so no confidence interval: small differences may be chance. Run more seeds.
         ");
         let nothing = table(&[("fifo", &[("utilization", &[0.5])])]);
-        assert_eq!(findings(&nothing), ["Nothing was measured that could be compared."]);
+        assert_eq!(findings(&nothing), ["No metric was measured that could be compared."]);
     }
 }

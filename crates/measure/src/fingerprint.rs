@@ -1,14 +1,14 @@
-//! A fingerprint of everything that happened, to tell whether two runs were the same, bit for bit.
+//! A fingerprint of all events of a run, which shows whether two runs are equal, bit for bit.
 //!
-//! FNV-1a with 128 bits, fed a 64-bit word at a time: one multiplication per word, because it runs for every packet of a
-//! measured port. Each step is a bijection of the state, so a single difference is never lost again. It guards
-//! against mistakes, not against attackers. Only integers go in: the value does not depend on the machine, on the number
-//! of threads or on how the program was built.
+//! FNV-1a with 128 bits, fed a 64-bit word at a time: one multiplication per word, because it runs for every
+//! packet of a measured port. Each step is a bijection of the state, so a single difference is never lost
+//! again. It guards against mistakes, not against attackers. Only integers go in: the value does not depend
+//! on the machine, on the number of threads or on how the program was built.
 //!
-//! A run has one chain for each measured port, of the packets that were sent and dropped there, and one for each group of
-//! sources, of its flows in the order of their numbers. The fingerprint combines the chains in the order of the names.
-//! So it does not depend on the order in which a scenario lists ports and sources, and the parts of a run that is split can
-//! each make their chains.
+//! A run has one chain for each measured port, of the packets that were sent and dropped there, and one for
+//! each group of sources, of its flows in the order of their numbers. The fingerprint combines the chains in
+//! the order of the names. So it does not depend on the order in which a scenario lists ports and sources,
+//! and the parts of a run that is split can each make their chains.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u128);
 
-/// Which kind of event follows; in the top byte of its first word.
+/// Kinds of events, in the top byte of the first word of an event.
 const SENT: u64 = 1 << 56;
 const FLOW: u64 = 2 << 56;
 const DROPPED: u64 = 16 << 56;

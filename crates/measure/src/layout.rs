@@ -1,23 +1,23 @@
-//! What the recorder is told about a run before it starts: which ports matter, what things are called, when to measure.
+//! The plan of a recording: measured ports, names, and the measurement interval.
 
 use std::fmt;
 use std::sync::Arc;
 
 use giveway_qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
 
-/// Which of the measured ports flows cross: for each pair of nodes, sender first, in their order.
+/// A function that returns the measured ports on the route between pairs of nodes, sender first.
 #[derive(Clone)]
-pub struct Crossed(Arc<Ask>);
+pub struct Crossed(Arc<Routes>);
 
-type Ask = dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync;
+type Routes = dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync;
 
 impl Crossed {
-    /// Asks `answer`.
-    pub fn new(answer: Arc<Ask>) -> Crossed {
-        Crossed(answer)
+    /// Uses this function.
+    pub fn new(routes: Arc<Routes>) -> Crossed {
+        Crossed(routes)
     }
 
-    /// Restricts the answers to `port`: flows that do not cross it cross nothing.
+    /// Restricts the result to `port`: other flows cross no port.
     pub fn only(&self, port: PortId) -> Crossed {
         let all = self.clone();
         Crossed(Arc::new(move |pairs| {
@@ -26,7 +26,7 @@ impl Crossed {
         }))
     }
 
-    /// For each pair of nodes the measured ports that its flows cross.
+    /// The measured ports that flows cross, for each pair of nodes.
     pub(crate) fn of(&self, pairs: &[(u16, u16)]) -> Vec<Vec<PortId>> {
         (self.0)(pairs)
     }
@@ -46,44 +46,46 @@ impl PartialEq for Crossed {
 }
 impl Eq for Crossed {}
 
-/// The plan of a recording. Fill in what is known and take the rest from [`Layout::default`].
+/// The plan of a recording. Take the fields that are unknown from [`Layout::default`].
 ///
-/// Ports are numbered densely from zero; a port that is neither measured nor named nor rated is not recorded.
+/// Ports are numbered densely from zero. A port without a name, a rate and a measurement is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The ports whose packets form the summary; the first is "the bottleneck".
+    /// The measured ports, whose packets form the summary. The first is the bottleneck.
     pub measured: Vec<PortId>,
-    /// Which of them flows cross. Goodput counts flows that cross the bottleneck; where several ports are measured, each has a
-    /// summary of its own with the flows that cross it. Where no port is measured, goodput counts flows that cross any.
-    /// `None`: not known; then all flows count everywhere.
+    /// The measured ports on the routes of flows. Goodput counts flows that cross the bottleneck. If several
+    /// ports are measured, each has a summary of its own with the flows that cross it. If no port is
+    /// measured, goodput counts flows that cross any port. `None` if unknown: then all flows count
+    /// everywhere.
     pub crossed: Option<Crossed>,
-    /// What ports are called in tables.
+    /// Names of ports in tables.
     pub port_names: Vec<(PortId, String)>,
-    /// What nodes are called, by number.
+    /// Names of nodes, by number.
     pub node_names: Vec<String>,
-    /// What traffic sources are called, by their place in the scenario. Sources of one name are one group.
+    /// Names of traffic sources, by their place in the scenario. Sources with the same name are a group.
     pub source_names: Vec<String>,
-    /// When the measurement interval begins.
+    /// Begin of the measurement interval.
     pub from: Time,
-    /// When it ends; what happens at this moment is not in it.
+    /// End of the measurement interval, exclusive.
     pub until: Time,
     /// The rates of the links behind the ports.
     pub rates: Vec<(PortId, Rate)>,
-    /// Packets of at most this many bytes are small: calls, games, name look-ups.
+    /// Largest size of small packets in bytes: calls, games, name look-ups.
     pub small_packet_bytes: u32,
-    /// The upper ends of the size classes of transfers, in bytes, ascending; one more class holds what is larger.
+    /// Upper limits of the size classes of transfers, in bytes, ascending; one more class has the larger
+    /// transfers.
     pub size_classes: Vec<u64>,
-    /// Whether what changes over time, and whole distributions, are kept as rows.
+    /// Keeps time series and distributions as rows.
     pub keep_series: bool,
-    /// How often the host samples its ports; shares over time are not told finer than that.
+    /// Interval of the backend's samples of ports. Shares over time are not finer.
     pub sample: Span,
-    /// Whether the samples of senders are kept as rows, where the host takes any.
+    /// Keeps samples of senders as rows, if the backend takes any.
     pub senders: bool,
-    /// Whether is counted how often each flow became backlogged at the measured ports. It takes a look-up per packet and
-    /// a row per flow.
+    /// Counts episodes of flows at the measured ports. This costs a look-up per packet and a row per flow.
     pub episodes: bool,
-    /// Whether burstiness is measured: of the measured ports, of what goes on from them to each link beyond, and of what
-    /// each source sends. It takes an exponential per arrival and one per departure, and 400 bytes per source and second.
+    /// Measures burstiness: of arrivals at the measured ports, of departures to each next hop, and of the
+    /// packets of each source. This costs an exponential per arrival and per departure, and 400 bytes per
+    /// source and second.
     pub bursts: bool,
 }
 
@@ -115,18 +117,18 @@ impl Layout {
         self.measured.first().copied()
     }
 
-    /// Whether what happens then is measured.
+    /// True if `now` is within the measurement interval.
     pub fn measures(&self, now: Time) -> bool {
         self.from <= now && now < self.until
     }
 
-    /// How long a flow took that completed; otherwise its age at the end of the run.
+    /// Flow completion time of a completed flow; otherwise its age at the end of the run.
     pub fn age(&self, flow: &FlowReport) -> Span {
         let end = if flow.ending == Ending::Completed { flow.end } else { flow.end.max(self.until) };
         end.since(flow.start)
     }
 
-    /// How long is measured.
+    /// Length of the measurement interval.
     pub fn measured_time(&self) -> Span {
         self.until.since(self.from)
     }
@@ -136,18 +138,18 @@ impl Layout {
         self.rates.iter().find(|(id, _)| *id == port).map(|(_, rate)| *rate)
     }
 
-    /// What a port is called.
+    /// Name of a port.
     pub fn port_name(&self, port: PortId) -> String {
         let named = self.port_names.iter().find(|(id, _)| *id == port);
         named.map_or_else(|| format!("port-{}", port.0), |(_, name)| name.clone())
     }
 
-    /// What a node is called.
+    /// Name of a node.
     pub fn node_name(&self, node: u16) -> String {
         self.node_names.get(usize::from(node)).map_or_else(|| format!("node-{node}"), String::clone)
     }
 
-    /// What a traffic source is called.
+    /// Name of a traffic source.
     pub fn source_name(&self, source: u16) -> String {
         self.source_names.get(usize::from(source)).map_or_else(|| format!("source-{source}"), String::clone)
     }
@@ -170,13 +172,13 @@ impl Layout {
         names
     }
 
-    /// Which class a transfer of `bytes` is in.
+    /// Number of the size class of a transfer of `bytes`.
     pub(crate) fn class_of(&self, bytes: u64) -> usize {
         self.size_classes.partition_point(|edge| *edge < bytes)
     }
 }
 
-/// A size as it stands in a metric's name: without a space, in the largest unit that leaves a whole number.
+/// A size in the name of a metric: without a space, in the largest unit that gives a whole number.
 fn size(bytes: u64) -> String {
     match bytes {
         b if b > 0 && b.is_multiple_of(1_000_000) => format!("{}MB", b / 1_000_000),

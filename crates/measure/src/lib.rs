@@ -1,9 +1,9 @@
-//! Probes that keep: what a run leaves behind.
+//! Measurement of a run: a probe that records it, metrics, tables over seeds, and findings.
 //!
-//! A [`Recorder`] is the probe that a host is given. It listens to one run, and [`Recorder::finish`] turns what it heard
-//! into a [`Record`]: rows for each flow, queue sample and link, and a [`Summary`] of named metrics. Summaries over
-//! seeds become a [`Table`], which is printed ([`Table::render`]) or handed on ([`Table::to_json`]). [`findings`] says in
-//! sentences what a table shows.
+//! A [`Recorder`] is the probe of one run. [`Recorder::finish`] returns a [`Record`]: rows for each flow,
+//! queue sample and link, and a [`Summary`] of named metrics. Summaries over seeds become a [`Table`], which
+//! is printed ([`Table::render`]) or converted to JSON ([`Table::to_json`]). [`findings`] describes the
+//! results of a table in sentences.
 //!
 //! ```
 //! # use giveway_qdisc::{Meta, PortId, Probe, Rate, Time};
@@ -15,7 +15,7 @@
 //!     until: Time::s(1),
 //!     ..Layout::default()
 //! });
-//! // A host does this: a packet of 1,250 bytes comes, waits 2 ms, and leaves.
+//! // A backend makes these calls. A packet of 1,250 bytes arrives, and its sojourn time is 2 ms.
 //! let meta = Meta { bytes: 1250, arrived: Time::ZERO, ..Meta::default() };
 //! Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
 //! Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
@@ -23,21 +23,22 @@
 //! let metrics = recorder.finish().summary.metrics;
 //! assert_eq!(metrics.value("utilization"), Some(0.01));
 //! assert_eq!(metrics.value("sojourn_mean_s"), Some(0.002));
-//! assert_eq!(metrics.value("fct_p50_s"), None); // nobody transferred anything
+//! assert_eq!(metrics.value("fct_p50_s"), None); // there are no transfers
 //! ```
 //!
-//! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no backend: a simulation and a live
-//! measurement leave the same tables. It reads and writes no files.
+//! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no backend: a
+//! simulation and a live measurement leave the same tables. It reads and writes no files.
 //!
 //! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
-//! - The measurement interval of a run is `from <= t < until`; what is before is warm-up, what is after is drain.
-//! - Nothing is allocated per packet, and a port that is not measured costs one array lookup.
+//! - The measurement interval of a run is `from <= t < until`, after the warm-up.
+//! - A packet causes no allocation, and a port that is not measured costs one array lookup per packet.
 
 #![forbid(unsafe_code)]
 
 mod bursts;
 mod counts;
 mod crossing;
+mod difference;
 mod discipline;
 mod emissions;
 mod episodes;
@@ -60,6 +61,7 @@ mod terminal;
 mod trial;
 
 pub use bursts::WINDOWS;
+pub use difference::Difference;
 pub use discipline::Discipline;
 pub use emissions::BIN;
 pub use findings::findings;
@@ -68,7 +70,7 @@ pub use layout::{Crossed, Layout};
 pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
 pub use names::{kind, short_names};
 pub use recorder::Recorder;
-pub use rows::{BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow};
+pub use rows::{BurstRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow, SojournRow};
 pub use student::t_quantile;
 pub use summary::{Metrics, Summary, unnamed};
 pub use table::{Estimate, Row, Table};

@@ -1,4 +1,4 @@
-//! What is measured at one port while the packets go by.
+//! Measurements at one port, packet by packet.
 
 use giveway_qdisc::{Backlog, DropReason, Meta, PortCounters, PortId, Rate, Span, Time};
 
@@ -16,46 +16,48 @@ pub(crate) struct Meter {
     from: Time,
     until: Time,
     small_packet_bytes: u32,
-    /// The whole run.
-    pub books: PortCounters,
+    /// Counters of the whole run.
+    pub counters: PortCounters,
     /// Data packets sent, in the whole run.
     pub data_packets: u64,
-    /// Of what was sent and dropped, in the whole run.
+    /// Fingerprint of the packets sent and dropped in the whole run.
     pub fingerprint: Fingerprint,
     /// The rate of the link, if the layout has it.
     rate: Option<Rate>,
-    /// When the latest packet began to be sent, and its length.
+    /// Begin of the latest transmission, and the length of its packet.
     latest: (Time, u32),
-    /// How long the link was busy with packets that began before the interval, and how long after its end with those that
-    /// began in it.
+    /// Busy time within the interval of a transmission that began before it.
     busy_before: Span,
+    /// Busy time after the interval of a transmission that began within it.
     busy_after: Span,
-    /// From here on: within the measurement interval only. Packets that began to be sent in it.
+    /// Bytes whose transmission began within the measurement interval. The fields from here on are of this
+    /// interval only.
     pub bytes_sent: u64,
     pub marks: u64,
     pub drops: Drops,
-    /// Those of the queue, by the place of their source in the scenario.
+    /// Drops of the queue, by the place of their source in the scenario.
     pub drops_by_source: Vec<u64>,
-    pub waits: Delays,
-    pub small_waits: Delays,
-    pub level: Level,
-    /// Only where series are kept.
+    pub sojourn_times: Delays,
+    pub small_sojourn_times: Delays,
+    pub backlog: BacklogAverage,
+    /// Only if series are kept.
     pub shares: Option<Shares>,
-    /// Only where they are counted; of the whole run.
+    /// Only if episodes are counted; of the whole run.
     pub episodes: Option<Box<Episodes>>,
-    /// Only where they are measured.
+    /// Only if bursts are measured.
     pub bursts: Option<Box<Bursts>>,
 }
 
-/// How full the queue was, exactly: the level weighed with the time for which it stood.
+/// The time average of the backlog, exactly: each backlog is weighted with its duration.
 #[derive(Clone, Default)]
-pub(crate) struct Level {
-    held: Backlog,
+pub(crate) struct BacklogAverage {
+    now: Backlog,
     since: Time,
-    /// Packets times picoseconds, and bytes times picoseconds.
+    /// Packets times picoseconds.
     packet_time: u128,
+    /// Bytes times picoseconds.
     byte_time: u128,
-    /// The most packets that were held for any length of time.
+    /// The largest backlog of any duration, packets.
     pub most_packets: u64,
 }
 
@@ -65,7 +67,7 @@ impl Meter {
             from: layout.from,
             until: layout.until,
             small_packet_bytes: layout.small_packet_bytes,
-            books: PortCounters::default(),
+            counters: PortCounters::default(),
             data_packets: 0,
             fingerprint: Fingerprint::EMPTY,
             rate: layout.rate(port),
@@ -76,9 +78,9 @@ impl Meter {
             marks: 0,
             drops: Drops::default(),
             drops_by_source: vec![0; layout.source_names.len()],
-            waits: Delays::new(),
-            small_waits: Delays::new(),
-            level: Level::default(),
+            sojourn_times: Delays::new(),
+            small_sojourn_times: Delays::new(),
+            backlog: BacklogAverage::default(),
             shares: layout.keep_series.then(|| Shares::new(layout)),
             episodes: layout.episodes.then(Box::default),
             bursts: layout.bursts.then(|| Box::new(Bursts::new(layout))),
@@ -87,9 +89,9 @@ impl Meter {
 
     #[inline]
     pub(crate) fn arrived(&mut self, meta: &Meta, now: Time) {
-        self.books.arrived.add(meta.bytes);
-        self.level.stand(now, self.from, self.until);
-        self.level.held.add(meta.bytes);
+        self.counters.arrived.add(meta.bytes);
+        self.backlog.advance(now, self.from, self.until);
+        self.backlog.now.add(meta.bytes);
         if let Some(episodes) = &mut self.episodes {
             episodes.arrived(meta);
         }
@@ -100,7 +102,7 @@ impl Meter {
 
     #[inline]
     pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
-        self.books.sent.add(meta.bytes);
+        self.counters.sent.add(meta.bytes);
         self.data_packets += u64::from(carries_data(meta));
         self.fingerprint.sent(meta, now);
         let is_passed = |edge: Time| (self.latest.0 < edge) != (now < edge);
@@ -108,8 +110,8 @@ impl Meter {
             self.edges(now);
         }
         self.latest = (now, meta.bytes);
-        self.level.stand(now, self.from, self.until);
-        self.level.take(meta.bytes);
+        self.backlog.advance(now, self.from, self.until);
+        self.backlog.remove(meta.bytes);
         self.left(meta);
         if let Some(bursts) = &mut self.bursts {
             bursts.sent(meta, now);
@@ -117,11 +119,11 @@ impl Meter {
         if !self.measures(now) {
             return;
         }
-        let wait = now.since(meta.arrived);
+        let sojourn = now.since(meta.arrived);
         self.bytes_sent += u64::from(meta.bytes);
-        self.waits.add(wait);
+        self.sojourn_times.add(sojourn);
         if meta.bytes <= self.small_packet_bytes {
-            self.small_waits.add(wait);
+            self.small_sojourn_times.add(sojourn);
         }
     }
 
@@ -131,17 +133,17 @@ impl Meter {
             if let Some(drops) = self.drops_by_source.get_mut(usize::from(source)) {
                 *drops += measured;
             }
-            self.books.dropped.add(meta.bytes);
-            self.level.stand(now, self.from, self.until);
-            self.level.take(meta.bytes);
+            self.counters.dropped.add(meta.bytes);
+            self.backlog.advance(now, self.from, self.until);
+            self.backlog.remove(meta.bytes);
             self.left(meta);
         }
         self.drops[why as usize] += measured;
         self.fingerprint.dropped(meta, why, now);
     }
 
-    /// A packet begins to be sent at `now`, after the latest one: if an edge of the interval lies between the two, the
-    /// latest may have been on the link at the edge.
+    /// Counts the busy time at the edges of the interval. A transmission begins at `now`; if an edge lies
+    /// between the latest transmission and this one, the latest packet may have been on the link at the edge.
     #[cold]
     fn edges(&mut self, now: Time) {
         let (began, bytes) = self.latest;
@@ -155,16 +157,17 @@ impl Meter {
         }
     }
 
-    /// The part of the interval for which the link was busy, 0 to 1. `None` where its rate is not known, or the interval is
-    /// empty. To be asked after [`close`](Meter::close).
+    /// Share of the interval for which the link was busy, 0 to 1; `None` if its rate is unknown or the
+    /// interval is empty. Call it after [`close`](Meter::close).
     pub(crate) fn utilization(&self) -> Option<f64> {
         let rate = self.rate.filter(|rate| rate.as_bit() > 0)?;
         let began_in_it = self.bytes_sent as f64 / rate.bytes_per_s();
         let busy = began_in_it + self.busy_before.as_s() - self.busy_after.as_s();
         let interval = self.until.since(self.from).as_s();
         let share = busy / interval;
-        // Times are rounded to whole picoseconds, so that a link that never rests is busy for a few too many. What is more
-        // than that is not rounding, and is shown: the rate of a live link can be raised while it runs.
+        // Times are rounded to whole picoseconds, so a link that is always busy exceeds 1 by a little. A
+        // larger excess is not rounding and stays visible: the rate of a live link can be raised while it
+        // runs.
         let rounded = share > 1.0 && share < 1.0 + 1e-5;
         (interval > 0.0).then_some(if rounded { 1.0 } else { share })
     }
@@ -177,24 +180,24 @@ impl Meter {
     }
 
     pub(crate) fn marked(&mut self, now: Time) {
-        self.books.marked += 1;
+        self.counters.marked += 1;
         self.marks += u64::from(self.measures(now));
     }
 
-    /// The measurement interval begins when the plan says now.
+    /// Sets the begin of the measurement interval to that of the plan.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
         self.shares = layout.keep_series.then(|| Shares::new(layout));
     }
 
-    /// The measurement interval ends then.
+    /// Sets the end of the measurement interval.
     pub(crate) fn ends(&mut self, until: Time) {
         self.until = until;
     }
 
-    /// Closes the books at the end of the measurement interval: the last level stands until then.
+    /// Ends the measurement interval: the last backlog lasts until then.
     pub(crate) fn close(&mut self) {
-        self.level.stand(self.until, self.from, self.until);
+        self.backlog.advance(self.until, self.from, self.until);
         self.edges(self.until);
         if let Some(bursts) = &mut self.bursts {
             bursts.close();
@@ -207,29 +210,29 @@ impl Meter {
     }
 }
 
-impl Level {
-    /// The level has stood until `now`; count the part of that time that is measured.
+impl BacklogAverage {
+    /// Adds the present backlog for the time until `now`, as far as it is within the measurement interval.
     #[inline]
-    fn stand(&mut self, now: Time, from: Time, until: Time) {
+    fn advance(&mut self, now: Time, from: Time, until: Time) {
         if now <= self.since {
             return;
         }
-        let stood = now.min(until).since(self.since.max(from)).as_ps();
+        let duration = now.min(until).since(self.since.max(from)).as_ps();
         self.since = now;
-        if stood > 0 {
-            self.packet_time += u128::from(self.held.packets) * u128::from(stood);
-            self.byte_time += u128::from(self.held.bytes) * u128::from(stood);
-            self.most_packets = self.most_packets.max(self.held.packets);
+        if duration > 0 {
+            self.packet_time += u128::from(self.now.packets) * u128::from(duration);
+            self.byte_time += u128::from(self.now.bytes) * u128::from(duration);
+            self.most_packets = self.most_packets.max(self.now.packets);
         }
     }
 
     #[inline]
-    fn take(&mut self, bytes: u32) {
+    fn remove(&mut self, bytes: u32) {
         assert!(
-            self.held.packets > 0 && self.held.bytes >= u64::from(bytes),
+            self.now.packets > 0 && self.now.bytes >= u64::from(bytes),
             "a port sends and drops no more than what arrived"
         );
-        self.held.sub(bytes);
+        self.now.sub(bytes);
     }
 
     /// Time averages over the measurement interval: packets and bytes.

@@ -1,7 +1,7 @@
 //! The metrics of a run.
 //!
 //! ```text
-//! definitions.rs   what each name means, its unit, what it does at the edges of the measurement interval
+//! definitions.rs   each metric: its meaning, its unit, and its value at the edges of the measurement interval
 //! named.rs         the parts of a name: port, source, metric
 //! page.rs          the page of the book
 //! observed.rs      the recorded data from which metrics are computed

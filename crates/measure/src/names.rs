@@ -1,7 +1,7 @@
-//! Short names of disciplines: what tells them apart, and no more.
+//! Short names of disciplines, as long as needed to distinguish them.
 
-/// A name for each spelling, in their order: the first word where no other discipline is of that kind, otherwise the first
-/// word with the parameters that differ, otherwise all of it.
+/// Returns a short name for each specification: the first word if it is unique; otherwise the first word with
+/// the parameters that differ; otherwise the whole specification.
 ///
 /// ```
 /// let short = giveway_measure::short_names(&["fq_codel target 5ms", "fifo limit 50p", "fifo limit 10p"]);
@@ -11,7 +11,7 @@ pub fn short_names(specs: &[&str]) -> Vec<String> {
     specs.iter().map(|spec| short(spec, specs)).collect()
 }
 
-/// The kind of a discipline: the first word of its spelling.
+/// The kind of a discipline: the first word of its specification.
 pub fn kind(spec: &str) -> &str {
     spec.split_whitespace().next().unwrap_or_default()
 }
@@ -24,14 +24,14 @@ fn short(spec: &str, all: &[&str]) -> String {
     }
     let words: Vec<&str> = spec.split_whitespace().collect();
     let others: Vec<Vec<&str>> = others.iter().map(|other| other.split_whitespace().collect()).collect();
-    // Word by word only where the same parameters stand in the same places.
+    // A comparison word by word needs the same parameters in the same places.
     if others.iter().any(|other| other.len() != words.len()) {
         return spec.to_owned();
     }
     let differs = |at: usize| others.iter().any(|other| other[at] != words[at]);
-    // A value is told with its parameter, the word before it.
-    let told = (1..words.len()).filter(|at| differs(*at) || (at + 1 < words.len() && differs(at + 1)));
-    [words[0]].into_iter().chain(told.map(|at| words[at])).collect::<Vec<_>>().join(" ")
+    // A value needs the word before it, its parameter.
+    let shown = (1..words.len()).filter(|at| differs(*at) || (at + 1 < words.len() && differs(at + 1)));
+    [words[0]].into_iter().chain(shown.map(|at| words[at])).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

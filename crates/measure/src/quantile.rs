@@ -1,19 +1,20 @@
-//! Quantiles, all by one definition: the smallest value that at least the wanted share of all values does not exceed
-//! (nearest rank). Completion times keep every value and are exact; sojourn times of packets are too many and go
-//! through a histogram with three significant digits.
+//! Quantiles by nearest rank: the smallest value that at least the given share of all values does not exceed.
+//! Completion times keep every value and are exact. Sojourn times are too many, so a histogram with three
+//! significant digits has them.
 
 use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
 
-/// Which quantiles are reported, in per mille, with the word for it in a metric's name.
+/// The reported quantiles, in per mille, with their words in the names of metrics.
 pub(crate) const REPORTED: [(u64, &str); 3] = [(500, "p50"), (950, "p95"), (990, "p99")];
 
-/// The rank, from 1, of a quantile among `n` values. In integers: 0.95 · 20 must not become 19.000000000000004.
+/// The rank, from 1, of a quantile among `n` values. In integers: 0.95 · 20 must not become
+/// 19.000000000000004.
 fn rank(n: u64, per_mille: u64) -> u64 {
     part_rank(n, per_mille, 1000)
 }
 
-/// The same for any part of a whole.
+/// The rank, from 1, of the quantile `part / whole` among `n` values.
 fn part_rank(n: u64, part: u64, whole: u64) -> u64 {
     (u128::from(n) * u128::from(part)).div_ceil(u128::from(whole)).max(1) as u64
 }
@@ -21,12 +22,12 @@ fn part_rank(n: u64, part: u64, whole: u64) -> u64 {
 /// Shares of a curve are counted in millionths.
 const WHOLE: u64 = 1_000_000;
 
-/// Where a curve has its points: from, to and step in millionths, and one more at the whole. Each step towards 1 is finer,
-/// so that the tail shows: 123 points.
+/// The points of a curve: from, to and step in millionths, and one more point at 1. Steps are finer towards
+/// 1, so that the curve shows the tail: 123 points.
 const CURVE_PPM: [(u64, u64, usize); 4] =
     [(0, 950_000, 10_000), (950_000, 990_000, 5_000), (990_000, 999_000, 1_000), (999_000, WHOLE, 100)];
 
-/// Times that are few enough to keep them all.
+/// Times, all of them kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     sorted: Vec<Span>,
@@ -52,7 +53,8 @@ impl Times {
 
 /// Sojourn times of packets: a histogram in nanoseconds, and their exact sum.
 ///
-/// A quantile is the upper end of its bucket, and never above the largest: exact up to 2 µs, at most 0.1 % too large above.
+/// A quantile is the upper end of its bucket, and at most the largest time: exact up to 2 µs, and at most 0.1
+/// % too large above.
 #[derive(Clone)]
 pub(crate) struct Delays {
     histogram: Histogram<u32>,
@@ -62,7 +64,7 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// The longest delay that is told apart, in nanoseconds: 73 minutes.
+    /// The longest distinguishable time in nanoseconds: 73 minutes.
     const LONGEST_NS: u64 = 1 << 42;
 
     pub(crate) fn new() -> Delays {
@@ -89,7 +91,7 @@ impl Delays {
         self.saturated += other.saturated;
     }
 
-    /// How many were longer than can be told apart.
+    /// Number of times above the longest distinguishable one.
     pub(crate) fn saturated(&self) -> u64 {
         self.saturated
     }
@@ -98,8 +100,8 @@ impl Delays {
         mean_s(self.sum_ps, self.histogram.len())
     }
 
-    /// The distribution as a curve: shares of the packets, ascending, and what they did not exceed. Empty when there
-    /// are no packets.
+    /// The distribution as a curve: ascending shares of the packets, each with the time that it does not
+    /// exceed. Empty without packets.
     pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
         let n = self.histogram.len();
         let mut points = Vec::new();

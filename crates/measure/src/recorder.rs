@@ -1,4 +1,4 @@
-//! The probe of a run.
+//! The probe that records a run.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::layout::Layout;
 use crate::meter::Meter;
 use crate::metrics::{Observed, hurst, metrics};
 use crate::rows::{
-    BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
+    BurstRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow, SojournRow,
 };
 use crate::summary::Summary;
 
-/// Listens to one run. Give it to the host as its probe, then [`finish`](Recorder::finish).
+/// Records one run. Pass it to the backend as its probe, then call [`finish`](Recorder::finish).
 ///
-/// `P` is what the host's packets carry. The recorder does not look into it: whoever can tells it how to find the
-/// traffic source of a packet ([`with_sources`](Recorder::with_sources)).
+/// `P` is the payload of the packets of the backend. The recorder does not look into it: a function returns
+/// the traffic source of a packet ([`with_sources`](Recorder::with_sources)).
 pub struct Recorder<P = ()> {
     layout: Layout,
-    /// Which traffic source a packet belongs to.
-    who: fn(&P) -> u16,
-    /// By port number; only measured ports have one.
+    /// Returns the traffic source of a packet.
+    source_of: fn(&P) -> u16,
+    /// By port number; only measured ports have a meter.
     meters: Vec<Option<Box<Meter>>>,
     /// By port number.
     losses: Vec<Losses>,
@@ -36,12 +36,12 @@ pub struct Recorder<P = ()> {
     progress: Vec<ProgressRow>,
     /// By port number.
     flow_tables: Vec<FlowTables>,
-    /// Only where burstiness is measured.
+    /// Only if burstiness is measured.
     emissions: Option<Emissions>,
 }
 
 impl<P> Recorder<P> {
-    /// A recorder that follows this plan. All packets count as those of source 0.
+    /// A recorder with this plan. All packets belong to source 0.
     pub fn new(layout: Layout) -> Recorder<P> {
         let ports = layout.ports().last().map_or(0, |port| index(*port) + 1);
         let mut meters: Vec<Option<Box<Meter>>> = std::iter::repeat_with(|| None).take(ports).collect();
@@ -52,7 +52,7 @@ impl<P> Recorder<P> {
         Recorder {
             layout,
             emissions,
-            who: |_| 0,
+            source_of: |_| 0,
             meters,
             losses: vec![Losses::default(); ports],
             flows: Vec::new(),
@@ -62,27 +62,27 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// The same, but `who` tells which traffic source a packet belongs to: its place in the scenario.
-    pub fn with_sources(self, who: fn(&P) -> u16) -> Recorder<P> {
-        Recorder { who, ..self }
+    /// Sets the function that returns the traffic source of a packet: its place in the scenario.
+    pub fn with_sources(self, source_of: fn(&P) -> u16) -> Recorder<P> {
+        Recorder { source_of, ..self }
     }
 
-    /// The host tells a port's own books at the end of the run. Packets of ports that are not measured are not
-    /// counted one by one; this is how their totals get into the table of links.
-    pub fn books(&mut self, at: PortId, books: &PortCounters) {
+    /// Adds the counters of a port at the end of the run. The recorder does not count the packets of ports
+    /// that are not measured; the table of links has these totals instead.
+    pub fn port_counters(&mut self, at: PortId, counters: &PortCounters) {
         if let Some(losses) = self.losses.get_mut(index(at)) {
-            losses.told = Some(*books);
+            losses.reported = Some(*counters);
         }
     }
 
-    /// Measuring begins only now: the plan did not know when, and said late.
+    /// Begins the measurement interval at `at`, for a plan that did not know the time in advance.
     pub fn begin(&mut self, at: Time) {
         self.layout.from = at;
         let layout = &self.layout;
         self.meters.iter_mut().flatten().for_each(|meter| meter.begins(layout));
     }
 
-    /// The run ended earlier than its plan said, or its plan did not know when it would: measuring ended with it.
+    /// Ends the measurement interval at `at` if the run ended earlier than planned.
     pub fn ended(mut self, at: Time) -> Recorder<P> {
         let until = self.layout.until.min(at).max(self.layout.from);
         self.layout.until = until;
@@ -90,14 +90,14 @@ impl<P> Recorder<P> {
         self
     }
 
-    /// What was heard so far, while this one goes on listening: a copy whose samples of queues are those since the last such copy.
-    /// Whoever writes all of it down puts the samples of all copies together ([`Record::queue`]), so that a copy has a size that does
-    /// not grow with them.
+    /// Returns a copy of the recorder so far, with the samples of queues since the previous copy, while
+    /// recording continues. A caller that wants all samples concatenates those of all copies
+    /// ([`Record::queue`]); so a copy does not grow with time.
     pub fn part(&mut self) -> Recorder<P> {
         let queue = std::mem::take(&mut self.queue);
         let copy = Recorder {
             layout: self.layout.clone(),
-            who: self.who,
+            source_of: self.source_of,
             meters: self.meters.clone(),
             losses: self.losses.clone(),
             flows: self.flows.clone(),
@@ -110,12 +110,12 @@ impl<P> Recorder<P> {
         copy
     }
 
-    /// Takes the samples of queues out, for a caller who keeps those of all [parts](Recorder::part).
+    /// Takes the samples of queues, for a caller that concatenates those of all [parts](Recorder::part).
     pub fn take_samples(&mut self) -> Vec<QueueRow> {
         std::mem::take(&mut self.queue)
     }
 
-    /// The end of the run.
+    /// Ends the recording and computes the metrics.
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
         // By name, so that sums of rates do not depend on the order in which a scenario lists its sources.
@@ -144,7 +144,7 @@ impl<P> Recorder<P> {
         Record {
             summary,
             links: self.links(),
-            delays: self.delays(),
+            sojourn_times: self.sojourn_times(),
             shares: self.shares(),
             episodes: self.episodes(),
             bursts: self.bursts(),
@@ -155,7 +155,8 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// Of everything that happened at the measured ports and to the flows: see [`crate::fingerprint`].
+    /// The fingerprint of all events at the measured ports and of all flows, as described in
+    /// [`crate::fingerprint`].
     fn fingerprint(&self) -> Fingerprint {
         let ports = self.measured().map(|(port, meter)| (self.layout.port_name(port), meter.fingerprint));
         let mut groups: BTreeMap<String, Vec<&FlowReport>> = BTreeMap::new();
@@ -174,7 +175,8 @@ impl<P> Recorder<P> {
         Fingerprint::combined([named(ports.collect()), named(flows.collect())])
     }
 
-    /// What is known of these ports and of some of the flows; of some of these goodput counts.
+    /// The recorded data of these ports and of the flows that `whose` selects. Goodput counts the flows that
+    /// `crosses` selects.
     fn observed(
         &self,
         ports: &[PortId],
@@ -193,7 +195,7 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// What went over the recorded links so far.
+    /// The counters of the recorded links so far.
     pub fn links(&self) -> Vec<LinkRow> {
         self.layout.ports().into_iter().map(|port| self.link(port)).collect()
     }
@@ -208,46 +210,51 @@ impl<P> Recorder<P> {
     }
 
     /// The distributions of sojourn times at the measured ports.
-    fn delays(&self) -> Vec<DelayRow> {
+    fn sojourn_times(&self) -> Vec<SojournRow> {
         if !self.layout.keep_series {
             return Vec::new();
         }
         let both = self.measured().flat_map(|(port, meter)| {
-            [(port, Packets::Small, &meter.small_waits), (port, Packets::All, &meter.waits)]
+            [(port, Packets::Small, &meter.small_sojourn_times), (port, Packets::All, &meter.sojourn_times)]
         });
-        let rows = both.flat_map(|(port, what, waits)| {
-            waits.curve().into_iter().map(move |(share, delay_s)| DelayRow { port, what, share, delay_s })
+        let rows = both.flat_map(|(port, what, times)| {
+            times.curve().into_iter().map(move |(share, sojourn_s)| SojournRow {
+                port,
+                what,
+                share,
+                sojourn_s,
+            })
         });
         rows.collect()
     }
 
-    /// Who got how much of the measured ports.
+    /// The bytes that the measured ports sent for each source over time.
     fn shares(&self) -> Vec<ShareRow> {
-        let told = self.measured().filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
-        told.flat_map(|(port, shares)| shares.rows(port)).collect()
+        let kept = self.measured().filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
+        kept.flat_map(|(port, shares)| shares.rows(port)).collect()
     }
 
-    /// How often flows became backlogged at the measured ports.
+    /// The episodes of flows at the measured ports.
     fn episodes(&self) -> Vec<EpisodeRow> {
         let counted = self.measured().filter_map(|(port, meter)| Some((port, meter.episodes.as_ref()?)));
         counted.flat_map(|(port, episodes)| episodes.rows(port)).collect()
     }
 
-    /// How bursty it is what goes on from the measured ports.
+    /// The burstiness of departures from the measured ports.
     fn bursts(&self) -> Vec<BurstRow> {
-        let told = self.measured().filter_map(|(port, meter)| Some((port, meter.bursts.as_ref()?)));
-        told.flat_map(|(port, bursts)| bursts.rows(port)).collect()
+        let kept = self.measured().filter_map(|(port, meter)| Some((port, meter.bursts.as_ref()?)));
+        kept.flat_map(|(port, bursts)| bursts.rows(port)).collect()
     }
 
     fn link(&self, port: PortId) -> LinkRow {
         let losses = &self.losses[index(port)];
         let meter = self.meter(port);
-        let books = meter.map(|meter| meter.books).or(losses.told);
+        let counters = meter.map(|meter| meter.counters).or(losses.reported);
         LinkRow {
             port,
             rate: self.layout.rate(port),
-            arrived: books.map(|books| books.arrived),
-            sent: books.map(|books| books.sent),
+            arrived: counters.map(|counters| counters.arrived),
+            sent: counters.map(|counters| counters.sent),
             dropped: losses.dropped,
             marked: losses.marked,
             utilization: meter.and_then(Meter::utilization),
@@ -270,7 +277,7 @@ impl<P> Probe<P> for Recorder<P> {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
             meter.sent(meta, now);
             if let Some(shares) = &mut meter.shares {
-                shares.sent((self.who)(payload), meta.bytes, now);
+                shares.sent((self.source_of)(payload), meta.bytes, now);
             }
         }
     }
@@ -283,7 +290,7 @@ impl<P> Probe<P> for Recorder<P> {
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(meta, (self.who)(payload), why, now);
+            meter.dropped(meta, (self.source_of)(payload), why, now);
         }
     }
 
@@ -299,7 +306,7 @@ impl<P> Probe<P> for Recorder<P> {
     #[inline]
     fn emitted(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
         if let Some(emissions) = &mut self.emissions {
-            emissions.emitted((self.who)(payload), now);
+            emissions.emitted((self.source_of)(payload), now);
         }
     }
 
@@ -321,8 +328,8 @@ impl<P> Probe<P> for Recorder<P> {
             tables.add(table);
         }
         if self.layout.keep_series {
-            self.queue.push(QueueRow { time: now, port: at, held: Some(backlog), gauge: None });
-            let gauge_row = |gauge: &_| QueueRow { time: now, port: at, held: None, gauge: Some(*gauge) };
+            self.queue.push(QueueRow { time: now, port: at, backlog: Some(backlog), gauge: None });
+            let gauge_row = |gauge: &_| QueueRow { time: now, port: at, backlog: None, gauge: Some(*gauge) };
             self.queue.extend(table.named().iter().chain(gauges).map(gauge_row));
         }
     }
@@ -335,7 +342,7 @@ impl<P> Probe<P> for Recorder<P> {
     }
 }
 
-/// The place of each name in the order of all names; equal names have equal places.
+/// The rank of each name in the order of all names; equal names have equal ranks.
 fn name_ranks(names: &[String]) -> Vec<usize> {
     let mut sorted: Vec<&String> = names.iter().collect();
     sorted.sort_unstable();
@@ -367,7 +374,7 @@ mod tests {
             recorder.sample(PortId(0), held, &FlowTable::NONE, &[], now);
             let part = recorder.part().ended(now).finish();
             assert_eq!(part.links[0].sent.unwrap().packets, second);
-            rows.extend(part.queue.iter().map(|row| row.time));
+            rows.extend(part.queue.iter().filter(|row| row.backlog.is_some()).map(|row| row.time));
         }
         assert_eq!(rows, [Time::s(1), Time::s(2)]);
         assert!(recorder.finish().queue.is_empty(), "the samples are in the parts");

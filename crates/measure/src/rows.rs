@@ -1,4 +1,4 @@
-//! What one run leaves: rows for the tables on disk, and the summary.
+//! The record of a run: rows for the tables on disk, and the summary.
 
 use giveway_qdisc::{Backlog, FlowKey, FlowReport, PortId, Rate, Span, Time};
 
@@ -6,70 +6,70 @@ use crate::counts::Drops;
 use crate::layout::Layout;
 use crate::summary::Summary;
 
-/// Everything that is kept of one run.
+/// The recorded data of one run.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The metrics, and the fingerprint.
+    /// The metrics and the fingerprint.
     pub summary: Summary,
-    /// Every flow, in the order of the names of the sources, then of the flows' numbers.
+    /// Every flow, in the order of the names of the sources, then of the numbers of the flows.
     pub flows: Vec<FlowReport>,
     /// The samples of queues, in the order of time; empty unless [`Layout::keep_series`].
     pub queue: Vec<QueueRow>,
-    /// Every recorded port, in the order of the ports' numbers.
+    /// Every recorded port, in the order of the numbers.
     pub links: Vec<LinkRow>,
-    /// How long packets waited at the measured ports, as distributions; empty unless [`Layout::keep_series`].
-    pub delays: Vec<DelayRow>,
-    /// Who got how much of the measured ports; empty unless [`Layout::keep_series`].
+    /// Distributions of sojourn times at the measured ports; empty unless [`Layout::keep_series`].
+    pub sojourn_times: Vec<SojournRow>,
+    /// Bytes that the measured ports sent for each source over time; empty unless [`Layout::keep_series`].
     pub shares: Vec<ShareRow>,
     /// The samples of senders, in the order of time; empty unless [`Layout::senders`].
     pub progress: Vec<ProgressRow>,
-    /// How often flows became backlogged, by port and flow; empty unless [`Layout::episodes`].
+    /// Episodes by port and flow; empty unless [`Layout::episodes`].
     pub episodes: Vec<EpisodeRow>,
-    /// What goes on from the measured ports, by port and link beyond; empty unless [`Layout::bursts`].
+    /// Burstiness of departures, by port and next hop; empty unless [`Layout::bursts`].
     pub bursts: Vec<BurstRow>,
-    /// What things are called.
+    /// The plan of the recording, with the names of ports, nodes and sources.
     pub layout: Layout,
 }
 
-/// One number of one sample of a port. A sample is one row with what is held, followed by one row for each gauge of
-/// the discipline, so that averages over a column never count a sample twice.
+/// One number of one sample of a port. A sample is one row with the backlog, and one row for each gauge of
+/// the discipline, so that averages over a column count each sample once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueRow {
-    /// When.
+    /// The time of the sample.
     pub time: Time,
-    /// Where.
+    /// The port.
     pub port: PortId,
-    /// What is held; `None` in the row of a gauge.
-    pub held: Option<Backlog>,
-    /// A gauge of the discipline and its value; `None` in the row of what is held.
+    /// The backlog; `None` in the row of a gauge.
+    pub backlog: Option<Backlog>,
+    /// A gauge of the discipline and its value; `None` in the row of the backlog.
     pub gauge: Option<(&'static str, f64)>,
 }
 
-/// A point of a distribution of sojourn times: `share` of the packets waited no longer than `delay_s`. Of packets that
-/// were sent within the measurement interval.
+/// A point of a distribution of sojourn times: the share of the packets with a sojourn time of at most
+/// `sojourn_s`, among the packets that were sent within the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DelayRow {
-    /// Where.
+pub struct SojournRow {
+    /// The port.
     pub port: PortId,
-    /// Of which packets.
+    /// The packets of the distribution.
     pub what: Packets,
-    /// 0 to 1, ascending; closer to each other towards 1.
+    /// The share, 0 to 1, in ascending order; points are denser towards 1.
     pub share: f64,
     /// Sojourn time in seconds.
-    pub delay_s: f64,
+    pub sojourn_s: f64,
 }
 
-/// Which packets a distribution is about.
+/// The packets of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packets {
-    /// Of at most [`Layout::small_packet_bytes`].
+    /// Packets up to [`Layout::small_packet_bytes`].
     Small,
-    /// All of them.
+    /// All packets.
     All,
 }
 
 impl Packets {
-    /// Its name in tables.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Packets::Small => "small",
@@ -78,99 +78,101 @@ impl Packets {
     }
 }
 
-/// What one traffic source got of a port within one stretch of the measurement interval.
+/// The bytes that a port sent for one traffic source in one stretch of the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareRow {
-    /// When the stretch begins.
+    /// Begin of the stretch.
     pub time: Time,
-    /// How long it is; the last one may be shorter than the others.
+    /// Length of the stretch. The last one may be shorter.
     pub span: Span,
-    /// Where.
+    /// The port.
     pub port: PortId,
-    /// Who: the place of the source in the scenario.
+    /// The source: its place in the scenario.
     pub source: u16,
-    /// What was put on the link, bytes.
+    /// Bytes put on the link.
     pub bytes: u64,
 }
 
-/// How far a sender was at one moment.
+/// The progress of a sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgressRow {
-    /// When.
+    /// The time of the sample.
     pub time: Time,
     /// The source of the flow: its place in the scenario.
     pub source: u16,
     /// The flow's number, as in [`FlowReport::id`].
     pub id: u64,
-    /// Data bytes that were acknowledged, all in order.
+    /// Data bytes acknowledged in order.
     pub acked: u64,
     /// Congestion window, bytes.
     pub window: u64,
 }
 
-/// How often a flow became backlogged at a port, and what came of it there, in the whole run.
+/// The episodes of a flow at a port, and its packets there, in the whole run.
 ///
-/// An episode begins when a packet of the flow comes to the port while nothing of the flow is queued there, whether it
-/// is kept or refused; a packet on the wire is not queued. This is a fragment of the EFD paper, section 3, as far as the
-/// port can see it from outside.
+/// An episode begins when a packet of the flow arrives at the port while no packet of the flow is queued
+/// there, even if the packet is dropped. A packet on the wire is not queued. Seen from outside, an episode is
+/// a fragment of the EFD paper, section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpisodeRow {
-    /// Where.
+    /// The port.
     pub port: PortId,
     /// The flow, by the key of its packets. One direction of a connection.
     pub flow: FlowKey,
-    /// Packets that came, those that were dropped included.
+    /// Packets that arrived, including dropped ones.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Those of them that carry data: more than 64 bytes.
+    /// Packets with data among them: more than 64 bytes.
     pub data_packets: u64,
-    /// How many episodes there were.
+    /// Number of episodes.
     pub episodes: u64,
 }
 
-/// How bursty the packets are that a port sent and that go on from its neighbour to one node: what the queue of that link
-/// gets to see of this one. Of packets that were sent within the measurement interval.
+/// Burstiness of the departures from a port to one next hop: the arrivals that the queue of the next link
+/// gets from this port. Only packets that were sent within the measurement interval count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstRow {
-    /// Where.
+    /// The port.
     pub port: PortId,
-    /// Where they go on to; `None`: they end at the neighbour.
-    pub onward: Option<u16>,
-    /// How many they are.
+    /// The node behind the neighbour of the port; `None` for packets that end at the neighbour.
+    pub next_hop: Option<u16>,
+    /// Number of packets.
     pub packets: u64,
-    /// Their runs: packets that the port sent one after the other, with none between them that goes elsewhere.
+    /// Number of runs. A run is consecutive packets of the port to the same next hop.
     pub runs: u64,
     /// The longest run, packets.
     pub run_longest: u64,
-    /// Mean over the packets of the length of the run that each is in, packets.
+    /// Length of a run as a packet sees it: the mean over the packets of the length of their run, packets.
     pub run_weighted: f64,
-    /// Variance over mean of packets in windows of 1 ms, 10 ms, 100 ms and 1 s; `None` where fewer than two windows fit
-    /// into the measurement interval.
+    /// Variance over mean of packets in windows of 1 ms, 10 ms, 100 ms and 1 s; `None` if fewer than two
+    /// windows fit into the measurement interval.
     pub dispersions: [Option<f64>; 4],
     /// Peakedness for exponential holding times of 10 ms on average: 1 for Poisson streams.
     pub peakedness: Option<f64>,
 }
 
-/// What went over a link.
+/// The counters of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkRow {
-    /// Which port.
+    /// The port in front of the link.
     pub port: PortId,
     /// The rate of the link, if the layout has it.
     pub rate: Option<Rate>,
-    /// What came to the port in the whole run. Known for measured ports, and for those whose books the host told.
+    /// Arrivals at the port in the whole run. Known for measured ports, and for ports whose counters the
+    /// backend reported.
     pub arrived: Option<Backlog>,
-    /// What was put on the link in the whole run; known as `arrived` is.
+    /// Packets put on the link in the whole run; known if `arrived` is.
     pub sent: Option<Backlog>,
-    /// What the queue lost in the whole run. Losses on the wire are not among these.
+    /// Packets dropped by the queue in the whole run, without losses on the wire.
     pub dropped: Backlog,
     /// Packets marked in the whole run.
     pub marked: u64,
-    /// Share of the measured time for which the link was busy, 0 to 1; only of measured ports whose rate is known.
+    /// Share of the measurement interval for which the link was busy, 0 to 1; only for measured ports with a
+    /// known rate.
     pub utilization: Option<f64>,
-    /// Packets lost in the whole run for each reason, in the order of [`giveway_qdisc::DropReason::ALL`].
+    /// Packets lost in the whole run by reason, in the order of [`giveway_qdisc::DropReason::ALL`].
     pub drops: Drops,
-    /// Packets lost within the measurement interval for each reason, in the same order; only of measured ports.
+    /// Packets lost within the measurement interval by reason, in the same order; only for measured ports.
     pub drops_measured: Option<Drops>,
 }

@@ -1,11 +1,11 @@
-//! Who got how much of a port over time.
+//! The bytes that a port sends for each source over time.
 
 use giveway_qdisc::{PortId, Span, Time};
 
 use crate::layout::Layout;
 use crate::rows::ShareRow;
 
-/// About as many stretches as the measurement interval is cut into.
+/// Approximate number of stretches of the measurement interval.
 const STRETCHES: u64 = 100;
 
 /// Bytes sent, by source and stretch of the measurement interval.
@@ -14,10 +14,11 @@ pub(crate) struct Shares {
     from: Time,
     until: Time,
     stretch: Span,
-    /// Which stretch it is now, and when it ends. Time only goes forward, so that no division is needed.
+    /// The present stretch. Time only goes forward, so no division is needed.
     now: usize,
+    /// End of the present stretch.
     ends: Time,
-    /// By number of the source, then by stretch. What a source never sent takes no room.
+    /// By number of the source, then by stretch. A source without packets takes no memory.
     bytes: Vec<Vec<u64>>,
 }
 
@@ -50,7 +51,7 @@ impl Shares {
         }
     }
 
-    /// The first packet of a source: room for all its stretches at once.
+    /// Makes room for all stretches of a source at its first packet.
     #[cold]
     fn begin(&mut self, source: u16, bytes: u32) {
         let source = usize::from(source);
@@ -65,7 +66,7 @@ impl Shares {
         self.until.since(self.from).as_ps().div_ceil(self.stretch.as_ps()) as usize
     }
 
-    /// Every stretch of every source that sent something, in the order of time.
+    /// A row for each stretch of each source that sent anything, in the order of time.
     pub(crate) fn rows(&self, port: PortId) -> Vec<ShareRow> {
         let mut rows = Vec::new();
         let mut time = self.from;
@@ -80,7 +81,8 @@ impl Shares {
     }
 }
 
-/// A hundredth of the measured time, rounded up to 1, 2 or 5 times a power of ten; at least the sample interval.
+/// Length of a stretch: a hundredth of the measurement interval, rounded up to 1, 2 or 5 times a power of
+/// ten; at least the interval of samples.
 fn stretch(measured: Span, sample: Span) -> Span {
     let wanted = (measured.as_ps() / STRETCHES).max(sample.as_ps()).max(1);
     let mut decade = 1_u64;
@@ -109,7 +111,8 @@ mod tests {
         assert!(stretch(Span::from_ps(u64::MAX), Span::ZERO) > Span::s(100_000));
     }
 
-    /// 2.5 s in stretches of 50 ms. Sources 0 and 3 send; 1 and 2 do not. Edges count as those of the measurement interval do.
+    /// 2.5 s in stretches of 50 ms. Sources 0 and 3 send; 1 and 2 do not. Edges count as those of the
+    /// measurement interval do.
     #[test]
     fn who_got_how_much_when() {
         let layout = Layout {

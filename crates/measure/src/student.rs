@@ -23,7 +23,8 @@ pub fn t_quantile(freedom: u32, inside: f64) -> f64 {
     libm::sqrt(f64::from(freedom)) * libm::tan(0.5 * (low + high))
 }
 
-/// P(|T| < √ν · tan θ); Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 (ν odd) and 26.7.4 (even).
+/// P(|T| < √ν · tan θ); Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 (ν odd) and
+/// 26.7.4 (even).
 fn probability_within(freedom: u32, angle: f64) -> f64 {
     let (sin, cos) = (libm::sin(angle), libm::cos(angle));
     let odd = freedom % 2;

@@ -7,23 +7,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::fingerprint::Fingerprint;
 
-/// Named metrics, in a fixed order. `None`: could not be measured. What each name means stands in [`METRICS`](crate::METRICS).
+/// Named metrics, in a fixed order. `None` for a metric that could not be measured.
+/// [`METRICS`](crate::METRICS) defines each name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
 
-/// What one run comes to.
+/// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Of everything that happened at the measured ports, and to the flows.
+    /// The fingerprint of all events at the measured ports, and of all flows.
     pub fingerprint: Fingerprint,
-    /// How many events the host worked off; zero until the host fills it in.
+    /// Number of events of the backend; zero until the caller sets it.
     pub events: u64,
     /// The metrics.
     pub metrics: Metrics,
 }
 
 impl Metrics {
-    /// Adds a metric. What is not a finite number is missing.
+    /// Adds a metric. A value that is not finite is stored as missing.
     pub fn push(&mut self, name: impl Into<String>, value: Option<f64>) {
         self.0.push((name.into(), value.filter(|v| v.is_finite())));
     }
@@ -33,7 +34,7 @@ impl Metrics {
         self.entry(name).flatten()
     }
 
-    /// A metric's value: the outer `None` when there is no metric of this name, the inner when it is missing.
+    /// The value of a metric. The outer `None` means that there is no such metric, the inner one that it is missing.
     pub fn entry(&self, name: &str) -> Option<Option<f64>> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
@@ -77,8 +78,8 @@ impl<'de> Deserialize<'de> for Metrics {
     }
 }
 
-/// What a metric is worth in a run whose summary does not name it. Reasons for dropping are named only where they
-/// occurred, so there the answer is none at all; anything else is missing.
+/// The value of a metric that the summary of a run does not name. Drop reasons are named only if they
+/// occurred, so their value is zero; other metrics are missing.
 pub fn unnamed(name: &str) -> Option<f64> {
     name.starts_with("drops_").then_some(0.0)
 }

@@ -1,4 +1,4 @@
-//! Several seeds of several disciplines: means, confidence intervals, and the same as JSON.
+//! Tables over seeds: means and confidence intervals for each discipline, as text or JSON.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,14 +17,14 @@ pub struct Table {
     pub fingerprint: Fingerprint,
     /// Events of all runs.
     pub events: u64,
-    /// Data packets that the bottleneck sent in all runs; `None` when no run has a bottleneck.
+    /// Data packets that the bottleneck sent in all runs; `None` if no run has a bottleneck.
     pub bottleneck_packets: Option<u64>,
 }
 
 /// One discipline over its seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The discipline, as it is spelled.
+    /// The specification of the discipline.
     pub qdisc: String,
     /// Its seeds, in order.
     pub seeds: Vec<u64>,
@@ -44,8 +44,8 @@ pub struct Estimate {
 }
 
 impl Table {
-    /// The table of these runs. Give them in the order of the scenario, discipline by discipline and seed by seed,
-    /// whatever order they ran in: rows, sums and the fingerprint follow it.
+    /// The table of these runs. Give them in the order of the scenario, discipline by discipline and seed by
+    /// seed, whatever order they ran in: rows, sums and the fingerprint follow it.
     pub fn new(runs: &[(Trial, Summary)]) -> Table {
         let mut qdiscs: Vec<&str> = Vec::new();
         for (trial, _) in runs {
@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// The part of it that is told for one of several measured ports. Empty of metrics where there is none such.
+    /// The metrics of one of several measured ports. The table has no metrics if there is no such port.
     pub fn at(&self, port: &str) -> Table {
         let prefix = format!("at.{port}.");
         let part = |row: &Row| {
@@ -76,9 +76,9 @@ impl Table {
         Table { rows: self.rows.iter().map(part).collect(), ..self.clone() }
     }
 
-    /// The table as JSON: `scenario`, `fingerprint`, `cpu_s`, `events`, `bottleneck_packets`, and `results` with
-    /// `qdisc`, `seeds` and `metrics` each, a metric being `mean`, `ci95` and `per_seed`. `cpu_s` is the processor
-    /// time of all runs in seconds; the caller has the clock.
+    /// The table as JSON: `scenario`, `fingerprint`, `cpu_s`, `events`, `bottleneck_packets`, and `results`
+    /// with `qdisc`, `seeds` and `metrics` each, a metric being `mean`, `ci95` and `per_seed`. `cpu_s` is the
+    /// processor time of all runs in seconds; the caller has the clock.
     pub fn to_json(&self, scenario: &str, cpu_s: f64) -> Value {
         let results: Vec<Value> = self.rows.iter().map(Row::to_json).collect();
         json!({
@@ -117,7 +117,7 @@ impl Row {
         self.metrics.iter().find(|(known, _)| known == name).map(|(_, estimate)| estimate)
     }
 
-    /// The mean of a metric; `None` when it is missing or not known by this name.
+    /// The mean of a metric; `None` if it is missing or there is no such metric.
     pub fn mean(&self, name: &str) -> Option<f64> {
         self.metric(name)?.mean
     }
@@ -129,7 +129,8 @@ impl Row {
     }
 }
 
-/// Adds names that are new, each after the name that it follows, so that the order is the same for every set of seeds.
+/// Adds names that are new, each after the name that it follows, so that the order is the same for every set
+/// of seeds.
 fn merge_names<'a>(names: &mut Vec<&'a str>, more: impl Iterator<Item = &'a str>) {
     let mut place = 0;
     for name in more {
@@ -144,7 +145,7 @@ fn merge_names<'a>(names: &mut Vec<&'a str>, more: impl Iterator<Item = &'a str>
 }
 
 impl Estimate {
-    /// Mean and interval over the values that are there.
+    /// Mean and interval over the seeds that have a value.
     pub fn over(per_seed: Vec<Option<f64>>) -> Estimate {
         let values: Vec<f64> = per_seed.iter().flatten().copied().collect();
         let n = values.len() as f64;

@@ -1,16 +1,16 @@
-//! The table as text: one row per discipline, numbers right-aligned, the unit in the heading.
+//! Tables for the terminal: one row per discipline, numbers right-aligned, the unit in the heading.
 
 use crate::figures::{Group, Written, groups};
 use crate::table::{Row, Table};
 
-/// How the table is drawn.
+/// The style of a table on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal. What does not fit beside each other goes below each other.
+    /// Columns of the terminal. Groups that do not fit are below each other.
     pub width: usize,
     /// Plain ASCII: `+-`, `us` and `-----`.
     pub ascii: bool,
-    /// Completion times by size, too.
+    /// Adds completion times by size.
     pub detailed: bool,
 }
 
@@ -20,7 +20,7 @@ impl Default for Style {
     }
 }
 
-/// The name of a discipline is broken over lines beyond this.
+/// Longest line of a discipline's name; longer names take several lines.
 const NAME_WIDTH: usize = 28;
 const BETWEEN_COLUMNS: usize = 1;
 const BETWEEN_GROUPS: usize = 3;
@@ -44,7 +44,7 @@ impl Table {
     }
 }
 
-/// Fills blocks from left to right; a group is parted only when it is wider than the room by itself.
+/// Fills blocks from left to right. A group is split only if it is wider than `room`.
 fn blocks(groups: Vec<Group>, room: usize) -> Vec<Vec<Group>> {
     let mut blocks: Vec<Vec<Group>> = vec![Vec::new()];
     let mut used = 0;
@@ -61,13 +61,13 @@ fn blocks(groups: Vec<Group>, room: usize) -> Vec<Vec<Group>> {
 }
 
 impl Group {
-    /// How wide it is; at least its title.
+    /// Width in characters, at least that of the title.
     fn width(&self) -> usize {
         let columns: usize = self.columns.iter().map(|column| column.width + BETWEEN_COLUMNS).sum();
         (columns - BETWEEN_COLUMNS).max(self.title.chars().count())
     }
 
-    /// Itself, or a group per column when it is too wide.
+    /// The group, or a group for each column if it is too wide.
     fn fitted(self, room: usize) -> Vec<Group> {
         if BETWEEN_GROUPS + self.width() <= room {
             return vec![self];
@@ -76,13 +76,13 @@ impl Group {
         self.columns.into_iter().map(|column| Group { title: title.clone(), columns: vec![column] }).collect()
     }
 
-    /// What stands before its first column so that the title fits.
+    /// Spaces in front of the first column, so that the title fits.
     fn padding(&self) -> usize {
         let columns: usize = self.columns.iter().map(|column| column.width + BETWEEN_COLUMNS).sum();
         self.width() - (columns - BETWEEN_COLUMNS)
     }
 
-    /// One line of it, from one text per column.
+    /// A line of the group, with a text for each column.
     fn line<'a>(&'a self, text: impl Fn(&'a Written) -> &'a str) -> String {
         let mut line = " ".repeat(BETWEEN_GROUPS + self.padding());
         for (i, column) in self.columns.iter().enumerate() {
@@ -120,7 +120,7 @@ fn named(name: &str, width: usize, numbers: String) -> String {
     format!("{name:<width$}{numbers}")
 }
 
-/// A name broken at its spaces; the following lines are indented.
+/// A name as lines, broken at spaces; all but the first are indented.
 fn broken(name: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in name.split_whitespace() {

@@ -1,5 +1,5 @@
-//! Metrics of runs that are small enough to be worked out by hand, one test for each that `recorder.rs` has none of. The
-//! last test asks whether every metric has one.
+//! Metrics of runs that are small enough to be worked out by hand, one test for each that `recorder.rs` has
+//! none of. The last test asks whether every metric has one.
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
@@ -15,8 +15,8 @@ fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {
     Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
 }
 
-/// 1,250 bytes take 10 ms. One packet has 4 ms of them after the beginning of the interval, one all 10 ms in it, and one
-/// 3 ms before its end: 17 ms of a second. One is over before, and one begins after.
+/// 1,250 bytes take 10 ms. One packet has 4 ms of them after the beginning of the interval, one all 10 ms in
+/// it, and one 3 ms before its end: 17 ms of a second. One is over before, and one begins after.
 #[test]
 fn the_link_is_busy_for_the_time_within_the_interval() {
     let mut recorder = Recorder::new(layout());
@@ -35,8 +35,9 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
     close(&Recorder::<()>::new(layout()).finish(), "utilization", 0.0);
 }
 
-/// Of the data bytes of the flows that cross the bottleneck, those that arrived within the interval: 1,000 and 500 of 1 s.
-/// The third flow takes another route, over the other measured port; a group is told of in its transfers.
+/// Of the data bytes of the flows that cross the bottleneck, those that arrived within the interval: 1,000
+/// and 500 of 1 s. The third flow takes another route, over the other measured port; a group is told of in
+/// its transfers.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {
     let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
@@ -68,8 +69,8 @@ fn completion_times_of_a_class_of_sizes() {
     close(&record, "fct_le30kB_p99_s", 0.3);
 }
 
-/// Pages that took 0.2 and 0.6 s, one that is not complete, one that began before: the quantiles of two are the first and
-/// the second.
+/// Pages that took 0.2 and 0.6 s, one that is not complete, one that began before: the quantiles of two are
+/// the first and the second.
 #[test]
 fn pages_are_groups() {
     let page = |id, start, end, ending| FlowReport {
@@ -97,8 +98,8 @@ fn pages_are_groups() {
     missing(&none, "page_load_p50_s");
 }
 
-/// 100 kB in 0.5 s and 200 kB in 0.5 s: rates of 1 : 2, so 9/(2·5). One of a byte less and one that began before do not
-/// count.
+/// 100 kB in 0.5 s and 200 kB in 0.5 s: rates of 1 : 2, so 9/(2·5). One of a byte less and one that began
+/// before do not count.
 #[test]
 fn fairness_among_large_transfers() {
     let large = |id, bytes| FlowReport { bytes, delivered: bytes, end: Time::ms(1_500), ..transfer(id) };
@@ -136,8 +137,9 @@ fn delays_from_stream_to_stream() {
     missing(&alone, "flow_delay_p95_s");
 }
 
-/// Two calls: one through the whole second, 50 packets of 172 bytes, one of them lost; one that began an hour before, of
-/// which 60 packets were sent within the second. Mean delays 10 and 30 ms, worst 99th percentile 60 ms, 1 of 110 lost.
+/// Two calls: one through the whole second, 50 packets of 172 bytes, one of them lost; one that began an hour
+/// before, of which 60 packets were sent within the second. Mean delays 10 and 30 ms, worst 99th percentile
+/// 60 ms, 1 of 110 lost.
 ///
 /// No calls: 9 packets a second; packets of 1,000 bytes; one that was there for less than a second.
 #[test]
@@ -162,9 +164,9 @@ fn streams_that_look_like_calls() {
     missing(&none, "voice_loss");
 }
 
-/// A packet every 10 ms, all of which go on to one node: that stream is the same as what came. Windows of 1 ms have 0 or 1
-/// packets, 10 % of them 1: variance 0.09 over mean 0.1. Windows of 10 and 100 ms have 1 and 10 each: no variance. Only one
-/// window of 1 s fits.
+/// A packet every 10 ms, all of which go on to one node: that stream is the same as what came. Windows of 1
+/// ms have 0 or 1 packets, 10 % of them 1: variance 0.09 over mean 0.1. Windows of 10 and 100 ms have 1 and
+/// 10 each: no variance. Only one window of 1 s fits.
 #[test]
 fn burstiness_of_what_goes_on() {
     let mut recorder = Recorder::new(Layout { bursts: true, ..layout() });
@@ -236,8 +238,8 @@ fn names_are_taken_apart() {
     }
 }
 
-/// Every metric that a recorder can name is in the table, and whatever is in the table has been worked out by hand: its name
-/// stands in a test. What a discipline in the kernel counts is tested where it is read.
+/// Every metric that a recorder can name is in the table, and whatever is in the table has been worked out by
+/// hand: its name stands in a test. What a discipline in the kernel counts is tested where it is read.
 #[test]
 fn every_metric_is_defined_and_tested() {
     let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {

@@ -25,8 +25,9 @@ fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
     recorder.dropped(BOTTLENECK, &packet(bytes, at), &(), why, at);
 }
 
-/// Before the measurement interval two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to 1.5 s one, to 1.75 s
-/// none, to 2 s (and beyond) one of 200 bytes. Packets: (2 + 1 + 0 + 1)/4 = 1. Bytes: (2000 + 1000 + 0 + 200)/4 = 800.
+/// Before the measurement interval two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to
+/// 1.5 s one, to 1.75 s none, to 2 s (and beyond) one of 200 bytes. Packets: (2 + 1 + 0 + 1)/4 = 1. Bytes:
+/// (2000 + 1000 + 0 + 200)/4 = 800.
 #[test]
 fn the_mean_queue_is_the_exact_time_average() {
     let mut recorder = Recorder::new(layout());
@@ -67,8 +68,8 @@ fn what_stays_for_no_time_is_not_held() {
     close(&record, "drops", 1.0);
 }
 
-/// Waits 1, 2, ..., 100 µs, the small packets being those of 1 to 10 µs: ranks 50, 95 and 99 of 100; 5, 10, 10 of 10.
-/// Above 2,047 ns the histogram's buckets are wider, so up to 0.1 % may be added.
+/// Waits 1, 2, ..., 100 µs, the small packets being those of 1 to 10 µs: ranks 50, 95 and 99 of 100; 5, 10,
+/// 10 of 10. Above 2,047 ns the histogram's buckets are wider, so up to 0.1 % may be added.
 #[test]
 fn waiting_times_by_rank() {
     let mut recorder = Recorder::new(layout());
@@ -131,8 +132,8 @@ fn losses_on_the_wire_are_not_the_queues() {
     assert_eq!(record.links[1].drops[DropReason::Wire as usize], 1);
 }
 
-/// Five transfers: 100 ms and 300 ms of 1 kB, 1 s of 100 kB, one given up with 400 of 1,000 bytes, one cut off with
-/// 2,000 of 5,000. One more started in the warm-up and one after the end.
+/// Five transfers: 100 ms and 300 ms of 1 kB, 1 s of 100 kB, one given up with 400 of 1,000 bytes, one cut
+/// off with 2,000 of 5,000. One more started in the warm-up and one after the end.
 #[test]
 fn response_times_and_what_did_not_finish() {
     let ms = Time::ms;
@@ -191,11 +192,12 @@ fn response_times_and_what_did_not_finish() {
     missing(&record, "src.calls.completed_share");
 }
 
-/// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short one, the streams and the transfer do not
-/// count. Without them two streams that ask for 2,000 and 18,000 bytes of 10,000 that arrive. Fair are 2,000 and 8,000. A
-/// queue that takes no notice of flows lets half of each through: 1,000 and 9,000, so 0.5 and 1.125 times what is fair, and
-/// 1.625²/(2·(0.25 + 1.265625)) = 169/194. Where both ask for more than an equal share the index is that of what arrived:
-/// 3,000 and 1,000 of 10,000 each are 0.8 again. Where everything arrives nobody is treated unfairly: 1.
+/// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short one, the streams and the
+/// transfer do not count. Without them two streams that ask for 2,000 and 18,000 bytes of 10,000 that arrive.
+/// Fair are 2,000 and 8,000. A queue that takes no notice of flows lets half of each through: 1,000 and
+/// 9,000, so 0.5 and 1.125 times what is fair, and 1.625²/(2·(0.25 + 1.265625)) = 169/194. Where both ask for
+/// more than an equal share the index is that of what arrived: 3,000 and 1,000 of 10,000 each are 0.8 again.
+/// Where everything arrives nobody is treated unfairly: 1.
 #[test]
 fn fairness_is_among_those_that_can_be_compared() {
     let endless = |id, goodput_bytes| FlowReport {
@@ -260,12 +262,13 @@ fn each_group_of_sources_by_itself() {
     missing(&record, "src.web.delay_p99_s");
 }
 
-/// Transfers, measured from 1 s to 2 s: 1,000 bytes in 0.1 s, 1,000 bytes of the 0.2 s that one is there beyond the
-/// warm-up, and 500 bytes in the 0.5 s that one had until the end: 10,000, 5,000 and 1,000 bytes/s, so
-/// 16²/(3·126) = 128/189. One that was refused, one that was over before, and a group do not count.
+/// Transfers, measured from 1 s to 2 s: 1,000 bytes in 0.1 s, 1,000 bytes of the 0.2 s that one is there
+/// beyond the warm-up, and 500 bytes in the 0.5 s that one had until the end: 10,000, 5,000 and 1,000
+/// bytes/s, so 16²/(3·126) = 128/189. One that was refused, one that was over before, and a group do not
+/// count.
 ///
-/// Streams that ask for 6,000 bytes each, of which 3,000 and 1,000 arrive: 3 : 1, so 16/20, although the second has half the
-/// time.
+/// Streams that ask for 6,000 bytes each, of which 3,000 and 1,000 arrive: 3 : 1, so 16/20, although the
+/// second has half the time.
 #[test]
 fn fairness_within_a_source() {
     let refused = FlowReport { end: Time::ms(1_000), goodput_bytes: 0, ..transfer(4) };
@@ -302,7 +305,8 @@ fn fairness_within_a_source() {
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
-/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not count.
+/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not
+/// count.
 #[test]
 fn what_a_source_sent_again() {
     let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..transfer(id) };
@@ -317,8 +321,8 @@ fn what_a_source_sent_again() {
 }
 
 /// Flow 1: a packet comes and leaves, then one comes, and another while that waits: two episodes. Flow 2: one
-/// packet is refused and one is kept, then another comes while it waits: two episodes, although the first never waited. The
-/// packet that is lost on the wire was not queued any more.
+/// packet is refused and one is kept, then another comes while it waits: two episodes, although the first
+/// never waited. The packet that is lost on the wire was not queued any more.
 #[test]
 fn episodes_of_flows() {
     let run = |episodes| {
@@ -352,10 +356,10 @@ fn episodes_of_flows() {
     assert_eq!(run(false).episodes, []);
 }
 
-/// Measured from 1 s to 2 s. Twenty packets come, two every 100 ms: 2 in each of ten windows of 100 ms, so their index is
-/// 0; in a hundred of 10 ms there are ten twos, mean 1/5 and variance (100 · 40 - 20²)/(99 · 100) = 4/11, so 20/11. They go
-/// on to node 5 and end at the neighbour by turns, but for the last three, which go on together: 17 runs of 1, and one of
-/// 3.
+/// Measured from 1 s to 2 s. Twenty packets come, two every 100 ms: 2 in each of ten windows of 100 ms, so
+/// their index is 0; in a hundred of 10 ms there are ten twos, mean 1/5 and variance (100 · 40 - 20²)/(99 ·
+/// 100) = 4/11, so 20/11. They go on to node 5 and end at the neighbour by turns, but for the last three,
+/// which go on together: 17 runs of 1, and one of 3.
 #[test]
 fn bursts_at_a_port() {
     let run = |bursts| {
@@ -382,7 +386,7 @@ fn bursts_at_a_port() {
     let told: Vec<_> = record
         .bursts
         .iter()
-        .map(|row| (row.port, row.onward, row.packets, row.runs, row.run_longest))
+        .map(|row| (row.port, row.next_hop, row.packets, row.runs, row.run_longest))
         .collect();
     assert_eq!(told, [(BOTTLENECK, None, 9, 9, 1), (BOTTLENECK, Some(5), 11, 9, 3)]);
 
@@ -392,8 +396,9 @@ fn bursts_at_a_port() {
     assert_eq!(quiet.summary.fingerprint, record.summary.fingerprint, "who looks on changes nothing");
 }
 
-/// What a source emits is counted wherever it goes. In a second there is too little to say how self-similar it is; in a
-/// hundred there is enough, and packets that come independently of each other have H = 1/2. Sources of one name are one.
+/// What a source emits is counted wherever it goes. In a second there is too little to say how self-similar
+/// it is; in a hundred there is enough, and packets that come independently of each other have H = 1/2.
+/// Sources of one name are one.
 #[test]
 fn sources_are_certified_where_there_is_enough_of_them() {
     let run = |until| {
@@ -449,8 +454,8 @@ fn senders_are_kept_where_it_was_asked_for() {
     assert_eq!(run(false), []);
 }
 
-/// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run until
-/// the last sample, whoever sampled when.
+/// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run
+/// until the last sample, whoever sampled when.
 #[test]
 fn flow_tables_and_the_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
@@ -473,8 +478,8 @@ fn flow_tables_and_the_series() {
     close(&record, "flow_table_entry_bytes", 32.0);
     // 8 samples, each with the 4 numbers of its flow table, and a gauge.
     assert_eq!(record.queue.len(), 8 + 32 + 1);
-    assert_eq!(record.queue[0].held, Some(held));
-    assert_eq!((record.queue[1].held, record.queue[1].gauge), (None, Some(("flow_table", 900.0))));
+    assert_eq!(record.queue[0].backlog, Some(held));
+    assert_eq!((record.queue[1].backlog, record.queue[1].gauge), (None, Some(("flow_table", 900.0))));
 }
 
 /// A run in which nothing was seen has no numbers but the counts of its port.
@@ -524,8 +529,8 @@ fn recorder_links(
     books: Option<PortCounters>,
 ) -> Vec<(PortId, Option<Backlog>, u64)> {
     if let Some(books) = &books {
-        recorder.books(PortId(0), books);
-        recorder.books(PortId(99), books);
+        recorder.port_counters(PortId(0), books);
+        recorder.port_counters(PortId(99), books);
     }
     let mut links = Vec::new();
     for row in recorder.links() {
@@ -568,7 +573,8 @@ fn overload(milliseconds: u64) -> (Record, PortCounters) {
     (recorder.finish(), *port.counters())
 }
 
-/// The queue is full from the fifth millisecond on: each arrival finds five or four, and after the pull there are four.
+/// The queue is full from the fifth millisecond on: each arrival finds five or four, and after the pull there
+/// are four.
 #[test]
 fn a_port_keeps_the_same_books() {
     let (record, books) = overload(3_000);

@@ -1,38 +1,39 @@
-//! The folder of a run: what was asked, what came out, and everything in between, so that a killed run resumes.
+//! The folder of a run: the scenario, the results, and finished trials, so that a killed run resumes.
 //!
 //! ```text
 //! manifest.json             version, format, scenario hash, what is measured, seeds, disciplines, machine, fingerprints,
 //!                           findings, digests
-//! scenario.toml             what was asked
-//! report.html               the report, when somebody asked for it
-//! flows.parquet             a row per flow: who, when, how many bytes, how long it took
+//! scenario.toml             the scenario
+//! report.html               the report, if requested
+//! flows.parquet             a row per flow: source, times, bytes, flow completion time
 //! queue.parquet             a row per sample of a port
 //! gauges.parquet            a row per sample of a port and gauge of its discipline
 //! sojourn.parquet           a row per measured port and point of its distribution of sojourn times
 //! shares.parquet            a row per measured port, stretch of time and traffic source: bytes sent
-//! links.parquet             a row per port: what came, left, was dropped and why
-//! senders.parquet           a row per sample of a sender, where senders are sampled
-//! episodes.parquet          a row per measured port and flow: how often it became backlogged, where that is counted
-//! bursts.parquet            a row per measured port and link beyond it: how bursty what goes on is, where that is measured
+//! links.parquet             a row per port: arrivals, departures, and drops by reason
+//! senders.parquet           a row per sample of a sender, if senders are sampled
+//! episodes.parquet          a row per measured port and flow: its episodes, if they are counted
+//! bursts.parquet            a row per measured port and next hop: burstiness, if it is measured
 //! summary.parquet           a row per run: parameters of its discipline, and its metrics
-//! metrics.parquet           the same in the long form: a row per run and metric
+//! metrics.parquet           the metrics in the long form: a row per run and metric
 //! trials/efd-limit-300p-HASH/seed-1/  the same tables of one run, and summary.json
-//! .giveway.lock             who writes the folder just now, if anybody does
+//! .giveway.lock             the process that writes the folder at present
 //! ```
 //!
-//! The tables at the top hold all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs` lists every column.
+//! The tables at the top contain all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs`
+//! lists every column.
 //!
-//! A trial, one discipline under one seed, is written beside its place, handed to the disk, and then renamed: it is there
-//! whole or not at all. Files at the top are replaced in the same way. The manifest is the first file of a folder, so that
-//! a folder with anything else in it and no manifest is known to be somebody else's.
+//! A trial, which is one discipline with one seed, is written beside its place, synced to the disk, and then
+//! renamed, so that it is complete or absent. Files at the top are replaced in the same way. The manifest is
+//! the first file of a folder: a folder with other files and without a manifest is not a run folder.
 //!
-//! One process writes a folder at a time, and holds its lock from [`RunFolder::open`] on until the [`RunFolder`] is dropped
-//! (`folder/lock.rs`). Threads of that process may write different trials at the same time.
+//! One process writes a folder at a time, and has its lock from [`RunFolder::open`] until the [`RunFolder`]
+//! is dropped (`folder/lock.rs`). Threads of that process may write different trials at the same time.
 //!
-//! Nothing in a folder is believed without a check (`seal.rs`). The summary of a trial has the length and the SHA-256 of
-//! each table; the manifest has those of the files at the top and the SHA-256 of each summary; summaries and the manifest
-//! have that of their own content. Parquet's own checksums of pages would not do: they leave out the footer, and the
-//! library does not write them.
+//! Every file of a folder is checked before it is used (`seal.rs`). The summary of a trial has the length and
+//! the SHA-256 of each table; the manifest has those of the files at the top and the SHA-256 of each summary;
+//! summaries and the manifest have that of their own content. Parquet's checksums of pages are not enough:
+//! they exclude the footer, and the library does not write them.
 //!
 //! ```text
 //! folder/run_folder.rs  opening a folder, and its finished trials

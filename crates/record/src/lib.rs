@@ -1,8 +1,35 @@
 //! Run folders and reports: the results of runs on disk, as Parquet tables and as one page.
 //!
-//! A [`RunFolder`] keeps each finished run on disk, so that a comparison that was killed resumes where it stopped. A
-//! [`report`] draws one page from one folder or from several. Recorders, metrics and tables over seeds are in
-//! `giveway_measure`; only this crate uses the columnar libraries.
+//! A [`RunFolder`] keeps each finished run on disk, so that a comparison that was killed resumes where it
+//! stopped. A [`report`] draws one page from one folder or from several. Recorders, metrics and tables over
+//! seeds are in `giveway_measure`; only this crate uses the columnar libraries.
+//!
+//! ```
+//! use giveway_measure::{Discipline, Layout, Recorder, Trial};
+//! use giveway_qdisc::Time;
+//! use giveway_record::report::Report;
+//! use giveway_record::{Manifest, RunFolder};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let layout = Layout { until: Time::s(1), ..Layout::default() };
+//! let manifest = Manifest {
+//!     disciplines: vec![Discipline::named("fifo")],
+//!     seeds: vec![1],
+//!     layout: layout.clone(),
+//!     ..Manifest::default()
+//! };
+//! let folder = RunFolder::create(dir.path(), "duration = \"1 s\"", manifest)?;
+//! let trial = Trial { qdisc: "fifo".into(), seed: 1 };
+//! let record = Recorder::<()>::new(layout).finish(); // a backend runs between these two calls
+//! folder.write(&trial, &record)?;
+//! assert_eq!(folder.finished(&trial), Some(record.summary.clone()));
+//! folder.finish(&[(trial, record.summary)])?;
+//! drop(folder); // releases the lock
+//!
+//! let page = Report::read(&[dir.path()])?.html()?;
+//! assert!(page.starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The report: one page in one file, from one run folder or several. It opens offline, prints, and has a dark mode.
+//! The report: one page in one file, from one run folder or several. It opens offline, prints, and has a dark
+//! mode.
 //!
 //! ```text
 //! error.rs     errors
@@ -26,7 +27,7 @@ use crate::folder::{FolderError, RunFolder, replace};
 
 pub use self::error::ReportError;
 
-/// What a report is made of: run folders that were read.
+/// A report of one or several run folders.
 pub struct Report {
     folders: Vec<Folder>,
     trust: Trust,
@@ -36,8 +37,8 @@ impl Report {
     /// Reads the folders of one or several runs, and checks every file in them.
     ///
     /// # Errors
-    /// When one is no run folder, or was written by another Giveway, has no finished run, is being written, or has a file
-    /// that is missing or damaged.
+    /// If one is not a run folder, has another format or no finished trial, is being written, or has a missing or
+    /// damaged file.
     pub fn read(dirs: &[&Path]) -> Result<Report, ReportError> {
         let read = dirs.iter().map(|dir| Folder::read(dir, Trust::Checked));
         let mut folders = read.collect::<Result<Vec<_>, _>>()?;
@@ -48,7 +49,7 @@ impl Report {
     /// Reads a folder that this process has just written. Its trials are not checked again.
     ///
     /// # Errors
-    /// When it has no finished run, or a file of it cannot be read.
+    /// If it has no finished trial, or a file cannot be read.
     pub fn of(folder: &RunFolder) -> Result<Report, ReportError> {
         Ok(Report { folders: vec![Folder::read(folder.path(), Trust::Own)?], trust: Trust::Own })
     }
@@ -56,11 +57,11 @@ impl Report {
     /// The page.
     ///
     /// # Errors
-    /// When a table of a folder cannot be read, or somebody began to write a folder in the meantime.
+    /// If a table of a folder cannot be read, or another process began to write a folder.
     pub fn html(&self) -> Result<String, ReportError> {
         let page = page::html(&self.folders);
         if self.trust == Trust::Checked {
-            // Before what went wrong is told: it may be somebody at work.
+            // Before an error is reported: another process may be writing the folder.
             self.folders.iter().try_for_each(Folder::still_there)?;
         }
         page
@@ -70,7 +71,7 @@ impl Report {
 /// Writes a page, whole or not at all.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub fn write(path: &Path, html: &str) -> Result<(), FolderError> {
     replace(path, html.as_bytes()).map(drop)
 }

@@ -1,8 +1,8 @@
-//! Digests: how damage to a file is noticed before the file is believed.
+//! Digests, which detect damage to a file before it is used.
 //!
-//! A table has its length and its SHA-256 in the summary of its run. A JSON file carries the SHA-256 of its own content in
-//! its last field. A digest protects against accidents (a flipped bit, a full disk, an edit by hand), not against somebody
-//! who computes it anew.
+//! A table has its length and its SHA-256 in the summary of its run. A JSON file carries the SHA-256 of its
+//! own content in its last field. A digest protects against accidents (a flipped bit, a full disk, an edit by
+//! hand), not against a forged digest.
 
 use std::fmt;
 use std::fs::File;
@@ -21,12 +21,12 @@ pub struct Digest {
     pub sha256: String,
 }
 
-/// A file whose content is not what was written.
+/// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Which file.
+    /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The damage.
     pub why: String,
 }
 
@@ -54,7 +54,7 @@ impl Digest {
     /// The digest of a file.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn of_file(path: &Path) -> io::Result<Digest> {
         let mut file = File::open(path)?;
         let mut sink = Hashing::new(io::sink());
@@ -73,7 +73,7 @@ impl Digest {
         Digest { bytes: bytes.len() as u64, sha256: hex(Sha256::digest(bytes)) }
     }
 
-    /// Whether a file is the one that this digest was taken of.
+    /// Checks that a file matches this digest.
     pub(crate) fn check(&self, path: &Path) -> Result<(), Damage> {
         let length = path.metadata().map_err(|error| Damage::unreadable(path, &error))?.len();
         if length != self.bytes {
@@ -82,12 +82,12 @@ impl Digest {
         let found = Digest::of_file(path).map_err(|error| Damage::unreadable(path, &error))?;
         match found == *self {
             true => Ok(()),
-            false => Err(Damage::new(path, "its SHA-256 is not that of what was written")),
+            false => Err(Damage::new(path, "its SHA-256 does not match")),
         }
     }
 }
 
-/// Passes bytes on, and computes their digest on the way.
+/// A writer that computes the digest of the bytes that it passes on.
 pub(crate) struct Hashing<W> {
     inner: W,
     hash: Sha256,
@@ -99,7 +99,7 @@ impl<W: Write> Hashing<W> {
         Hashing { inner, hash: Sha256::new(), bytes: 0 }
     }
 
-    /// What the bytes were passed to, and their digest.
+    /// Returns the inner writer, and the digest of the bytes.
     pub fn finish(self) -> (W, Digest) {
         (self.inner, Digest { bytes: self.bytes, sha256: hex(self.hash.finalize()) })
     }
@@ -118,25 +118,25 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// What stands between the content of a sealed file and its digest, and what stands behind it.
+/// The text between the content of a sealed file and its digest, and the text behind the digest.
 const BEFORE: &str = ",\n  \"sha256\": \"";
 const AFTER: &str = "\"\n}\n";
 const DIGITS: usize = 64;
 
-/// A JSON object as text whose last field, `sha256`, is the digest of all bytes before the comma in front of that field.
-/// Also returns the digest.
+/// A JSON object as text whose last field, `sha256`, is the digest of all bytes before the comma in front of
+/// that field. Also returns the digest.
 ///
 /// # Panics
-/// When the value is not an object with at least one field: a mistake of the caller.
+/// If the value is not an object with at least one field.
 pub(crate) fn seal(value: &impl Serialize) -> (String, String) {
-    let text = serde_json::to_string_pretty(value).expect("what is sealed is plain data");
-    let content = text.strip_suffix("\n}").expect("what is sealed is an object with fields");
+    let text = serde_json::to_string_pretty(value).expect("sealed values are plain data");
+    let content = text.strip_suffix("\n}").expect("sealed values are objects with fields");
     let digest = Digest::of_bytes(content.as_bytes()).sha256;
     (format!("{content}{BEFORE}{digest}{AFTER}"), digest)
 }
 
-/// The text and the digest of a sealed file, if not a bit of it has changed. The end is compared byte by byte, too, so
-/// that a flipped bit in a name or in a digit is noticed as well.
+/// Returns the text and the digest of a sealed file if no bit of it has changed. The end is compared byte by
+/// byte, too, so that a flipped bit in a name or in a digit is detected.
 pub(crate) fn open(bytes: &[u8]) -> Result<(&str, &str), &'static str> {
     const BROKEN: &str = "its content does not match the SHA-256 at its end";
     let text = str::from_utf8(bytes).map_err(|_| BROKEN)?;
@@ -153,7 +153,7 @@ pub(crate) fn open(bytes: &[u8]) -> Result<(&str, &str), &'static str> {
 fn hex(bytes: impl AsRef<[u8]>) -> String {
     use std::fmt::Write as _;
     bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a text takes everything");
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
         text
     })
 }

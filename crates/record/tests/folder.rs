@@ -111,7 +111,8 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The tables that must be asked for are there when they were, and only then; and a folder knows when they are missing.
+/// The tables that must be asked for are there when they were, and only then; and a folder knows when they
+/// are missing.
 #[test]
 fn tables_that_were_asked_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -193,8 +194,8 @@ fn a_whole_run() {
 
     let names: Vec<String> = files(dir.path()).into_iter().map(|(name, _)| name).collect();
     let short = |qdisc: &str| Fingerprint::of(qdisc).to_string()[..16].to_owned();
-    let efd = format!("cells/efd-{}/seed-2/summary.json", short("efd"));
-    let fifo = format!("cells/fifo-limit-300p-{}/seed-1/flows.parquet", short("fifo limit 300p"));
+    let efd = format!("trials/efd-{}/seed-2/summary.json", short("efd"));
+    let fifo = format!("trials/fifo-limit-300p-{}/seed-1/flows.parquet", short("fifo limit 300p"));
     assert!(names.contains(&efd) && names.contains(&fifo), "{names:?}");
     assert_eq!(names.len(), 4 * 7 + 11, "nothing is left over: {names:?}");
     assert!(fs::read(dir.path().join(LOCK)).unwrap().starts_with(b"process "), "it is locked");
@@ -209,7 +210,7 @@ fn a_whole_run() {
         ("qdisc seed time_s port backlog_packets backlog_bytes".to_owned(), 8)
     );
     let gauges = table(&dir.path().join("gauges.parquet"));
-    assert_eq!((gauges.0.join(" "), gauges.1), ("qdisc seed time_s port gauge value".to_owned(), 8));
+    assert_eq!((gauges.0.join(" "), gauges.1), ("qdisc seed time_s port gauge value".to_owned(), 8 * 4));
     assert_eq!(table(&dir.path().join("links.parquet")).1, 4);
     let (columns, rows) = table(&dir.path().join("summary.parquet"));
     assert_eq!((columns[..4].join(" "), rows), ("qdisc discipline seed fingerprint".to_owned(), 4));
@@ -229,8 +230,8 @@ fn a_whole_run() {
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
-/// Killed in the middle: two cells whole, one half-written beside its place, a table half-written. The second attempt
-/// runs the other two, and the folder ends up as if nothing had happened, to the byte.
+/// Killed in the middle: two trials complete, one half-written beside its place, a table half-written. The second
+/// attempt runs the other two, and the folder ends up as if nothing had happened, to the byte.
 #[test]
 fn a_killed_run_resumes() {
     let undisturbed = tempfile::tempdir().unwrap();
@@ -240,11 +241,11 @@ fn a_killed_run_resumes() {
 
     let dir = tempfile::tempdir().unwrap();
     let killed = create(dir.path());
-    let cells = plan();
-    for trial in &cells[..2] {
+    let trials = plan();
+    for trial in &trials[..2] {
         killed.write(trial, &record(trial.seed)).unwrap();
     }
-    let efd = dir.path().join(format!("cells/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
+    let efd = dir.path().join(format!("trials/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
     fs::create_dir_all(efd.join(".seed-1.tmp")).unwrap();
     fs::write(efd.join(".seed-1.tmp/flows.parquet"), b"PAR1 half").unwrap();
     fs::write(dir.path().join(".flows.parquet.tmp"), b"PAR1 half").unwrap();
@@ -253,8 +254,8 @@ fn a_killed_run_resumes() {
     drop(killed);
 
     let resumed = create(dir.path());
-    assert_eq!(resumed.finished(&cells[1]), Some(record(2).summary), "to the last bit of one third");
-    assert_eq!(resumed.finished(&cells[2]), None, "a half-written trial is none");
+    assert_eq!(resumed.finished(&trials[1]), Some(record(2).summary), "to the last bit of one third");
+    assert_eq!(resumed.finished(&trials[2]), None, "a half-written trial is none");
     let (runs, ran) = run_all(&resumed);
     assert_eq!(ran, 2);
     resumed.finish(&runs).unwrap();
@@ -275,10 +276,10 @@ fn an_interrupted_run_is_valid_as_far_as_it_came() {
     assert!(fs::read_to_string(dir.path().join("manifest.json")).unwrap().contains("\"complete\": false"));
 }
 
-/// Another version: no old cell is taken for an answer, and no old table is left to be read as one. A new cell takes the
-/// place of the outdated one.
+/// Another version: no old cell is taken for an answer, and no old table is left to be read as one. A new
+/// cell takes the place of the outdated one.
 #[test]
-fn outdated_cells_run_again() {
+fn outdated_trials_run_again() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
@@ -305,7 +306,7 @@ fn another_experiment_is_refused() {
     folder.finish(&run_all(&folder).0).unwrap();
     drop(folder);
     fs::write(dir.path().join("notes.txt"), "mine").unwrap();
-    fs::write(dir.path().join("cells/notes.txt"), "mine, too").unwrap();
+    fs::write(dir.path().join("trials/notes.txt"), "mine, too").unwrap();
     let before = files(dir.path());
 
     let other = "duration = \"9 s\"\n";
@@ -313,7 +314,7 @@ fn another_experiment_is_refused() {
     assert!(error.is_refusal());
     let said = error.to_string();
     for part in
-        ["holds another experiment", "(scenario quick)", "`giveway run quick.toml`", " UTC by ", "--force"]
+        ["contains another experiment", "(scenario quick)", "`giveway run quick.toml`", " UTC by ", "--force"]
     {
         assert!(said.contains(part), "{part} in {said}");
     }
@@ -336,14 +337,14 @@ fn another_experiment_is_refused() {
             "summary.parquet",
             "metrics.parquet",
             "scenario.toml",
-            "cells (4 runs)",
+            "trials (4 runs)",
             "manifest.json"
         ]
     );
     assert_eq!(folder.look(&plan()[0]), Kept::Missing);
     drop(folder);
     let names: Vec<String> = files(dir.path()).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, [LOCK, "cells/notes.txt", "manifest.json", "notes.txt", "scenario.toml"]);
+    assert_eq!(names, [LOCK, "manifest.json", "notes.txt", "scenario.toml", "trials/notes.txt"]);
     assert_eq!(fs::read_to_string(dir.path().join("notes.txt")).unwrap(), "mine");
 }
 
@@ -357,8 +358,8 @@ fn a_folder_that_is_no_run_folder_is_refused() {
         ("manifest.json", "{\"giveway\": \"no manifest of ours\", \"format\": 5}"),
         (".hidden", ""),
         ("report.html", "<html>"),
-        ("cells/eukaryotes.csv", "a,b"),
-        ("cells/x/seed-1/notes", "mine"),
+        ("trials/eukaryotes.csv", "a,b"),
+        ("trials/x/seed-1/notes", "mine"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(file);
@@ -375,7 +376,8 @@ fn a_folder_that_is_no_run_folder_is_refused() {
     }
 }
 
-/// A link to a folder is as good as the folder. What is linked to from within is not followed when it is removed.
+/// A link to a folder is as good as the folder. What is linked to from within is not followed when it is
+/// removed.
 #[test]
 #[cfg(unix)]
 fn links_are_not_followed_into_other_places() {
@@ -392,7 +394,7 @@ fn links_are_not_followed_into_other_places() {
     fs::create_dir_all(elsewhere.join("seed-1")).unwrap();
     fs::write(elsewhere.join("seed-1/flows.parquet"), "mine").unwrap();
     fs::write(dir.path().join("table"), "mine").unwrap();
-    std::os::unix::fs::symlink(&elsewhere, real.join("cells/linked")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, real.join("trials/linked")).unwrap();
     fs::remove_file(real.join("flows.parquet")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("table"), real.join("flows.parquet")).unwrap();
     RunFolder::open(&real, "another", manifest("0.1.0"), Existing::Replace(&|_| ())).unwrap();
@@ -422,7 +424,8 @@ fn what_is_left_of_a_run_without_a_manifest_is_taken() {
     assert_eq!(files(dir.path()), files(fresh.path()));
 }
 
-/// Recordings of a live host have no scenario that could be run again: a new one takes the place of an old one.
+/// Recordings of a live host have no scenario that could be run again: a new one takes the place of an old
+/// one.
 #[test]
 fn a_recording_takes_the_place_of_a_recording_only() {
     let dir = tempfile::tempdir().unwrap();
@@ -472,7 +475,7 @@ fn a_damaged_cell_runs_again() {
     let (runs, _) = run_all(&folder);
     folder.finish(&runs).unwrap();
     let undamaged = files(dir.path());
-    let path = dir.path().join(format!("cells/efd-{}/seed-1", &Fingerprint::of("efd").to_string()[..16]));
+    let path = dir.path().join(format!("trials/efd-{}/seed-1", &Fingerprint::of("efd").to_string()[..16]));
     let run = trial("efd", 1);
     let damage = |folder: &RunFolder| match folder.look(&run) {
         Kept::Damaged(damage) => damage.to_string(),
@@ -505,13 +508,13 @@ fn a_damaged_cell_runs_again() {
 
 /// Two runs in each other's places: each is whole, and neither is what it is taken for.
 #[test]
-fn cells_that_changed_places_run_again() {
+fn trials_that_changed_places_run_again() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
     drop(folder);
     let undamaged = files(dir.path());
-    let efd = dir.path().join(format!("cells/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
+    let efd = dir.path().join(format!("trials/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
     let change = |a: &str, b: &str| {
         fs::rename(efd.join(a), efd.join("aside")).unwrap();
         fs::rename(efd.join(b), efd.join(a)).unwrap();
@@ -536,9 +539,9 @@ fn page(dir: &Path) -> Result<String, String> {
     Report::read(&[dir]).and_then(|report| report.html()).map_err(|error| error.to_string())
 }
 
-/// The attack: one bit of one file is flipped, for bits all over each file of a small folder. No report comes out that is
-/// not the right one, no flipped run is taken for a finished one, and the same command makes the folder right again or says
-/// which file keeps it from doing so.
+/// The attack: one bit of one file is flipped, for bits all over each file of a small folder. No report comes
+/// out that is not the right one, no flipped run is taken for a finished one, and the same command makes the
+/// folder right again or says which file keeps it from doing so.
 #[test]
 fn a_flipped_bit_is_never_believed() {
     let dir = tempfile::tempdir().unwrap();
@@ -575,7 +578,7 @@ fn a_flipped_bit_is_never_believed() {
     assert_eq!(refused, flips, "every one is noticed");
 
     let folder = create(dir.path());
-    for (name, content) in listed().filter(|(name, _)| name.starts_with("cells/")) {
+    for (name, content) in listed().filter(|(name, _)| name.starts_with("trials/")) {
         for number in 0..16 {
             flip(name, content, number);
             let looked: Vec<Kept> = plan().iter().map(|trial| folder.look(trial)).collect();
@@ -593,7 +596,7 @@ fn a_flipped_bit_is_never_believed() {
         match RunFolder::create(dir.path(), SCENARIO, manifest("0.1.0")) {
             Ok(folder) => {
                 let (runs, ran) = run_all(&folder);
-                assert_eq!(ran, usize::from(name.starts_with("cells/")), "{name}");
+                assert_eq!(ran, usize::from(name.starts_with("trials/")), "{name}");
                 folder.finish(&runs).unwrap();
                 drop(folder);
                 assert!(files(dir.path()) == undamaged, "bit {} of {name} is not mended", number % 16);
@@ -616,7 +619,7 @@ fn an_edited_metric_is_never_believed() {
     drop(folder);
     let summary = dir
         .path()
-        .join(format!("cells/efd-{}/seed-1/summary.json", &Fingerprint::of("efd").to_string()[..16]));
+        .join(format!("trials/efd-{}/seed-1/summary.json", &Fingerprint::of("efd").to_string()[..16]));
     let text = fs::read_to_string(&summary).unwrap();
     let edited = text.replace("\"third\": 0.3", "\"third\": 0.9");
     assert_ne!(text, edited);
@@ -643,7 +646,7 @@ fn an_unwritable_folder_is_told_with_its_path() {
 fn a_cell_that_cannot_be_written_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
-    let blocked = dir.path().join(format!("cells/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
+    let blocked = dir.path().join(format!("trials/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
     fs::write(&blocked, b"a file").unwrap();
     let before = files(dir.path());
     let error = folder.write(&trial("efd", 1), &record(1)).unwrap_err();

@@ -1,5 +1,5 @@
-//! The page from outside: what it says of a folder, what it must not let through, and what is told of folders that have
-//! no report.
+//! The page from outside: what it says of a folder, what it must not let through, and what is told of folders
+//! that have no report.
 
 use std::fs;
 use std::path::Path;
@@ -42,8 +42,8 @@ fn manifest() -> Manifest {
     }
 }
 
-/// Packets of 100 bytes from the first source and of 1,000 from the second, which wait one and ten times `wait`; one in
-/// ten is dropped. Transfers of some sizes.
+/// Packets of 100 bytes from the first source and of 1,000 from the second, which wait one and ten times
+/// `wait`; one in ten is dropped. Transfers of some sizes.
 fn record(wait: Span) -> Record {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
     for number in 0..200_u64 {
@@ -102,15 +102,19 @@ fn a_page_has_everything_and_nothing_from_outside() {
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
     let page = page(&[dir.path()]);
-    for part in
-        ["Key figures", "Completion time by size", "How long small packets wait", "Queue length over time"]
+    for part in [
+        "Key figures",
+        "Flow completion time by size",
+        "Sojourn time of small packets",
+        "Queue length over time",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for part in ["Throughput by source over time", "Drops by reason", "All metrics", "Scenario", "Provenance"]
     {
         assert!(page.contains(part), "{part}");
     }
-    for part in ["Who gets how much over time", "Drops by reason", "All figures", "Scenario", "Provenance"] {
-        assert!(page.contains(part), "{part}");
-    }
-    assert!(page.contains("efd has the lowest median completion time"), "the finding is there");
+    assert!(page.contains("efd has the lowest median flow completion time"), "the finding is there");
     assert!(
         page.contains(
             "<p class=\"description\">One paragraph.</p>\n<p class=\"description\">And another.</p>"
@@ -145,7 +149,7 @@ fn several_folders_are_one_table_and_each_its_charts() {
     folder(&two);
     let page = page(&[&one, &two]);
     assert!(page.contains("2 runs side by side"));
-    assert_eq!(page.matches("<h2>All figures</h2>").count(), 1);
+    assert_eq!(page.matches("<h2>All metrics</h2>").count(), 1);
     assert_eq!(page.matches("<h2 class=\"run\">").count(), 2);
     assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 5);
     // Folders of one name go by their paths.
@@ -166,11 +170,12 @@ fn told_findings_are_taken() {
     drop(told);
     let page = page(&[dir.path()]);
     assert!(page.contains("<li>It &lt;depends&gt;.</li>") && !page.contains("has the lowest"));
-    assert!(page.contains("This is unfinished: 1 of 4 runs are there."));
+    assert!(page.contains("This run is unfinished: 1 of 4 trials are finished."));
 }
 
-/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart. Two charts more where bursts
-/// were measured: what comes and goes, and how self-similar the sources are, which takes a while to tell.
+/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart. Two charts more
+/// where bursts were measured: what comes and goes, and how self-similar the sources are, which takes a while
+/// to tell.
 #[test]
 fn burstiness_is_drawn_where_it_was_measured() {
     let page_of = |until| {
@@ -213,10 +218,10 @@ fn burstiness_is_drawn_where_it_was_measured() {
     let hurst = &charts[named("Self-similarity of the traffic")]["data"]["hurst"];
     assert_eq!(hurst["source"], serde_json::json!(["web", "web", "web"]));
     assert!(long.contains("rescaled range over 0.64 s to 5.12 s, variance-time over 0.08 s to 0.64 s"));
-    assert!(long.contains("Hurst parameter</th>") && long.contains("runs to a next node</th>"));
+    assert!(long.contains("Hurst parameter</th>") && long.contains("runs to a next hop</th>"));
 
     let short = page_of(Time::s(3));
-    assert!(short.contains("too short to say how self-similar the traffic is: that takes 81.92 s."));
+    assert!(short.contains("too short to estimate the self-similarity of the traffic, which needs 81.92 s."));
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
     assert!(!page(&[dir.path()]).contains("Burstiness"), "nobody asked");
@@ -254,7 +259,7 @@ fn folders_without_a_report_are_told_why() {
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 6", "\"formerly\": 6")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 7", "\"formerly\": 6")).unwrap();
     told.push(error());
 
     fs::write(&manifest, text).unwrap();
@@ -265,12 +270,12 @@ fn folders_without_a_report_are_told_why() {
     fs::write(&manifest, "{").unwrap();
     told.push(error());
     insta::assert_snapshot!(told.join("\n"), @r"
-    there is no folder RUN
-    RUN is no run folder: it has no manifest.json; `giveway run SCENARIO --out RUN` makes one
-    RUN is unfinished: none of its 4 runs is there. It was made by `giveway run quick`: run that again with --out RUN
-    RUN was written by Giveway 0.1.0, in format 1; this one reads format 7. It was made by `giveway run quick`: run that again with another --out, or with --out RUN --force
-    RUN/cells/EFD/seed-1/sojourn.parquet is damaged: it is missing. It was made by `giveway run quick`: run that again with --out RUN
-    RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again with --out RUN
+    the folder RUN does not exist
+    RUN is not a run folder: it has no manifest.json. `giveway run SCENARIO --out RUN` makes one
+    RUN is unfinished: none of its 4 trials is finished. It was made by `giveway run quick`. Run this command again with --out RUN
+    RUN was written by Giveway 0.1.0 in format 1, and this version reads format 7. It was made by `giveway run quick`. Run this command again with another --out, or with --out RUN --force
+    RUN/trials/EFD/seed-1/sojourn.parquet is damaged: it is missing. It was made by `giveway run quick`. Run this command again with --out RUN
+    RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again, with --out RUN
     ");
 }
 

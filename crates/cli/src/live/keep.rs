@@ -31,8 +31,9 @@ use crate::show;
 
 /// After that recording ends, and says so: a bridge runs for weeks.
 pub const LONGEST: Span = Span::s(6 * 3600);
-/// The most samples that are kept of a direction: twenty minutes of five a second. When there are more, every second one
-/// goes, and of those that come every second one is kept; and so on. So memory and files have a bound.
+/// The most samples that are kept of a direction: twenty minutes of five a second. When there are more, every
+/// second one goes, and of those that come every second one is kept; and so on. So memory and files have a
+/// bound.
 const MOST_SAMPLES: usize = 6_000;
 
 /// Samples are taken ten times a second by the host; one of so many is kept.
@@ -97,7 +98,7 @@ struct State {
 }
 
 /// The probe of one direction. Nobody else holds the lock of its state while it runs.
-struct Keeper {
+struct RecordingProbe {
     direction: Shared,
     begun: Arc<AtomicBool>,
 }
@@ -106,7 +107,7 @@ fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Keeper {
+impl RecordingProbe {
     fn tell(&self, now: Time, tell: impl FnOnce(&mut Recorder<Frame>)) {
         let mut state = lock(&self.direction.kept);
         if state.waits && self.begun.load(Ordering::Relaxed) {
@@ -115,7 +116,8 @@ impl Keeper {
                 recorder.begin(now);
             }
         }
-        // A direction's clock begins anew after months, when the recording is over. Until then it does not go back.
+        // A direction's clock begins anew after months, when the recording is over. Until then it does not go
+        // back.
         state.over |= now.since(Time::ZERO) > LONGEST;
         if !state.over {
             debug_assert!(now >= state.last, "{now} after {}", state.last);
@@ -139,7 +141,7 @@ impl Keeper {
     }
 }
 
-impl Probe<Frame> for Keeper {
+impl Probe<Frame> for RecordingProbe {
     fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
         self.tell(now, |recorder| recorder.arrived(at, meta, now));
     }
@@ -234,7 +236,7 @@ impl Recording {
             handed: Arc::default(),
         };
         self.directions.push(direction.clone());
-        Box::new(Keeper { direction, begun: Arc::clone(&self.begun) })
+        Box::new(RecordingProbe { direction, begun: Arc::clone(&self.begun) })
     }
 
     /// Starts to write, in a thread of its own.
@@ -369,7 +371,7 @@ struct Series {
 impl Series {
     fn add(&mut self, rows: Vec<QueueRow>) {
         for row in rows {
-            if row.held.is_some() {
+            if row.backlog.is_some() {
                 self.keeps = self.came.is_multiple_of(1 << self.thinned);
                 self.came += 1;
                 self.samples += usize::from(self.keeps);
@@ -383,11 +385,12 @@ impl Series {
         }
     }
 
-    /// Keeps the first sample, the third, and so on: those whose numbers are multiples of the next power of two.
+    /// Keeps the first sample, the third, and so on: those whose numbers are multiples of the next power of
+    /// two.
     fn thin(&mut self) {
         let mut number = 0;
         self.rows.retain(|row| {
-            number += usize::from(row.held.is_some());
+            number += usize::from(row.backlog.is_some());
             number % 2 == 1
         });
         self.samples = self.samples.div_ceil(2);
@@ -556,7 +559,8 @@ fn remove(folder: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// A sample with a gauge each 200 ms, for three hours: samples are as far apart as they must be, and each has its gauge.
+    /// A sample with a gauge each 200 ms, for three hours: samples are as far apart as they must be, and each
+    /// has its gauge.
     #[test]
     fn samples_are_thinned_out_evenly() {
         let mut series = Series::default();
@@ -574,7 +578,7 @@ mod tests {
         assert!(last.time >= times[times.len() - 16]);
         for (pair, number) in series.rows.chunks(2).zip(0..) {
             assert_eq!((pair[0].time, pair[1].time), (Time::ms(3200 * number), Time::ms(3200 * number)));
-            assert!(pair[0].held.is_some() && pair[1].gauge.is_some());
+            assert!(pair[0].backlog.is_some() && pair[1].gauge.is_some());
         }
     }
 
@@ -590,7 +594,7 @@ mod tests {
             wanted: Arc::default(),
             handed: Arc::default(),
         };
-        let keeper = Keeper { direction, begun: Arc::new(AtomicBool::new(true)) };
+        let keeper = RecordingProbe { direction, begun: Arc::new(AtomicBool::new(true)) };
         let told = |at: Time| {
             let mut told = false;
             keeper.tell(at, |_| told = true);

@@ -6,7 +6,7 @@ use crate::colours::{Look, looks};
 use crate::parts::{Figure, Series};
 use crate::shell::Swatch;
 
-/// The disciplines of a document, each with one look in all of its figures.
+/// The disciplines of a document, each with one look in all figures.
 pub(crate) struct Looks(Vec<(String, Look)>);
 
 impl Looks {
@@ -26,7 +26,7 @@ impl Looks {
     }
 }
 
-/// What the series of a figure are called, and how they look.
+/// The series of a figure, with their labels and looks.
 pub(super) struct Legend(Vec<Entry>);
 
 struct Entry {
@@ -50,8 +50,8 @@ impl Legend {
                 "" => Look::neutral(number),
                 spec => looks.find(spec).variant(number),
             };
-            // A document has more disciplines of a kind than there are looks: within a figure no two are the same, as far as
-            // they reach.
+            // A document may have more disciplines of a kind than looks. Within a figure, looks are unique as
+            // long as there are enough of them.
             let used = |look: &Look| entries.iter().any(|entry| entry.look == *look);
             let look = (before..before + Look::VARIANTS).map(nth).find(|look| !used(look));
             let look = look.unwrap_or_else(|| nth(before));
@@ -105,14 +105,14 @@ impl Legend {
         )
     }
 
-    /// Each a little narrower than the one before it, which is below it, so that lines which coincide show as borders of
-    /// each other.
+    /// Line widths. Each line is a little narrower than the previous one, which is below it, so that
+    /// coinciding lines show as borders.
     pub(super) fn line_width(&self) -> Value {
         let below = |at: usize| (self.0.len() - 1 - at).min(2);
         self.by_series("ordinal", |at, _| json!(1.6 + 0.9 * below(at) as f64))
     }
 
-    /// Which colour is what; nothing where there is nothing to tell apart.
+    /// The key of colours; empty for a single series without a name.
     pub(super) fn key(&self) -> Vec<Swatch> {
         match self.0.as_slice() {
             [alone] if alone.name.is_empty() => Vec::new(),

@@ -1,13 +1,13 @@
 //! Points that a figure does not draw, and the sentences that its caption has about them.
 
-/// What was not drawn, of all panels of a figure.
+/// Counts of points that are not drawn, over all panels of a figure.
 #[derive(Default)]
 pub(super) struct Omitted {
     /// Not finite, or of no category.
     pub(super) unknown: usize,
     /// Zero or less on a logarithmic axis.
     pub(super) no_logarithm: usize,
-    /// Beyond the domain of an axis.
+    /// Outside the domain of an axis.
     pub(super) beyond: usize,
     /// Intervals that begin at or below zero on a logarithmic axis.
     pub(super) cut: usize,
@@ -25,12 +25,12 @@ impl Omitted {
         let verb = |count: usize, both: [&'static str; 2]| both[usize::from(count == 1)];
         let mut sentences = Vec::new();
         if let Some((drawn, all)) = self.thinned {
-            sentences.push(format!("Drawn are {drawn} of {all} points, evenly thinned from left to right."));
+            sentences.push(format!("{drawn} of {all} points are drawn, thinned evenly from left to right."));
         }
         if self.no_logarithm > 0 {
             let count = self.no_logarithm;
             sentences.push(format!(
-                "{} of zero or less {} no place on a logarithmic axis and {} left out.",
+                "{} of zero or less {} no place on a logarithmic axis and {} omitted.",
                 counted(count),
                 verb(count, has),
                 verb(count, is)
@@ -38,14 +38,14 @@ impl Omitted {
         }
         if self.beyond > 0 {
             let count = self.beyond;
-            sentences.push(format!("{} {} beyond the axes.", counted(count), verb(count, lies)));
+            sentences.push(format!("{} {} outside the axes.", counted(count), verb(count, lies)));
         }
         if self.cut > 0 {
             sentences.push("Intervals that reach down to zero end at the logarithmic axis.".to_owned());
         }
         if self.unknown > 0 {
             let count = self.unknown;
-            sentences.push(format!("{} without a value {} left out.", counted(count), verb(count, is)));
+            sentences.push(format!("{} without a value {} omitted.", counted(count), verb(count, is)));
         }
         sentences
     }

@@ -150,7 +150,8 @@ impl Panel {
         y
     }
 
-    /// Marks do not describe themselves one by one: the panel has a label, and Vega-Lite would make expressions of titles.
+    /// Marks do not describe themselves one by one: the panel has a label, and Vega-Lite would make
+    /// expressions of titles.
     fn layers(&self, x: &Value, y: &Value, legend: &Legend, drawn: &[Drawn<'_>]) -> Vec<Value> {
         let clip = self.x.domain.is_some() || self.y.domain.is_some();
         let mut encoding = json!({ "x": x, "y": y, "color": legend.colour() });
@@ -214,14 +215,15 @@ impl Panel {
         json!({ "data": { "name": "intervals" }, "mark": mark, "encoding": encoding })
     }
 
-    /// Where the bar of a series stands within its group: as wide as all series of the panel need, in their order.
+    /// The position of the bar of a series within its group, as wide as all series of the panel need, in their
+    /// order.
     fn offset(&self, legend: &Legend) -> Value {
         let labels: Vec<&str> = self.series.iter().map(|series| legend.label(series)).collect();
         json!({ "field": "series", "type": "nominal", "scale": { "domain": labels } })
     }
 }
 
-/// What stands along an axis without numbers, and which x it stands for.
+/// The labels of an axis without numbers, and their positions.
 struct Categories {
     names: Vec<String>,
     at: Vec<f64>,
@@ -234,7 +236,8 @@ impl Categories {
     }
 }
 
-/// A title as it may stand in an expression: Vega-Lite puts those of tooltips there and does not escape them well.
+/// A title as it may stand in an expression: Vega-Lite puts those of tooltips there and does not escape them
+/// well.
 fn in_expression(axis: &Axis, otherwise: &str) -> String {
     let plain = |c: &char| c.is_alphanumeric() || " ()/%,.-+µ".contains(*c);
     let title: String = axis.title.chars().filter(plain).collect();

@@ -2,7 +2,7 @@
 
 use crate::table::Estimate;
 
-/// What kind of number a column has.
+/// The kind of number of a column.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A share, shown in percent.
@@ -11,7 +11,7 @@ pub enum Kind {
     Index,
     /// A number of things.
     Count(&'static str),
-    /// A quantity with a ladder of units: how much one of the unit is, and its name.
+    /// A quantity with a ladder of units: the size of each unit, and its name.
     Ladder(&'static [(f64, &'static str)]),
 }
 
@@ -25,8 +25,8 @@ pub const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mb
 pub const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 impl Kind {
-    /// How much one of the unit is, and its name. The smallest number sets the unit, unless that makes the largest
-    /// unreadable.
+    /// The size and the name of the unit for these numbers. The smallest number determines it, unless that
+    /// makes the largest unreadable.
     pub fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
         let ladder = match self {
             Kind::Percent => return (0.01, "%"),
@@ -47,7 +47,7 @@ impl Kind {
         *found.unwrap_or(if nothing_to_show { &ladder[ladder.len() / 2] } else { &ladder[ladder.len() - 1] })
     }
 
-    /// A number as it stands in its cell: mean and half width of the interval, with the same decimals.
+    /// The text of a cell: mean and half the width of the interval, with the same decimals.
     pub fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
         let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
             return "-".to_owned();

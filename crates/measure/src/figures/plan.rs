@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::kind::{Kind, RATE, SIZE, TIME};
 
-/// A column: its heading, what it shows, and how.
+/// A column: its heading, its metric, and the kind of its numbers.
 pub(super) struct Column {
     pub title: Cow<'static, str>,
     pub metric: Cow<'static, str>,
@@ -25,7 +25,7 @@ const CALLS: (&str, &[Column]) = (
 );
 
 const RUNS: (&str, &[Column]) = (
-    "runs to a next node",
+    "runs to a next hop",
     &[
         column("mean", "run_length_mean", Kind::Count("pkts")),
         column("of a packet", "run_length_weighted", Kind::Count("pkts")),
@@ -36,7 +36,7 @@ const DISPERSION: (&str, &[Column]) = (
     "IDC, 10 ms",
     &[
         column("in", "arrivals_idc_10ms", Kind::Count("")),
-        column("onward", "downstream_idc_10ms", Kind::Count("")),
+        column("out", "downstream_idc_10ms", Kind::Count("")),
     ],
 );
 
@@ -44,11 +44,11 @@ const PEAKEDNESS: (&str, &[Column]) = (
     "peakedness",
     &[
         column("in", "arrivals_peakedness", Kind::Count("")),
-        column("onward", "downstream_peakedness", Kind::Count("")),
+        column("out", "downstream_peakedness", Kind::Count("")),
     ],
 );
 
-/// Of a switch, in slots.
+/// Columns of a switch, in slots.
 pub(super) const SWITCH: [(&str, &[Column]); 5] = [
     (
         "cells per slot",
@@ -81,7 +81,7 @@ pub(super) const SWITCH: [(&str, &[Column]); 5] = [
     ("backlog", &[column("at the end", "backlog_cells", Kind::Count("cells"))]),
 ];
 
-/// Columns that belong together.
+/// The groups of columns of a table over all ports.
 pub(super) const GROUPS: [(&str, &[Column]); 11] = [
     (
         "link",
@@ -92,7 +92,7 @@ pub(super) const GROUPS: [(&str, &[Column]); 11] = [
         ],
     ),
     (
-        RESPONSES,
+        COMPLETION_TIMES,
         &[
             column("p50", "fct_p50_s", TIME),
             column("p95", "fct_p95_s", TIME),
@@ -138,7 +138,7 @@ pub(super) const GROUPS: [(&str, &[Column]); 11] = [
     PEAKEDNESS,
 ];
 
-/// What is told about one direction of a link, in the order in which it matters to its users.
+/// The groups of columns of a table about one direction of a link, in the order of their importance to users.
 pub(super) const DETAILED: [(&str, &[Column]); 10] = [
     (
         "page load",
@@ -150,7 +150,7 @@ pub(super) const DETAILED: [(&str, &[Column]); 10] = [
         ],
     ),
     (
-        RESPONSES,
+        COMPLETION_TIMES,
         &[
             column("p50", "fct_p50_s", TIME),
             column("p95", "fct_p95_s", TIME),
@@ -197,5 +197,5 @@ pub(super) const DETAILED: [(&str, &[Column]); 10] = [
     PEAKEDNESS,
 ];
 
-/// The group that sizes follow where they are told.
-pub(super) const RESPONSES: &str = "completion time";
+/// The group that the classes of sizes follow.
+pub(super) const COMPLETION_TIMES: &str = "completion time";

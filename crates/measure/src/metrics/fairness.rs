@@ -8,9 +8,10 @@ use crate::layout::Layout;
 
 /// Returns the shares of the flows that compete: the metric `jain` is Jain's index of them.
 ///
-/// The flows are the endless transfers that lasted through the whole interval, and the share of each is its data bytes that
-/// arrived within it. If there are fewer than two, the flows are the streams of datagrams ([`of_fair`]). Transfers of a given
-/// size are not compared: a long one is faster than a short one even if both are treated alike.
+/// The flows are the endless transfers that lasted through the whole interval, and the share of each is its
+/// data bytes that arrived within it. If there are fewer than two, the flows are the streams of datagrams
+/// ([`of_fair`]). Transfers of a given size are not compared: a long one is faster than a short one even if
+/// both are treated alike.
 pub(super) fn shares(run: &Observed<'_>) -> Vec<f64> {
     let Layout { from, until, .. } = *run.layout;
     let throughout = |flow: &&FlowReport| flow.start <= from && flow.end >= until;
@@ -22,10 +23,10 @@ pub(super) fn shares(run: &Observed<'_>) -> Vec<f64> {
     of_fair(run.flows().filter(|flow| is_datagrams(flow)))
 }
 
-/// Returns the share of each stream that sent anything within the interval: the bytes that arrived within it, divided by the
-/// stream's max-min fair share of the bytes that arrived of all streams. A stream that sends less than an equal part has a
-/// fair share of all that it sends; the other streams have equal parts of the rest. Bertsekas and Gallager, "Data Networks",
-/// 1992, section 6.5.2.
+/// Returns the share of each stream that sent anything within the interval: the bytes that arrived within it,
+/// divided by the stream's max-min fair share of the bytes that arrived of all streams. A stream that sends
+/// less than an equal part has a fair share of all that it sends; the other streams have equal parts of the
+/// rest. Bertsekas and Gallager, "Data Networks", 1992, section 6.5.2.
 fn of_fair<'a>(streams: impl Iterator<Item = &'a FlowReport>) -> Vec<f64> {
     let streams: Vec<&FlowReport> = streams.filter(|flow| flow.bytes > 0).collect();
     let asked: Vec<f64> = streams.iter().map(|flow| flow.bytes as f64).collect();
@@ -33,12 +34,12 @@ fn of_fair<'a>(streams: impl Iterator<Item = &'a FlowReport>) -> Vec<f64> {
     if all == 0.0 {
         return vec![0.0; streams.len()];
     }
-    // `None`: everything that was asked for arrived, so that the fair share of each is what it asked for.
+    // `None` if everything arrived: then the fair share of each stream is its demand.
     let level = giveway_theory::fairness::fair_share(&asked, all).unwrap_or(f64::INFINITY);
     streams.iter().zip(asked).map(|(flow, asked)| flow.goodput_bytes as f64 / asked.min(level)).collect()
 }
 
-/// Jain's index of fairness ([`giveway_theory::fairness::jain`]) of at least two shares: whoever is alone is not treated unfairly.
+/// Jain's index of fairness ([`giveway_theory::fairness::jain`]); `None` for fewer than two shares.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     if shares.len() < 2 { None } else { giveway_theory::fairness::jain(shares) }
 }
@@ -51,8 +52,9 @@ pub(super) fn rates_of_large(run: &Observed<'_>) -> Vec<f64> {
     rates.filter(|rate| rate.is_finite()).collect()
 }
 
-/// What each flow of a group got: of streams of datagrams in parts of what is fair ([`of_fair`]), of transfers the data bytes
-/// per second that arrived while the transfer was there within the interval. A refused transfer never was there.
+/// The share of each flow of a group: for streams of datagrams relative to the fair share ([`of_fair`]), for
+/// transfers the data bytes per second that arrived during its time within the interval. A refused transfer has
+/// no time.
 pub(super) fn shares_of_group(layout: &Layout, flows: &[&FlowReport]) -> Vec<f64> {
     let transfers: Vec<&FlowReport> = flows
         .iter()

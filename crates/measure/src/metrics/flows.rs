@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::quantile::{REPORTED, Times};
 use crate::summary::Metrics;
 
-/// `None` when there are no flows at all.
+/// Goodput of these flows in bit/s; `None` without flows.
 pub(super) fn goodput_bps<'a>(
     run: &Observed<'_>,
     flows: impl Iterator<Item = &'a FlowReport>,
@@ -40,8 +40,8 @@ pub(super) fn completion_times(run: &Observed<'_>, out: &mut Metrics) {
     aged(run.layout, &transfers, out);
 }
 
-/// Adds mean completion times that include the transfers which did not complete, with their age at the end of the run. Without
-/// these a discipline that starves transfers would look good.
+/// Adds mean completion times that include the transfers which did not complete, with their age at the end of
+/// the run. Without these a discipline that starves transfers would look good.
 fn aged(layout: &Layout, transfers: &[&FlowReport], out: &mut Metrics) {
     let age = |flow: &&FlowReport| layout.age(flow);
     out.push("fct_aged_mean_s", Times::new(transfers.iter().map(age)).mean_s());
@@ -60,9 +60,9 @@ fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, giveway_qdisc:
     }
 }
 
-/// Returns the metrics of flow completion times and page load times for transfers that were measured elsewhere. `completed`
-/// holds the data bytes and the completion time of each completed transfer, `incomplete` counts the other transfers, and
-/// `page_times` are the load times of the completed pages.
+/// Returns the metrics of flow completion times and page load times for transfers that were measured
+/// elsewhere. `completed` holds the data bytes and the completion time of each completed transfer,
+/// `incomplete` counts the other transfers, and `page_times` are the load times of the completed pages.
 pub fn responses(
     completed: &[(u64, giveway_qdisc::Span)],
     incomplete: u64,
@@ -111,7 +111,8 @@ pub(super) fn voice(run: &Observed<'_>, out: &mut Metrics) {
     out.push("voice_loss", loss(&calls));
 }
 
-/// Lost over sent datagrams, of those that were sent within the interval and had arrived or were lost when the run ended.
+/// Lost over sent datagrams, of those that were sent within the interval and had arrived or were lost when
+/// the run ended.
 pub(super) fn loss(streams: &[&FlowReport]) -> Option<f64> {
     let sent: u64 = streams.iter().map(|flow| flow.packets).sum();
     let lost: u64 = streams.iter().filter_map(|flow| flow.lost).sum();
@@ -123,8 +124,8 @@ pub(super) fn arrived(flow: &FlowReport) -> bool {
     is_datagrams(flow) && flow.lost.is_some_and(|lost| flow.packets > lost)
 }
 
-/// At least a second of the interval, and in it at least 50 small packets (272 data bytes on average at most), 10 to 120 a
-/// second: voice codecs send every 10 to 60 ms.
+/// At least a second of the interval, and in it at least 50 small packets (272 data bytes on average at
+/// most), 10 to 120 a second: voice codecs send every 10 to 60 ms.
 fn is_voice_like(layout: &Layout, flow: &FlowReport) -> bool {
     let seconds = flow.end.min(layout.until).since(flow.start.max(layout.from)).as_s();
     let pace = flow.packets as f64 / seconds;
@@ -135,7 +136,7 @@ fn is_voice_like(layout: &Layout, flow: &FlowReport) -> bool {
         && (10.0..=120.0).contains(&pace)
 }
 
-/// How long the packets of a stream took, from stream to stream.
+/// Distribution of the mean delays of streams.
 pub(super) fn stream_delays(run: &Observed<'_>, out: &mut Metrics) {
     let several = run.flows().filter(|flow| arrived(flow)).nth(1).is_some();
     let with_arrivals = run.flows().filter(|flow| several && arrived(flow));

@@ -42,7 +42,7 @@ fn group(run: &Observed<'_>, name: &str, flows: &[&FlowReport], out: &mut Metric
     out.push(format!("src.{name}.loss"), loss(&streams));
 }
 
-/// How self-similar what each group of sources emitted is.
+/// Self-similarity of the packets that each group of sources emitted.
 pub(crate) fn hurst(layout: &Layout, emissions: &Emissions, out: &mut Metrics) {
     let mut seen = BTreeSet::new();
     for name in layout.source_names.iter().filter(|name| seen.insert(name.as_str())) {
@@ -64,7 +64,8 @@ fn drops(run: &Observed<'_>, name: &str) -> Option<f64> {
     run.any_port().then(|| run.measured.iter().map(of_port).sum::<u64>() as f64)
 }
 
-/// Flow completion times of the transfers of a source that started within the measurement interval, and how they ended.
+/// Flow completion times of the transfers of a source that started within the measurement interval, and how
+/// they ended.
 fn completion_times(layout: &Layout, name: &str, begun: &[&FlowReport], out: &mut Metrics) {
     let count = |ending| begun.iter().filter(|flow| flow.ending == ending).count() as f64;
     let any = |value: f64| (!begun.is_empty()).then_some(value);

@@ -2,20 +2,20 @@
 
 use super::definitions::{Definition, METRICS, Of};
 
-/// A metric by its name, taken apart.
+/// The parts of the name of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
-    /// The measured port that it is of, where it is of one of several.
+    /// The measured port, for a metric of one of several ports.
     pub port: Option<&'a str>,
-    /// The group of sources that it is of.
+    /// The group of sources, for a metric of a group.
     pub source: Option<&'a str>,
     /// The name without port and source.
     pub metric: &'a str,
-    /// What it means.
+    /// The definition of the metric.
     pub definition: &'static Definition,
 }
 
-/// Takes the name of a metric apart; `None` where there is no such metric.
+/// Parses the name of a metric; `None` if there is no such metric.
 pub fn named(name: &str) -> Option<Named<'_>> {
     if let Some(rest) = name.strip_prefix("at.") {
         // Ports and sources may have dots in their names; metrics have none.
@@ -38,7 +38,8 @@ fn plain(name: &str) -> Option<Named<'_>> {
         (definition.of == Of::Source) == source.is_some()
             && definition.names.iter().any(|pattern| matches(pattern, metric))
     };
-    // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class "aged".
+    // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class
+    // "aged".
     let exact = METRICS.iter().filter(fits).find(|definition| definition.names.contains(&metric));
     let definition = exact.or_else(|| METRICS.iter().rev().find(fits))?;
     Some(Named { port: None, source, metric, definition })

@@ -6,7 +6,7 @@ use crate::flow_tables::FlowTables;
 use crate::layout::Layout;
 use crate::meter::Meter;
 
-/// What the recorder run.
+/// The recorded data of a run, restricted to some ports and flows.
 pub(crate) struct Observed<'a> {
     pub layout: &'a Layout,
     /// The first of the measured ports.
@@ -15,7 +15,7 @@ pub(crate) struct Observed<'a> {
     pub flows: Vec<&'a FlowReport>,
     /// The flows that cross these ports.
     pub crossing: Vec<&'a FlowReport>,
-    /// Of the bottleneck.
+    /// The flow table of the bottleneck.
     pub flow_table: FlowTables,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Observed<'a> {
         flow.kind == FlowKind::Transfer && self.layout.measures(flow.start)
     }
 
-    /// Those of them that completed.
+    /// Transfers that started within the measurement interval and completed.
     pub(super) fn completed(&self) -> impl Iterator<Item = &'a FlowReport> + '_ {
         self.transfers().filter(|flow| flow.ending == Ending::Completed)
     }

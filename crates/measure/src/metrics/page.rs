@@ -7,14 +7,14 @@ use super::definitions::{Definition, METRICS, Of, Unit};
 const INTRODUCTION: &str = "\
 # Metrics
 
-The numbers of a run: those of the tables on the terminal and in the report, of `--json`, of `summary.parquet` and of
-`metrics.parquet`. This page is generated from the table that the program itself uses.
+These are the numbers of a run in the tables of the terminal and the report, in `--json`, `summary.parquet` and
+`metrics.parquet`. This page is generated from the table that the program uses.
 
-The *measurement interval* begins after the warm-up (`warmup`) and ends with the run, or before its cool-down (`cooldown`). Its
-first moment belongs to it, its last does not. A rate counts what happens within the interval. Each metric says what it does
-with what began before the interval or ends after it (*Edges*), and when it is null (*Missing*).
+The *measurement interval* begins after the warm-up (`warmup`) and ends with the run, or before its cool-down (`cooldown`). It
+includes its first moment, but not its last. A rate counts events within the interval. *Edges* describes the treatment of
+events that begin before the interval or end after it, and *Missing* the condition for a null.
 
-Where several ports are measured, each metric is there for each of them, too: `at.PORT.METRIC`, with the flows whose route
+If several ports are measured, each metric also exists for each of them: `at.PORT.METRIC`, with the flows whose route
 crosses that port. Routes are those of the network with all links up.
 ";
 
@@ -25,15 +25,15 @@ pub fn page() -> String {
         (
             Of::Flows,
             "Flows",
-            "Of all flows; goodput of those whose route crosses the bottleneck, the first measured port.",
+            "Metrics of all flows. Goodput counts the flows whose route crosses the bottleneck, the first measured port.",
         ),
-        (Of::Ports, "Ports", "Of the measured ports; where it says *bottleneck*, of the first of them."),
+        (Of::Ports, "Ports", "Metrics of the measured ports. The *bottleneck* is the first of them."),
         (
             Of::Source,
             "Groups of sources",
-            "Their names begin with `src.NAME.`: entries of `[[traffic]]` that share a name are a group.",
+            "Names begin with `src.NAME.`. Entries of `[[traffic]]` with the same name are a group.",
         ),
-        (Of::Switch, "Switch", "Of scenarios with `backend = \"switch\"`, in slots of a link."),
+        (Of::Switch, "Switch", "Metrics of scenarios with `backend = \"switch\"`, in slots of a link."),
     ];
     for (of, title, about) in parts {
         let _ = write!(page, "\n## {title}\n\n{about}\n");

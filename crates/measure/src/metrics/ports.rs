@@ -11,8 +11,8 @@ use crate::summary::Metrics;
 pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
     let (mut all, mut small) = (Delays::new(), Delays::new());
     for meter in &run.measured {
-        all.merge(&meter.waits);
-        small.merge(&meter.small_waits);
+        all.merge(&meter.sojourn_times);
+        small.merge(&meter.small_sojourn_times);
     }
     for (prefix, delays) in [("sojourn", &all), ("small_sojourn", &small)] {
         out.push(format!("{prefix}_mean_s"), delays.mean_s());
@@ -24,14 +24,14 @@ pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
 }
 
 pub(super) fn backlog(run: &Observed<'_>, out: &mut Metrics) {
-    let means = run.bottleneck.and_then(|(_, meter)| meter.level.means(run.layout.measured_time()));
+    let means = run.bottleneck.and_then(|(_, meter)| meter.backlog.means(run.layout.measured_time()));
     out.push("backlog_mean_packets", means.map(|(packets, _)| packets));
     out.push("backlog_mean_bytes", means.map(|(_, bytes)| bytes));
-    let most = run.bottleneck.map(|(_, meter)| meter.level.most_packets as f64);
+    let most = run.bottleneck.map(|(_, meter)| meter.backlog.most_packets as f64);
     out.push("backlog_max_packets", most.filter(|_| means.is_some()));
 }
 
-/// Only named where they are measured.
+/// Metrics of burstiness, only if it is measured.
 pub(super) fn bursts(run: &Observed<'_>, out: &mut Metrics) {
     let Some(bursts) = run.bottleneck.and_then(|(_, meter)| meter.bursts.as_ref()) else { return };
     let runs = bursts.runs();
@@ -43,9 +43,9 @@ pub(super) fn bursts(run: &Observed<'_>, out: &mut Metrics) {
     }
     out.push("arrivals_peakedness", bursts.arrivals.peakedness());
     for (at, (window, _)) in WINDOWS.iter().enumerate() {
-        out.push(format!("downstream_idc_{window}"), bursts.onward_mean(|stream| stream.dispersions()[at]));
+        out.push(format!("downstream_idc_{window}"), bursts.next_hop_mean(|stream| stream.dispersions()[at]));
     }
-    out.push("downstream_peakedness", bursts.onward_mean(Stream::peakedness));
+    out.push("downstream_peakedness", bursts.next_hop_mean(Stream::peakedness));
 }
 
 pub(super) fn losses(run: &Observed<'_>, out: &mut Metrics) {

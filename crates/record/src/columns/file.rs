@@ -18,18 +18,18 @@ use super::arrays::{text, whole};
 use super::tables;
 use crate::seal::{Digest, Hashing};
 
-/// Rows of a row group: what a reader holds in memory at a time.
+/// Rows of a row group, which a reader has in memory at a time.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Writes a table and hands it to the disk.
+/// Writes a table and syncs it to the disk.
 pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetError> {
     let mut writer = writer(path, rows)?;
     writer.write(rows)?;
     close(writer)
 }
 
-/// Writes the tables of several runs below each other, with their discipline and seed in front, in this order. Holds
-/// one row group at a time.
+/// Writes the tables of several trials into one, in this order, with the discipline and the seed as the first
+/// columns. Has one row group in memory at a time.
 pub(crate) fn merge<'a>(
     path: &Path,
     parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
@@ -37,11 +37,11 @@ pub(crate) fn merge<'a>(
     without_panics(|| merge_parts(path, parts))
 }
 
-/// Reads a table with `read`. The crates that read Parquet (arrow-buffer 60.1) panic on some changed bytes. A table whose digest
-/// is right has them only when somebody computed the digest anew, and then that is an error of the table like any other.
+/// Reads a table with `read`, and returns a panic as an error. The crates that read Parquet (arrow-buffer
+/// 60.1) panic on some changed bytes, which a table with a matching digest has only if the digest was forged.
 pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let read = catch_unwind(AssertUnwindSafe(read));
-    read.unwrap_or_else(|_| Err(ParquetError::General("its content is no table of a run".to_owned())))
+    read.unwrap_or_else(|_| Err(ParquetError::General("it does not contain a table of a run".to_owned())))
 }
 
 fn merge_parts<'a>(

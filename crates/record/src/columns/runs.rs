@@ -11,8 +11,8 @@ use giveway_qdisc::Quantity;
 use super::arrays::{real, text, whole};
 use super::tables;
 
-/// One row per run, a column for each parameter that any of the disciplines has, and one for each metric that any of the
-/// runs has.
+/// One row per run, a column for each parameter that any of the disciplines has, and one for each metric that
+/// any of the runs has.
 pub(crate) fn summary(
     disciplines: &[Discipline],
     runs: &[(Trial, Summary)],
@@ -90,8 +90,8 @@ fn parameters<'a>(
     known.iter().map(values).collect()
 }
 
-/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units are different
-/// columns, since a limit may count packets or bytes.
+/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units
+/// are different columns, since a limit may count packets or bytes.
 fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
     match value {
         Quantity::Text(_) => (format!("param.{name}"), "", true),

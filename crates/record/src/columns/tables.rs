@@ -1,5 +1,5 @@
-//! The tables of a run folder: every column with its unit and what it holds. The metadata of the files and the page of the
-//! book are made from these lists.
+//! The tables of a run folder: every column with its unit and description. The metadata of the files and the
+//! page of the book are generated from these lists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,24 +11,24 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 /// A table of a run folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its file.
+    /// Name of the file.
     pub file: &'static str,
-    /// What a row is, and when there is such a table.
+    /// The meaning of a row, and the condition for the table.
     pub about: &'static str,
-    /// Its columns, without those of the run that tables at the top of a folder have in front.
+    /// Columns, without [`OF_RUN`], which precedes them in tables at the top of a folder.
     pub columns: &'static [Column],
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// The unit of its values; empty where they are no quantities.
+    /// The unit of its values; empty for values that are not quantities.
     pub unit: &'static str,
     /// True if the column may hold nulls.
     pub nullable: bool,
-    /// What it holds.
+    /// The description.
     pub what: &'static str,
 }
 
@@ -40,13 +40,9 @@ const fn or_null(name: &'static str, unit: &'static str, what: &'static str) -> 
     Column { name, unit, nullable: true, what }
 }
 
-/// The columns of the run, in front of those of a table.
+/// The columns that identify a run, in front of those of a table.
 pub const OF_RUN: [Column; 2] = [
-    column(
-        "qdisc",
-        "",
-        "The discipline as Giveway writes it: parameters that have their defaults are left out.",
-    ),
+    column("qdisc", "", "The specification of the discipline, without parameters that have their defaults."),
     column("seed", "", "The seed."),
 ];
 
@@ -54,35 +50,31 @@ pub(crate) const FLOWS: Table = Table {
     file: "flows.parquet",
     about: "A row for each flow: a transfer, a group of transfers such as a page, or a stream of datagrams.",
     columns: &[
-        column("source", "", "The group of sources that it is of: the name of its traffic."),
-        column("flow", "", "Its number: no other flow of the same group has it."),
+        column("source", "", "The group of sources of the flow: the name of its traffic."),
+        column("flow", "", "The number of the flow, unique within its group."),
         column("kind", "", "`transfer`, `group`, `endless` (a transfer without an end) or `datagrams`."),
         column("from", "", "The node that sends."),
         column("to", "", "The node that receives."),
-        column("start_s", "s", "When the application asked for it; of datagrams when the first was sent."),
-        column("in_interval", "", "Whether it started within the measurement interval."),
+        column("start_s", "s", "Time of the request of the application; for datagrams, of the first one."),
+        column("in_interval", "", "True if the flow started within the measurement interval."),
         column(
             "end_s",
             "s",
-            "When the last byte reached the receiving application, when it was given up, or when the run ended; of datagrams when the \
-             last one arrived.",
+            "Time at which the last byte reached the receiving application, the transfer was aborted, or the run ended; for datagrams, the \
+             arrival of the last one.",
         ),
-        or_null(
-            "fct_s",
-            "s",
-            "Flow completion time, from start to end: of transfers and groups that completed.",
-        ),
+        or_null("fct_s", "s", "Flow completion time, from start to end, of completed transfers and groups."),
         column("ending", "", "`completed`, `aborted` or `unfinished`."),
         column(
             "bytes",
             "B",
-            "Data bytes that the application wanted to send; of datagrams those that were sent within the measurement interval; of an \
-             endless transfer those that were delivered.",
+            "Data bytes that the application wanted to send; for datagrams, those sent within the measurement interval; for an endless \
+             transfer, those delivered.",
         ),
         column(
             "delivered_bytes",
             "B",
-            "Data bytes that the receiving application got in the whole run, in order; of datagrams those of `bytes` that arrived.",
+            "Data bytes that the receiving application received in order in the whole run; for datagrams, those of `bytes` that arrived.",
         ),
         column(
             "goodput_bytes",
@@ -92,31 +84,27 @@ pub(crate) const FLOWS: Table = Table {
         column(
             "sent_packets",
             "packets",
-            "Data packets sent in the whole run, retransmissions included; of datagrams those that were sent within the measurement \
+            "Data packets sent in the whole run, including retransmissions; for datagrams, those that were sent within the measurement \
              interval and arrived or were lost before the run ended.",
         ),
         column("retransmitted_packets", "packets", "Retransmissions among them."),
-        or_null(
-            "lost_packets",
-            "packets",
-            "Datagrams among them that were lost; null for TCP, which does not know.",
-        ),
+        or_null("lost_packets", "packets", "Lost datagrams among them; null for TCP."),
         column("timeouts", "", "Retransmission timeouts."),
         or_null(
             "delay_mean_s",
             "s",
-            "Mean one-way delay of the data packets that were sent within the measurement interval and arrived; null where there are \
-             none, or where several transfers share a connection.",
+            "Mean one-way delay of the data packets that were sent within the measurement interval and arrived; null if there are none, \
+             or if several transfers share a connection.",
         ),
-        or_null("delay_p99_s", "s", "Their 99th percentile; of datagrams."),
-        or_null("delay_max_s", "s", "The largest; of datagrams."),
+        or_null("delay_p99_s", "s", "99th percentile of the one-way delay of datagrams."),
+        or_null("delay_max_s", "s", "Largest one-way delay of datagrams."),
         or_null(
             "pause_max_s",
             "s",
-            "The longest time for which the receiving application got nothing more in order, between start and end; of transfers on a \
-             connection of their own.",
+            "The longest time without data in order for the receiving application, between start and end, of transfers on a connection \
+             of their own.",
         ),
-        or_null("pause_sum_s", "s", "The sum of these times that were longer than half a second."),
+        or_null("pause_sum_s", "s", "The sum of such times above half a second."),
     ],
 };
 
@@ -124,14 +112,10 @@ pub(crate) const QUEUE: Table = Table {
     file: "queue.parquet",
     about: "A row for each sample of a port's backlog.",
     columns: &[
-        column("time_s", "s", "When: after all that happened at that time."),
-        column("port", "", "Where."),
-        column(
-            "backlog_packets",
-            "packets",
-            "Packets that are queued; the one that is being sent is not among them.",
-        ),
-        column("backlog_bytes", "B", "Their IP lengths."),
+        column("time_s", "s", "Time of the sample, after all events of that time."),
+        column("port", "", "The port."),
+        column("backlog_packets", "packets", "Queued packets, without the packet in transmission."),
+        column("backlog_bytes", "B", "IP lengths of these packets."),
     ],
 };
 
@@ -139,21 +123,21 @@ pub(crate) const GAUGES: Table = Table {
     file: "gauges.parquet",
     about: "A row for each gauge of a discipline at each sample.",
     columns: &[
-        column("time_s", "s", "When."),
-        column("port", "", "Where."),
-        column("gauge", "", "Which: the page of each discipline names its own."),
+        column("time_s", "s", "Time of the sample."),
+        column("port", "", "The port."),
+        column("gauge", "", "Name of the gauge; the page of each discipline lists its gauges."),
         column("value", "", "Its value, in the unit of the gauge."),
     ],
 };
 
 pub(crate) const SOJOURN: Table = Table {
     file: "sojourn.parquet",
-    about: "A row for each point of the distribution of sojourn times at a measured port: of packets whose transmission began within \
-            the measurement interval.",
+    about: "A row for each point of the distribution of sojourn times at a measured port, over the packets whose transmission began \
+            within the measurement interval.",
     columns: &[
-        column("port", "", "Where."),
-        column("packets", "", "Of which packets: `all`, or `small` ones (`small_packet` of the scenario)."),
-        column("share", "1", "The part of these packets whose sojourn time is not longer."),
+        column("port", "", "The port."),
+        column("packets", "", "The packets: `all`, or `small` (`small_packet` of the scenario)."),
+        column("share", "1", "Share of these packets with at most this sojourn time."),
         column(
             "sojourn_s",
             "s",
@@ -166,66 +150,62 @@ pub(crate) const SHARES: Table = Table {
     file: "shares.parquet",
     about: "A row for each source and each of about a hundred parts of the measurement interval, at each measured port.",
     columns: &[
-        column("time_s", "s", "When the part begins."),
-        column("duration_s", "s", "How long it is."),
-        column("port", "", "Where."),
+        column("time_s", "s", "Begin of the part."),
+        column("duration_s", "s", "Length of the part."),
+        column("port", "", "The port."),
         column("source", "", "The group of sources."),
-        column("bytes", "B", "IP bytes that the port began to send for it."),
+        column("bytes", "B", "IP bytes whose transmission for the source began in the part."),
     ],
 };
 
 pub(crate) const SENDERS: Table = Table {
     file: "senders.parquet",
-    about: "A row for each sample of a TCP sender, where `record.senders` asks for it.",
+    about: "A row for each sample of a TCP sender, if the scenario sets `record.senders`.",
     columns: &[
-        column("time_s", "s", "When."),
+        column("time_s", "s", "Time of the sample."),
         column("source", "", "The group of sources; with `flow` as in `flows.parquet`."),
         column("flow", "", "The number of the flow."),
-        column("acked_bytes", "B", "Data bytes that were acknowledged, all in order."),
+        column("acked_bytes", "B", "Data bytes acknowledged in order."),
         column("cwnd_bytes", "B", "Congestion window."),
     ],
 };
 
 pub(crate) const EPISODES: Table = Table {
     file: "episodes.parquet",
-    about: "A row for each flow at each measured port, where `record.episodes` asks for it: how often it became backlogged in the whole run.",
+    about: "A row for each flow at each measured port, if the scenario sets `record.episodes`: the episodes of the flow in the whole run.",
     columns: &[
-        column("port", "", "Where."),
+        column("port", "", "The port."),
         column("flow_key", "", "The key of the flow's packets, hexadecimal: one direction of a connection."),
-        column("packets", "packets", "Packets that came, those that were dropped included."),
-        column("bytes", "B", "Their IP lengths."),
-        column("data_packets", "packets", "Those of more than 64 bytes."),
-        column("episodes", "", "How often a packet came while none of the flow was queued there."),
+        column("packets", "packets", "Packets that arrived, including dropped ones."),
+        column("bytes", "B", "IP lengths of these packets."),
+        column("data_packets", "packets", "Packets of more than 64 bytes among them."),
+        column("episodes", "", "Number of arrivals while no packet of the flow was queued at the port."),
     ],
 };
 
 pub(crate) const BURSTS: Table = Table {
     file: "bursts.parquet",
-    about: "A row for each node beyond the neighbour of each measured port, where `record.bursts` asks for it: how bursty the packets \
-            are that go on there. Of packets that were sent within the measurement interval.",
+    about: "A row for each next hop of each measured port, if the scenario sets `record.bursts`: burstiness of the packets that were sent \
+            to it within the measurement interval.",
     columns: &[
-        column("port", "", "Where."),
-        or_null("next_node", "", "The node that they go on to; null where they end at the neighbour."),
-        column("packets", "packets", "How many they are."),
-        column(
-            "runs",
+        column("port", "", "The port."),
+        or_null(
+            "next_node",
             "",
-            "Their runs: packets that the port sent one after the other, with none between them that goes elsewhere.",
+            "The node behind the neighbour; null for packets that end at the neighbour.",
         ),
+        column("packets", "packets", "Number of packets."),
+        column("runs", "", "Number of runs: consecutive packets of the port to the same next hop."),
         column("run_longest_packets", "packets", "The longest run."),
-        column(
-            "run_weighted_packets",
-            "packets",
-            "Mean over the packets of the length of the run that each is in.",
-        ),
+        column("run_weighted_packets", "packets", "Mean over the packets of the length of their run."),
         or_null(
             "idc_1ms",
             "1",
             "Variance over mean of the packets in windows of 1 ms; 1 for Poisson streams.",
         ),
-        or_null("idc_10ms", "1", "The same for 10 ms."),
-        or_null("idc_100ms", "1", "The same for 100 ms."),
-        or_null("idc_1s", "1", "The same for 1 s."),
+        or_null("idc_10ms", "1", "Variance over mean in windows of 10 ms."),
+        or_null("idc_100ms", "1", "Variance over mean in windows of 100 ms."),
+        or_null("idc_1s", "1", "Variance over mean in windows of 1 s."),
         or_null(
             "peakedness",
             "1",
@@ -238,24 +218,24 @@ pub(crate) const LINKS: Table = Table {
     file: "links.parquet",
     about: "A row for each port.",
     columns: &[
-        column("port", "", "Where."),
+        column("port", "", "The port."),
         or_null("rate_bps", "bit/s", "The rate of its link."),
         or_null(
             "utilization",
             "1",
-            "The part of the measurement interval for which its link was sending; of measured ports.",
+            "Share of the measurement interval during which the link transmitted; for measured ports.",
         ),
         or_null(
             "arrived_packets",
             "packets",
-            "What came in the whole run; of measured ports, and where the backend counts.",
+            "Arrivals in the whole run; for measured ports, and if the backend counts them.",
         ),
-        or_null("arrived_bytes", "B", "Their IP lengths."),
-        or_null("sent_packets", "packets", "What was sent in the whole run; known as what came is."),
-        or_null("sent_bytes", "B", "Their IP lengths."),
-        column("dropped_packets", "packets", "What the discipline dropped in the whole run."),
-        column("dropped_bytes", "B", "Their IP lengths."),
-        column("marked_packets", "packets", "What was marked with Congestion Experienced in the whole run."),
+        or_null("arrived_bytes", "B", "IP lengths of these packets."),
+        or_null("sent_packets", "packets", "Packets sent in the whole run; null if the arrivals are."),
+        or_null("sent_bytes", "B", "IP lengths of these packets."),
+        column("dropped_packets", "packets", "Packets that the discipline dropped in the whole run."),
+        column("dropped_bytes", "B", "IP lengths of these packets."),
+        column("marked_packets", "packets", "Packets marked with Congestion Experienced in the whole run."),
         column("drops_overlimit", "packets", "Dropped in the whole run: the queue was full."),
         column("drops_pushout", "packets", "The queue was full, and this packet made room for another."),
         column("drops_early", "packets", "Dropped by an AQM before the queue was full."),
@@ -264,28 +244,28 @@ pub(crate) const LINKS: Table = Table {
             "packets",
             "Dropped because the link is congested and the flow has more than its share.",
         ),
-        column("drops_flow_limit", "packets", "The flow has as many packets queued as it may have."),
-        column("drops_too_large", "packets", "The packet does not fit at all."),
-        column("drops_no_class", "packets", "No class takes it."),
-        column("drops_policy", "packets", "A rule refuses it."),
-        column("drops_reset", "packets", "The discipline was taken away with the packet in it."),
+        column("drops_flow_limit", "packets", "The flow has reached its limit of queued packets."),
+        column("drops_too_large", "packets", "The packet is larger than the queue."),
+        column("drops_no_class", "packets", "No class accepts the packet."),
+        column("drops_policy", "packets", "A rule refuses the packet."),
+        column("drops_reset", "packets", "The discipline was removed while the packet was queued."),
         column("drops_wire", "packets", "Lost on the link, after it was sent."),
         column("drops_unreachable", "packets", "There was no route."),
         or_null(
             "drops_overlimit_in_interval",
             "packets",
-            "`drops_overlimit` within the measurement interval; of measured ports.",
+            "`drops_overlimit` within the measurement interval; for measured ports.",
         ),
-        or_null("drops_pushout_in_interval", "packets", "`drops_pushout` within it."),
-        or_null("drops_early_in_interval", "packets", "`drops_early` within it."),
-        or_null("drops_congested_in_interval", "packets", "`drops_congested` within it."),
-        or_null("drops_flow_limit_in_interval", "packets", "`drops_flow_limit` within it."),
-        or_null("drops_too_large_in_interval", "packets", "`drops_too_large` within it."),
-        or_null("drops_no_class_in_interval", "packets", "`drops_no_class` within it."),
-        or_null("drops_policy_in_interval", "packets", "`drops_policy` within it."),
-        or_null("drops_reset_in_interval", "packets", "`drops_reset` within it."),
-        or_null("drops_wire_in_interval", "packets", "`drops_wire` within it."),
-        or_null("drops_unreachable_in_interval", "packets", "`drops_unreachable` within it."),
+        or_null("drops_pushout_in_interval", "packets", "`drops_pushout` within the interval."),
+        or_null("drops_early_in_interval", "packets", "`drops_early` within the interval."),
+        or_null("drops_congested_in_interval", "packets", "`drops_congested` within the interval."),
+        or_null("drops_flow_limit_in_interval", "packets", "`drops_flow_limit` within the interval."),
+        or_null("drops_too_large_in_interval", "packets", "`drops_too_large` within the interval."),
+        or_null("drops_no_class_in_interval", "packets", "`drops_no_class` within the interval."),
+        or_null("drops_policy_in_interval", "packets", "`drops_policy` within the interval."),
+        or_null("drops_reset_in_interval", "packets", "`drops_reset` within the interval."),
+        or_null("drops_wire_in_interval", "packets", "`drops_wire` within the interval."),
+        or_null("drops_unreachable_in_interval", "packets", "`drops_unreachable` within the interval."),
     ],
 };
 
@@ -296,18 +276,14 @@ pub(crate) const METRICS: Table = Table {
         column(
             "qdisc",
             "",
-            "The discipline as Giveway writes it: parameters that have their defaults are left out.",
+            "The specification of the discipline, without parameters that have their defaults.",
         ),
         column("seed", "", "The seed."),
-        or_null("source", "", "The group of sources that it is of; null where it is of all."),
-        or_null(
-            "port",
-            "",
-            "The port that it is of, where several are measured; null where it is of all of them.",
-        ),
-        column("metric", "", "Its name, without source and port; [Metrics](metrics.md) says what each is."),
-        column("value", "", "Its value."),
-        column("unit", "", "The unit of the value; 1 where it has none."),
+        or_null("source", "", "The group of sources; null for metrics of all sources."),
+        or_null("port", "", "The port, if several are measured; null for metrics of all ports."),
+        column("metric", "", "Name, without source and port; [Metrics](metrics.md) defines each."),
+        column("value", "", "The value."),
+        column("unit", "", "The unit of the value; 1 if it has none."),
     ],
 };
 
@@ -315,15 +291,15 @@ pub(crate) const METRICS: Table = Table {
 pub(crate) const SUMMARY: Table = Table {
     file: "summary.parquet",
     about: "A row for each run, with a column for each parameter that any of the disciplines has and for each metric that any of the \
-            runs has. A parameter is called `param.NAME`, in its basic unit: packets, bytes, seconds, bit/s, or a number; what is not a \
-            quantity is text.",
+            runs has. A parameter is called `param.NAME`, in its basic unit: packets, bytes, seconds, bit/s, or a number; other \
+            parameters are text.",
     columns: &[
         column(
             "qdisc",
             "",
-            "The discipline as Giveway writes it: parameters that have their defaults are left out.",
+            "The specification of the discipline, without parameters that have their defaults.",
         ),
-        column("discipline", "", "The discipline as the scenario spells it."),
+        column("discipline", "", "The specification of the discipline as the scenario has it."),
         column("seed", "", "The seed."),
         column("fingerprint", "", "The fingerprint of the run: equal runs have equal fingerprints."),
     ],
@@ -337,7 +313,7 @@ impl Table {
     /// The table with these values, column by column.
     ///
     /// # Panics
-    /// When there are not as many columns as the table has.
+    /// If the number of values differs from the number of columns.
     pub(crate) fn batch(&self, values: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
         assert_eq!(values.len(), self.columns.len(), "{} has as many columns as are listed", self.file);
         let fields =
@@ -353,7 +329,7 @@ impl Column {
     }
 }
 
-/// A field with its unit and what it holds, in the metadata of the file.
+/// A field with its unit and description in the metadata of the file.
 pub(crate) fn described(field: Field, unit: &str, what: &str) -> Field {
     let mut about = BTreeMap::from([("description".to_owned(), what.to_owned())]);
     if !unit.is_empty() {
@@ -366,10 +342,10 @@ pub(crate) fn described(field: Field, unit: &str, what: &str) -> Field {
 pub fn page() -> String {
     let mut page = String::from(
         "# Files of a run\n\n\
-         The tables in a folder made with `--out`. Times are in seconds, sizes in bytes; what is missing is null. Each column carries \
+         The tables in a folder made with `--out`. Times are in seconds, sizes in bytes; a missing value is null. Each column has \
          its unit and its description in the metadata of the file (`pyarrow.parquet.read_schema`, or `parquet_schema` of DuckDB). This \
          page is generated from the lists that the program itself uses.\n\n\
-         Tables at the top of the folder hold all runs; those that are merged from single runs have in front:\n\n",
+         Tables at the top of the folder contain all runs. Those that are merged from single runs begin with these columns:\n\n",
     );
     rows(&mut page, &OF_RUN);
     for table in TABLES {
@@ -380,7 +356,7 @@ pub fn page() -> String {
 }
 
 fn rows(page: &mut String, columns: &[Column]) {
-    page.push_str("| column | unit | what it holds |\n| --- | --- | --- |\n");
+    page.push_str("| column | unit | description |\n| --- | --- | --- |\n");
     for Column { name, unit, nullable, what } in columns {
         let maybe = if *nullable { " May be null." } else { "" };
         let _ = writeln!(page, "| `{name}` | {unit} | {what}{maybe} |");

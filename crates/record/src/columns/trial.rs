@@ -13,13 +13,13 @@ use super::tables;
 /// One row per flow.
 pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let flows = &record.flows;
-    let whole_thing = |flow: &FlowReport| matches!(flow.kind, FlowKind::Transfer | FlowKind::Group);
-    let completed = |flow: &&FlowReport| whole_thing(flow) && flow.ending == Ending::Completed;
+    let has_size = |flow: &FlowReport| matches!(flow.kind, FlowKind::Transfer | FlowKind::Group);
+    let completed = |flow: &&FlowReport| has_size(flow) && flow.ending == Ending::Completed;
     let fct = |flow: &FlowReport| Some(flow).filter(completed).map(|flow| flow.end.since(flow.start).as_s());
     let in_interval = |flow: &FlowReport| record.layout.measures(flow.start);
     let delay =
         |flow: &FlowReport, delay: giveway_qdisc::Span| (!flow.delay_mean.is_zero()).then_some(delay.as_s());
-    // The 99th percentile and the largest are known of datagrams only.
+    // Only streams of datagrams have a 99th percentile and a maximum.
     let of_datagrams = |flow: &FlowReport, span: giveway_qdisc::Span| {
         delay(flow, span).filter(|_| flow.kind == FlowKind::Datagrams)
     };
@@ -54,12 +54,12 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
 
 /// One row per sample of a backlog.
 pub(crate) fn queue(record: &Record) -> Result<RecordBatch, ArrowError> {
-    let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.held?))).collect();
+    let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.backlog?))).collect();
     tables::QUEUE.batch(vec![
         real(&rows, |(row, _)| Some(row.time.as_s())),
         text(&rows, |(row, _)| record.layout.port_name(row.port)),
-        whole(&rows, |(_, held)| held.packets),
-        whole(&rows, |(_, held)| held.bytes),
+        whole(&rows, |(_, backlog)| backlog.packets),
+        whole(&rows, |(_, backlog)| backlog.bytes),
     ])
 }
 
@@ -105,16 +105,16 @@ pub(crate) fn drops_in_interval() -> [&'static str; DropReason::ALL.len()] {
 
 /// Distributions of sojourn times: one row per port, kind of packets and share.
 pub(crate) fn sojourn(record: &Record) -> Result<RecordBatch, ArrowError> {
-    let rows = &record.delays;
+    let rows = &record.sojourn_times;
     tables::SOJOURN.batch(vec![
         text(rows, |row| record.layout.port_name(row.port)),
         text(rows, |row| row.what.name().to_owned()),
         real(rows, |row| Some(row.share)),
-        real(rows, |row| Some(row.delay_s)),
+        real(rows, |row| Some(row.sojourn_s)),
     ])
 }
 
-/// Who got how much: one row per port, stretch of time and source.
+/// Bytes sent: one row per port, stretch of time and source.
 pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.shares;
     tables::SHARES.batch(vec![
@@ -138,7 +138,7 @@ pub(crate) fn senders(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// How often flows became backlogged: one row per port and flow.
+/// Episodes of backlogged flows: one row per port and flow.
 pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.episodes;
     tables::EPISODES.batch(vec![
@@ -151,13 +151,13 @@ pub(crate) fn episodes(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// How bursty it is what goes on: one row per port and link beyond.
+/// Burstiness of departures: one row per port and next hop.
 pub(crate) fn bursts(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.bursts;
-    let onward = rows.iter().map(|row| row.onward.map(|node| record.layout.node_name(node)));
+    let next_hops = rows.iter().map(|row| row.next_hop.map(|node| record.layout.node_name(node)));
     let mut columns = vec![
         text(rows, |row| record.layout.port_name(row.port)),
-        Arc::new(StringArray::from_iter(onward)),
+        Arc::new(StringArray::from_iter(next_hops)),
         whole(rows, |row| row.packets),
         whole(rows, |row| row.runs),
         whole(rows, |row| row.run_longest),

@@ -1,4 +1,4 @@
-//! Files and folders that are there whole or not at all.
+//! Atomic replacement of files and folders.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::error::FolderError;
 use crate::seal::Digest;
 
-/// A file that is written beside its place and takes its place when it is whole. Until then what was there before stays,
-/// and a crash leaves at most the hidden file `.NAME.tmp`, which the next attempt uses again.
+/// A file that is written beside its place and then renamed. The previous file stays until then, and a crash
+/// leaves at most the hidden file `.NAME.tmp`, which the next attempt reuses.
 ///
-/// The hidden file is locked: two processes that write to one place at the same time do not mix.
+/// The hidden file is locked, so that two processes do not write to it at the same time.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -23,12 +23,11 @@ impl NewFile {
     /// Opens the file beside `place`, empty.
     ///
     /// # Errors
-    /// When it cannot be made, when something that is not a file is at the place, or when another process is writing
-    /// there.
+    /// If the file cannot be created, if the place is not a file, or if another process is writing it.
     pub fn begin(place: &Path) -> io::Result<NewFile> {
         let not_a_file = fs::metadata(place).is_ok_and(|there| !there.is_file());
         if not_a_file || place.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "what is there is not a file"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a file"));
         }
         let beside = beside(place, "tmp");
         loop {
@@ -36,14 +35,12 @@ impl NewFile {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::ResourceBusy,
-                        "something else is writing it just now",
-                    ));
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is writing it"));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Whoever had the lock may have moved the file to its place after we opened it. Then it is theirs.
+            // The previous owner of the lock may have renamed the file after it was opened here. Then the
+            // loop opens a new one.
             if is_at(&file, &beside) {
                 let new = NewFile { file, beside, place: place.to_owned(), kept: false };
                 new.clear()?;
@@ -52,12 +49,12 @@ impl NewFile {
         }
     }
 
-    /// What to write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Where it will be.
+    /// The final place of the file.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -65,16 +62,16 @@ impl NewFile {
     /// Empties the file, to write it from the beginning.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn clear(&self) -> io::Result<()> {
         self.file.set_len(0)?;
         (&self.file).rewind()
     }
 
-    /// Hands the content to the disk and puts the file in its place.
+    /// Syncs the content to the disk and renames the file to its place.
     ///
     /// # Errors
-    /// What the system says; then what was there before is still there.
+    /// The error of the system; then the previous file is still in place.
     pub fn keep(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.beside, &self.place)?;
@@ -86,7 +83,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.kept {
-            // It may be gone already.
+            // The file may be absent.
             let _ = fs::remove_file(&self.beside);
         }
     }
@@ -103,7 +100,7 @@ fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Replaces a file, whole or not at all.
+/// Replaces a file, atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<Digest, FolderError> {
     let written = NewFile::begin(path).and_then(|new| {
         new.file().write_all(content)?;
@@ -119,8 +116,8 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{ending}"))
 }
 
-/// Puts a finished folder in its place. An outdated one there is moved away first, because a rename does not replace
-/// a folder with files in it.
+/// Renames a finished folder to its place. An outdated folder is moved away first, because a rename does not
+/// replace a folder with files in it.
 pub(crate) fn exchange(from: &Path, to: &Path) -> Result<(), FolderError> {
     let outdated = beside(to, "old");
     remove_dir(&outdated)?;
@@ -133,7 +130,7 @@ pub(crate) fn exchange(from: &Path, to: &Path) -> Result<(), FolderError> {
     sync_parent(to).map_err(|source| write_error(to, source))
 }
 
-/// Writes a file that nobody else knows of yet, and hands it to the disk.
+/// Writes a file in a folder that is not visible yet, and syncs it to the disk.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let write = || {
         let mut file = File::create(path)?;
@@ -147,7 +144,7 @@ pub(crate) fn make_dir(path: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(path).map_err(|source| write_error(path, source))
 }
 
-/// Removes a folder with all that is in it; it need not be there.
+/// Removes a folder with its content, if it exists.
 pub(crate) fn remove_dir(path: &Path) -> Result<(), FolderError> {
     match fs::remove_dir_all(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(write_error(path, source)),
@@ -155,7 +152,7 @@ pub(crate) fn remove_dir(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Removes a file; it need not be there.
+/// Removes a file, if it exists.
 pub(crate) fn remove_file(path: &Path) -> Result<(), FolderError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(write_error(path, source)),
@@ -163,12 +160,12 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// A rename lasts once its folder is on the disk.
+/// Makes a rename durable: syncs the folder of a path.
 fn sync_parent(path: &Path) -> io::Result<()> {
     sync_dir(path.parent().unwrap_or(Path::new("")))
 }
 
-/// Hands the entries of a folder to the disk. Only Unix lets a folder be opened for that.
+/// Syncs the entries of a folder to the disk. Only Unix can open a folder for that.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         // A bare file name is in the current folder.
@@ -202,7 +199,7 @@ mod tests {
         let first = NewFile::begin(&place).unwrap();
         first.file().write_all(b"first").unwrap();
         let second = NewFile::begin(&place).unwrap_err();
-        assert_eq!(second.to_string(), "something else is writing it just now");
+        assert_eq!(second.to_string(), "another process is writing it");
         assert_eq!(fs::read_to_string(&place).unwrap(), "old", "until it is whole");
         first.keep().unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "first");

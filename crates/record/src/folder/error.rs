@@ -8,39 +8,39 @@ use parquet::errors::ParquetError;
 use super::manifest::FORMAT;
 use crate::seal::Damage;
 
-/// Why a folder could not be written.
+/// An error that prevents writing a run folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// A file or folder could not be made, written or renamed: no permission, no space, no such place.
+    /// A file or folder could not be created, written or renamed.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A table could not be written or read back.
     #[error("cannot write the table {path}: {source}", path = path.display())]
     Table {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The reason.
         source: ParquetError,
     },
     /// Another process writes the folder.
     #[error(
-        "{path} is being written by {holder}. Nothing was changed: wait until that has ended, or name another folder",
+        "{path} is being written by {holder}. Nothing was changed. Wait until that process has ended, or name another folder",
         path = path.display()
     )]
     Busy {
         /// The folder.
         path: PathBuf,
-        /// Who that is, and since when.
+        /// The process, and the time since when it writes.
         holder: String,
     },
-    /// The folder is not empty and no run folder.
+    /// The folder is not empty, and it is not a run folder.
     #[error(
-        "{path} is not empty and is no run folder: it holds {held}. Nothing was changed. Name another folder, or add \
+        "{path} is not empty and is not a run folder: it contains {held}. Nothing was changed. Name another folder, or add \
          --force, which {goes}",
         path = path.display(), held = some_of(holds), goes = going(goes)
     )]
@@ -49,57 +49,57 @@ pub enum FolderError {
         path: PathBuf,
         /// The names in it.
         holds: Vec<String>,
-        /// What would be removed to make room.
+        /// The names that `--force` would remove.
         goes: Vec<String>,
     },
-    /// The folder holds a run of another scenario.
+    /// The folder contains a run of another scenario.
     #[error(
-        "{path} holds another experiment: \"{title}\" (scenario {scenario}), made on {when} by `{created_by}`. Nothing was \
-         changed. Name another folder, or add --force to remove what is there",
+        "{path} contains another experiment: \"{title}\" (scenario {scenario}), made on {when} by `{created_by}`. Nothing was \
+         changed. Name another folder, or add --force to replace it",
         path = path.display()
     )]
     Another {
         /// The folder.
         path: PathBuf,
-        /// What it is about.
+        /// The title of that scenario.
         title: String,
         /// The scenario's name.
         scenario: String,
         /// The command that made it.
         created_by: String,
-        /// When.
+        /// The time of the run.
         when: String,
     },
-    /// The folder was written in another format.
+    /// The folder has another format.
     #[error(
-        "{path} was written by Giveway {wrote}, in format {found}; this one writes format {FORMAT}. Nothing was changed. \
-         Name another folder, or add --force to remove what is there",
+        "{path} was written by Giveway {wrote} in format {found}, and this version writes format {FORMAT}. Nothing was changed. \
+         Name another folder, or add --force to replace it",
         path = path.display()
     )]
     Format {
         /// The folder.
         path: PathBuf,
-        /// Which Giveway wrote it.
+        /// The version of Giveway that wrote it.
         wrote: String,
         /// The number of its format.
         found: u64,
     },
-    /// The manifest is damaged, so that nobody can say what the folder holds.
+    /// The manifest is damaged, so that the content of the folder is unknown.
     #[error(
-        "{damage}, so it is not known what its folder holds. Nothing was changed. Name another folder, or add --force to \
-         remove what is there"
+        "{damage}, so the content of its folder is unknown. Nothing was changed. Name another folder, or add --force to \
+         replace it"
     )]
     Unknown {
-        /// What is wrong with it.
+        /// The damage.
         damage: Damage,
     },
-    /// A finished run was damaged while the folder was in use.
-    #[error("{0}. The same command runs it again")]
+    /// A finished trial was damaged while the folder was in use.
+    #[error("{0}. The same command repeats it")]
     Damaged(Damage),
 }
 
 impl FolderError {
-    /// Whether the place was refused for what is there: another place, or leave to replace that, would do.
+    /// True if the place was refused for its content: another place, or `--force`, would help.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -122,7 +122,7 @@ fn some_of(names: &[String]) -> String {
 
 fn going(names: &[String]) -> String {
     match names {
-        [] => "writes the run beside that and removes nothing".to_owned(),
+        [] => "writes the run beside them and removes nothing".to_owned(),
         names => format!("removes {} and nothing else", names.join(", ")),
     }
 }

@@ -6,7 +6,8 @@ use giveway_measure::Record;
 
 use crate::columns::{self, tables};
 
-/// The tables of a trial, each with what makes it. They are merged at the top under the same names.
+/// The tables of a trial, each with the function that fills it. They are merged at the top under the same
+/// names.
 pub(crate) const TABLES: [(&str, MakeTable); 9] = [
     (tables::FLOWS.file, columns::flows),
     (tables::QUEUE.file, columns::queue),
@@ -19,7 +20,7 @@ pub(crate) const TABLES: [(&str, MakeTable); 9] = [
     (BURSTS, columns::bursts),
 ];
 
-/// These are only there when they were asked for.
+/// A table that exists only if the scenario turns it on.
 pub(crate) const SENDERS: &str = tables::SENDERS.file;
 
 pub(crate) const EPISODES: &str = tables::EPISODES.file;
@@ -28,22 +29,23 @@ pub(crate) const BURSTS: &str = tables::BURSTS.file;
 
 pub(crate) type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
 
-/// The folder of the single runs.
+/// The folder of the trials.
 pub(crate) const TRIALS: &str = "trials";
 
 pub(crate) const SUMMARY: &str = "summary.json";
 
-/// The tables at the top that are made of the summaries of all runs.
+/// The tables at the top that are made from the summaries of all trials.
 pub(crate) const SUMMARY_TABLES: [&str; 2] = [tables::SUMMARY.file, tables::METRICS.file];
 
-/// Where the report of a folder is.
+/// The name of the report in a run folder.
 pub const REPORT: &str = "report.html";
 
 pub(crate) const SCENARIO: &str = "scenario.toml";
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// A discipline's spelling as part of a file name: lower-case letters, digits, single hyphens, at most 40.
+/// The specification of a discipline as part of a file name: lower-case letters, digits and single hyphens,
+/// at most 40.
 pub(super) fn slug(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     let mut slug = String::new();

@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::seal::{self, Damage, Digest};
 
-/// What there is of a trial.
+/// The state of a trial in a run folder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kept {
-    /// It was finished earlier, for this scenario and by this version, and not a bit of it has changed.
+    /// It is finished, for this scenario and version, and no bit of it has changed.
     Finished(Summary),
-    /// Nothing.
+    /// It is absent.
     Missing,
-    /// Another version of Giveway ran it: this one.
+    /// It is of another version of Giveway, this one.
     Outdated(String),
-    /// Something is wrong with one of its files.
+    /// One of its files is damaged.
     Damaged(Damage),
 }
 
-/// What `summary.json` of a trial holds.
+/// The content of `summary.json` of a trial.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Finished {
     pub giveway: String,
-    /// [`FORMAT`]; folders of the first format did not say.
+    /// The number of the format; the first format has none.
     #[serde(default)]
     pub format: u64,
     pub scenario_hash: Fingerprint,
@@ -39,7 +39,7 @@ pub(crate) struct Finished {
     pub tables: BTreeMap<String, Digest>,
 }
 
-/// A summary and its digest, if not a bit of it has changed.
+/// Reads a summary and its digest, and checks that no bit has changed.
 pub(crate) fn read_summary(place: &Path) -> Result<(Finished, String), Damage> {
     let bytes = fs::read(place).map_err(|error| Damage::unreadable(place, &error))?;
     let (text, digest) = seal::open(&bytes).map_err(|why| Damage::new(place, why))?;
@@ -47,7 +47,7 @@ pub(crate) fn read_summary(place: &Path) -> Result<(Finished, String), Damage> {
     Ok((found, digest.to_owned()))
 }
 
-/// Whether the tables beside a summary are those that it lists.
+/// Checks that the tables beside a summary match its digests.
 pub(crate) fn check_tables(dir: &Path, summary: &Finished) -> Result<(), Damage> {
     summary.tables.iter().try_for_each(|(name, digest)| digest.check(&dir.join(name)))
 }

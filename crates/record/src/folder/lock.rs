@@ -1,8 +1,8 @@
 //! One process writes a run folder at a time.
 //!
-//! The lock is an advisory lock of the system (flock(2) on Linux) on the file `.giveway.lock` in the folder. It ends with the
-//! process that has it, however that ends, so nobody has to clean up. While it is held the file says who holds it; the
-//! file itself stays, since removing a lock file opens a gap between two who want it.
+//! The lock is an advisory lock of the system (flock(2) on Linux) on the file `.giveway.lock` in the folder.
+//! It ends with its process, however that ends, so no clean-up is needed. Meanwhile the file contains the
+//! process that has the lock. The file is not removed, since two processes could then lock different files.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -17,21 +17,21 @@ use super::error::FolderError;
 /// The file that is locked.
 pub const LOCK: &str = ".giveway.lock";
 
-/// How often somebody who finds the folder locked looks for the name of who holds the lock. It is written right after
-/// the lock is taken.
+/// Number of attempts to read the owner of the lock, which is written right after the lock is taken.
 const LOOKS: u32 = 10_000;
 
-/// The right to write a folder. It ends when this is dropped, or with the process.
+/// The lock of a folder for writing. It ends when it is dropped, or with the process.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// Locks a folder, which is made if it is not there.
+    /// Locks a folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`FolderError::Busy`] when another process has the lock, [`FolderError::Write`] when there can be none.
+    /// [`FolderError::Busy`] if another process has the lock, [`FolderError::Write`] if the lock file cannot
+    /// be created.
     pub fn take(dir: &Path) -> Result<Lock, FolderError> {
         make_dir(dir)?;
         let path = dir.join(LOCK);
@@ -45,7 +45,7 @@ impl Lock {
                 }
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
                 Err(TryLockError::WouldBlock) => {
-                    // Somebody who only asks has it for a moment, and shares it.
+                    // A reader that tests the lock has it for a moment, as a shared lock.
                     let asked = file.try_lock_shared().is_ok();
                     if asked {
                         file.unlock().map_err(failed)?;
@@ -59,11 +59,11 @@ impl Lock {
         Err(FolderError::Busy { path: dir.to_owned(), holder: "another process".to_owned() })
     }
 
-    /// Who is writing a folder, if anybody is. Changes nothing, and works where the folder cannot be written.
+    /// The process that is writing a folder, if any. Changes nothing, and works for read-only folders.
     pub(crate) fn holder(dir: &Path) -> Option<String> {
         let path: PathBuf = dir.join(LOCK);
-        // An empty file is a lock that nobody has. To test the lock would be to take it for a moment, and a writer that
-        // comes then would be sent away: so it is only tested to tell a process that runs from one that was killed.
+        // An empty file is a free lock. A test takes the lock for a moment, in which a writer would be
+        // refused; so it is tested only to distinguish a running process from one that was killed.
         let holder = signed(&path)?;
         let file = File::open(&path).ok()?;
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
@@ -73,12 +73,12 @@ impl Lock {
 /// Empties the file. The lock itself ends when the file is closed.
 impl Drop for Lock {
     fn drop(&mut self) {
-        // What is left in it then is only read by who finds it locked.
+        // Readers use the content only if the file is locked, so an error here does no harm.
         let _ = self.file.set_len(0);
     }
 }
 
-/// Writes who has the lock and since when. The time that the system gives to the file is the clock.
+/// Writes the owner of the lock and the time. The modification time of the file is the clock.
 fn sign(mut file: &File) -> std::io::Result<()> {
     file.set_len(0)?;
     write!(file, "process {}", std::process::id())?;
@@ -86,14 +86,14 @@ fn sign(mut file: &File) -> std::io::Result<()> {
     write!(file, ", since {since}")
 }
 
-/// What the holder has written, if anything.
+/// The text of the owner of the lock, if it is complete.
 fn signed(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
-    // Half of it is there for a moment.
+    // The file may be half written.
     text.ends_with(" UTC").then_some(text)
 }
 
-/// A time for people.
+/// A time as text.
 pub(crate) fn when(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

@@ -2,47 +2,50 @@
 
 use giveway_measure::{Discipline, Layout};
 
-/// What is known about a comparison before it starts. It has no clock of its own: whoever has one fills it in.
+/// The description of a comparison before it starts. The caller sets the time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
-    /// Which Giveway this is, with a digest of the sources that results depend on if that is known. Cells of another
-    /// version are run again.
+    /// The version of Giveway, with a digest of the sources that results depend on if that is known. Trials
+    /// of another version are repeated.
     pub version: String,
     /// The disciplines, in order.
     pub disciplines: Vec<Discipline>,
     /// The seeds, in order.
     pub seeds: Vec<u64>,
-    /// The machine, in words.
+    /// A description of the machine.
     pub machine: String,
-    /// The command that made it, with all its flags.
+    /// The command of the comparison, with all flags.
     pub created_by: String,
-    /// When it began to be made: RFC 3339, UTC.
+    /// Begin of the comparison: RFC 3339, UTC.
     pub created: Option<String>,
-    /// What the scenario is about, in a line.
+    /// The title of the scenario.
     pub title: String,
-    /// The same at length.
+    /// The description of the scenario.
     pub description: String,
-    /// What is measured.
+    /// The plan of the recordings.
     pub layout: Layout,
 }
 
-/// The number of the folder's format. It grows when a table or a column is added or changes its meaning, so that what
-/// reads a folder can say so.
+/// The number of the format of run folders. It grows if a table or a column is added or changes its meaning,
+/// so that readers can refuse other formats.
 ///
-/// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in `links` the
-/// drops within the measurement interval.
+/// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in
+/// `links` the drops within the measurement interval.
 ///
-/// 3: in `flows` the columns `longest_pause_s` and `paused_s`; where they were asked for, the tables `senders` and
+/// 3: in `flows` the columns `longest_pause_s` and `paused_s`; optionally, the tables `senders` and
 /// `episodes`.
 ///
-/// 4: where it was asked for, the table `bursts`.
+/// 4: optionally, the table `bursts`.
 ///
-/// 5: digests of all tables, in the summaries and in the manifest; both have one of their own content.
+/// 5: digests of all tables, in the summaries and in the manifest; both files have a digest of their own
+/// content.
 ///
-/// 6: every column has its unit and its description in the file; columns and metrics have other names; the tables `gauges`,
-/// which was in `queue`, `sojourn`, which was `delays`, and `metrics`; in `summary` the columns of parameters; in the manifest
-/// how the scenario spells each discipline, and the command with its flags. Measures count otherwise: see the table of
-/// metrics.
+/// 6: every column has its unit and its description in the file; columns and metrics have other names; the
+/// tables `gauges`, which was in `queue`, `sojourn`, which was `delays`, and `metrics`; in `summary` the
+/// columns of parameters; in the manifest each discipline as the scenario has it, and the command with its
+/// flags. Some metrics have other definitions.
+///
+/// 7: trials are in the folder `trials`, which was `cells`, and in the list `trials` of the manifest.
 pub(crate) const FORMAT: u64 = 7;

@@ -1,7 +1,7 @@
-//! What is at the place where a run folder is to be, and what may become of it.
+//! The content of a place before it becomes a run folder.
 //!
-//! Giveway takes a folder that is empty, and one that holds a run of the same scenario. Anything else stays as it is, unless
-//! the user says that it may go. Even then only files go that Giveway itself writes.
+//! Giveway uses an empty folder, or one with a run of the same scenario. It keeps anything else, unless the
+//! user allows it to be replaced. Even then it removes only files that it writes itself.
 
 use std::fs;
 use std::io;
@@ -17,44 +17,44 @@ use super::lock::{LOCK, when};
 use super::manifest::FORMAT;
 use crate::seal::{self, Damage};
 
-/// What may become of something that is at the place already and is not a run of the same scenario.
+/// The treatment of existing content that is not a run of the same scenario.
 #[derive(Clone, Copy, Default)]
 pub enum Existing<'a> {
-    /// It stays, and the place is refused.
+    /// Keeps it and refuses the place.
     #[default]
     Keep,
-    /// What Giveway writes is removed. Each thing is told before it goes: its path, and in words what it is where the path
-    /// does not say that.
+    /// Removes the files that Giveway writes. Calls the function before each removal with the path, and a
+    /// description if needed.
     Replace(&'a dyn Fn(&str)),
 }
 
-/// What is at a place.
+/// The content of a place.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing, an empty folder, or what is left of a run that was killed before it wrote its manifest.
+    /// Nothing, an empty folder, or remains of a run that was killed before it wrote its manifest.
     Free,
     /// A run of the same scenario, by this version of Giveway or another one.
     Same {
-        /// Which Giveway made it.
+        /// The version of Giveway that made it.
         version: String,
-        /// Another one where both are recordings.
+        /// The hash of its scenario, which may differ between two recordings.
         scenario_hash: Fingerprint,
     },
     /// A run of the same scenario whose manifest is damaged.
     Broken(Damage),
-    /// Something that may not be replaced without a word.
+    /// Content that must not be replaced without permission.
     Taken(FolderError),
 }
 
-/// Where several runs of `giveway live` are kept in one run folder of a test bed.
+/// The folder with the recordings of `giveway live` in a run folder of a test bed.
 const ROUTER: &str = "router";
-/// What the scenario of a comparison names.
+/// The workload file of a comparison.
 const WORKLOAD: &str = "workload.jsonl";
-/// The command in the manifest of a recording. A new recording replaces an old one, since neither has a scenario that could
-/// be run again; it replaces nothing else.
+/// The command in the manifest of a recording. A new recording replaces an old one, since recordings have no
+/// scenario that could be repeated; it replaces nothing else.
 pub const RECORDED_BY: &str = "giveway live";
 
-/// The part of a manifest that says whose it is. All formats have it.
+/// The part of a manifest that identifies its run. All formats have it.
 #[derive(Deserialize)]
 struct Stamp {
     giveway: String,
@@ -66,25 +66,25 @@ struct Stamp {
     title: String,
     #[serde(default)]
     created_by: String,
-    #[expect(dead_code, reason = "the manifest of something else has none")]
+    #[expect(dead_code, reason = "manifests of other programs have none")]
     trials: Vec<serde_json::Value>,
 }
 
-/// Folders of the first format did not say which they are of.
+/// The format of folders without a number.
 fn first_format() -> u64 {
     1
 }
 
-/// Looks at a place and changes nothing. `asked` is the text of the scenario that is to be run there and who runs it, if
-/// that is known already.
+/// Inspects a place without changing it. `asked` is the text of the scenario to run there and its command, if
+/// they are known.
 pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, FolderError> {
     match fs::metadata(dir) {
         Ok(there) if there.is_dir() => {}
         Ok(_) => {
-            let why = "it is a file, and runs are kept in a folder: type the name of a folder";
+            let why = "it is a file, and runs need a folder: type the name of a folder";
             return Err(write_error(dir, io::Error::new(io::ErrorKind::NotADirectory, why)));
         }
-        // What else keeps it from being made is told by who makes it.
+        // Creating the folder reports other obstacles.
         Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
             return Ok(Found::Free);
         }
@@ -114,7 +114,7 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
             wrote: stamp.giveway,
             found: stamp.format,
         })),
-        // The manifest is damaged. The runs themselves are protected one by one; whose they are is said by the scenario.
+        // The manifest is damaged. Each trial has its own digests, and the scenario identifies the run.
         (stamp, _) => {
             let damage = Damage::new(&manifest, "its content does not match the SHA-256 at its end");
             let scenario = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
@@ -129,7 +129,7 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
     }
 }
 
-/// A folder without a manifest is free when nothing is in it but what a run makes before its manifest.
+/// A folder without a manifest is free if it contains only files that a run writes before its manifest.
 fn without_manifest(dir: &Path) -> Result<Found, FolderError> {
     let half = beside(Path::new(MANIFEST), "tmp");
     let begun = |name: &String| name == LOCK || Path::new(name) == half;
@@ -139,14 +139,14 @@ fn without_manifest(dir: &Path) -> Result<Found, FolderError> {
     }
 }
 
-/// Somebody else's folder.
+/// A folder that is not a run folder.
 fn foreign(dir: &Path) -> Result<Found, FolderError> {
     let holds = names(dir)?.into_iter().filter(|name| name != LOCK).collect();
     let goes = own_things(dir).into_iter().map(|thing| thing.name).collect();
     Ok(Found::Taken(FolderError::Foreign { path: dir.to_owned(), holds, goes }))
 }
 
-/// Everything in a folder.
+/// The names in a folder.
 fn names(dir: &Path) -> Result<Vec<String>, FolderError> {
     let read = || -> io::Result<Vec<String>> {
         let entries = fs::read_dir(dir)?;
@@ -164,17 +164,17 @@ fn another(dir: &Path, manifest: &Path, stamp: &Stamp) -> FolderError {
         title: if stamp.title.is_empty() { stamp.scenario.clone() } else { stamp.title.clone() },
         scenario: stamp.scenario.clone(),
         created_by: stamp.created_by.clone(),
-        when: written.map_or_else(|| "at a time that is not known".to_owned(), when),
+        when: written.map_or_else(|| "an unknown date".to_owned(), when),
     }
 }
 
-/// Something in a folder that Giveway writes.
+/// A file or folder that Giveway writes into a run folder.
 pub(super) struct Thing {
-    /// Its name, with words on what it is where the name is that of a folder.
+    /// Name, with a description for folders.
     name: String,
     /// Its files.
     files: Vec<PathBuf>,
-    /// Folders that go once they are empty, the innermost first.
+    /// Folders to remove once they are empty, the innermost first.
     dirs: Vec<PathBuf>,
 }
 
@@ -185,8 +185,8 @@ fn tables() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|(name, _)| *name).chain(OLD)
 }
 
-/// Everything in a folder that has the name of something that Giveway writes there. The manifest is the last: while it is
-/// there, the folder is known as what it was.
+/// The entries of a folder with names that Giveway writes. The manifest is the last one, since it identifies
+/// the folder.
 pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
     let mut things = Vec::new();
     let single = tables().chain(SUMMARY_TABLES).chain([REPORT, WORKLOAD, SCENARIO]);
@@ -199,14 +199,14 @@ pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
     things
 }
 
-/// A file, or a link to one. A folder of that name is not ours.
+/// A file, or a link to one. Giveway does not write a folder of that name.
 fn file(dir: &Path, name: &str) -> Option<Thing> {
     let path = dir.join(name);
     let there = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir());
     there.then(|| Thing { name: name.to_owned(), files: vec![path], dirs: Vec::new() })
 }
 
-/// The runs one by one, `trials/NAME/seed-1` with the tables in it.
+/// The trials, `trials/NAME/seed-1` with the tables in it.
 fn trials(dir: &Path) -> Option<Thing> {
     let top = dir.join(TRIALS);
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
@@ -230,7 +230,7 @@ fn trials(dir: &Path) -> Option<Thing> {
     there.then(|| Thing { name: format!("{TRIALS} ({runs} runs)"), files, dirs })
 }
 
-/// What the router of a test bed recorded, `router/NAME/forward` and so on: run folders of `giveway live`.
+/// The recordings of the router of a test bed, such as `router/NAME/forward`: run folders of `giveway live`.
 fn recordings(dir: &Path) -> Option<Thing> {
     let top = dir.join(ROUTER);
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
@@ -253,7 +253,7 @@ fn recordings(dir: &Path) -> Option<Thing> {
     (count > 0).then(|| Thing { name: format!("{ROUTER} ({count} recordings)"), files, dirs })
 }
 
-/// The folders in a folder, in the order of their names. A link to a folder is not one: what it points to is elsewhere.
+/// The folders in a folder, in the order of their names, without links to folders.
 pub(super) fn folders(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -264,7 +264,7 @@ pub(super) fn folders(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Removes what Giveway writes from a folder, and leaves everything else.
+/// Removes the files that Giveway writes from a folder, and keeps everything else.
 pub(super) fn clear(dir: &Path, tell: &dyn Fn(&str)) -> Result<(), FolderError> {
     for thing in own_things(dir) {
         tell(&dir.join(&thing.name).display().to_string());
@@ -272,7 +272,7 @@ pub(super) fn clear(dir: &Path, tell: &dyn Fn(&str)) -> Result<(), FolderError> 
             remove_file(file)?;
         }
         for dir in &thing.dirs {
-            // One that holds something else stays.
+            // A folder with other files stays.
             let _ = fs::remove_dir(dir);
         }
     }

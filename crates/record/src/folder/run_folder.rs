@@ -19,7 +19,7 @@ use super::manifest::{FORMAT, Manifest};
 use super::place::{self, Existing, Found};
 use crate::seal::{Damage, Digest};
 
-/// The folder of a run, for the one process that may write it.
+/// The folder of a run, open for writing by this process only.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     pub(super) path: PathBuf,
@@ -28,14 +28,14 @@ pub struct RunFolder {
     pub(super) scenario_text: String,
     pub(super) scenario_hash: Fingerprint,
     pub(super) findings: Option<Vec<String>>,
-    /// Files beside the tables that belong to the folder, by name.
+    /// Further files that belong to the folder, by name.
     pub(super) kept: BTreeMap<String, Digest>,
     pub(super) repaired: Option<Damage>,
     _lock: Arc<Lock>,
 }
 
 impl RunFolder {
-    /// [`open`](RunFolder::open), for who leaves alone what is there already.
+    /// Opens the folder as [`open`](RunFolder::open) does, and keeps existing files.
     ///
     /// # Errors
     /// As [`open`](RunFolder::open).
@@ -43,19 +43,21 @@ impl RunFolder {
         RunFolder::open(dir, scenario_text, manifest, Existing::Keep)
     }
 
-    /// Makes the folder, or takes up one that holds a run of the same scenario, and locks it. `scenario_text` must hold
-    /// everything that the results depend on, command-line changes included: that decides what the same scenario is.
+    /// Creates the folder, or opens one with a run of the same scenario, and locks it. `scenario_text` must
+    /// contain everything that the results depend on, including changes on the command line: two scenarios
+    /// are equal if this text is.
     ///
     /// # Errors
-    /// When another process writes it, when something else is at the place and `existing` does not let it go, and when it
-    /// cannot be made or written.
+    /// If another process writes the folder, if the place has other content that `existing` keeps, or if the
+    /// folder cannot be created or written.
     pub fn open(
         dir: &Path,
         scenario_text: &str,
         manifest: Manifest,
         existing: Existing<'_>,
     ) -> Result<RunFolder, FolderError> {
-        // Looked at twice: whoever is refused has changed nothing, and what is found under the lock is what counts.
+        // Inspected twice: a refused caller has changed nothing, and only the inspection under the lock is
+        // reliable.
         if let Some(holder) = Lock::holder(dir) {
             return Err(FolderError::Busy { path: dir.to_owned(), holder });
         }
@@ -88,15 +90,15 @@ impl RunFolder {
             },
         }
         folder.clear_leftovers()?;
-        // The manifest before anything else: a folder without one is somebody else's.
+        // The manifest comes first: a folder without one is not a run folder.
         folder.write_manifest(&[], &BTreeMap::new(), false)?;
         make_dir(&folder.trials())?;
         replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
         Ok(folder)
     }
 
-    /// Whether [`open`](RunFolder::open) would take this place, as far as that can be said without locking it. Changes
-    /// nothing. `asked` is the scenario's text and the command, where they are known.
+    /// Checks if [`open`](RunFolder::open) would use this place, as far as possible without locking it. Changes
+    /// nothing. `asked` is the text of the scenario and the command, if they are known.
     ///
     /// # Errors
     /// Why it would not.
@@ -106,7 +108,8 @@ impl RunFolder {
         existing: Existing<'_>,
     ) -> Result<(), FolderError> {
         let found = match place::look(dir, asked)? {
-            // Another process may have been writing meanwhile, and half of a folder looks like somebody else's.
+            // Another process may have been writing meanwhile, and half of a folder looks like somebody
+            // else's.
             Found::Taken(_) => match Lock::holder(dir) {
                 Some(holder) => return Err(FolderError::Busy { path: dir.to_owned(), holder }),
                 None => place::look(dir, asked)?,
@@ -119,7 +122,7 @@ impl RunFolder {
         }
     }
 
-    /// What was found, in sentences, for the manifest and the report. Where nobody says, the report finds for itself.
+    /// Sets the findings for the manifest and the report. Without them, the report derives findings from its table.
     pub fn with_findings(self, findings: Vec<String>) -> RunFolder {
         RunFolder { findings: Some(findings), ..self }
     }
@@ -132,7 +135,7 @@ impl RunFolder {
     /// Copies a file into the folder, as something that belongs to it.
     ///
     /// # Errors
-    /// When it cannot be read or written.
+    /// If it cannot be read or written.
     pub fn keep_file(&mut self, name: &str, from: &Path) -> Result<(), FolderError> {
         let content = fs::read(from).map_err(|source| write_error(&self.path.join(name), source))?;
         let digest = replace(&self.path.join(name), &content)?;
@@ -140,22 +143,22 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which Giveway it is for.
+    /// Version of Giveway that writes the folder.
     pub fn version(&self) -> &str {
         &self.manifest.version
     }
 
-    /// What was wrong with the manifest that was there, where it has been written anew.
+    /// The damage of the previous manifest, if it was damaged and has been replaced.
     pub fn repaired(&self) -> Option<&Damage> {
         self.repaired.as_ref()
     }
 
-    /// The result of a trial, if it was finished earlier, for this scenario and by this version, and is whole.
+    /// The summary of a trial, if it is finished and undamaged, for this scenario and version.
     pub fn finished(&self, trial: &Trial) -> Option<Summary> {
         match self.look(trial) {
             Kept::Finished(summary) => Some(summary),
@@ -163,7 +166,7 @@ impl RunFolder {
         }
     }
 
-    /// What there is of a trial. Every byte of it is checked.
+    /// The state of a trial. Every byte of its files is checked.
     pub fn look(&self, trial: &Trial) -> Kept {
         let dir = self.trial_path(trial);
         if !dir.exists() {
@@ -181,30 +184,29 @@ impl RunFolder {
         }
     }
 
-    /// What the summary of a trial says, and its digest.
+    /// Reads the summary of a trial, and its digest.
     pub(super) fn sealed(&self, trial: &Trial, dir: &Path) -> Result<(Finished, String), Damage> {
         let place = dir.join(SUMMARY);
         let (found, digest) = read_summary(&place)?;
         let wrong = |why: String| Err(Damage::new(&place, why));
         if found.format != FORMAT {
-            return wrong(format!("it is in format {}, and {FORMAT} is that of its folder", found.format));
+            return wrong(format!("it has format {}, and its folder has format {FORMAT}", found.format));
         }
         if found.trial != *trial {
             let Trial { qdisc, seed } = &found.trial;
-            return wrong(format!(
-                "it is of {qdisc} with seed {seed}, and stands in the place of another run"
-            ));
+            return wrong(format!("it is of {qdisc} with seed {seed}, in the place of another trial"));
         }
         if found.scenario_hash != self.scenario_hash {
-            return wrong("it is of another scenario".to_owned());
+            return wrong("it belongs to another scenario".to_owned());
         }
         if let Some((name, _)) = self.tables().find(|(name, _)| !found.tables.contains_key(*name)) {
-            return wrong(format!("it lists no {name}"));
+            return wrong(format!("it does not list {name}"));
         }
         Ok((found, digest))
     }
 
-    /// `trials/efd-limit-300p-HASH/seed-1`: readable, and different for every spelling.
+    /// The folder of a trial, `trials/efd-limit-300p-HASH/seed-1`: readable, and unique for each
+    /// specification.
     pub(super) fn trial_path(&self, trial: &Trial) -> PathBuf {
         let qdisc = format!("{}-{}", slug(&trial.qdisc), Fingerprint::of(&trial.qdisc).short());
         self.trials().join(qdisc).join(format!("seed-{}", trial.seed))
@@ -214,7 +216,7 @@ impl RunFolder {
         self.path.join(TRIALS)
     }
 
-    /// Those that its runs have.
+    /// The tables of the trials of this folder.
     pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> + use<> {
         let Layout { senders, episodes, bursts, .. } = self.manifest.layout;
         TABLES.into_iter().filter(move |(name, _)| match *name {
@@ -225,13 +227,14 @@ impl RunFolder {
         })
     }
 
-    /// The merged tables and the report of another version would be read as the answer of this one.
+    /// Removes the merged tables and the report of another version, which could be mistaken for results of
+    /// this one.
     fn remove_answers(&self) -> Result<(), FolderError> {
         let names = TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT]);
         names.map(|name| self.path.join(name)).try_for_each(|path| remove_file(&path))
     }
 
-    /// What a killed run left beside its places. Nobody else writes here: the folder is locked.
+    /// Removes temporary files of a killed run. No other process writes here, since the folder is locked.
     fn clear_leftovers(&self) -> Result<(), FolderError> {
         for name in
             TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT, SCENARIO, MANIFEST])
@@ -254,7 +257,7 @@ impl RunFolder {
 mod tests {
     use super::*;
 
-    /// Whoever looks at a folder without its lock may see half of it, which is nobody's.
+    /// A reader without the lock may see half of a folder, which looks like no run folder.
     #[test]
     fn a_folder_that_is_being_made_is_busy_and_not_foreign() {
         let dir = tempfile::tempdir().unwrap();

@@ -18,32 +18,32 @@ use crate::columns::{self, tables};
 use crate::seal::{self, Damage, Digest};
 
 impl RunFolder {
-    /// Writes a trial, whole or not at all.
+    /// Writes a trial, atomically.
     ///
     /// # Errors
-    /// When it cannot be written; nothing of it is left then.
+    /// If it cannot be written; then no part of it remains.
     pub fn write(&self, trial: &Trial, record: &Record) -> Result<(), FolderError> {
         let place = self.trial_path(trial);
         let beside = beside(&place, "tmp");
         let written = self.write_trial(trial, record, &beside).and_then(|()| exchange(&beside, &place));
         if written.is_err() {
-            // The first error is the one to tell; what cannot be removed is cleared by the next attempt.
+            // The first error is reported. The next attempt removes what cannot be removed now.
             let _ = fs::remove_dir_all(&beside);
         }
         written
     }
 
-    /// Merges the trials of these runs, in this order, into the tables at the top and completes the manifest. Also right
-    /// for a run that was cut short: then the manifest says so. Returns the fingerprint of all.
+    /// Merges these trials, in this order, into the tables at the top, and completes the manifest. The
+    /// manifest records whether trials are missing. Returns the fingerprint of all trials.
     ///
     /// # Errors
-    /// When a table cannot be written, or a trial is not there. Until the manifest is complete it says that the run is not.
+    /// If a table cannot be written, or a trial is absent. Until then the manifest has `complete: false`.
     pub fn finish(&self, runs: &[(Trial, Summary)]) -> Result<Fingerprint, FolderError> {
         let mut written = Vec::new();
         let merged = self.merge(runs, &mut written);
         let put = merged.and_then(|()| written.iter().try_for_each(|(name, _)| self.put(name)));
         if put.is_err() {
-            // The first error is the one to tell.
+            // The first error is reported.
             for (name, _) in &written {
                 let _ = fs::remove_file(beside(&self.path.join(name), "tmp"));
             }
@@ -58,8 +58,8 @@ impl RunFolder {
         self.write_manifest(runs, &tables.collect(), complete)
     }
 
-    /// Writes the merged tables, each beside its place. `written` gets the name of each that was begun, and its digest once
-    /// it is whole.
+    /// Writes the merged tables, each beside its place. Adds to `written` the name of each table that was
+    /// begun, and its digest once it is complete.
     fn merge(
         &self,
         runs: &[(Trial, Summary)],
@@ -89,14 +89,14 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Puts a merged table in its place.
+    /// Renames a merged table to its place.
     fn put(&self, name: &str) -> Result<(), FolderError> {
         let place = self.path.join(name);
         fs::rename(beside(&place, "tmp"), &place).map_err(|source| write_error(&place, source))
     }
 
     fn write_trial(&self, trial: &Trial, record: &Record, dir: &Path) -> Result<(), FolderError> {
-        // What a killed run left here.
+        // Remove files of a killed run.
         remove_dir(dir)?;
         make_dir(dir)?;
         let mut tables = BTreeMap::new();
@@ -133,7 +133,7 @@ impl RunFolder {
             let path = self.trial_path(trial);
             let (found, digest) = self.sealed(trial, &path).map_err(FolderError::Damaged)?;
             if found.summary != *run {
-                let why = "it is not the result of this run";
+                let why = "it is not the result of this trial";
                 return Err(FolderError::Damaged(Damage::new(&path.join(SUMMARY), why)));
             }
             let inside = path.strip_prefix(&self.path).expect("trials are inside the folder");

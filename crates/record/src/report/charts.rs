@@ -1,5 +1,5 @@
-//! The charts: what each shows, and what good looks like. A chart is a Vega-Lite specification and its data; where there
-//! are no data it is a sentence.
+//! The charts. A chart is a Vega-Lite specification and its data, or a sentence if there are no data. Its
+//! caption describes a good result.
 
 mod bursts;
 mod completion;
@@ -16,7 +16,7 @@ use super::read::Folder;
 pub(super) use frame::{Chart, Disciplines, Drawn};
 pub(super) use glance::chart as glance;
 
-/// Charts are drawn for the first measured ports, and the rest is named in words.
+/// Number of measured ports with charts of their own. The page names the other ports in a sentence.
 const MOST_PORTS: usize = 4;
 
 /// The charts of one folder, in the order of the page.
@@ -32,7 +32,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     Ok(charts)
 }
 
-/// Which measured ports have no charts of their own.
+/// The measured ports without charts of their own.
 pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
     folder.manifest.measured.ports.get(MOST_PORTS..).unwrap_or_default()
 }

@@ -7,65 +7,65 @@ use parquet::errors::ParquetError;
 use crate::folder::{FORMAT, MANIFEST};
 use crate::seal::Damage;
 
-/// Why a folder has no report.
+/// An error that prevents a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// There is no such folder.
-    #[error("there is no folder {path}", path = .0.display())]
+    /// The folder does not exist.
+    #[error("the folder {path} does not exist", path = .0.display())]
     Nothing(PathBuf),
-    /// It is not the folder of a run.
+    /// The folder is not a run folder.
     #[error(
-        "{path} is no run folder: it has no {MANIFEST}; `giveway run SCENARIO --out {path}` makes one",
+        "{path} is not a run folder: it has no {MANIFEST}. `giveway run SCENARIO --out {path}` makes one",
         path = .0.display()
     )]
     NoRun(PathBuf),
-    /// It was written in another format.
+    /// The folder has another format.
     #[error(
-        "{path} was written by {wrote}, in format {found}; this one reads format {FORMAT}. {again}",
+        "{path} was written by {wrote} in format {found}, and this version reads format {FORMAT}. {again}",
         path = path.display()
     )]
     Format {
         /// The folder.
         path: PathBuf,
-        /// Which Giveway wrote it.
+        /// The version of Giveway that wrote the folder.
         wrote: String,
-        /// The number of its format; 1 where it does not say.
+        /// The number of its format; 1 if the manifest has none.
         found: u64,
-        /// How to make it again.
+        /// The command that makes the folder again.
         again: String,
     },
-    /// No run of it is finished.
-    #[error("{path} is unfinished: none of its {planned} runs is there. {again}", path = path.display())]
+    /// No trial of the folder is finished.
+    #[error("{path} is unfinished: none of its {planned} trials is finished. {again}", path = path.display())]
     Unfinished {
         /// The folder.
         path: PathBuf,
-        /// How many runs it is to have.
+        /// Number of trials that it will have.
         planned: usize,
-        /// How to finish it.
+        /// The command that finishes it.
         again: String,
     },
-    /// A process is writing it.
-    #[error("{path} is being written by {holder}: ask again when that has ended", path = path.display())]
+    /// Another process is writing the folder.
+    #[error("{path} is being written by {holder}. Try again when that process has ended", path = path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
-        /// Who that is, and since when.
+        /// The process, and the time since when it writes.
         holder: String,
     },
-    /// A file is not what was written: a report of it would be wrong.
+    /// A file is damaged, so that a report would be wrong.
     #[error("{damage}. {again}")]
     Damaged {
-        /// Which file, and what is wrong with it.
+        /// The damaged file, and the damage.
         damage: Damage,
-        /// How to make it again.
+        /// The command that makes the folder again.
         again: String,
     },
-    /// A file is not there, or not what it should be.
+    /// A file is missing or cannot be read.
     #[error("cannot read {path}: {why}", path = path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Puts the page of run folders together.
+//! The page of one or several run folders.
 
 use giveway_document::columns::number;
 use giveway_document::shell::{self, Plots, Swatch, paragraphs};
@@ -13,7 +13,7 @@ use super::table;
 /// The template of the page.
 const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.html"));
 
-/// What the template is given.
+/// The values of the template.
 #[derive(Serialize)]
 struct Page {
     title: String,
@@ -38,18 +38,18 @@ struct ChartView {
     id: String,
     title: String,
     caption: String,
-    /// Why there is none; empty when there is one.
+    /// The reason for an empty chart; empty if there is a chart.
     words: String,
     key: bool,
 }
 
-/// A folder with all that is its own.
+/// The part of the page about one folder.
 #[derive(Serialize)]
 struct Section {
     name: String,
     title: String,
     description: Vec<String>,
-    /// What is missing of it.
+    /// Sentences about missing parts.
     warnings: Vec<String>,
     charts: Vec<ChartView>,
     scenario: String,
@@ -83,7 +83,7 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
     Ok(shell::render(REPORT, page, plots))
 }
 
-/// A chart in its place; what draws it goes to the plots.
+/// A chart as the template uses it. Its specification and data go to `plots`.
 fn view(plots: &mut Plots, id: String, chart: Chart) -> ChartView {
     let Chart { title, caption, key, drawn } = chart;
     let words = match drawn {
@@ -125,8 +125,8 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn found(folder: &Folder) -> Findings {
-    let said = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
-    Findings { folder: folder.name.clone(), sentences: said }
+    let sentences = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
+    Findings { folder: folder.name.clone(), sentences }
 }
 
 fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
@@ -135,12 +135,12 @@ fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
     let mut warnings = Vec::new();
     if !manifest.complete {
         warnings.push(format!(
-            "This is unfinished: {finished} of {planned} runs are there. The same command goes on where it stopped."
+            "This run is unfinished: {finished} of {planned} trials are finished. The same command resumes it."
         ));
     }
     let more = ports_left_out(folder);
     if !more.is_empty() {
-        warnings.push(format!("Also measured, and in the table, but not drawn: {}.", more.join(", ")));
+        warnings.push(format!("Not drawn, but in the table: {}.", more.join(", ")));
     }
     let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
     let giveway = match &manifest.commit {
@@ -152,7 +152,7 @@ fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
         ("Giveway", giveway),
         ("Machine", manifest.machine.clone()),
         ("Seeds", seeds.join(", ")),
-        ("Runs", format!("{finished} of {planned}")),
+        ("Trials", format!("{finished} of {planned}")),
     ];
     provenance.extend(manifest.created.clone().map(|created| ("Made", created)));
     provenance.extend(manifest.fingerprint.clone().map(|print| ("Fingerprint", print)));

@@ -1,8 +1,8 @@
-//! Reads a run folder: what its manifest says, the summaries, and single columns of its tables.
+//! Reads a run folder: its manifest, the summaries, and single columns of its tables.
 //!
-//! Nothing is believed without a check: every file that the manifest and the summaries list must have the digest that
-//! they say. A folder that a process is writing is refused; nobody who reads keeps a writer away, so whether somebody
-//! began to write is asked again in the end ([`Folder::still_there`]).
+//! Every file that the manifest and the summaries list must match its digest. A folder that a process is
+//! writing is refused. A reader does not keep a writer away, so [`Folder::still_there`] checks at the end
+//! that no process began to write.
 
 mod manifest;
 mod rows;
@@ -21,12 +21,12 @@ use crate::columns::{drops_in_interval, tables};
 use crate::folder::{FORMAT, Lock, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, check_tables, read_summary};
 use crate::seal::{self, Damage, Digest};
 
-/// A run folder.
+/// A run folder that was read.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The manifest as it was read.
+    /// The bytes of the manifest.
     bytes: Vec<u8>,
-    /// What it is called beside others.
+    /// The name of the folder in a report over several folders.
     pub name: String,
     pub manifest: Manifest,
     /// The text of the scenario.
@@ -40,7 +40,7 @@ pub(super) struct Folder {
 pub(super) struct Link {
     pub port: String,
     pub rate_bps: Option<u64>,
-    /// Packets lost within the measurement interval, by reason; `None` where that was not measured.
+    /// Packets lost within the measurement interval, by reason; `None` if not measured.
     pub drops: Option<[u64; DropReason::ALL.len()]>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct DelayPoint {
     pub delay_s: f64,
 }
 
-/// What a source got of a port in one stretch of time.
+/// The bytes that a port sent for a source in one stretch of time.
 pub(super) struct SharePoint {
     pub time_s: f64,
     pub span_s: f64,
@@ -61,12 +61,12 @@ pub(super) struct SharePoint {
     pub bytes: u64,
 }
 
-/// Whether the files of a folder are read to check them.
+/// The check of the files of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Somebody else wrote them, some time ago.
+    /// Another process wrote the folder: check each file.
     Checked,
-    /// This process has just written or checked them, and holds the lock of the folder.
+    /// This process has just written or checked the folder, and holds its lock.
     Own,
 }
 
@@ -80,7 +80,7 @@ impl Folder {
         }
         let folder = Folder::read_as_it_is(path, trust);
         match folder {
-            // What looks like damage may be somebody at work.
+            // Files that seem damaged may be half-written by another process.
             Err(ReportError::Damaged { .. } | ReportError::Unfinished { .. }) if trust == Trust::Checked => {
                 refuse_writer(path)?;
                 folder
@@ -96,13 +96,13 @@ impl Folder {
         };
         let unknown = |why: &dyn ToString| ReportError::Damaged {
             damage: Damage::new(&place, why.to_string()),
-            again: format!("Run the command that made it again with --out {}", path.display()),
+            again: format!("Run the command that made it again, with --out {}", path.display()),
         };
         let stamp: Stamp = serde_json::from_slice(&bytes).map_err(|error| unknown(&error))?;
         if stamp.format != FORMAT {
             let wrote = format!("Giveway {}", stamp.giveway);
             let again = format!(
-                "It was made by `{}`: run that again with another --out, or with --out {} --force",
+                "It was made by `{}`. Run this command again with another --out, or with --out {} --force",
                 stamp.created_by,
                 path.display()
             );
@@ -111,9 +111,13 @@ impl Folder {
         let (text, _) = seal::open(&bytes).map_err(|why| unknown(&why))?;
         let manifest: Manifest = serde_json::from_str(text).map_err(|error| unknown(&error))?;
         let again = if stamp.created_by == RECORDED_BY {
-            format!("A recording cannot be made again; `{RECORDED_BY}` with --record makes a new one")
+            format!("A recording cannot be repeated; `{RECORDED_BY}` with --record makes a new one")
         } else {
-            format!("It was made by `{}`: run that again with --out {}", stamp.created_by, path.display())
+            format!(
+                "It was made by `{}`. Run this command again with --out {}",
+                stamp.created_by,
+                path.display()
+            )
         };
         let planned = manifest.disciplines.len() * manifest.seeds.len();
         if manifest.trials.is_empty() {
@@ -149,7 +153,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, trials, table })
     }
 
-    /// Whether nobody began to write the folder since it was read.
+    /// Checks that no process began to write the folder since it was read.
     pub fn still_there(&self) -> Result<(), ReportError> {
         refuse_writer(&self.path)?;
         match fs::read(self.path.join(MANIFEST)) {
@@ -158,12 +162,12 @@ impl Folder {
         }
     }
 
-    /// How many runs there are, and how many there are to be.
+    /// Number of finished trials, and of planned ones.
     pub fn runs(&self) -> (usize, usize) {
         (self.trials.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
     }
 
-    /// The disciplines that have a run, as they are spelled.
+    /// The specifications of the disciplines that have a finished trial.
     pub fn disciplines(&self) -> Vec<&str> {
         self.table.rows.iter().map(|row| row.qdisc.as_str()).collect()
     }
@@ -173,7 +177,7 @@ impl Folder {
         self.runs_of(qdisc).next().map(|(seed, _)| seed)
     }
 
-    /// Size in bytes and completion time in seconds of each transfer that is part of the summary, seed after seed.
+    /// Size in bytes and flow completion time in seconds of each transfer of the summary, seed after seed.
     pub fn completions(&self, qdisc: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
@@ -211,7 +215,7 @@ impl Folder {
         Ok(seeds)
     }
 
-    /// Time in seconds and packets held, of the first seed.
+    /// Samples of the backlog, of the first seed: time in seconds, and packets.
     pub fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
@@ -224,7 +228,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// Who got how much when, of the first seed.
+    /// The bytes of each source over time, of the first seed.
     pub fn shares(&self, qdisc: &str) -> Result<Vec<SharePoint>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
@@ -278,7 +282,7 @@ fn refuse_writer(path: &Path) -> Result<(), ReportError> {
     }
 }
 
-/// Folders of one name are called by their whole path.
+/// Gives folders with the same name their whole path as the name.
 pub(super) fn tell_apart(folders: &mut [Folder]) {
     let names: Vec<String> = folders.iter().map(|folder| folder.name.clone()).collect();
     for folder in folders {

@@ -9,8 +9,9 @@ pub(super) struct Column {
     pub most: f64,
 }
 
-/// At most `columns` columns from `from` to `until`: of the values in each the least, the median and the most. A column
-/// stands at its middle; columns without a value are left out. Values are in the order of time.
+/// At most `columns` columns from `from` to `until`: of the values in each the least, the median and the
+/// most. A column stands at its middle; columns without a value are left out. Values are in the order of
+/// time.
 pub(super) fn pixel_columns(values: &[(f64, f64)], from: f64, until: f64, columns: usize) -> Vec<Column> {
     let width = (until - from) / columns as f64;
     let place = |at: f64| (((at - from) / width) as usize).min(columns - 1);

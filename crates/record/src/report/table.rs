@@ -10,9 +10,9 @@ use super::read::Folder;
 /// The table as the template takes it.
 #[derive(Serialize)]
 pub(super) struct View {
-    /// Which port it is about, where there is a table for each.
+    /// The port, if there is a table for each port.
     title: String,
-    /// Whether rows are told apart by their folder, too.
+    /// True if rows also have the name of their folder.
     several: bool,
     groups: Vec<GroupView>,
     columns: Vec<ColumnView>,
@@ -29,7 +29,7 @@ struct GroupView {
 struct ColumnView {
     title: String,
     unit: String,
-    /// Whether it is the first of its group.
+    /// True for the first column of its group.
     first: bool,
 }
 

@@ -3,7 +3,7 @@
 //! Disciplines have the same arrivals under each seed, so differences are taken seed by seed, and their interval is that of the
 //! mean difference (Student's t, 95 %). A difference within its interval, or below two percent, is not measurable.
 
-use giveway_measure::{Estimate, Row, Table, short_names};
+use giveway_measure::{Difference, Estimate, Row, Table, short_names};
 use giveway_workload::Direction;
 
 use super::link::Link;
@@ -389,13 +389,8 @@ impl Comparison {
 
 impl<'a> Change<'a> {
     fn new(base: &Estimate, row: &'a Row, metric: &str) -> Option<Change<'a>> {
-        let other = row.metric(metric)?;
-        let pairs = base.per_seed.iter().zip(&other.per_seed);
-        let pairs: Vec<(f64, f64)> = pairs.filter_map(|(before, after)| (*before).zip(*after)).collect();
-        let difference = Estimate::over(pairs.iter().map(|(before, after)| Some(after - before)).collect());
-        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / pairs.len() as f64;
-        let before = mean(&mut pairs.iter().map(|pair| pair.0));
-        difference.mean.map(|change| Change { row, before, after: before + change, within: difference.ci95 })
+        let Difference { before, after, ci95 } = Difference::between(base, row.metric(metric)?)?;
+        Some(Change { row, before, after, within: ci95 })
     }
 
     fn is_better(&self) -> bool {

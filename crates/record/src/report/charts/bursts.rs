@@ -1,4 +1,5 @@
-//! How bursty the traffic is: at each port, and how self-similar it is when it is sent. Only where that was measured.
+//! Burstiness at each port, and self-similarity of the traffic of each source. Only if the scenario measures
+//! bursts.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +12,21 @@ use serde_json::{Value, json};
 use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
 use crate::report::read::Folder;
 
-/// What is counted, as metrics and readers call it.
-const STREAMS: [(&str, &str); 2] =
-    [("arrivals", "what comes"), ("downstream", "what goes on to each next node")];
-/// The three estimators, likewise.
+/// The measured streams: the prefix of their metrics, and their title.
+const STREAMS: [(&str, &str); 2] = [("arrivals", "arrivals"), ("downstream", "departures to each next hop")];
+/// The three estimators: the name of their metric, and their title.
 const ESTIMATORS: [(&str, &str); 3] =
     [("hurst_rs", "rescaled range"), ("hurst_variance", "variance-time"), ("hurst_wavelet", "wavelet")];
 
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, ports: &[&str]) -> Vec<Chart> {
-    let told = |metric: &str| {
+    let measured = |metric: &str| {
         folder.table.rows.iter().any(|row| row.metrics.iter().any(|(name, _)| name.ends_with(metric)))
     };
     let mut charts = Vec::new();
-    if told("arrivals_idc_1ms") {
+    if measured("arrivals_idc_1ms") {
         charts.extend(ports.iter().map(|port| dispersion(folder, disciplines, port)));
     }
-    if told(".hurst") {
+    if measured(".hurst") {
         charts.push(hurst(folder, disciplines));
     }
     charts
@@ -42,7 +42,7 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
     for row in &table.rows {
         for (stream, (prefix, _)) in STREAMS.iter().enumerate() {
             for (window, length) in WINDOWS {
-                // Zero, a perfectly steady stream, has no place on a logarithmic axis.
+                // A perfectly steady stream has 0, which a logarithmic axis does not have.
                 let index = row.mean(&format!("{prefix}_idc_{window}")).filter(|index| *index > 0.0);
                 let Some(index) = index else { continue };
                 let cells = [
@@ -57,15 +57,16 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         }
     }
     if found.is_empty() {
-        let words = "Too little came within the measurement interval to say how bursty it is.";
+        let words =
+            "Too few packets arrived within the measurement interval to compute an index of dispersion.";
         return Chart::words(title, words);
     }
     let caption = format!(
         "Index of dispersion: the variance of the packets in a window over their mean, for windows of 1 ms to 1 s ({}; both axes are \
          logarithmic). Poisson arrivals have 1 at every length, a steady stream has 0, batches of k packets have k; a line that \
-         keeps rising is burstiness that does not average out. Left: what comes to the port. Right: what the port sent, for each \
-         node after its neighbour by itself, mean over the packets: what the next queues get. Good is low on the right, when the \
-         left is the same.",
+         keeps rising is burstiness that does not average out. Left: arrivals at the port. Right: departures, separately for each \
+         next hop of the packets, mean over the packets: the arrivals of the next queues. With equal arrivals on the left, lower \
+         on the right is better.",
         over_seeds(folder)
     );
     let (least, most) = extent(found.into_iter());
@@ -93,14 +94,14 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
     Chart { title, caption, key: true, drawn: plot(spec, [("dispersion", columns)]) }
 }
 
-/// Every estimate of every run, by source.
+/// The estimates of the Hurst parameter of every run, by source.
 fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
     let title = "Self-similarity of the traffic".to_owned();
     let measured = &folder.manifest.measured;
     let bins = ((measured.until_s - measured.from_s) / BIN.as_s()).round() as usize;
     let Some(scales) = Scales::of(bins) else {
         let words = format!(
-            "The measurement interval is too short to say how self-similar the traffic is: that takes {} s.",
+            "The measurement interval is too short to estimate the self-similarity of the traffic, which needs {} s.",
             number(FEWEST as f64 * BIN.as_s())
         );
         return Chart::words(title, &words);
@@ -129,7 +130,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
         }
     }
     if sources.is_empty() {
-        let words = "No source sent enough to say how self-similar its traffic is.";
+        let words = "No source sent enough to estimate the self-similarity of its traffic.";
         return Chart::words(title, words);
     }
     let seconds = |(first, last): (usize, usize)| {

@@ -1,4 +1,4 @@
-//! Completion time against size.
+//! Flow completion time against size.
 
 use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::columns::{number, thinned};
@@ -13,7 +13,7 @@ use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size};
 const MOST_POINTS: usize = 3_000;
 
 pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart, ReportError> {
-    let title = "Completion time by size".to_owned();
+    let title = "Flow completion time by size".to_owned();
     let mut points = vec![("discipline", vec![]), ("size", vec![]), ("time", vec![])];
     let mut medians = points.clone();
     let (mut all, mut shown) = (0, 0);
@@ -22,7 +22,7 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
     let each = MOST_POINTS / specs.len().max(1);
     for spec in specs {
         let completions = folder.completions(spec)?;
-        // Neither a size nor a time of zero has a place on a logarithmic axis.
+        // A logarithmic axis has no zero.
         let completions: Vec<(f64, f64)> =
             completions.into_iter().filter(|(size, time)| *size > 0.0 && *time > 0.0).collect();
         let kept = thinned(&completions, each);
@@ -39,24 +39,24 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         }
     }
     if all == 0 {
-        let words = "No transfer of a known size completed within the measurement interval, so there are no completion times.";
+        let words = "No transfer that started within the measurement interval completed, so there are no flow completion times.";
         return Ok(Chart::words(title, words));
     }
-    let points_told = if shown == all {
+    let about_points = if shown == all {
         format!("Each point is one of the {all} transfers")
     } else {
-        format!("Points are {shown} of the {all} transfers, evenly thinned over the sizes")
+        format!("Points are {shown} of the {all} transfers, thinned evenly over the sizes")
     };
     let caption = format!(
-        "{points_told} that began in the measurement interval and completed ({}). Lines join the medians of size bins, \
-         {BINS_PER_DECADE:.0} per decade, that hold at least {BIN_NEEDS}. Both axes are logarithmic. Good is low, above all at the \
-         left: small transfers should not wait behind large ones. Transfers that did not complete are not here; the table \
-         counts them.",
+        "{about_points} that started within the measurement interval and completed ({}). Lines connect the medians of size bins, \
+         {BINS_PER_DECADE:.0} per decade, with at least {BIN_NEEDS} transfers each. Both axes are logarithmic. Lower is better, above all \
+         on the left: small transfers should not wait for large ones. Transfers that did not complete are not drawn; the \
+         table counts them.",
         over_seeds(folder)
     );
     let mut axes = json!({
         "x": { "field": "size", "type": "quantitative", "title": "size of the transfer (bytes)" },
-        "y": { "field": "time", "type": "quantitative", "title": "completion time (s)" },
+        "y": { "field": "time", "type": "quantitative", "title": "flow completion time (s)" },
     });
     let ((smallest, largest), (fastest, slowest)) = (extent(sizes.into_iter()), extent(times.into_iter()));
     logarithmic(&mut axes["x"], smallest, largest, "~s");

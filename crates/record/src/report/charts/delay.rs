@@ -8,7 +8,7 @@ use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
 use crate::report::error::ReportError;
 use crate::report::read::{DelayPoint, Folder};
 
-/// A discipline with a list of points for each of its seeds.
+/// A discipline, and a list of points for each of its seeds.
 type Seeds<'a> = (&'a str, Vec<Vec<DelayPoint>>);
 
 pub(super) fn charts(
@@ -24,22 +24,20 @@ pub(super) fn charts(
 fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds<'_>]) -> Chart {
     let of_port = || delays.iter().flat_map(|(_, seeds)| seeds).flatten().filter(|point| point.port == port);
     let most = folder.manifest.measured.small_packet_bytes;
-    // Where nobody sends small packets the others are better than nothing.
+    // Without small packets, the chart shows all packets.
     let small = of_port().any(|point| point.small);
     let what = if small { "small packets" } else { "packets" };
-    let title = at_port(&format!("How long {what} wait"), port, folder);
+    let title = at_port(&format!("Sojourn time of {what}"), port, folder);
     let longest =
         of_port().filter(|point| point.small == small).map(|point| point.delay_s).fold(0.0, f64::max);
     if longest == 0.0 {
         let words = match of_port().next() {
-            None => {
-                "No packet was sent within the measurement interval, so nothing is known of sojourn times."
-            }
-            Some(_) => "No packet ever waited.",
+            None => "No packet was sent within the measurement interval, so there are no sojourn times.",
+            Some(_) => "The sojourn time of every packet is 0.",
         };
         return Chart::words(title, words);
     }
-    // Four decades below the longest; what is less is drawn there.
+    // Four decades below the longest. Shorter times are drawn at this floor.
     let floor_ms = libm::pow(10.0, libm::log10(longest * 1e3).ceil() - 4.0);
     let mut columns: Vec<_> =
         ["discipline", "share", "longer", "low", "median", "high"].map(|name| (name, vec![])).into();
@@ -50,7 +48,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
             let cells = [
                 json!(disciplines.name(spec)),
                 number(share),
-                // Nobody waited longer than the longest: zero has no place on a logarithmic axis.
+                // No sojourn time exceeds the longest, and a logarithmic axis has no zero.
                 if longer > 1e-9 { number(longer) } else { json!(null) },
                 ms(low),
                 ms(median),
@@ -62,20 +60,20 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
     let seeds = folder.manifest.seeds.len();
     let about = if small {
         format!(
-            "Sojourn times at the port of packets of at most {most} bytes: calls, games, name look-ups, acknowledgements."
+            "Sojourn times at the port of packets up to {most} bytes: calls, games, name look-ups, acknowledgements."
         )
     } else {
-        format!("Sojourn times at the port of all packets; none had at most {most} bytes.")
+        format!("Sojourn times at the port of all packets; none of them is as small as {most} bytes.")
     };
-    let seeds_told = if seeds > 1 {
-        format!("Lines are medians over {seeds} seeds, bands reach from the lowest seed to the highest.")
+    let over_all_seeds = if seeds > 1 {
+        format!("Lines are medians over {seeds} seeds. Bands reach from the lowest seed to the highest.")
     } else {
         format!("One run ({}).", over_seeds(folder))
     };
     let caption = format!(
-        "{about} Left: the share of packets that waited at most so long; good is a line far to the left. Right: the same from \
-         the other end, the share that waited longer; good is a line that falls early, because a call hears its slowest \
-         packets. {seeds_told} Drawn from 123 points of each distribution; waits below {} ms are drawn there.",
+        "{about} Left: the share of packets with at most this sojourn time. A line far to the left is good. Right: the share of \
+         packets with a longer sojourn time. A line that falls early is good, because the slowest packets determine the \
+         quality of a call. {over_all_seeds} Each line has 123 points; times below {} ms are drawn at this value.",
         number(floor_ms)
     );
     let x = |field| {
@@ -105,13 +103,13 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
                          "axis": { "format": "~%", "values": [1, 0.1, 0.01, 0.001, 0.0001] } });
     let spec = json!({
         "data": { "name": "delay" },
-        "hconcat": [panel(share, "All of them"), panel(longer, "The slowest of them")],
+        "hconcat": [panel(share, "All packets"), panel(longer, "The slowest packets")],
         "spacing": 40,
     });
     Chart { title, caption, key: true, drawn: plot(spec, [("delay", columns)]) }
 }
 
-/// For each share: the lowest, the median and the highest of the seeds, in seconds.
+/// Sojourn times for each share, in seconds: the lowest, the median and the highest of the seeds.
 fn band(seeds: &[Vec<DelayPoint>], port: &str, small: bool) -> Vec<(f64, f64, f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for point in seeds.iter().flatten().filter(|point| point.port == port && point.small == small) {

@@ -9,8 +9,8 @@ use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, Link};
 
-/// The colour of a reason, and what it means to a reader.
-const fn told(why: DropReason) -> (&'static str, &'static str) {
+/// The colour and the label of a reason.
+const fn appearance(why: DropReason) -> (&'static str, &'static str) {
     match why {
         DropReason::Overlimit => ("#4477aa", "buffer full"),
         DropReason::Pushout => ("#66ccee", "pushed out"),
@@ -54,8 +54,12 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
             if !reasons.contains(&why) {
                 reasons.push(why);
             }
-            let cells =
-                [json!(disciplines.name(spec)), json!(told(why).1), json!(why as usize), number(packets)];
+            let cells = [
+                json!(disciplines.name(spec)),
+                json!(appearance(why).1),
+                json!(why as usize),
+                number(packets),
+            ];
             columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
     }
@@ -64,13 +68,13 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         return Chart::words(title, words);
     }
     let caption = format!(
-        "Packets lost within the measurement interval, mean per run ({}). Drops are how a queue tells TCP to slow down, so none is not \
-         the aim: good are few, early ones, and none from flows that did nothing wrong. Marks (ECN) are no drops; the table \
-         counts them.",
+        "Packets lost within the measurement interval, mean per run ({}). A queue slows TCP down by dropping packets, so zero drops is \
+         not the aim. Few and early drops are good, and none of flows that send less than their share. Marks (ECN) are not \
+         drops; the table counts them.",
         over_seeds(folder)
     );
     let names: Vec<&str> = links.iter().map(|(spec, _)| disciplines.name(spec)).collect();
-    let (colours, words): (Vec<&str>, Vec<&str>) = reasons.iter().map(|why| told(*why)).unzip();
+    let (colours, words): (Vec<&str>, Vec<&str>) = reasons.iter().map(|why| appearance(*why)).unzip();
     let spec = json!({
         "data": { "name": "drops" },
         "width": WIDTH - 120, "height": { "step": 30 },

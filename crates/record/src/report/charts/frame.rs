@@ -8,31 +8,31 @@ use serde_json::{Map, Value, json};
 
 use crate::report::read::Folder;
 
-/// The width of a chart's plot in pixels.
+/// The width of the plot of a chart, in pixels.
 pub(super) const WIDTH: u32 = 880;
 
 /// One chart.
 pub(in crate::report) struct Chart {
     pub title: String,
-    /// What is shown, and what good looks like.
+    /// The contents of the chart, and a description of a good result.
     pub caption: String,
-    /// Whether the reader needs the colours of the disciplines to read it.
+    /// True if the chart needs the key with the colours of the disciplines.
     pub key: bool,
     pub drawn: Drawn,
 }
 
 impl Chart {
-    /// Why there is nothing to draw.
+    /// A chart without data: a sentence that gives the reason.
     pub(super) fn words(title: String, words: &str) -> Chart {
         Chart { title, caption: String::new(), key: false, drawn: Drawn::Words(words.to_owned()) }
     }
 }
 
-/// What stands in the place of a chart.
+/// The content of a chart.
 pub(in crate::report) enum Drawn {
     /// A specification and the data that it names.
     Plot { spec: Value, data: Map<String, Value> },
-    /// Why there is nothing to draw.
+    /// The reason for an empty chart.
     Words(String),
 }
 
@@ -44,7 +44,7 @@ pub(in crate::report) struct Disciplines {
 }
 
 impl Disciplines {
-    /// Of all folders together, so that a discipline is the same in all of them.
+    /// The disciplines of all folders together, so that a discipline looks the same in all of them.
     pub fn of(folders: &[Folder]) -> Disciplines {
         let mut specs: Vec<&str> = Vec::new();
         for spec in folders.iter().flat_map(Folder::disciplines) {
@@ -59,7 +59,7 @@ impl Disciplines {
         }
     }
 
-    /// Spelling, short name and look of each.
+    /// Specification, short name and look of each discipline.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Look)> {
         let names = self.names.iter().zip(&self.looks);
         self.specs.iter().zip(names).map(|(spec, (name, look))| (spec.as_str(), name.as_str(), look))
@@ -85,8 +85,8 @@ impl Disciplines {
         })
     }
 
-    /// The width of its lines: each a little narrower than the one before it, which is below it, so that lines which
-    /// coincide show as borders of each other.
+    /// The width of its lines: each a little narrower than the one before it, which is below it, so that
+    /// lines which coincide show as borders of each other.
     pub(super) fn line_width(&self) -> Value {
         let below = |at: usize| (self.names.len() - 1 - at).min(2);
         let range: Vec<f64> = (0..self.names.len()).map(|at| 1.8 + 1.2 * below(at) as f64).collect();
@@ -128,8 +128,8 @@ pub(super) fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Co
     Drawn::Plot { spec, data }
 }
 
-/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are few,
-/// otherwise in two columns. `layers` draws one; it is told the panel's axis of time.
+/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are
+/// few, otherwise in two columns. `layers` returns the layers of a panel from its axis of time.
 pub(super) fn panels(
     names: &[&str],
     data: &str,
@@ -139,7 +139,7 @@ pub(super) fn panels(
     let columns: usize = if names.len() > 3 { 2 } else { 1 };
     let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
     let panel = |(at, name): (usize, &&str)| {
-        // Only the lowest panel of a column tells the time.
+        // Only the lowest panel of a column has labels of time.
         let lowest = at + columns >= names.len();
         let mut time = json!({
             "field": "time", "type": "quantitative", "title": "time (s)",

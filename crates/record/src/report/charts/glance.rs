@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::frame::{Chart, Disciplines, plot};
 use crate::report::read::Folder;
 
-/// A figure: its metric, what it is called, which quantile, and whether less is better.
+/// A key figure: its metric, title and quantile. `less` is true if a lower value is better.
 struct Figure {
     metric: &'static str,
     what: &'static str,
@@ -29,11 +29,11 @@ const fn figure(
 }
 
 const FIGURES: [Figure; 9] = [
-    figure("fct_p50_s", "Completion time", "median, ", true, TIME),
-    figure("fct_p95_s", "Completion time", "95th percentile, ", true, TIME),
-    figure("fct_p99_s", "Completion time", "99th percentile, ", true, TIME),
-    figure("page_load_p50_s", "Pages", "median, ", true, TIME),
-    figure("page_load_p95_s", "Pages", "95th percentile, ", true, TIME),
+    figure("fct_p50_s", "Flow completion time", "median, ", true, TIME),
+    figure("fct_p95_s", "Flow completion time", "95th percentile, ", true, TIME),
+    figure("fct_p99_s", "Flow completion time", "99th percentile, ", true, TIME),
+    figure("page_load_p50_s", "Page load time", "median, ", true, TIME),
+    figure("page_load_p95_s", "Page load time", "95th percentile, ", true, TIME),
     figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", true, TIME),
     figure("small_sojourn_p99_s", "Sojourn time of small packets", "99th percentile, ", true, TIME),
     figure("goodput_bps", "Goodput", "", false, RATE),
@@ -80,7 +80,7 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
             ];
             columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
-        let better = if figure.less { "less is better" } else { "more is better" };
+        let better = if figure.less { "lower is better" } else { "higher is better" };
         let panel = Panel {
             at,
             title: figure.what,
@@ -90,20 +90,20 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
         };
         panels.push(panel.spec(disciplines));
     }
-    let folders_told = match folders.len() {
+    let rows_of_folders = match folders.len() {
         1 => String::new(),
         count => format!(
-            " Each discipline has a row for each of the {count} folders, told apart by the shape of the dot."
+            " Each discipline has a row for each of the {count} folders; the shape of the dot shows the folder."
         ),
     };
     let seeds: usize = rows.iter().map(|(_, row)| row.seeds.len()).min().unwrap_or(0);
     let intervals = if seeds > 1 {
-        "Dots are means over the seeds, bars their 95 % intervals; where bars overlap, a difference may be chance."
+        "Dots are means over the seeds, and bars are their 95 % confidence intervals. If bars overlap, a difference may be chance."
     } else {
-        "Where there is one seed, a dot is its value and nothing is known of its uncertainty."
+        "A dot is the value of the only seed. One seed has no confidence interval."
     };
     let caption = format!(
-        "{intervals}{folders_told} An axis with very different values is logarithmic, with powers of ten. Good is to the left, \
+        "{intervals}{rows_of_folders} An axis with very different values is logarithmic. Left is better, \
          except for goodput."
     );
     let spec = json!({
@@ -114,11 +114,12 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
     Chart { title, caption, key: false, drawn: plot(spec, [("figures", columns)]) }
 }
 
-/// How the axis of a figure is divided.
+/// The axis of a key figure.
 struct Axis {
     log: bool,
-    /// Where it begins, and its largest mean.
+    /// The beginning of the axis.
     least: f64,
+    /// The largest mean, with some room.
     most: f64,
 }
 
@@ -131,13 +132,13 @@ impl Axis {
     }
 }
 
-/// One figure of all rows.
+/// One key figure of all rows.
 struct Panel {
     at: usize,
     title: &'static str,
     subtitle: String,
     axis: Axis,
-    /// Whether there are several folders.
+    /// True for several folders.
     several: bool,
 }
 
@@ -153,7 +154,7 @@ impl Panel {
             }
             x
         };
-        // Only the first panel of a row says who is who.
+        // Only the first panel of a row has the names of the disciplines.
         let names = self.at.is_multiple_of(PANELS_PER_ROW);
         let y = json!({
             "field": "discipline", "type": "nominal", "title": null, "scale": { "domain": disciplines.names },

@@ -43,15 +43,15 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     let seed = specs.first().and_then(|spec| folder.first_seed(spec)).unwrap_or_default();
     let reduced = if samples > pixels {
         format!(
-            "{samples} samples are reduced to {pixels} columns: the line is the median of a column, the band reaches from its \
-             least to its most"
+            "{samples} samples are reduced to {pixels} columns: the line is the median of a column, and the band reaches from its \
+             lowest to its highest sample"
         )
     } else {
         format!("All {samples} samples are drawn")
     };
     let caption = format!(
-        "Packets held by the queue, of seed {seed}. {reduced}.{} Good is a queue that absorbs bursts and is short in between; a \
-         queue that stands is delay for everybody, unless, as with fair queues, only those who fill it wait in it.",
+        "Backlog of the port in packets, of seed {seed}. {reduced}.{} A queue that absorbs bursts and is short between them is \
+         good. A standing queue delays every flow, unless the discipline is fair: then it delays only the flows that fill it.",
         if folder.manifest.measured.from_s > 0.0 {
             " The measurement interval begins at the dashed line."
         } else {
@@ -60,7 +60,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
     let spec = panels(&names, "queue", (0.0, until), |x| {
-        // Room above, so that no label of the axis stands out of the panel.
+        // Room above, so that the labels of the axis stay inside the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {
             json!({ "field": field, "type": "quantitative", "title": "packets",

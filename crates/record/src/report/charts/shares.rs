@@ -1,4 +1,4 @@
-//! Who got how much over time.
+//! Throughput of each source over time.
 
 use giveway_document::axis::PLAIN;
 use giveway_document::columns::number;
@@ -9,7 +9,7 @@ use super::frame::{Chart, Disciplines, at_port, panels, plot};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
 
-/// Sources that are told apart; the rest are one.
+/// Sources with a colour of their own. The other sources are drawn as one.
 const MOST_SOURCES: usize = 7;
 const OTHERS: &str = "others";
 
@@ -27,7 +27,7 @@ pub(super) fn charts(
     ports.iter().map(|port| chart(folder, disciplines, port, &shares)).collect()
 }
 
-/// A discipline and what was sent with it, stretch after stretch.
+/// A discipline, and the bytes that each source sent in each stretch of time.
 type Points<'a> = (&'a str, Vec<&'a SharePoint>);
 
 fn chart<'a>(
@@ -36,7 +36,7 @@ fn chart<'a>(
     port: &str,
     shares: &'a [(&str, Vec<SharePoint>)],
 ) -> Result<Chart, ReportError> {
-    let title = at_port("Who gets how much over time", port, folder);
+    let title = at_port("Throughput by source over time", port, folder);
     let of_port =
         |points: &'a [SharePoint]| points.iter().filter(|point| point.port == port).collect::<Vec<_>>();
     let all: Vec<Points<'a>> = shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
@@ -70,7 +70,7 @@ fn chart<'a>(
                 row(stretch[0].time_s, rate);
                 last = Some((stretch[0].time_s + stretch[0].span_s, rate));
             }
-            // A step needs its end.
+            // The last step needs an end.
             if let Some((end, rate)) = last {
                 row(end, rate);
             }
@@ -79,14 +79,14 @@ fn chart<'a>(
     let highest = most_at_once(&all).max(rate.unwrap_or(0.0)) / one;
     let seed = folder.first_seed(shares[0].0).unwrap_or_default();
     let others = if sources.contains(&OTHERS.to_owned()) {
-        format!(" The {MOST_SOURCES} sources that sent most are told apart.")
+        format!(" The {MOST_SOURCES} sources that sent most have their own colours.")
     } else {
         String::new()
     };
     let caption = format!(
-        "What the port sent for each traffic source, of seed {seed}, in stretches of {} s of the measurement interval, headers \
-         included.{others}{} Good is a link that is full while anybody wants it, with an even and steady share for everybody \
-         who does: a source that is starved shows as a gap.",
+        "The rate that the port sent for each traffic source, of seed {seed}, averaged over {} s within the measurement interval, headers \
+         included.{others}{} A full link with an even and steady share for each source that has enough to send is good. A starved \
+         source shows as a gap.",
         number(stretch),
         if rate.is_some() { " The dashed line is the rate of the link." } else { "" }
     );
@@ -115,22 +115,23 @@ fn chart<'a>(
     Ok(Chart { title, caption, key: false, drawn: plot(spec, [("shares", columns)]) })
 }
 
-/// The points of each stretch of time.
+/// The points, grouped by stretch of time.
 fn stretches<'p>(points: &'p [&SharePoint]) -> impl Iterator<Item = &'p [&'p SharePoint]> {
     points.chunk_by(|a, b| a.time_s == b.time_s)
 }
 
-/// What was sent in a stretch, bit/s.
+/// The rate in a stretch, bit/s.
 fn rate_of(stretch: &[&SharePoint]) -> f64 {
     stretch.iter().map(|point| point.bytes).sum::<u64>() as f64 * 8.0 / stretch[0].span_s
 }
 
-/// The most that all sources together got in a stretch, bit/s.
+/// The highest rate of all sources together in a stretch, bit/s.
 fn most_at_once(all: &[Points<'_>]) -> f64 {
     all.iter().flat_map(|(_, points)| stretches(points)).map(rate_of).fold(0.0, f64::max)
 }
 
-/// The sources that sent something, in the order of the scenario; of many only those that sent most, and the others.
+/// The sources that sent anything, in the order of the scenario. If there are many, only those that sent
+/// most, and "others".
 fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a &'a SharePoint>) -> Vec<String> {
     let mut sent: Vec<(String, u64)> = Vec::new();
     for name in &folder.manifest.measured.sources {
@@ -156,7 +157,7 @@ fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a &'a SharePoint>
     large.chain([OTHERS.to_owned()]).collect()
 }
 
-/// Grey is for the others.
+/// The colours of the sources. Grey is for "others".
 fn colours(sources: &[String]) -> Vec<&'static str> {
     let colour = |(at, name): (usize, &String)| COLOURS[if name == OTHERS { MOST_SOURCES } else { at }];
     sources.iter().enumerate().map(colour).collect()

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::seal::Digest;
 
-/// What stands in `manifest.json`.
+/// The content of `manifest.json`.
 #[derive(Deserialize)]
 pub(in crate::report) struct Manifest {
     pub giveway: String,
@@ -32,7 +32,7 @@ pub(in crate::report) struct Manifest {
     pub files: BTreeMap<String, Digest>,
 }
 
-/// What was measured.
+/// The measured ports and sources, and the measurement interval.
 #[derive(Deserialize)]
 pub(in crate::report) struct Measured {
     pub from_s: f64,
@@ -50,7 +50,7 @@ pub(in crate::report) struct TrialEntry {
     pub summary_sha256: String,
 }
 
-/// What must be known before the rest of a manifest can be understood.
+/// The fields that are read before the rest of a manifest, which depends on the format.
 #[derive(Deserialize)]
 pub(in crate::report) struct Stamp {
     pub giveway: String,

@@ -14,7 +14,8 @@ use parquet::errors::ParquetError;
 use crate::columns;
 use crate::report::error::{ReportError, file_error, table_error};
 
-/// Visits the rows of a table. The columns come in the order that they are asked for.
+/// Visits the rows of a table. `visit` gets the batch, with the columns in the order of `columns`, and the
+/// number of the row.
 pub(super) fn rows(
     path: &Path,
     columns: &[&str],
@@ -22,7 +23,7 @@ pub(super) fn rows(
 ) -> Result<(), ReportError> {
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            file_error(path, "it is missing, and a run folder is only whole with its trials")
+            file_error(path, "it is missing, and a report needs all trials of its folder")
         }
         _ => file_error(path, error),
     })?;
@@ -78,7 +79,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Every byte of a table in turn is another one. The table is read, or refused; no reader panics.
+    /// A table with one changed byte, for each byte in turn, is read or refused; no reader panics.
     #[test]
     fn a_table_with_a_changed_byte_is_refused_or_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -98,7 +99,7 @@ mod tests {
             });
             if let Err(error) = read {
                 refused += 1;
-                caught += usize::from(error.to_string().contains("its content is no table of a run"));
+                caught += usize::from(error.to_string().contains("it does not contain a table of a run"));
             }
         }
         assert!(refused > 100, "{refused} of {} changes are refused", bytes.len());
