@@ -229,9 +229,8 @@ impl Frames {
                     }
                 }
                 PACKET | PACKET_OLD | PACKET_SIMPLE => {
-                    let found = self.find_packet(kind, order);
                     let Found { time, wire_bytes, link, interface, at, captured } =
-                        found.map_err(|what| self.damaged(start, what))?;
+                        self.find_packet(start, kind, order)?;
                     self.packets += 1;
                     let data = &self.record[at..at + captured];
                     return Ok(Some(Frame { time, wire_bytes, link, interface, data }));
@@ -317,24 +316,25 @@ impl Frames {
         Ok(interface)
     }
 
-    /// The packet in `record`.
-    fn find_packet(&self, kind: u32, order: Order) -> Result<Found, String> {
+    /// The packet in `record`, a block that begins at byte `start` of the file.
+    fn find_packet(&self, start: u64, kind: u32, order: Order) -> Result<Found, CaptureError> {
         let Format::Pcapng { interfaces, earlier, .. } = &self.format else {
             unreachable!("only pcapng has blocks")
         };
         let record = &self.record[..];
         let data_at = if kind == PACKET_SIMPLE { 4 } else { 20 };
         let Some(room) = record.len().checked_sub(data_at) else {
-            return Err(format!("a packet block of {} bytes", record.len() + 12));
+            return Err(self.damaged(start, format!("a packet block of {} bytes", record.len() + 12)));
         };
         let number = match kind {
             PACKET => order.u32(record, 0),
             PACKET_OLD => u32::from(order.u16(record, 0)),
             _ => 0,
         };
-        let interface = interfaces
-            .get(number as usize)
-            .ok_or_else(|| format!("a packet of interface {number}, and {} are known", interfaces.len()))?;
+        let Some(interface) = interfaces.get(number as usize) else {
+            let what = format!("a packet of interface {number}, and {} are known", interfaces.len());
+            return Err(self.damaged(start, what));
+        };
         let (captured, wire_bytes, time) = if kind == PACKET_SIMPLE {
             // It has no time and no captured length: that is the snap length of the interface, within the
             // block.
@@ -346,7 +346,8 @@ impl Frames {
             (order.u32(record, 12), order.u32(record, 16), interface.time(ticks))
         };
         if captured as usize > room {
-            return Err(format!("a packet of {captured} bytes in a block with room for {room}"));
+            let what = format!("a packet of {captured} bytes in a block with room for {room}");
+            return Err(self.damaged(start, what));
         }
         Ok(Found {
             time,

@@ -5,12 +5,18 @@
 //! header of a frame, and `ip` reads the headers below. A damaged file yields the packets before the damage,
 //! then one error with its position.
 //!
-//! ```no_run
-//! for packet in giveway_capture::Reader::open("evening.pcapng.gz")? {
-//!     let packet = packet?;
-//!     println!("{} ns: {} bytes", packet.time, packet.bytes);
-//! }
-//! # Ok::<(), giveway_capture::CaptureError>(())
+//! ```
+//! use giveway_capture::{EnhancedPacket, InterfaceDescription, LinkType, Reader, Writer};
+//!
+//! let mut writer = Writer::new(Vec::new(), "an example")?;
+//! let interface = InterfaceDescription { name: "eth0", description: "", link: LinkType::RAW, speed: 0, snap: 0 };
+//! writer.interface(&interface)?;
+//! writer.packet(&EnhancedPacket { interface: 0, time: 7, bytes: 1500, data: &[0x45; 64], comment: None })?;
+//! let file = writer.finish()?;
+//!
+//! let packets: Vec<_> = Reader::new(std::io::Cursor::new(file))?.collect::<Result<_, _>>()?;
+//! assert_eq!((packets.len(), packets[0].time), (1, 7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -57,7 +63,8 @@ pub struct Ip {
     pub tuple: FiveTuple,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// True for a short packet ([`giveway_qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without data.
+    /// True for a short packet ([`giveway_qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without
+    /// data.
     pub short: bool,
     /// Number of TCP or UDP data bytes; `None` for other protocols, for all but the first fragment, and if
     /// too little was captured.
@@ -150,16 +157,21 @@ impl Reader {
 ///
 /// `frame` has the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame that
 /// is damaged or not IP has no [`Ip`].
-pub fn look(link: LinkType, frame: &[u8], wire_bytes: u32) -> Look {
+pub fn parse_headers(link: LinkType, frame: &[u8], wire_bytes: u32) -> FrameHeaders {
     let (above, behind_link) = link::strip(link, frame, wire_bytes);
     let ip = above.and_then(|data| ip::read(data, behind_link));
     let at = above.map_or(0, |data| frame.len() - data.len());
-    Look { bytes: ip.map_or(behind_link, |(_, bytes)| bytes), behind_link, at, ip: ip.map(|(ip, _)| ip) }
+    FrameHeaders {
+        bytes: ip.map_or(behind_link, |(_, bytes)| bytes),
+        behind_link,
+        at,
+        ip: ip.map(|(ip, _)| ip),
+    }
 }
 
-/// Parsed headers of a frame: the result of [`look`].
+/// Parsed headers of a frame: the result of [`parse_headers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct FrameHeaders {
     /// IP length of its header, bytes, but at most `behind_link`; `behind_link` for a frame that is not IP.
     pub bytes: u32,
     /// Length of the frame on the wire without its link header, in bytes: padding counts, and nothing that
@@ -182,7 +194,7 @@ impl Iterator for Reader {
         let next = match self.frames.next() {
             Ok(None) => None,
             Ok(Some(frame)) => {
-                let Look { bytes, ip, .. } = look(frame.link, frame.data, frame.wire_bytes);
+                let FrameHeaders { bytes, ip, .. } = parse_headers(frame.link, frame.data, frame.wire_bytes);
                 Some(Ok(Packet {
                     time: frame.time,
                     bytes,

@@ -24,7 +24,7 @@ impl LinkType {
     /// Numbers that some systems wrote for raw IP before the registry settled on 101.
     const RAW_OLD: [LinkType; 2] = [LinkType(12), LinkType(14)];
 
-    /// Whether its headers can be read.
+    /// True if its headers can be read.
     pub fn is_known(self) -> bool {
         matches!(
             self,

@@ -120,8 +120,8 @@ impl<W: Write> Writer<W> {
     /// Adds a packet.
     ///
     /// # Errors
-    /// What the output says; `InvalidInput` for an interface that was not added, for more data than bytes on
-    /// the wire, and for a comment beyond 65,535 bytes.
+    /// The error of the output; `InvalidInput` for an interface that was not added, for more data than bytes
+    /// on the wire, and for a comment beyond 65,535 bytes.
     pub fn packet(&mut self, packet: &EnhancedPacket<'_>) -> io::Result<()> {
         let EnhancedPacket { interface, time, bytes, data, comment } = *packet;
         if interface >= self.interfaces {

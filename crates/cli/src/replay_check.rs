@@ -59,11 +59,11 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
             all.arrived += section.totals.arrived;
         }
         if let Some(error) = &checked.damage {
-            writeln!(out, "{name}: {error}; checked up to there")?;
+            writeln!(out, "{name}: {error}; checked up to that place")?;
         } else if !checked.whole {
-            writeln!(out, "{name}: is cut off, as by a program that was killed; checked as far as it goes")?;
+            writeln!(out, "{name}: has no end, as if the program was killed; checked to its last operation")?;
         } else if checked.sections.is_empty() {
-            writeln!(out, "{name}: no discipline was traced")?;
+            writeln!(out, "{name}: has no operations")?;
         }
         if !checked.equal() || checked.damage.is_some() {
             outcome = outcome.max(Outcome::Failed);
@@ -71,7 +71,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
     }
     if sections > 1 {
         let Totals { operations, arrived, .. } = all;
-        let verdict = if outcome == Outcome::Done { ": all the same again" } else { "" };
+        let verdict = if outcome == Outcome::Done { ": all equal" } else { "" };
         writeln!(out, "{sections} disciplines, {operations} operations, {arrived} packets{verdict}")?;
     }
     Ok(outcome)
@@ -79,21 +79,21 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
 
 /// A line with the verdict on one discipline.
 fn line(section: &Section) -> String {
-    let Section { name, spelling, rate, totals, close, verdict } = section;
+    let Section { name, spec, rate, totals, close, verdict } = section;
     let Totals { operations, arrived, sent, dropped, marked } = totals;
     let verdict = match verdict {
-        Verdict::Equal => "the same again".to_owned(),
+        Verdict::Equal => "equal".to_owned(),
         Verdict::Different(difference) => format!("different: {difference}"),
-        Verdict::Unbuildable(why) => format!("cannot be built here: {why}"),
+        Verdict::Unbuildable(why) => format!("cannot be built: {why}"),
     };
     let end = match close {
         Some(Close::Whole) => "",
-        Some(Close::Overrun) => "; cut there, since the writer did not keep up",
-        Some(Close::Early) => "; closed there, before the discipline's end",
-        None => "; nothing says how it ended",
+        Some(Close::Overrun) => "; cut off, because the writer fell behind",
+        Some(Close::Early) => "; closed before the discipline ended",
+        None => "; its end is missing",
     };
     format!(
-        "{name}, {spelling} at {rate}: {verdict} ({operations} operations: {arrived} packets came, {sent} left, {dropped} dropped, \
+        "{name}, {spec} at {rate}: {verdict} ({operations} operations: {arrived} packets arrived, {sent} sent, {dropped} dropped, \
          {marked} marked{end})"
     )
 }

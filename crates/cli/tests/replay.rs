@@ -75,24 +75,24 @@ fn a_simulation_runs_again_from_its_trace() {
         ("up-red.trace", "red limit 20p"),
     ]) {
         assert!(line.starts_with(&format!("{file}: home->isp, {spelling}")), "{line}");
-        assert!(line.contains(" at 5mbit: the same again ("), "{line}");
+        assert!(line.contains(" at 5mbit: equal ("), "{line}");
         let number = |what: &str| -> u64 {
             let before = line.split(what).next().expect("something is before it");
             before.rsplit([' ', '(']).next().unwrap().parse().unwrap_or_else(|_| panic!("{what} in {line}"))
         };
         // Two seconds at 5 Mbit/s are 833 packets of 1,500 bytes.
-        assert!(number(" packets came") > 700 && number(" left") > 700, "{line}");
+        assert!(number(" packets arrived") > 700 && number(" sent") > 700, "{line}");
         assert!(number(" dropped") > 0, "{line}");
     }
-    assert!(lines[3].starts_with("3 disciplines, ") && lines[3].ends_with(": all the same again"), "{out}");
+    assert!(lines[3].starts_with("3 disciplines, ") && lines[3].ends_with(": all equal"), "{out}");
 
     // A program that was killed.
     let whole = std::fs::read(path.join("up-fifo.trace")).unwrap();
     std::fs::write(path.join("cut.trace"), &whole[..whole.len() / 2]).unwrap();
     let (code, out, _) = ran(path, &["replay-check", "cut.trace"]);
     assert_eq!(code, 0);
-    assert!(out.contains(": the same again (") && out.contains("nothing says how it ended"), "{out}");
-    assert!(out.contains("cut.trace: is cut off"), "{out}");
+    assert!(out.contains(": equal (") && out.contains("its end is missing"), "{out}");
+    assert!(out.contains("cut.trace: has no end"), "{out}");
 
     // A disk that forgot a byte.
     let mut damaged = whole.clone();
@@ -101,7 +101,7 @@ fn a_simulation_runs_again_from_its_trace() {
     let (code, out, _) = ran(path, &["replay-check", "damaged.trace", "up-red.trace"]);
     assert_eq!(code, 1);
     assert!(out.contains("damaged.trace: is damaged at byte "), "{out}");
-    assert!(out.contains("up-red.trace: ") && !out.contains("all the same"), "{out}");
+    assert!(out.contains("up-red.trace: ") && !out.contains("all equal"), "{out}");
 }
 
 /// The trace says "fifo limit 10p"; what was done was done by a shorter queue.

@@ -1,4 +1,4 @@
-//! Runs a trace again and compares.
+//! Replays a trace and compares.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,59 +11,59 @@ use giveway_qdisc::{Cx, DropReason, Next, Outbox, Packet, Qdisc, Rate, Time};
 use crate::decode::{Item, Reader, TraceError};
 use crate::format::{Answer, Build, Call, Close, Mark, Operation, Totals};
 
-/// What came of running a trace again.
+/// The result of replaying a trace.
 #[derive(Debug)]
 pub struct Outcome {
     /// The program that wrote the trace.
     pub program: String,
     /// The disciplines in it, in the order in which they were built.
     pub sections: Vec<Section>,
-    /// Whether the file has its end mark.
+    /// True if the file has its end mark.
     pub whole: bool,
-    /// Why it could not be read to its end, where it is damaged. What is before is checked.
+    /// The damage that ended the replay, if there is any. The operations before it are checked.
     pub damage: Option<TraceError>,
 }
 
 /// One discipline of a trace.
 #[derive(Debug)]
 pub struct Section {
-    /// Where it stood: "eth0->eth1".
+    /// Name of its port, as in "eth0->eth1".
     pub name: String,
     /// The discipline with its parameters.
-    pub spelling: String,
-    /// The rate of its link, when it was built.
+    pub spec: String,
+    /// Rate of its link when it was built.
     pub rate: Rate,
-    /// What the trace has of it.
+    /// Number of operations in the trace.
     pub totals: Totals,
-    /// Why the trace has no more of it; none where the file ends before.
+    /// Reason why the section ends; `None` if the file ends before.
     pub close: Option<Close>,
-    /// Whether the same came again.
+    /// Result of the comparison.
     pub verdict: Verdict,
 }
 
-/// Whether the same came again.
+/// The result of comparing a section with its replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same departures, drops and marks.
+    /// Departures, drops and marks are equal.
     Equal,
-    /// Not: the first difference. What follows was not compared.
+    /// They differ. Operations after the first difference are not compared.
     Different(Difference),
-    /// It cannot be built here: a sentence.
+    /// The discipline cannot be built here, for this reason.
     Unbuildable(String),
 }
 
-/// Where two runs part.
+/// The first difference between a trace and its replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which call of the discipline, from 1.
+    /// Number of the call of the discipline, from 1.
     pub operation: u64,
-    /// Its time.
+    /// Time of the call.
     pub time: Time,
-    /// Which call it was: "enqueue of packet 5".
+    /// Description of the call, as in "enqueue of packet 5".
     pub call: String,
-    /// What the trace says came of it.
+    /// Result in the trace.
     pub expected: String,
-    /// What came this time.
+    /// Result of the replay.
     pub came: String,
 }
 
@@ -75,11 +75,11 @@ impl fmt::Display for Difference {
 }
 
 impl Outcome {
-    /// Whether all that is in the trace came again.
+    /// True if the replay of every section is equal to the trace.
     pub fn equal(&self) -> bool {
         self.sections.iter().all(|section| section.verdict == Verdict::Equal)
     }
-    /// Whether the trace has all that its disciplines did, to the end of their lives.
+    /// True if the trace has every operation of its disciplines until they were dropped.
     pub fn complete(&self) -> bool {
         self.whole
             && self.damage.is_none()
@@ -87,11 +87,11 @@ impl Outcome {
     }
 }
 
-/// Builds the disciplines of a trace again, makes the same calls, and compares what comes of them. It holds the disciplines and
-/// a chunk of the trace, however long the trace is. What it reads from should be buffered.
+/// Builds the disciplines of a trace, makes the same calls, and compares the results. It needs memory for the
+/// disciplines and a chunk of the trace, whatever the length of the trace. The input should be buffered.
 ///
 /// # Errors
-/// When it is no trace at all. One that is cut off or damaged is checked as far as it goes.
+/// If the input is not a trace. A truncated or damaged trace is checked up to that point.
 pub fn check(input: impl Read) -> Result<Outcome, TraceError> {
     let mut reader = Reader::new(input)?;
     let mut outcome =
@@ -100,23 +100,25 @@ pub fn check(input: impl Read) -> Result<Outcome, TraceError> {
     loop {
         match reader.next() {
             Ok(Some(Item::Begin { section, build })) => {
-                let (again, told) = Again::begin(build);
-                running.insert(section, (outcome.sections.len(), again));
-                outcome.sections.push(told);
+                let (replay, begun) = Replay::begin(build);
+                running.insert(section, (outcome.sections.len(), replay));
+                outcome.sections.push(begun);
             }
             Ok(Some(Item::Operation { section, operation })) => {
-                let (place, again) = running.get_mut(&section).expect("the reader knows which have begun");
-                let told = &mut outcome.sections[*place];
-                told.totals.count(operation);
-                if let (Some(run), Verdict::Equal) = (&mut *again, &told.verdict)
-                    && let Some(difference) = run.compare(told.totals.operations, operation)
+                let (place, replay) =
+                    running.get_mut(&section).expect("the reader checks that the section has begun");
+                let checked = &mut outcome.sections[*place];
+                checked.totals.count(operation);
+                if let (Some(run), Verdict::Equal) = (&mut *replay, &checked.verdict)
+                    && let Some(difference) = run.compare(checked.totals.operations, operation)
                 {
-                    told.verdict = Verdict::Different(difference);
-                    *again = None;
+                    checked.verdict = Verdict::Different(difference);
+                    *replay = None;
                 }
             }
             Ok(Some(Item::End { section, close, .. })) => {
-                let (place, _) = running.remove(&section).expect("the reader knows which have begun");
+                let (place, _) =
+                    running.remove(&section).expect("the reader checks that the section has begun");
                 outcome.sections[place].close = Some(close);
             }
             Ok(None) => break,
@@ -130,36 +132,37 @@ pub fn check(input: impl Read) -> Result<Outcome, TraceError> {
     Ok(outcome)
 }
 
-/// A discipline that runs again. Its packets carry their numbers.
-struct Again {
+/// A discipline that replays a section. The payloads of its packets are their numbers.
+struct Replay {
     qdisc: Box<dyn Qdisc<u64>>,
     out: Outbox<u64>,
     next: u64,
-    /// What came of the last call, in the words of the trace.
+    /// Drops of the last call, by packet number.
     dropped: Vec<(u64, DropReason)>,
+    /// Marks of the last call.
     marked: Vec<Mark>,
 }
 
-impl Again {
-    fn begin(build: Build) -> (Option<Again>, Section) {
-        let Build { name, spelling, context } = build;
-        let built = match spelling.parse::<Spec>() {
+impl Replay {
+    fn begin(build: Build) -> (Option<Replay>, Section) {
+        let Build { name, spec, context } = build;
+        let built = match spec.parse::<Spec>() {
             Ok(spec) => spec.build_numbered(&context).map_err(|invalid| invalid.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        let (again, verdict) = match built {
-            Ok(qdisc) => (Some(Again::new(qdisc)), Verdict::Equal),
-            Err(sentence) => (None, Verdict::Unbuildable(sentence)),
+        let (replay, verdict) = match built {
+            Ok(qdisc) => (Some(Replay::new(qdisc)), Verdict::Equal),
+            Err(message) => (None, Verdict::Unbuildable(message)),
         };
         let rate = context.rate;
-        (again, Section { name, spelling, rate, totals: Totals::default(), close: None, verdict })
+        (replay, Section { name, spec, rate, totals: Totals::default(), close: None, verdict })
     }
 
-    fn new(qdisc: Box<dyn Qdisc<u64>>) -> Again {
-        Again { qdisc, out: Outbox::default(), next: 0, dropped: Vec::new(), marked: Vec::new() }
+    fn new(qdisc: Box<dyn Qdisc<u64>>) -> Replay {
+        Replay { qdisc, out: Outbox::default(), next: 0, dropped: Vec::new(), marked: Vec::new() }
     }
 
-    /// Makes the call, and tells where what comes of it is different.
+    /// Makes the call, and returns the first difference of its results.
     fn compare(&mut self, number: u64, operation: &Operation) -> Option<Difference> {
         let Operation { now, call, dropped, marked } = operation;
         let difference = |expected: String, came: String| {
@@ -170,12 +173,14 @@ impl Again {
             };
             Some(Difference { operation: number, time: *now, call, expected, came })
         };
-        // A panic of a discipline is a finding, too: a host may have died of it.
+        // A panic is a difference, too: the traced backend may have crashed here.
         let came = match catch_unwind(AssertUnwindSafe(|| {
-            Again::call(&mut *self.qdisc, &mut self.out, self.next, *now, call)
+            Replay::call(&mut *self.qdisc, &mut self.out, self.next, *now, call)
         })) {
             Ok(came) => came,
-            Err(panic) => return difference("an answer".to_owned(), format!("panics: {}", said(&*panic))),
+            Err(panic) => {
+                return difference("an answer".to_owned(), format!("panics: {}", panic_message(&*panic)));
+            }
         };
         self.dropped.clear();
         self.dropped.extend(self.out.dropped.drain(..).map(|(pkt, why)| (pkt.payload, why)));
@@ -187,20 +192,20 @@ impl Again {
             return difference(answer(expected), answer(&came));
         }
         if let Some((expected, came)) = first_difference(dropped, &self.dropped) {
-            let told = |drop: Option<&(u64, DropReason)>| match drop {
+            let text = |drop: Option<&(u64, DropReason)>| match drop {
                 Some((number, why)) => format!("packet {number} dropped ({})", why.name()),
                 None => "no further drop".to_owned(),
             };
-            return difference(told(expected), told(came));
+            return difference(text(expected), text(came));
         }
         if let Some((expected, came)) = first_difference(marked, &self.marked) {
-            let told = |mark: Option<&Mark>| match mark {
+            let text = |mark: Option<&Mark>| match mark {
                 Some(Mark { bytes, flow, arrived, .. }) => {
                     format!("a mark on {bytes} bytes of flow {:016x} that came at {arrived}", flow.0)
                 }
                 None => "no further mark".to_owned(),
             };
-            return difference(told(expected), told(came));
+            return difference(text(expected), text(came));
         }
         self.next += u64::from(matches!(call, Call::Enqueue(_)));
         None
@@ -234,7 +239,7 @@ impl Again {
     }
 }
 
-/// The first place at which two lists differ, and what each has there.
+/// The first pair of elements that differ; `None` on one side if that list is shorter.
 fn first_difference<'a, T: PartialEq>(
     expected: &'a [T],
     came: &'a [T],
@@ -253,11 +258,11 @@ fn answer(answer: &Answer) -> String {
             format!("packet {number} ({ecn:?}{label})")
         }
         Answer::At(at) => format!("nothing before {at}"),
-        Answer::Empty => "nothing held".to_owned(),
+        Answer::Empty => "empty".to_owned(),
     }
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -1,4 +1,4 @@
-//! Writes traces: builds, operations and ends become chunks, as [`format`](crate::format) says.
+//! Encodes traces: builds, operations and ends become chunks in the format of [`format`](crate::format).
 
 use std::io::{self, Write};
 
@@ -9,14 +9,15 @@ use crate::format::{
     LONGEST, MAGIC, MARKED, NO_PACKET, OPERATIONS, Operation, PACKET, RESET, Totals, VERSION, head, signed,
 };
 
-/// Writes a trace. It writes in pieces of up to some ten kilobytes, so what it writes to need not be buffered.
+/// Writes a trace in pieces of tens of kilobytes, so that the output need not be buffered.
 #[derive(Debug)]
 pub(crate) struct Encoder<W: Write> {
     out: W,
     bytes: u64,
 }
 
-/// A section that is being written: what is relative to what, and what is not in a chunk yet.
+/// A section that is being written: the values that differences refer to, and operations that are not in a
+/// chunk yet.
 #[derive(Debug)]
 pub(crate) struct Section {
     number: u32,
@@ -25,14 +26,14 @@ pub(crate) struct Section {
     content: Vec<u8>,
 }
 
-/// Operations are put in a chunk once they have so many bytes.
+/// Length of operations, in bytes, at which a chunk is written.
 const CHUNK: usize = 1 << 16;
 
 impl<W: Write> Encoder<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of the output.
     pub fn new(out: W, program: &str) -> io::Result<Encoder<W>> {
         let mut header = MAGIC.to_vec();
         header.extend(VERSION.to_le_bytes());
@@ -47,10 +48,10 @@ impl<W: Write> Encoder<W> {
         self.bytes
     }
 
-    /// Ends the file, and gives back what it was written to.
+    /// Ends the file, and returns the output.
     ///
     /// # Errors
-    /// What the output says.
+    /// The error of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.chunk(FILE_END, 0, &[])?;
         self.out.flush()?;
@@ -58,10 +59,10 @@ impl<W: Write> Encoder<W> {
     }
 
     pub(crate) fn begin(&mut self, number: u32, build: &Build) -> io::Result<Section> {
-        let Build { name, spelling, context } = build;
+        let Build { name, spec, context } = build;
         let mut content = Vec::new();
         text(&mut content, name);
-        text(&mut content, spelling);
+        text(&mut content, spec);
         varint(&mut content, context.rate.as_bit());
         varint(&mut content, context.mtu.0);
         content.extend(context.streams.seed().to_le_bytes());
@@ -78,13 +79,13 @@ impl<W: Write> Encoder<W> {
         Ok(Section { number, before: Before::default(), totals: Totals::default(), content })
     }
 
-    /// Adds an operation. It is in the file after the next [`Encoder::push`] at the latest.
+    /// Adds an operation. The next [`Encoder::push`] writes it at the latest.
     pub(crate) fn operation(&mut self, section: &mut Section, operation: &Operation) -> io::Result<()> {
         section.add(operation);
         if section.content.len() >= CHUNK { self.push(section) } else { Ok(()) }
     }
 
-    /// Writes what is not written yet.
+    /// Writes the operations that are not written yet.
     pub(crate) fn push(&mut self, section: &mut Section) -> io::Result<()> {
         if section.content.is_empty() {
             return Ok(());
@@ -112,11 +113,11 @@ impl<W: Write> Encoder<W> {
 
     fn chunk(&mut self, kind: u8, section: u32, content: &[u8]) -> io::Result<()> {
         let Some(length) = u32::try_from(content.len()).ok().filter(|length| *length <= LONGEST) else {
-            let what = format!(
-                "a chunk of {} bytes: a call dropped more packets than a trace can tell",
+            let message = format!(
+                "a chunk of {} bytes: a call dropped more packets than a trace can record",
                 content.len()
             );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         };
         let head = head(kind, section, length, content);
         self.out.write_all(&head)?;
@@ -130,7 +131,7 @@ impl Section {
     fn add(&mut self, operation: &Operation) {
         let Operation { now, call, dropped, marked } = operation;
         self.totals.count(operation);
-        let said = if dropped.is_empty() { 0 } else { DROPPED } | if marked.is_empty() { 0 } else { MARKED };
+        let flags = if dropped.is_empty() { 0 } else { DROPPED } | if marked.is_empty() { 0 } else { MARKED };
         let out = &mut self.content;
         let head = match call {
             Call::Enqueue(_) => ENQUEUE,
@@ -141,7 +142,7 @@ impl Section {
             Call::Dequeue(Answer::At(_)) => NO_PACKET | AT,
             Call::Dequeue(Answer::Empty) => NO_PACKET,
         };
-        out.push(head | said);
+        out.push(head | flags);
         varint(out, signed(self.before.now, now.as_ps()));
         self.before.now = now.as_ps();
         match call {

@@ -1,77 +1,80 @@
 //! The format of a trace, byte by byte, version 1.
 //!
-//! Integers of fixed length are little-endian. A *varint* is 1 to 10 bytes with 7 bits each, the lowest first; the high bit says
-//! that another follows; what does not fit 64 bits is refused. A *signed* varint has its sign in the lowest bit (0, -1, 1, -2
-//! become 0, 1, 2, 3); differences wrap around at 2^64, so that nothing is lost whatever the host did. A *text* is a varint with
-//! its length in bytes, and so much UTF-8. Times are picoseconds since the host's epoch.
+//! Integers of fixed length are little-endian. A *varint* has 1 to 10 bytes of 7 bits each, the lowest first;
+//! the high bit of a byte is set if another one follows; a value of more than 64 bits is an error. A *signed*
+//! varint has its sign in the lowest bit (0, -1, 1, -2 become 0, 1, 2, 3); differences wrap around at 2^64,
+//! so that every pair of values can be encoded. A *text* is a varint with its length in bytes, and its bytes
+//! in UTF-8. Times are picoseconds since the epoch of the backend.
 //!
-//! **The file** begins with a header, and goes on with chunks until one of kind 4.
+//! **The file** has a header, and then chunks up to one of kind 4.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 8 | `89 47 57 54 0d 0a 1a 0a` |
 //! | 2 | version: 1 |
-//! | text | the program that wrote it |
+//! | text | name of the program that wrote the trace |
 //!
-//! **A chunk** has 13 bytes in front of its content:
+//! **A chunk** has a header of 13 bytes before its content:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 1 | kind: 1 the build of a section, 2 operations, 3 the end of a section, 4 the end of the file |
 //! | 4 | section; 0 in a chunk of kind 4 |
 //! | 4 | length of the content, at most 2^24 |
 //! | 4 | check: the low 32 bits of SipHash-2-4 with key 0 over the 9 bytes before it and the content |
 //!
-//! Chunks of several sections may alternate. Sections are numbered in the order
-//! of their builds, ascending, and used from the build to the end. Where the
-//! file ends within a chunk of operations, those that are there whole count, although their check cannot be made.
+//! Chunks of several sections may alternate. Sections have ascending numbers in the order of their builds. If
+//! the file ends within a chunk of operations, its complete operations are valid, although its check cannot
+//! be verified.
 //!
-//! **The build of a section**: name (text), spelling of the discipline (text), rate in bit/s (varint), MTU in bytes (varint), seed
-//! (8 bytes), path of its random streams (text), neighbour (varint), number of links known beyond (varint), and for each: from
-//! node, to node, rate in bit/s (varints).
+//! **The build of a section**: name (text), spec of the discipline (text), rate in bit/s (varint), MTU in
+//! bytes (varint), seed (8 bytes), path of its random streams (text), neighbour (varint), number of known
+//! downstream links (varint), and for each: from node, to node, rate in bit/s (varints).
 //!
-//! **Operations** follow each other without a gap. Whatever is said relative to an earlier operation is relative to one of the same
-//! section, the first time to 0, also across chunks. The first byte:
+//! **Operations** follow each other without a gap. A relative value refers to an earlier operation of the
+//! same section, also in an earlier chunk, or to 0 if there is none. The first byte:
 //!
 //! | bits | what |
 //! | --- | --- |
-//! | 0-1 | 0 enqueue, 1 dequeue that was answered with a packet, 2 dequeue that was not, 3 reset |
+//! | 0-1 | 0 enqueue, 1 dequeue with a packet, 2 dequeue without a packet, 3 reset |
 //! | 2 | packets were dropped |
 //! | 3 | packets were marked |
 //! | 4-5 | of a packet that left: its ECN field as in the IP header (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) |
 //! | 6 | of a packet that left: it has a label |
 //! | 4 | of a dequeue without a packet: 0 empty, 1 a time |
 //!
-//! Bits that have no meaning are 0. Then, in this order:
+//! All other bits are 0. Then, in this order:
 //!
 //! 1. the time, signed, since the operation before;
-//! 2. of an enqueue: a varint of bits that says which fields of the packet's metadata are different from the packet enqueued
-//!    before (the first time: from all zero), and these fields, from the lowest bit: 0 length in bytes (varint), 1 class (varint),
-//!    2 ECN field (byte), 3 short (byte, 0 or 1), 4 flow (8 bytes), 5 from (varint), 6 to (varint), 7 label (varint: 0 none, 1 short,
-//!    otherwise the rate in bit/s plus 1), 8 offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11 hops ahead (a
-//!    byte with their number, at most 6, and a varint each), 12 arrival: of this packet, signed, since the time of this operation;
-//!    where bit 12 is not set, it is that time. Packets are numbered in the order of enqueues, from 0;
-//! 3. of a packet that left: its number, signed, relative to the one after that which left before (the first time: to 0); the
-//!    label as in an enqueue, where bit 6 is set;
+//! 2. of an enqueue: a varint of bits for the fields of the metadata that differ from the packet enqueued
+//!    before (the first time: from all zero), and these fields, from the lowest bit: 0 length in bytes
+//!    (varint), 1 class (varint), 2 ECN field (byte), 3 short (byte, 0 or 1), 4 flow (8 bytes), 5 from
+//!    (varint), 6 to (varint), 7 label (varint: 0 none, 1 short, otherwise the rate in bit/s plus 1), 8
+//!    offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11 next hops (a byte with their
+//!    number, at most 6, and a varint each), 12 arrival: of this packet, signed, since the time of this
+//!    operation; where bit 12 is not set, it is that time. Packets are numbered in the order of enqueues,
+//!    from 0;
+//! 3. of a packet that left: its number, signed, relative to the one after that which left before (the first
+//!    time: to 0); the label as in an enqueue, where bit 6 is set;
 //! 4. of a time: signed, since the time of this operation;
-//! 5. where packets were dropped: how many (varint, not 0), and for each its number, signed, relative to the one dropped before (the
-//!    first time: to 0), and the reason (byte: its place in [`DropReason::ALL`]);
-//! 6. where packets were marked: how many (varint, not 0), and for each its length (varint), flow (8 bytes), arrival (signed, since
-//!    the time of this operation) and offset (varint).
+//! 5. if packets were dropped: their count (varint, not 0), and for each its number, signed, relative to the
+//!    one dropped before (the first time: to 0), and the reason (byte: its place in [`DropReason::ALL`]);
+//! 6. if packets were marked: their count (varint, not 0), and for each its length (varint), flow (8 bytes),
+//!    arrival (signed, since the time of this operation) and offset (varint).
 //!
-//! **The end of a section**: a byte: 0 the discipline's life ended, 1 the trace could not keep up and ends before, 2 the trace was
-//! closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped, marks: those in the trace,
-//! not those after it was cut.
+//! **The end of a section**: a byte: 0 the discipline was dropped, 1 the ring was full before, 2 the trace
+//! was closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped,
+//! marks. They count the trace, not operations after its end.
 
 use giveway_qdisc::{DropReason, FlowKey, Label, LinkContext, Meta, Time};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 8] = [0x89, b'G', b'W', b'T', 0x0d, 0x0a, 0x1a, 0x0a];
-/// What is written here.
+/// Version of the format.
 pub const VERSION: u16 = 1;
-/// The longest content of a chunk.
+/// Largest length of the content of a chunk, in bytes.
 pub const LONGEST: u32 = 1 << 24;
-/// Bytes in front of a chunk's content.
+/// Length of the header of a chunk, in bytes.
 pub const HEAD: usize = 13;
 
 pub(crate) const BUILD: u8 = 1;
@@ -90,87 +93,87 @@ pub(crate) const ECN_SHIFT: u32 = 4;
 pub(crate) const LABELLED: u8 = 1 << 6;
 pub(crate) const AT: u8 = 1 << 4;
 
-/// How a discipline was built.
+/// The configuration of a discipline: all that is needed to build it.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// Where it stands, for people: "eth0->eth1".
+    /// Name of its port, as in "eth0->eth1".
     pub name: String,
-    /// The discipline with its parameters, as it would be typed.
-    pub spelling: String,
-    /// What it knew of its place.
+    /// Spec of the discipline with its parameters.
+    pub spec: String,
+    /// Its link.
     pub context: LinkContext,
 }
 
-/// One call of a discipline, and all that came of it.
+/// A call of a discipline and its results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
-    /// The time of the call.
+    /// Time of the call.
     pub now: Time,
-    /// Which.
+    /// The call.
     pub call: Call,
-    /// What it dropped, by number, in that order.
+    /// Dropped packets by number, in the order of their drops.
     pub dropped: Vec<(u64, DropReason)>,
-    /// What it marked, in that order.
+    /// Marked packets, in the order of their marks.
     pub marked: Vec<Mark>,
 }
 
-/// Which call.
+/// A call of a discipline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Call {
-    /// A packet came: the next number.
+    /// A packet arrives. Packets are numbered in the order of their arrivals.
     Enqueue(Meta),
-    /// The link asked for a packet.
+    /// The link is free, and the discipline answers.
     Dequeue(Answer),
-    /// All was thrown away.
+    /// The backlog is dropped.
     Reset,
 }
 
-/// What came of a dequeue.
+/// The answer to a dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A packet left.
+    /// A packet leaves.
     Packet {
-        /// Its number: that of its enqueue, from 0.
+        /// Number of the packet in the order of arrivals, from 0.
         number: u64,
-        /// Its label as it left.
+        /// Its label when it leaves.
         label: Label,
-        /// Its ECN field as it left.
+        /// Its ECN field when it leaves.
         ecn: giveway_qdisc::Ecn,
     },
-    /// Nothing yet: ask again then.
+    /// No packet may leave before this time.
     At(Time),
-    /// Nothing is held.
+    /// The backlog is empty.
     Empty,
 }
 
-/// What tells a marked packet: a discipline marks without saying its number.
+/// The fields that identify a marked packet. Disciplines mark metadata, which has no packet number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Length.
+    /// Length of the packet, in bytes.
     pub bytes: u32,
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: FlowKey,
-    /// When it came.
+    /// Time of arrival.
     pub arrived: Time,
     /// Bytes that its flow had sent before.
     pub offset: u32,
 }
 
 impl Mark {
-    /// What tells the packet with this metadata.
+    /// The identifying fields of a packet.
     pub fn of(meta: &Meta) -> Mark {
         Mark { bytes: meta.bytes, flow: meta.flow, arrived: meta.arrived, offset: meta.offset }
     }
 }
 
-/// How a section ended.
+/// Reason for the end of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// The discipline's life ended.
+    /// The discipline was dropped.
     Whole,
-    /// The ring was full: what the discipline did afterwards is not in the trace.
+    /// The ring was full. Later operations are not in the trace.
     Overrun,
-    /// The trace was closed while the discipline lived.
+    /// The trace was closed before the discipline was dropped.
     Early,
 }
 
@@ -178,18 +181,18 @@ impl Close {
     pub(crate) const ALL: [Close; 3] = [Close::Whole, Close::Overrun, Close::Early];
 }
 
-/// What a section has.
+/// Counters of a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Calls.
+    /// Number of calls.
     pub operations: u64,
-    /// Packets enqueued.
+    /// Number of enqueued packets.
     pub arrived: u64,
-    /// Packets that left.
+    /// Number of packets that left.
     pub sent: u64,
-    /// Packets dropped.
+    /// Number of dropped packets.
     pub dropped: u64,
-    /// Marks.
+    /// Number of marks.
     pub marked: u64,
 }
 
@@ -203,12 +206,12 @@ impl Totals {
     }
 }
 
-/// What differences are relative to: the same for whoever writes and whoever reads.
+/// The values that differences refer to. Encoder and decoder keep them equally.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub now: u64,
     pub meta: Meta,
-    /// The number after that which left before.
+    /// One more than the number of the packet that left last.
     pub sent: u64,
     pub dropped: u64,
 }
@@ -222,7 +225,7 @@ pub(crate) fn unsigned(from: u64, difference: u64) -> u64 {
     from.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())
 }
 
-/// What stands in front of a chunk's content.
+/// The header of a chunk.
 pub fn head(kind: u8, section: u32, length: u32, content: &[u8]) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[0] = kind;

@@ -1,17 +1,20 @@
-//! Operation traces of a discipline: every call and every answer, written while it runs in a host, and run again.
+//! Operation traces: record the calls of a discipline while it runs in a backend, and replay them.
 //!
-//! A discipline knows no clock, no host and no payload. So what it does is decided by how it was built and by its calls alone,
-//! and a trace of these is enough to do it again, packet by packet: [`check()`] builds the discipline from its spelling, makes
-//! the same calls at the same times, and holds the answers, drops and marks against those that were written down. A difference
-//! means that something else had a say: a clock, memory that was not set, the order of a hash map, another version.
+//! A discipline has no clock, no backend and no payload. Its behaviour depends only on its configuration and
+//! on its calls, so a trace of these reproduces it packet by packet. [`check()`] builds the discipline from
+//! its spec, makes the same calls at the same times, and compares answers, drops and marks with the trace. A
+//! difference means that something else had an influence: a clock, uninitialised memory, the order of a hash
+//! map, or another version.
 //!
-//! - Everything that a discipline is told is in the trace: all of [`giveway_qdisc::Meta`] and of [`giveway_qdisc::LinkContext`], and the calls that
-//!   were answered with no packet, too, since they may change its state.
-//! - The host's thread never waits and never allocates for a trace: [`Traced`] puts records of one size into a ring, a thread
-//!   of the trace takes them out, encodes and writes them. When the ring is full the trace ends there and says so.
-//! - Each discipline is a *section* of the trace, from the build to the end of its life, with a ring of its own. A host that
-//!   replaces a discipline begins another section; sections may overlap.
-//! - A file is good up to wherever it ends: a host that is killed leaves what was written, which is checked as far as it goes.
+//! - A trace has every input of a discipline: all of [`giveway_qdisc::Meta`] and of
+//!   [`giveway_qdisc::LinkContext`], and also dequeues without a packet, since they may change its state.
+//! - The thread of the backend never blocks and never allocates for a trace: [`Traced`] writes records of one
+//!   size into a ring, and a thread of the recording reads, encodes and writes them. When the ring is full,
+//!   the trace of this discipline ends with a mark ([`Close::Overrun`]).
+//! - Each discipline has a *section* of the trace, from its construction to its end, and a ring of its own. A
+//!   backend that replaces a discipline begins another section; sections may overlap.
+//! - A truncated file is valid up to its end: the trace of a backend that was killed can be checked up to
+//!   that point.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -32,10 +35,10 @@
 //! # let file = Memory::default();
 //! let recording = giveway_replay::Recording::start(file.clone(), "an example", giveway_replay::Options::default())?;
 //! let spec: Spec = "fifo limit 2p".parse().unwrap();
-//! let site = LinkContext::new(Rate::mbit(10), Streams::new(1));
-//! let traced = recording.tracer().build("eth0->eth1", &spec, &site).unwrap();
+//! let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+//! let traced = recording.tracer().build("eth0->eth1", &spec, &context).unwrap();
 //!
-//! let mut port = Port::new(PortId(0), Box::new(traced), site.rate);
+//! let mut port = Port::new(PortId(0), Box::new(traced), context.rate);
 //! for payload in ["A", "B", "C"] {
 //!     port.offer(Packet::new(FlowKey(1), 1500, payload), Time::ms(1), &mut ());
 //! }
@@ -62,5 +65,5 @@ mod traced;
 pub use check::{Difference, Outcome, Section, Verdict, check};
 pub use decode::{Item, Reader, TraceError};
 pub use format::{Answer, Build, Call, Close, Mark, Operation, Totals};
-pub use record::{Options, Recording, Tracer, WhenFull, Written};
-pub use traced::{Stamped, Traced};
+pub use record::{Options, Recording, Tracer, Written};
+pub use traced::{Stamped, Traced, WhenFull};

@@ -1,4 +1,4 @@
-//! The writer's side of a trace: a thread that takes records out of the rings, encodes and writes them.
+//! The writing side of a trace: a thread that reads records from the rings, encodes them and writes them.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,42 +13,35 @@ use rtrb::{Consumer, RingBuffer};
 
 use crate::encode::{Encoder, Section};
 use crate::format::{Build, Call, Close, Operation};
-use crate::traced::{Line, Record, Stamped, Traced};
+use crate::traced::{Record, RingWriter, Stamped, Traced, WhenFull};
 
-/// How a trace is kept.
+/// Options of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Records that a ring has room for, one ring per discipline: an operation is one, a drop or a mark another. They have 80 bytes.
+    /// Capacity of the ring of each discipline, in records of 80 bytes. Each operation, drop and mark is a
+    /// record.
     pub slots: usize,
-    /// What to do when a ring is full.
+    /// Reaction to a full ring.
     pub when_full: WhenFull,
 }
 
-/// What to do when the writer does not keep up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenFull {
-    /// The trace of that discipline ends and says so; the host goes on. For hosts with a clock.
-    Cut,
-    /// The host waits. For simulations, where nothing is late. A single call that says more than a ring holds cuts the
-    /// trace all the same.
-    Wait,
-}
-
 impl Default for Options {
-    /// 2^16 records, and a cut.
+    /// 2^16 records; a full ring cuts the trace.
     fn default() -> Options {
         Options { slots: 1 << 16, when_full: WhenFull::Cut }
     }
 }
 
-/// A trace that is being written. Dropped, it is finished, and nobody hears whether that went well.
+/// A trace that is being written. Dropping it finishes the trace and ignores errors; [`Recording::finish`]
+/// returns them.
 #[derive(Debug)]
 pub struct Recording {
     tracer: Tracer,
     thread: Option<JoinHandle<io::Result<Written>>>,
 }
 
-/// Gives disciplines to be traced; each has a section of the trace. Cheap to clone, and may be sent to other threads.
+/// Builds traced disciplines, each with a section of the trace. It is cheap to clone and can be sent to other
+/// threads.
 #[derive(Clone, Debug)]
 pub struct Tracer {
     commands: mpsc::Sender<Command>,
@@ -56,16 +49,16 @@ pub struct Tracer {
     cut: Arc<AtomicU64>,
 }
 
-/// What was written.
+/// Counters of a finished trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Disciplines.
+    /// Number of sections: traced disciplines.
     pub sections: u64,
-    /// Their calls.
+    /// Number of operations.
     pub operations: u64,
-    /// Bytes.
+    /// Length of the file, in bytes.
     pub bytes: u64,
-    /// Disciplines of which not everything was written, since the writer did not keep up or the trace was closed before.
+    /// Number of incomplete sections: the ring was full, or the trace was closed while the discipline lived.
     pub cut: u64,
 }
 
@@ -75,21 +68,24 @@ enum Command {
 }
 
 impl Recording {
-    /// Begins a trace, and starts its thread. The thread has the scheduling class of the one that calls; start it before that
-    /// becomes a real-time one, and before privileges are given up that a thread needs.
+    /// Begins a trace, and starts its thread. The thread inherits the scheduling class of the caller, so call
+    /// this before the caller becomes a real-time thread, and before it drops privileges that are needed to
+    /// start a thread.
     ///
-    /// `out` gets some ten kilobytes at a time, and need not be buffered. What was traced is in it within milliseconds.
+    /// `out` need not be buffered: it gets tens of kilobytes at a time. Operations are written within
+    /// milliseconds.
     ///
     /// # Errors
-    /// When the header cannot be written, or the thread cannot be started.
+    /// If the header cannot be written, or the thread cannot be started.
     pub fn start(out: impl Write + Send + 'static, program: &str, options: Options) -> io::Result<Recording> {
         Recording::start_after(out, program, options, || {})
     }
 
-    /// The same; the thread does `first` before anything else: gives up privileges, say.
+    /// Like [`Recording::start`], but the thread calls `first` before anything else, for example to drop
+    /// privileges.
     ///
     /// # Errors
-    /// As [`Recording::start`].
+    /// If the header cannot be written, or the thread cannot be started.
     pub fn start_after(
         out: impl Write + Send + 'static,
         program: &str,
@@ -97,12 +93,12 @@ impl Recording {
         first: impl FnOnce() + Send + 'static,
     ) -> io::Result<Recording> {
         let encoder = Encoder::new(out, program)?;
-        let (commands, heard) = mpsc::channel();
+        let (commands, receiver) = mpsc::channel();
         let cut = Arc::new(AtomicU64::new(0));
         let tracer = Tracer { commands, options, cut: Arc::clone(&cut) };
         let writer = Writer {
             encoder,
-            lines: Vec::new(),
+            rings: Vec::new(),
             next: 0,
             written: Written::default(),
             nap: match options.when_full {
@@ -119,33 +115,33 @@ impl Recording {
         let thread = std::thread::Builder::new().name("trace".to_owned());
         let thread = thread.spawn(move || {
             first();
-            writer.run(&heard).map(|written| (written, cut)).map(counted)
+            writer.run(&receiver).map(|written| (written, cut)).map(counted)
         })?;
         Ok(Recording { tracer, thread: Some(thread) })
     }
 
-    /// Gives disciplines to be traced.
+    /// A handle that builds traced disciplines.
     pub fn tracer(&self) -> Tracer {
         self.tracer.clone()
     }
 
-    /// Writes what the rings have, and the end mark. Disciplines that still live are cut here.
+    /// Writes the rest of the rings and the end mark. Sections of disciplines that still live end here.
     ///
     /// # Errors
-    /// What the output said first; what was written before is a trace that is cut off.
+    /// The first error of the output. The file is then a truncated trace.
     pub fn finish(mut self) -> io::Result<Written> {
-        self.end().expect("it is ended once")
+        self.end().expect("only finish and drop end it, and finish consumes it")
     }
 
     fn end(&mut self) -> Option<io::Result<Written>> {
         let thread = self.thread.take()?;
-        // Where the thread has ended already, it has a reason to tell.
+        // If the thread has ended already, joining it returns the error.
         let _ = self.tracer.commands.send(Command::Finish);
         Some(thread.join().unwrap_or_else(|_| Err(io::Error::other("the writer of the trace panicked"))))
     }
 }
 
-/// Cuts are counted where they happen.
+/// Adds the sections that the backends cut.
 fn counted((written, cut): (Written, Arc<AtomicU64>)) -> Written {
     Written { cut: written.cut + cut.load(Ordering::Relaxed), ..written }
 }
@@ -157,12 +153,13 @@ impl Drop for Recording {
 }
 
 impl Tracer {
-    /// Builds a discipline that is traced from now on, to the end of its life. `name` says where it stands.
+    /// Builds a discipline that is traced until it is dropped. `name` is the name of its port.
     ///
-    /// Nothing in here waits; it allocates the ring. Where the trace is over already, the discipline works untraced.
+    /// This does not block, but it allocates the ring. If the trace has ended already, the discipline is not
+    /// traced.
     ///
     /// # Errors
-    /// The parameter that makes no sense at that site.
+    /// The parameter that is invalid on that link.
     pub fn build<P: 'static>(
         &self,
         name: &str,
@@ -172,25 +169,25 @@ impl Tracer {
         Ok(self.wrap(name, &spec.to_string(), context, spec.build(context)?))
     }
 
-    /// The same with a discipline that the caller built. That `spelling` says how is the caller's word; where it does not, or
-    /// where it was used before, the check will find a difference.
+    /// Traces a discipline that the caller has built from `spec`. If it was built differently or was used
+    /// before, the check finds a difference.
     pub fn wrap<P: 'static>(
         &self,
         name: &str,
-        spelling: &str,
+        spec: &str,
         context: &LinkContext,
         inner: Box<dyn Qdisc<Stamped<P>>>,
     ) -> Traced<P> {
-        // A call, and the close.
+        // At least a call and the close.
         let (producer, consumer) = RingBuffer::new(self.options.slots.max(2));
-        let line = Line::new(producer, self.options.when_full, Arc::clone(&self.cut));
-        let build = Build { name: name.to_owned(), spelling: spelling.to_owned(), context: context.clone() };
-        // Where nobody listens any more the ring has no reader, which the line notices.
+        let ring = RingWriter::new(producer, self.options.when_full, Arc::clone(&self.cut));
+        let build = Build { name: name.to_owned(), spec: spec.to_owned(), context: context.clone() };
+        // If the writer has ended, the ring has no reader, and the discipline is not traced.
         let _ = self.commands.send(Command::Begin(Box::new(build), consumer));
-        Traced::new(inner, line)
+        Traced::new(inner, ring)
     }
 
-    /// How many disciplines are not traced any more although they live, or were not traced to the end of their lives.
+    /// Number of disciplines whose trace ended before the discipline did.
     pub fn cut(&self) -> u64 {
         self.cut.load(Ordering::Relaxed)
     }
@@ -198,22 +195,23 @@ impl Tracer {
 
 struct Writer<W: Write> {
     encoder: Encoder<W>,
-    lines: Vec<(Section, Consumer<Record>)>,
-    /// The number of the next section.
+    rings: Vec<(Section, Consumer<Record>)>,
+    /// Number of the next section.
     next: u32,
     written: Written,
-    /// How long it sleeps between two passes, so that what it writes comes in pieces of some size and the processor is the host's. A
-    /// ring of 2^16 records is full after 5 ms at 13 million records per second. A host that waits should not wait long.
+    /// Sleep between two passes, so that writes are large and the processor is free for the backend. At 13
+    /// million records per second, a ring of 2^16 records is full after 5 ms. A backend that waits for the
+    /// writer gets a shorter sleep.
     nap: Duration,
     operation: Operation,
 }
 
-/// What a pass over the rings found.
+/// The result of a pass over the rings.
 #[derive(Clone, Copy, Default)]
 struct Pass {
-    /// Records that were taken out, and sections that ended.
+    /// Number of records that were read, and of sections that ended.
     moved: usize,
-    /// A ring was so full that the next pass should come at once.
+    /// True if a ring was so full that the next pass must follow at once.
     hurry: bool,
 }
 
@@ -221,8 +219,8 @@ impl<W: Write> Writer<W> {
     fn run(mut self, commands: &mpsc::Receiver<Command>) -> io::Result<Written> {
         let mut finishing = false;
         loop {
-            finishing |= self.listen(commands)?;
-            // What is there now and no more: then it is flushed, however much comes meanwhile.
+            finishing |= self.take_commands(commands)?;
+            // Each pass is bounded, so that output is flushed even if records arrive all the time.
             let Pass { moved, hurry } = self.pass()?;
             if moved > 0 {
                 self.encoder.flush()?;
@@ -234,12 +232,12 @@ impl<W: Write> Writer<W> {
                 break;
             }
             match commands.recv_timeout(self.nap) {
-                Ok(command) => finishing |= self.obey(command)?,
+                Ok(command) => finishing |= self.apply(command)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => finishing = true,
             }
         }
-        for (section, _) in std::mem::take(&mut self.lines) {
+        for (section, _) in std::mem::take(&mut self.rings) {
             self.written.cut += 1;
             self.close(section, Close::Early)?;
         }
@@ -248,44 +246,45 @@ impl<W: Write> Writer<W> {
         Ok(self.written)
     }
 
-    /// Whether somebody asked it to finish.
-    fn listen(&mut self, commands: &mpsc::Receiver<Command>) -> io::Result<bool> {
+    /// Carries out pending commands. Returns true if the trace is to be finished.
+    fn take_commands(&mut self, commands: &mpsc::Receiver<Command>) -> io::Result<bool> {
         let mut finishing = false;
         loop {
             match commands.try_recv() {
-                Ok(command) => finishing |= self.obey(command)?,
+                Ok(command) => finishing |= self.apply(command)?,
                 Err(TryRecvError::Empty) => return Ok(finishing),
                 Err(TryRecvError::Disconnected) => return Ok(true),
             }
         }
     }
 
-    fn obey(&mut self, command: Command) -> io::Result<bool> {
+    /// Carries out a command. Returns true if the trace is to be finished.
+    fn apply(&mut self, command: Command) -> io::Result<bool> {
         match command {
             Command::Finish => Ok(true),
             Command::Begin(build, ring) => {
                 let section = self.encoder.begin(self.next, &build)?;
                 self.next = self.next.checked_add(1).ok_or_else(|| io::Error::other("2^32 sections"))?;
                 self.written.sections += 1;
-                self.lines.push((section, ring));
+                self.rings.push((section, ring));
                 Ok(false)
             }
         }
     }
 
-    /// Writes what is in the rings.
+    /// Writes the records that are in the rings now.
     fn pass(&mut self) -> io::Result<Pass> {
         let mut pass = Pass::default();
         let mut at = 0;
-        while at < self.lines.len() {
-            let (section, ring) = &mut self.lines[at];
-            // Looked at before the records: whoever gave up the ring puts nothing in afterwards.
+        while at < self.rings.len() {
+            let (section, ring) = &mut self.rings[at];
+            // Read before the records: no record follows once the writing end is dropped.
             let abandoned = ring.is_abandoned();
-            let there = ring.slots();
-            pass.moved += there;
-            pass.hurry |= there * 4 >= ring.buffer().capacity();
+            let available = ring.slots();
+            pass.moved += available;
+            pass.hurry |= available * 4 >= ring.buffer().capacity();
             let mut close = None;
-            let records = ring.read_chunk(there).expect("so many were there");
+            let records = ring.read_chunk(available).expect("so many are available");
             let mut records = records.into_iter();
             while let Some(record) = records.next() {
                 match record {
@@ -315,13 +314,13 @@ impl<W: Write> Writer<W> {
             drop(records);
             self.encoder.push(section)?;
             if close.is_none() && abandoned {
-                // The host forgot the discipline without ending its life.
+                // The backend leaked the discipline instead of dropping it.
                 self.written.cut += 1;
                 close = Some(Close::Early);
             }
             match close {
                 Some(close) => {
-                    let (section, _) = self.lines.swap_remove(at);
+                    let (section, _) = self.rings.swap_remove(at);
                     self.close(section, close)?;
                     pass.moved += 1;
                 }

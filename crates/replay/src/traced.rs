@@ -1,8 +1,8 @@
-//! The host's side of a trace: a discipline around a discipline.
+//! The backend's side of a trace: a discipline that wraps a discipline and records its calls.
 //!
-//! Packets are numbered in the order in which they come, whatever they carry: the number is put beside the payload ([`Stamped`])
-//! on the way in and taken off on the way out. So nothing is asked of a host's payload, and the discipline inside is the same
-//! code, built for packets that are eight bytes larger.
+//! Packets are numbered in the order of their arrival. The number is added to the payload at enqueue
+//! ([`Stamped`]) and removed when the packet leaves or is dropped. Payloads therefore need no number of their
+//! own, and the inner discipline is the same code, built for packets that are eight bytes larger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,26 +11,36 @@ use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Pack
 use rtrb::Producer;
 
 use crate::format::{Answer, Call, Close, Mark};
-use crate::record::WhenFull;
 
-/// What a packet carries inside a traced discipline.
+/// The payload of a packet inside a traced discipline: its number and its own payload.
 #[derive(Debug)]
 pub struct Stamped<P> {
     number: u64,
     payload: P,
 }
 
-/// A discipline whose operations are written down. It decides nothing: what leaves, is dropped and is marked is decided inside.
+/// A discipline that records the operations of an inner discipline, and makes no decision itself.
 pub struct Traced<P> {
     inner: Box<dyn Qdisc<Stamped<P>>>,
     out: Outbox<Stamped<P>>,
-    /// The number of the next packet.
+    /// Number of the next packet.
     next: u64,
-    line: Line,
+    ring: RingWriter,
 }
 
-/// What goes through the ring. The call comes first and says how many records of drops and marks follow; all of them
-/// become visible to the reader at once.
+/// Reaction to a full ring: the writer does not keep up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The trace of that discipline ends with a mark, and the backend continues. For backends with a real
+    /// clock.
+    Cut,
+    /// The backend waits. For simulations, which are never late. A single call with more records than the
+    /// ring has slots still cuts the trace.
+    Wait,
+}
+
+/// A record in a ring. A call comes first, with the number of drops and marks that follow; the reader sees
+/// all of them at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     Call { now: Time, call: Call, dropped: u32, marked: u32 },
@@ -39,26 +49,26 @@ pub(crate) enum Record {
     Close(Close),
 }
 
-// What `Options::slots` says of the memory of a ring.
+// The size that the documentation of `Options::slots` names.
 const _: () = assert!(size_of::<Record>() <= 80);
 
-/// The end of a ring at which records are put in.
-pub(crate) struct Line {
+/// The writing end of a ring.
+pub(crate) struct RingWriter {
     ring: Producer<Record>,
     when_full: WhenFull,
     open: bool,
-    /// How many traces of disciplines were cut, over all of the recording.
+    /// Number of sections of the recording that were cut.
     cut: Arc<AtomicU64>,
 }
 
 impl<P> Traced<P> {
-    pub(crate) fn new(inner: Box<dyn Qdisc<Stamped<P>>>, line: Line) -> Traced<P> {
-        Traced { inner, out: Outbox::default(), next: 0, line }
+    pub(crate) fn new(inner: Box<dyn Qdisc<Stamped<P>>>, ring: RingWriter) -> Traced<P> {
+        Traced { inner, out: Outbox::default(), next: 0, ring }
     }
 
-    /// Writes down what the call said, and passes it on.
-    fn told(&mut self, call: Call, cx: &mut Cx<'_, P>) {
-        self.line.tell(cx.now(), call, &self.out);
+    /// Records a call, and relays its drops and marks.
+    fn record(&mut self, call: Call, cx: &mut Cx<'_, P>) {
+        self.ring.record(cx.now(), call, &self.out);
         if !self.out.dropped.is_empty() || !self.out.marked.is_empty() {
             cx.relay(&mut self.out, |stamped| stamped.payload);
         }
@@ -71,22 +81,22 @@ impl<P> Qdisc<P> for Traced<P> {
         let stamped = Stamped { number: self.next, payload };
         self.next += 1;
         self.inner.enqueue(Packet { meta, payload: stamped }, &mut Cx::new(cx.now(), &mut self.out));
-        self.told(Call::Enqueue(meta), cx);
+        self.record(Call::Enqueue(meta), cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         match self.inner.dequeue(&mut Cx::new(cx.now(), &mut self.out)) {
             Next::Packet(Packet { meta, payload: Stamped { number, payload } }) => {
                 let Meta { label, ecn, .. } = meta;
-                self.told(Call::Dequeue(Answer::Packet { number, label, ecn }), cx);
+                self.record(Call::Dequeue(Answer::Packet { number, label, ecn }), cx);
                 Next::Packet(Packet { meta, payload })
             }
             Next::At(at) => {
-                self.told(Call::Dequeue(Answer::At(at)), cx);
+                self.record(Call::Dequeue(Answer::At(at)), cx);
                 Next::At(at)
             }
             Next::Empty => {
-                self.told(Call::Dequeue(Answer::Empty), cx);
+                self.record(Call::Dequeue(Answer::Empty), cx);
                 Next::Empty
             }
         }
@@ -98,7 +108,7 @@ impl<P> Qdisc<P> for Traced<P> {
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.inner.reset(&mut Cx::new(cx.now(), &mut self.out));
-        self.told(Call::Reset, cx);
+        self.record(Call::Reset, cx);
     }
 
     fn flow_table(&self) -> FlowTable {
@@ -110,26 +120,26 @@ impl<P> Qdisc<P> for Traced<P> {
     }
 }
 
-impl Line {
-    pub(crate) fn new(ring: Producer<Record>, when_full: WhenFull, cut: Arc<AtomicU64>) -> Line {
-        Line { ring, when_full, open: true, cut }
+impl RingWriter {
+    pub(crate) fn new(ring: Producer<Record>, when_full: WhenFull, cut: Arc<AtomicU64>) -> RingWriter {
+        RingWriter { ring, when_full, open: true, cut }
     }
 
-    /// All records of a call, or none: then the trace ends before it.
+    /// Writes all records of a call. If they do not fit, writes none of them and ends the trace.
     #[inline]
-    fn tell<P>(&mut self, now: Time, call: Call, said: &Outbox<Stamped<P>>) {
+    fn record<P>(&mut self, now: Time, call: Call, out: &Outbox<Stamped<P>>) {
         if !self.open {
             return;
         }
-        let (dropped, marked) = (said.dropped.len(), said.marked.len());
-        // One more than is needed stays free: the close has room for certain.
-        let room = dropped + marked + 2;
-        let mut may_fit = room <= self.ring.buffer().capacity();
+        let (dropped, marked) = (out.dropped.len(), out.marked.len());
+        // One slot more than needed, so that the close always fits.
+        let needed = dropped + marked + 2;
+        let mut may_fit = needed <= self.ring.buffer().capacity();
         while may_fit {
-            if let Ok(slots) = self.ring.write_chunk_uninit(room) {
+            if let Ok(slots) = self.ring.write_chunk_uninit(needed) {
                 let call = Record::Call { now, call, dropped: dropped as u32, marked: marked as u32 };
-                let drops = said.dropped.iter().map(|(pkt, why)| Record::Dropped(pkt.payload.number, *why));
-                let marks = said.marked.iter().map(|meta| Record::Marked(Mark::of(meta)));
+                let drops = out.dropped.iter().map(|(pkt, why)| Record::Dropped(pkt.payload.number, *why));
+                let marks = out.marked.iter().map(|meta| Record::Marked(Mark::of(meta)));
                 slots.fill_from_iter(std::iter::once(call).chain(drops).chain(marks));
                 return;
             }
@@ -143,16 +153,16 @@ impl Line {
 
     pub(crate) fn close(&mut self, close: Close) {
         if std::mem::replace(&mut self.open, false) {
-            // It fails only where nobody reads any more.
-            let told = self.ring.push(Record::Close(close));
-            if close != Close::Whole || told.is_err() || self.ring.is_abandoned() {
+            // Fails only if the reader has ended.
+            let pushed = self.ring.push(Record::Close(close));
+            if close != Close::Whole || pushed.is_err() || self.ring.is_abandoned() {
                 self.cut.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 }
 
-impl Drop for Line {
+impl Drop for RingWriter {
     fn drop(&mut self) {
         self.close(Close::Whole);
     }

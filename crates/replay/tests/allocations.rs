@@ -1,4 +1,5 @@
-//! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there from the start.
+//! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there
+//! from the start.
 
 use std::io::Cursor;
 

@@ -1,4 +1,5 @@
-//! The path of the fuzz target, run on random bytes and on traces that were changed: it holds without a fuzzer, too.
+//! The path of the fuzz target, run on random bytes and on traces that were changed: it holds without a
+//! fuzzer, too.
 
 use crate::support::{context, trace_of};
 use giveway_qdisc::{Rate, Streams};

@@ -452,7 +452,7 @@ proptest! {
         while let Some(item) = reader.next().unwrap() {
             match item {
                 Item::Begin { section, build } => {
-                    prop_assert_eq!((section, &build.name[..], &build.spelling[..]), (0, "up", "fifo"));
+                    prop_assert_eq!((section, &build.name[..], &build.spec[..]), (0, "up", "fifo"));
                     prop_assert_eq!((build.context.rate, build.context.mtu), (context.rate, context.mtu));
                     prop_assert_eq!((&build.context.streams, &build.context.downstream), (&context.streams, &context.downstream));
                 }
@@ -465,7 +465,8 @@ proptest! {
     }
 }
 
-/// A trace that has to be read with little memory is cut into chunks; what is relative goes on over their borders.
+/// A trace that has to be read with little memory is cut into chunks; what is relative goes on over their
+/// borders.
 #[test]
 fn long_traces_have_many_chunks() {
     let context = context(Rate::mbit(10), 1);

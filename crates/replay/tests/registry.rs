@@ -32,7 +32,7 @@ fn every_discipline_runs_again_as_it_ran() {
     assert!(outcome.complete(), "{:?}", outcome.damage);
     assert_eq!(outcome.sections.len(), expected.len());
     for (section, (spelling, rate, events)) in outcome.sections.iter().zip(&expected) {
-        assert_eq!((&section.spelling, section.rate), (spelling, *rate));
+        assert_eq!((&section.spec, section.rate), (spelling, *rate));
         assert_eq!(section.verdict, Verdict::Equal, "{spelling} at {rate}");
         let sent = events.iter().filter(|event| matches!(event, Event::Sent(..))).count() as u64;
         assert_eq!(section.totals.sent, sent, "{spelling}");
@@ -90,7 +90,8 @@ fn no_discipline_passes_for_another() {
     }
 }
 
-/// One parameter is enough, where it makes a difference: a threshold that no flow crosses by so little is nobody's business.
+/// One parameter is enough, where it makes a difference: a threshold that no flow crosses by so little is
+/// nobody's business.
 #[test]
 fn a_changed_parameter_is_found() {
     let context = context(Rate::mbit(10), 1);

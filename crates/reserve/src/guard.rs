@@ -1,14 +1,15 @@
 //! Replay protection: a recorded message is not accepted again.
 //!
 //! # Principles
-//! - Each request has a number, and the numbers of a sender grow; the first one is the time of its clock. The guard stores the
-//!   last number of each owner, and accepts only a larger one.
-//! - A number may differ from the router's clock by at most the skew. An owner that was silent for longer can be removed: its
-//!   recorded messages are too old.
+//! - Each request has a number, and the numbers of a sender grow; the first one is the time of its clock. The
+//!   guard stores the last number of each owner, and accepts only a larger one.
+//! - A number may differ from the router's clock by at most the skew. An owner that was silent for longer can
+//!   be removed: its recorded messages are too old.
 //! - The memory is bounded. When it is full, the owner with the smallest last number is removed first.
-//! - The floor is the largest number that was ever removed. The number of an owner that is not stored must be above the floor,
-//!   so that no message is accepted twice, whichever owner was removed, and even if the router's clock steps back. The
-//!   initial floor is the start time of the router, which stores no owner then.
+//! - The floor is the largest number that was ever removed. The number of an owner that is not stored must be
+//!   above the floor, so that no message is accepted twice, whichever owner was removed, and even if the
+//!   router's clock steps back. The initial floor is the start time of the router, which stores no owner
+//!   then.
 //!
 //! This only protects messages with a key: without a key, numbers can be forged like everything else.
 //!
@@ -36,8 +37,8 @@ impl Guard {
     /// Default for the largest number of owners: a few megabytes.
     pub const MOST: usize = 65_536;
 
-    /// Creates the guard of a router that starts at `now`, for clocks that differ by at most `skew` nanoseconds. It stores `most`
-    /// owners, at least one.
+    /// Creates the guard of a router that starts at `now`, for clocks that differ by at most `skew`
+    /// nanoseconds. It stores `most` owners, at least one.
     pub fn new(now: u64, skew: u64, most: usize) -> Guard {
         Guard { skew, most: most.max(1), floor: now, last: BTreeMap::new(), by_number: BTreeSet::new() }
     }
@@ -129,7 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, with a clock that steps about: no message is taken twice, and the memory stays bounded.
+        /// Whatever comes, with a clock that steps about: no message is taken twice, and the memory stays
+        /// bounded.
         #[test]
         fn no_message_is_taken_twice(
             messages in prop::collection::vec((0..6u64, 0..60u64, 0..80u64), 1..300),

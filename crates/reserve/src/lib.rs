@@ -1,11 +1,35 @@
-//! Bandwidth reservations of the TRR paper (Chen and Chen, about 2000, section 3.1): a sender announces a flow, its rate and
-//! its time to the router, which grants or refuses it, and announces the end of the flow.
+//! Bandwidth reservations of the TRR paper (Chen and Chen, about 2000, section 3.1): a sender announces a
+//! flow, its rate and its time to the router, which grants or refuses it, and announces the end of the flow.
 //!
-//! [`message`] is what the control packets look like, byte by byte; [`guard`] tells whether one is new; [`table`] is who has what, and until
-//! when. All are pure code: bytes and times come in as arguments. What a flow has reserved goes to its packets as [`giveway_qdisc::Meta::reserved`]; whether a discipline does anything
-//! with that is the discipline's business.
+//! [`message`] defines the control packets byte by byte. [`guard`] rejects copies of messages. [`table`] has
+//! the reservations of a link. All of it is pure code: bytes and times are arguments. The reserved rate of a
+//! flow goes to its packets as [`giveway_qdisc::Meta::reserved`]; each discipline decides whether it honours
+//! it.
 //!
-//! The paper specifies only the fields: no widths, answers, reasons or authentication. The modules document the additions.
+//! The paper specifies only the fields: no widths, answers, reasons or authentication. The modules document
+//! the additions.
+//!
+//! ```
+//! use giveway_qdisc::Rate;
+//! use giveway_reserve::{Kind, Limits, Message, Owner, Table, Tuple};
+//!
+//! let tuple = Tuple { from: [192, 0, 2, 1], to: [198, 51, 100, 7], from_port: 5004, to_port: 6000, protocol: 17 };
+//! let request = Message {
+//!     kind: Kind::Start,
+//!     tuple,
+//!     rate: Rate::mbit(1),
+//!     start: 0,
+//!     finish: u64::MAX,
+//!     sender: [2, 0, 0, 0, 0, 1],
+//!     number: 1,
+//! };
+//! let received = Message::decode(&request.encode(None), None)?;
+//! let mut table = Table::new(Limits::of(Rate::mbit(10)));
+//! let answer = table.take(&received, Owner { id: 1, open: true }, 0).unwrap();
+//! assert_eq!(answer.kind, Kind::Granted);
+//! assert_eq!(table.reserved(&tuple, 1), Rate::mbit(1));
+//! # Ok::<(), giveway_reserve::MessageError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

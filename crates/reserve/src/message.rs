@@ -1,9 +1,9 @@
 //! Control packets: start, end, and the answers granted and refused.
 //!
-//! All of them have 72 bytes in network byte order, behind an Ethernet header. (The format would fit a UDP datagram, too, but
-//! none is read here.) Further bytes, such as the padding of a frame, are ignored.
+//! All of them have 72 bytes in network byte order, behind an Ethernet header. (The format would fit a UDP
+//! datagram, too, but none is read here.) Further bytes, such as the padding of a frame, are ignored.
 //!
-//! | byte | bytes | what |
+//! | byte | bytes | content |
 //! |---|---|---|
 //! | 0 | 2 | `47 57`, "GW" |
 //! | 2 | 1 | version: 2 |
@@ -25,29 +25,36 @@
 //! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, each larger than the one before |
 //! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with zero for the checksum, under a key that both sides know; 0 without a key |
 //!
-//! The fields from 8 to 19 and from 24 to 47 are those of the paper; their widths are chosen here. An answer repeats the
-//! request, which identifies it. A finish of 2^64 - 1 means no end.
+//! The fields from 8 to 19 and from 24 to 47 are those of the paper; their widths are chosen here. An answer
+//! repeats the request, which identifies it. A finish of 2^64 - 1 means no end.
 //!
-//! The other fields are additions. The tag proves that the sender has the key: without it any machine on the link can end any
-//! reservation. The tag covers the link address, which must be that of the frame, so a recorded message cannot be sent under
-//! another address. The number shows that the message is new ([`crate::guard`]), so it cannot be repeated under the same one.
+//! The other fields are additions. The tag proves that the sender has the key: without it any machine on the
+//! link can end any reservation. The tag covers the link address, which must be that of the frame, so a
+//! recorded message cannot be sent under another address. The number shows that the message is new
+//! ([`crate::guard`]), so it cannot be repeated under the same one.
 //!
-//! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of it could be sent again, so it is refused
-//! ([`Reason::OldVersion`]).
+//! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of it could
+//! be sent again, so it is refused ([`Reason::OldVersion`]).
 //!
-//! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default is that for local
-//! experiments, 0x88b5 (IEEE 802).
+//! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default
+//! is that for local experiments, 0x88b5 (IEEE 802).
+
+mod error;
+mod reason;
 
 use std::ops::Range;
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{FiveTuple, Rate};
 
+pub use error::MessageError;
+pub use reason::Reason;
+
 /// Length of every message, in bytes.
 pub const LENGTH: usize = 72;
 
 const MAGIC: [u8; 2] = *b"GW";
-/// The version of the messages that this code reads and writes.
+/// Version of the messages that this code encodes and decodes.
 pub const VERSION: u8 = 2;
 const CHECKSUM: Range<usize> = 6..8;
 const TAG: Range<usize> = 64..72;
@@ -102,151 +109,6 @@ pub enum Kind {
     Refused(Reason),
 }
 
-/// Reason of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
-    /// The link has not so much left at some time between start and finish.
-    NoRoom = 1,
-    /// The table is full.
-    TableFull = 2,
-    /// It asks for no rate.
-    NoRate = 3,
-    /// It finishes before it starts, or in the same instant.
-    Backwards = 4,
-    /// It has finished already.
-    Over = 5,
-    /// Somebody else has a reservation for that flow.
-    NotYours = 6,
-    /// It asks for less than the least rate of the router.
-    TooLittle = 7,
-    /// The sender has reserved as much of the link, or for as many flows, as one sender may.
-    Quota = 8,
-    /// Senders without a key have reserved as much as they may, all together.
-    OpenFull = 9,
-    /// The message, or a later one of the same sender, was received before.
-    Replayed = 10,
-    /// The clocks of sender and router differ too much to tell whether the message is new.
-    Clock = 11,
-    /// The message has an older version.
-    OldVersion = 12,
-}
-
-impl MessageError {
-    /// Names of the counters, by [`MessageError::index`].
-    pub const NAMES: [&str; 11] = [
-        "short", "magic", "version", "length", "checksum", "forged", "kind", "reason", "reserved", "times",
-        "owner",
-    ];
-
-    /// Index in [`MessageError::NAMES`].
-    pub fn index(&self) -> usize {
-        match self {
-            MessageError::Short(_) => 0,
-            MessageError::Magic(_) => 1,
-            MessageError::Version(_) => 2,
-            MessageError::Length(_) => 3,
-            MessageError::Checksum => 4,
-            MessageError::Forged => 5,
-            MessageError::Kind(_) => 6,
-            MessageError::Reason(..) => 7,
-            MessageError::Reserved => 8,
-            MessageError::Times => 9,
-            MessageError::Owner => 10,
-        }
-    }
-}
-
-impl Reason {
-    /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 12] = [
-        Reason::NoRoom,
-        Reason::TableFull,
-        Reason::NoRate,
-        Reason::Backwards,
-        Reason::Over,
-        Reason::NotYours,
-        Reason::TooLittle,
-        Reason::Quota,
-        Reason::OpenFull,
-        Reason::Replayed,
-        Reason::Clock,
-        Reason::OldVersion,
-    ];
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Reason::NoRoom => "the link has not so much left in that time: ask for less, or for later",
-            Reason::TableFull => "the table of reservations is full: ask again when others have ended",
-            Reason::NoRate => "no rate is asked for: ask for at least 1 bit/s",
-            Reason::Backwards => "it finishes before it starts: ask for a finish after the start",
-            Reason::Over => "it has finished already: ask for a finish in the future",
-            Reason::NotYours => "somebody else has reserved for that flow: only who did can change it",
-            Reason::TooLittle => {
-                "the router grants no rate as small as this (--reserve-least): ask for a higher rate"
-            }
-            Reason::Quota => {
-                "this machine has reserved as much as one may (--reserve-owner-share, --reserve-owner-flows): \
-                 end another reservation, or ask for less"
-            }
-            Reason::OpenFull => {
-                "machines without a key have reserved as much as they may together (--reserve-open): ask with a key, \
-                 or for less"
-            }
-            Reason::Replayed => {
-                "the router has heard this message or a later one before, or has only just begun: ask again"
-            }
-            Reason::Clock => {
-                "the clocks of this machine and the router differ by more than the router allows (--reserve-skew): \
-                 set both, as with NTP"
-            }
-            Reason::OldVersion => {
-                "it was asked for by an older version of Giveway: use the same version on both sides"
-            }
-        })
-    }
-}
-
-/// An error in the bytes of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MessageError {
-    /// Too few bytes.
-    #[error("a message has 72 bytes; here are {0}")]
-    Short(usize),
-    /// It does not begin as one.
-    #[error("bytes 0 and 1 are {0:02x?}; a message begins with 47 57")]
-    Magic([u8; 2]),
-    /// Another version.
-    #[error("byte 2: version {0}; only version 2 is known: use the same version of Giveway on both sides")]
-    Version(u8),
-    /// The length field is wrong.
-    #[error("bytes 4 and 5: a length of {0}; every message has 72")]
-    Length(u16),
-    /// Damaged.
-    #[error("bytes 6 and 7: the checksum is wrong")]
-    Checksum,
-    /// The tag is not that of the key.
-    #[error("bytes 64 to 71: the tag is not that of our key, so the message is not from who has it")]
-    Forged,
-    /// No such kind.
-    #[error("byte 3: kind {0}; there are 1 start, 2 end, 3 granted, 4 refused")]
-    Kind(u8),
-    /// A reason where none belongs, or none where one does.
-    #[error("byte 21: reason {0} in a message of kind {1}")]
-    Reason(u8, u8),
-    /// What should be zero is not.
-    #[error("bytes 22, 23, 54 and 55 must be 0")]
-    Reserved,
-    /// An end with times.
-    #[error("bytes 32 to 47: an end has no times, both are 0")]
-    Times,
-    /// The sender's link address is not that of the frame, or no machine has it. Told by [`Message::check_owner`].
-    #[error("bytes 48 to 53: not the link address that the frame comes from, or one of a group, or zero")]
-    Owner,
-}
-
 impl Message {
     /// Encodes the message, with a tag if there is a key.
     pub fn encode(&self, key: Option<&SipHasher>) -> [u8; LENGTH] {
@@ -290,7 +152,7 @@ impl Message {
             && [*first, *second] == MAGIC
             && *version != VERSION
         {
-            // Its length is that of another version.
+            // Other versions have other lengths, so this comes before the check of the length.
             return Err(MessageError::Version(*version));
         }
         let Some(bytes) = bytes.first_chunk::<LENGTH>() else { return Err(MessageError::Short(bytes.len())) };
@@ -301,7 +163,7 @@ impl Message {
         if magic != MAGIC {
             return Err(MessageError::Magic(magic));
         }
-        debug_assert_eq!(version, VERSION, "others were refused above");
+        debug_assert_eq!(version, VERSION, "other versions are errors above");
         if usize::from(length) != LENGTH {
             return Err(MessageError::Length(length));
         }
@@ -334,18 +196,19 @@ impl Message {
         Ok(Message { kind, tuple, rate: Rate::bit(rate), start, finish, sender, number })
     }
 
-    /// Reads a start or an end of version 1, so that its sender can be told why nothing comes of it: `None` when it is not
-    /// one, is damaged, or was not written with the key. `sender` is the link address that the frame comes from.
+    /// Decodes a start or an end of version 1, so that its sender can be refused with a reason. Returns
+    /// `None` for other or damaged messages, and if the tag does not match the key. `sender` is the source
+    /// address of the frame.
     pub fn decode_version_1(bytes: &[u8], sender: [u8; 6], key: Option<&SipHasher>) -> Option<Message> {
         let mut bare = *bytes.first_chunk::<LENGTH_1>()?;
         let sum = u16::from_be_bytes([bare[6], bare[7]]);
         bare[CHECKSUM].fill(0);
         let tag = bare[TAG_1].try_into().map(u64::from_be_bytes).ok()?;
-        let right = bare[..3] == [MAGIC[0], MAGIC[1], 1]
+        let valid = bare[..3] == [MAGIC[0], MAGIC[1], 1]
             && matches!(bare[3], 1 | 2)
             && checksum(&bare) == sum
             && key.is_none_or(|key| key.hash(&bare[..TAG_1.start]) == tag);
-        // The fields up to the tag are where they are now.
+        // Up to the tag, the fields have the same positions as in version 2.
         let mut now = [0; LENGTH];
         now[..TAG_1.start].copy_from_slice(&bare[..TAG_1.start]);
         now[2] = VERSION;
@@ -353,7 +216,7 @@ impl Message {
         now[48..54].copy_from_slice(&sender);
         let sum = checksum(&now);
         now[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
-        right.then(|| Message::decode(&now, None).ok())?
+        valid.then(|| Message::decode(&now, None).ok())?
     }
 
     /// True if the bytes of a message have no tag: its sender has no key.
@@ -361,12 +224,12 @@ impl Message {
         bytes.get(TAG).is_some_and(|tag| tag.iter().all(|byte| *byte == 0))
     }
 
-    /// Checks that a request comes from the machine that it names; `from` is the link address that its frame comes from.
+    /// Checks that a request comes from the machine that it names; `from` is the source address of its frame.
     ///
     /// # Errors
-    /// That it names another, or an address that no machine has: zero, or that of a group.
+    /// If it names another machine, or the address is zero or a group address.
     pub fn check_owner(&self, from: [u8; 6]) -> Result<(), MessageError> {
-        // IEEE 802, section 8.2: the lowest bit of the first byte tells groups.
+        // IEEE 802, section 8.2: the lowest bit of the first byte is set in group addresses.
         let is_machine = from != [0; 6] && from[0] & 1 == 0;
         if is_machine && from == self.sender { Ok(()) } else { Err(MessageError::Owner) }
     }
@@ -377,7 +240,7 @@ impl Message {
     }
 }
 
-/// The next bytes. There are as many: the message was measured.
+/// Takes the next bytes. The length of the message was checked before.
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     let (field, behind) = rest.split_first_chunk::<N>().expect("a message has all its fields");
     *rest = behind;
@@ -385,7 +248,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
 }
 
 impl Kind {
-    /// Its number, and that of the reason.
+    /// Number of the kind, and number of the reason.
     fn numbers(self) -> (u8, u8) {
         match self {
             Kind::Start => (1, 0),
@@ -430,7 +293,7 @@ impl std::fmt::Display for Tuple {
     }
 }
 
-/// Under which EtherTypes messages are sent.
+/// EtherTypes of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EtherTypes {
     /// A start, and the answer to it.
@@ -440,9 +303,9 @@ pub struct EtherTypes {
 }
 
 impl EtherTypes {
-    /// That for local experiments, for both.
+    /// The EtherType for local experiments, for both.
     pub const LOCAL: EtherTypes = EtherTypes { start: 0x88b5, end: 0x88b5 };
-    /// Those of the paper, which belong to others.
+    /// The EtherTypes of the paper, which are registered to other protocols.
     pub const PUBLISHED: EtherTypes = EtherTypes { start: 0x0801, end: 0x0802 };
 }
 
@@ -452,7 +315,7 @@ impl Default for EtherTypes {
     }
 }
 
-/// RFC 1071: the ones' complement of the ones' complement sum of 16-bit words.
+/// The Internet checksum: the ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let (words, _) = bytes.as_chunks::<2>();
     let mut sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
@@ -463,118 +326,4 @@ fn checksum(bytes: &[u8]) -> u16 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn start() -> Message {
-        Message {
-            kind: Kind::Start,
-            tuple: Tuple {
-                from: [192, 0, 2, 1],
-                to: [198, 51, 100, 7],
-                from_port: 5004,
-                to_port: 6000,
-                protocol: 17,
-            },
-            rate: Rate::mbit(1),
-            start: 1_000_000_000,
-            finish: 61_000_000_000,
-            sender: [2, 0, 0, 0, 0, 1],
-            number: 0x1122_3344_5566_7788,
-        }
-    }
-
-    #[test]
-    fn byte_by_byte() {
-        let expected: [u8; LENGTH] = [
-            0x47, 0x57, 2, 1, 0, 72, 0xdc, 0xf5, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
-            0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
-            0xe2, 0x22, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 0, 0,
-            0, 0, 0, 0, 0,
-        ];
-        let got = start().encode(None);
-        // By hand: all words with the checksum add up to ones only.
-        let (words, _) = got.as_chunks::<2>();
-        let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
-        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
-        assert_eq!(got, expected);
-    }
-
-    /// Each mistake with its place, in messages whose checksum is right otherwise.
-    #[test]
-    fn mistakes_have_their_place() {
-        let told = |at: usize, byte: u8| {
-            let mut bytes = start().encode(None);
-            bytes[at] = byte;
-            bytes[CHECKSUM].fill(0);
-            let sum = checksum(&bytes);
-            bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
-            Message::decode(&bytes, None).unwrap_err()
-        };
-        assert_eq!(told(0, 0x45), MessageError::Magic([0x45, 0x57]));
-        assert_eq!(told(2, 1), MessageError::Version(1));
-        assert_eq!(told(3, 5), MessageError::Kind(5));
-        assert_eq!(told(3, 4), MessageError::Reason(0, 4));
-        assert_eq!(told(21, 1), MessageError::Reason(1, 1));
-        assert_eq!(told(5, 48), MessageError::Length(48));
-        assert_eq!(told(23, 1), MessageError::Reserved);
-        assert_eq!(told(55, 1), MessageError::Reserved);
-        assert_eq!(told(3, 2), MessageError::Times, "a start made into an end");
-        assert_eq!(Message::decode(&start().encode(None)[..71], None), Err(MessageError::Short(71)));
-    }
-
-    /// A start of version 1, byte by byte as that version wrote it.
-    #[test]
-    fn version_1_is_refused_and_its_sender_can_be_told() {
-        let old: [u8; LENGTH_1] = [
-            0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17,
-            0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33,
-            0xe2, 0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-        ];
-        assert_eq!(Message::decode(&old, None), Err(MessageError::Version(1)));
-        let sender = [2, 0, 0, 0, 0, 1];
-        let read = Message::decode_version_1(&old, sender, None);
-        assert_eq!(read, Some(Message { number: 0, ..start() }));
-        let key = SipHasher::new(1, 2);
-        assert_eq!(
-            Message::decode_version_1(&old, sender, Some(&key)),
-            None,
-            "without the key nobody is told"
-        );
-        let mut tagged = old;
-        tagged[CHECKSUM].fill(0);
-        let tag = key.hash(&tagged[..TAG_1.start]);
-        tagged[TAG_1].copy_from_slice(&tag.to_be_bytes());
-        let sum = checksum(&tagged);
-        tagged[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
-        assert!(Message::decode_version_1(&tagged, sender, Some(&key)).is_some());
-        for at in 0..LENGTH_1 {
-            let mut damaged = old;
-            damaged[at] ^= 4;
-            assert_eq!(Message::decode_version_1(&damaged, sender, None), None, "byte {at}");
-        }
-        let long = start().encode(None);
-        assert_eq!(Message::decode_version_1(&long, sender, None), None, "that is version 2");
-    }
-
-    #[test]
-    fn the_owner_is_a_machine_and_the_one_that_sends() {
-        let message = start();
-        assert_eq!(message.check_owner([2, 0, 0, 0, 0, 1]), Ok(()));
-        for from in [[2, 0, 0, 0, 0, 2], [0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1]] {
-            assert_eq!(message.check_owner(from), Err(MessageError::Owner), "{from:02x?}");
-            let named = Message { sender: from, ..message };
-            assert_eq!(named.check_owner(from).is_ok(), from == [2, 0, 0, 0, 0, 2], "{from:02x?}");
-        }
-    }
-
-    #[test]
-    fn who_has_no_key_is_found_out() {
-        let (key, other) = (SipHasher::new(1, 2), SipHasher::new(1, 3));
-        let bytes = start().encode(Some(&key));
-        assert_eq!(Message::decode(&bytes, Some(&key)), Ok(start()));
-        assert_eq!(Message::decode(&bytes, Some(&other)), Err(MessageError::Forged));
-        assert_eq!(Message::decode(&start().encode(None), Some(&key)), Err(MessageError::Forged));
-        assert_eq!(Message::decode(&bytes, None), Ok(start()), "who has no key does not look at tags");
-    }
-}
+mod tests;

@@ -1,9 +1,10 @@
 //! A capture of bounded length: weeks of capturing must not fill a disk.
 //!
-//! Packets are written to a pcapng file ([`giveway_capture::Writer`]) up to its limit, and then to the next file, if more than one is
-//! allowed. Packets after that are left out, which is reported once when it begins, and as a counter at the end. Each file
-//! is a complete capture. Lengths are counted block by block, so that no file exceeds its limit. The closure that opens the
-//! files decides about their fate (overwritten in turn, compressed, discarded).
+//! Packets are written to a pcapng file ([`giveway_capture::Writer`]) up to its limit, and then to the next
+//! file, if more than one is allowed. Packets after that are left out, which is reported once when it begins,
+//! and as a counter at the end. Each file is a complete capture. Lengths are counted block by block, so that
+//! no file exceeds its limit. The closure that opens the files decides what happens to them (overwritten in
+//! turn, compressed, discarded).
 
 use std::io::{self, Write};
 
@@ -85,11 +86,12 @@ impl<W: Write> Write for Counted<W> {
 }
 
 impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
-    /// Begins a capture of at most `files` files of at most `limit` bytes each. `open` opens them, by number from 0; what they write to
-    /// should be buffered. Interfaces are numbered in their order.
+    /// Begins a capture of at most `files` files of at most `limit` bytes each. `open` opens them, by number
+    /// from 0; what they write to should be buffered. Interfaces are numbered in their order.
     ///
     /// # Errors
-    /// The error of the output; `InvalidInput` if the limit is smaller than the headers of a file, or if `files` is zero.
+    /// The error of the output; `InvalidInput` if the limit is smaller than the headers of a file, or if
+    /// `files` is zero.
     pub fn new(
         open: F,
         application: &str,
@@ -334,7 +336,8 @@ mod tests {
             let bounded = Bounded::new(opener(&files), "a test", interfaces(), limit, most);
             bounded.err().expect("it is refused").to_string()
         };
-        // A section of 12 + 16 + 12 (its application) + 4; twice 12 + 8 + 8 (name) + 20 (description) + 12 (speed) + 8 + 4.
+        // A section of 12 + 16 + 12 (its application) + 4; twice 12 + 8 + 8 (name) + 20 (description) + 12
+        // (speed) + 8 + 4.
         assert_eq!(error_of(100, 1), "a capture of at most 100 bytes: its headers alone have 188");
         assert_eq!(error_of(1000, 0), "a capture of no files: write 1 or more");
         assert!(files.borrow().is_empty(), "nothing was opened");

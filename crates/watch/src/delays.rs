@@ -1,9 +1,9 @@
 //! Delays of packets, since the start and in the last second, in constant memory.
 //!
-//! A histogram with two significant digits from a nanosecond to 73 minutes ([`hdrhistogram`]); a quantile is the smallest value
-//! that at least the wanted share of all values does not exceed, and at most 1 % too large. The largest is exact. Two digits and
-//! not three, as records have: so a histogram is some 20 KB, stays in the cache beside the packets, and is read and cleared once a
-//! second by the thread that sends, without making anybody late.
+//! Values are in a histogram with two significant digits, from a nanosecond to 73 minutes ([`hdrhistogram`]).
+//! A quantile is the smallest value that at least this share of all values does not exceed; it is at most 1 %
+//! too large. The maximum is exact. Records of runs have three digits. With two, a histogram has about 20 KB:
+//! it stays in the cache, and the sending thread can read and clear it every second without delaying packets.
 
 use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
@@ -11,36 +11,36 @@ use hdrhistogram::Histogram;
 /// Quantiles of delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// How many there were. Where there were none, all else is zero.
+    /// Number of delays. If it is zero, all other fields are zero.
     pub count: u64,
-    /// All of them together, in picoseconds.
+    /// Sum of all delays, in picoseconds.
     pub sum_ps: u128,
-    /// Half of them were not longer.
+    /// Median.
     pub p50: Span,
-    /// 90 % of them were not longer.
+    /// 90th percentile.
     pub p90: Span,
-    /// 99 % of them were not longer.
+    /// 99th percentile.
     pub p99: Span,
-    /// 99.9 % of them were not longer.
+    /// 99.9th percentile.
     pub p999: Span,
-    /// The longest.
+    /// Maximum.
     pub max: Span,
 }
 
 impl Quantiles {
-    /// With their shares, as texts: "0.5" to "1".
+    /// The quantiles with their shares as texts, "0.5" to "1".
     pub fn shares(&self) -> [(&'static str, Span); 5] {
         [("0.5", self.p50), ("0.9", self.p90), ("0.99", self.p99), ("0.999", self.p999), ("1", self.max)]
     }
 }
 
-/// Collects delays. All of its memory is there from the start.
+/// Collects delays. All memory is allocated at the start.
 #[derive(Clone, Debug)]
 pub struct Delays {
     all: Part,
-    /// Since the last turn.
+    /// Delays of the current second.
     now: Part,
-    /// Of the last whole second.
+    /// Quantiles of the last whole second.
     last: Quantiles,
 }
 
@@ -58,37 +58,37 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// None yet.
+    /// Creates an empty collection.
     pub fn new() -> Delays {
         Delays { all: Part::new(), now: Part::new(), last: Quantiles::default() }
     }
 
-    /// Adds one.
+    /// Adds a delay.
     #[inline]
     pub fn add(&mut self, delay: Span) {
         self.all.add(delay);
         self.now.add(delay);
     }
 
-    /// A second is over: what was added since the last turn is that of the last second now.
+    /// Ends the current second: it becomes the last whole second.
     pub fn turn(&mut self) {
         self.last = self.now.quantiles();
         self.now.clear();
     }
 
-    /// Since the start.
+    /// Quantiles since the start.
     pub fn all(&self) -> Quantiles {
         self.all.quantiles()
     }
 
-    /// Of the last whole second: between the last two turns.
+    /// Quantiles of the last whole second: between the last two calls of [`Delays::turn`].
     pub fn last(&self) -> Quantiles {
         self.last
     }
 }
 
 impl Part {
-    /// The longest delay that is told apart, in nanoseconds: 73 minutes.
+    /// Longest delay that the histogram distinguishes, in nanoseconds: 73 minutes.
     const LONGEST_NS: u64 = 1 << 42;
 
     fn new() -> Part {
@@ -114,10 +114,10 @@ impl Part {
         if count == 0 {
             return Quantiles::default();
         }
-        // Half a rank below: however the histogram rounds, it arrives at the rank.
+        // Half a rank below, so that rounding in the histogram cannot reach the next rank.
         let rank = |per_mille: u64| (u128::from(count) * u128::from(per_mille)).div_ceil(1000).max(1) as f64;
         let of = |per_mille| self.histogram.value_at_quantile((rank(per_mille) - 0.5) / count as f64);
-        // The upper end of a bucket may lie above the longest.
+        // The upper end of a bucket may be above the maximum.
         let quantile = |per_mille| Span::ns(of(per_mille)).min(self.max);
         Quantiles {
             count,
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_sorting_says(ns in prop::collection::vec(1u64..1 << 40, 1..300)) {
+        fn quantiles_are_those_of_the_sorted_values(ns in prop::collection::vec(1u64..1 << 40, 1..300)) {
             let mut delays = Delays::new();
             ns.iter().for_each(|ns| delays.add(Span::ns(*ns)));
             let mut sorted = ns.clone();

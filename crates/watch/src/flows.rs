@@ -1,51 +1,51 @@
-//! The flows that send most, in constant memory, whoever sends: Space-Saving.
+//! The largest flows, in constant memory for any traffic: the Space-Saving algorithm.
 //!
-//! A table of fixed size counts bytes per flow. A flow that is not in a full table takes the place of the one with the least bytes,
-//! and inherits its count as an uncertainty: of each flow the table knows at most how much it sent, and that it sent at least so
-//! much less. A flow that sent more than the whole divided by the number of places is in it for certain. So a flood of new flows
-//! costs accuracy and nothing else. What is shown is what is certain.
+//! A table of fixed size counts bytes per flow. If the table is full, a new flow replaces the one with the
+//! fewest bytes and inherits its count as an uncertainty: the table has an upper bound and a lower bound on
+//! the bytes of each flow. A flow with more than the total divided by the number of entries is always in the
+//! table. A flood of new flows therefore only costs accuracy. The output has the lower bounds.
 //!
-//! A flow's entry is found by its key; the least is on top of a heap. Per packet: a look-up and a few steps down the heap, since
-//! counts only grow. A second's table is cleared at its end. What a flow is called is asked once for each that is shown.
+//! A hash map finds the entry of a flow, and a heap the smallest entry. A packet takes a look-up and a few
+//! steps down the heap, since counts only grow. The table is cleared every second.
 //!
-//! References: Metwally, Agrawal and El Abbadi, *Efficient computation of frequent and top-k elements in data streams*, ICDT 2005,
-//! sections 3 and 4.
+//! References: Metwally, Agrawal and El Abbadi, *Efficient computation of frequent and top-k elements in data
+//! streams*, ICDT 2005, sections 3 and 4.
 
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::{Backlog, FlowKey};
 
-/// Counts what flows send within a second. `T` is what tells who a flow is: its 5-tuple.
+/// Counts the bytes of flows within a second. `T` identifies a flow in outputs, for example by its 5-tuple.
 #[derive(Debug)]
 pub struct TopFlows<T> {
-    /// A heap: each place has at most as many bytes as the two below it.
+    /// A heap: each entry has at most as many bytes as its two children.
     heap: Vec<Entry<T>>,
     places: usize,
-    /// Where in the heap a flow is.
+    /// Index of a flow in the heap.
     at: FlowMap<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
     key: FlowKey,
-    who: T,
-    /// At most so many.
+    id: T,
+    /// Upper bound on its bytes.
     bytes: u64,
-    /// Of these so many may be of others.
+    /// The part of `bytes` that may belong to other flows.
     inherited: u64,
-    /// Since it has its place.
+    /// Packets since the flow is in the table.
     packets: u64,
 }
 
 impl<T: Copy> TopFlows<T> {
-    /// A table with so many places, at least one. All of its memory is there from now on.
+    /// Creates a table with this number of entries, at least one. All memory is allocated now.
     pub fn new(places: usize) -> TopFlows<T> {
         let places = places.clamp(1, 1 << 16);
         TopFlows { heap: Vec::with_capacity(places), places, at: FlowMap::with_capacity(places + 1) }
     }
 
-    /// A packet was sent.
+    /// Counts a packet.
     #[inline]
-    pub fn add(&mut self, key: FlowKey, who: T, bytes: u32) {
+    pub fn add(&mut self, key: FlowKey, id: T, bytes: u32) {
         let bytes = u64::from(bytes);
         match self.at.get(key) {
             Some(at) => {
@@ -55,31 +55,32 @@ impl<T: Copy> TopFlows<T> {
                 self.sink(at);
             }
             None if self.heap.len() < self.places => {
-                self.heap.push(Entry { key, who, bytes, inherited: 0, packets: 1 });
+                self.heap.push(Entry { key, id, bytes, inherited: 0, packets: 1 });
                 self.rise(self.heap.len() - 1);
             }
             None => {
                 let least = &mut self.heap[0];
                 self.at.remove(least.key);
                 let inherited = least.bytes;
-                *least = Entry { key, who, bytes: inherited + bytes, inherited, packets: 1 };
+                *least = Entry { key, id, bytes: inherited + bytes, inherited, packets: 1 };
                 self.at.entry(key, || 0);
                 self.sink(0);
             }
         }
     }
 
-    /// The `most` flows that certainly sent most since the table was cleared, in that order; equal ones by key.
+    /// The `most` largest flows since the table was cleared, by their lower bounds; equal ones in the order
+    /// of their keys.
     pub fn top(&self, most: usize) -> Vec<(FlowKey, T, Backlog)> {
         let sent =
             |entry: &Entry<T>| Backlog { packets: entry.packets, bytes: entry.bytes - entry.inherited };
-        let mut all: Vec<_> = self.heap.iter().map(|entry| (entry.key, entry.who, sent(entry))).collect();
+        let mut all: Vec<_> = self.heap.iter().map(|entry| (entry.key, entry.id, sent(entry))).collect();
         all.sort_by_key(|(key, _, sent)| (std::cmp::Reverse(sent.bytes), *key));
         all.truncate(most);
         all
     }
 
-    /// A second is over.
+    /// Removes all flows.
     pub fn clear(&mut self) {
         for entry in self.heap.drain(..) {
             self.at.remove(entry.key);
@@ -133,8 +134,9 @@ mod tests {
             flows.add(FlowKey(key), key, 1500);
         }
         let top = flows.top(2);
-        assert_eq!(top.iter().map(|(key, who, _)| (key.0, *who)).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
-        // A fifth is more than an eighth, so that it kept its place; all but what it inherited at first is certain.
+        assert_eq!(top.iter().map(|(key, id, _)| (key.0, *id)).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
+        // A fifth is more than an eighth, so that it kept its place; all but what it inherited at first is
+        // certain.
         assert!(top[0].2.bytes > 2000 * 1500 * 9 / 10 && top[0].2.bytes <= 2000 * 1500, "{:?}", top[0].2);
         flows.clear();
         assert!(flows.top(9).is_empty());
@@ -143,8 +145,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is told is never more than was sent; exact while there are no more flows than places; and who sent more than
-        /// the whole divided by the places is in the table.
+        /// Counts are lower bounds. They are exact if all flows fit. A flow with more than the total divided
+        /// by the number of entries is in the table.
         #[test]
         fn what_is_certain(packets in prop::collection::vec((0..12u64, 1..2000u32), 0..400), places in 1..16usize) {
             let mut flows = TopFlows::new(places);
@@ -156,14 +158,14 @@ mod tests {
             let whole: u64 = exact.values().map(|sent| sent.bytes).sum();
             let top = flows.top(usize::MAX);
             prop_assert_eq!(top.len(), exact.len().min(places));
-            for (key, who, sent) in &top {
-                prop_assert_eq!(key.0, *who);
-                let truth = exact[who];
+            for (key, id, sent) in &top {
+                prop_assert_eq!(key.0, *id);
+                let truth = exact[id];
                 prop_assert!(sent.bytes <= truth.bytes && sent.packets <= truth.packets);
                 prop_assert!(exact.len() > places || *sent == truth);
             }
             for (key, sent) in exact.iter().filter(|(_, sent)| sent.bytes * places as u64 > whole) {
-                prop_assert!(top.iter().any(|(_, who, _)| who == key), "flow {} with {:?}", key, sent);
+                prop_assert!(top.iter().any(|(_, id, _)| id == key), "flow {} with {:?}", key, sent);
             }
         }
     }

@@ -1,13 +1,16 @@
 //! Snapshots as OpenMetrics 1.0 text, the format of Prometheus.
 //!
-//! - One family for each quantity, with its unit in its name. Labels identify the port: `interface` (the outgoing one),
-//!   `direction`, `handle` and `kind` (the name of the discipline). The spec of the discipline and the incoming interface are
-//!   labels of `giveway_discipline_info` only, so that not every sample repeats them.
-//! - Counters are those of the port. They decrease only when the program restarts; after a change of discipline they continue
-//!   with another `handle` and `kind`. Every reason of drops has a sample from the start, so that rates can be computed.
-//! - Delays are summaries. `giveway_sojourn_seconds` counts since the start; `giveway_sojourn_recent_seconds` is the last
-//!   second and has quantiles only. Quantile 1 is the maximum.
-//! - There are no series of flows, because their number has no bound. The terminal view shows the largest flows.
+//! - One family for each quantity, with its unit in its name. Labels identify the port: `interface` (the
+//!   outgoing one), `direction`, `handle` and `kind` (the name of the discipline). The spec of the discipline
+//!   and the incoming interface are labels of `giveway_discipline_info` only, so that not every sample
+//!   repeats them.
+//! - Counters are those of the port. They decrease only when the program restarts; after a change of
+//!   discipline they continue with another `handle` and `kind`. Every reason of drops has a sample from the
+//!   start, so that rates can be computed.
+//! - Delays are summaries. `giveway_sojourn_seconds` counts since the start; `giveway_sojourn_recent_seconds`
+//!   is the last second and has quantiles only. Quantile 1 is the maximum.
+//! - There are no series of flows, because their number has no bound. The terminal view shows the largest
+//!   flows.
 //! - Times are exact decimal fractions of a second.
 //!
 //! References: OpenMetrics 1.0, sections 4 (data model) and 5 (text format).

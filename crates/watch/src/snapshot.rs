@@ -59,8 +59,8 @@ pub enum Backend {
     /// This program, which sees every frame: all counters exist.
     #[default]
     Program,
-    /// A qdisc of the kernel. It counts packets and bytes that arrived, were sent and were dropped, drops by reason,
-    /// the backlog and its gauges; all other counters are zero.
+    /// A qdisc of the kernel. It counts packets and bytes that arrived, were sent and were dropped, drops by
+    /// reason, the backlog and its gauges; all other counters are zero.
     Kernel,
 }
 

@@ -9,8 +9,8 @@ use giveway_wire::fragment::{Counts, Size};
 
 use crate::delays::Quantiles;
 
-/// Counters and state of one direction at one time. Counters begin at the start and are never reset; they never wrap,
-/// since 2^64 bytes at 100 Gbit/s are 46 years.
+/// Counters and state of one direction at one time. Counters begin at the start and are never reset; they
+/// never wrap, since 2^64 bytes at 100 Gbit/s are 46 years.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Time since the start.
@@ -108,7 +108,8 @@ pub struct Fragments {
     pub pieces: u64,
     /// Fragments that were not offered to the discipline because it had dropped another one of the frame.
     pub spared: u64,
-    /// Frames longer than the size that passed whole, because they are not IP or need more than 127 fragments.
+    /// Frames longer than the size that passed whole, because they are not IP or need more than 127
+    /// fragments.
     pub whole: u64,
     /// Counters of incoming fragments.
     pub joined: Counts,
@@ -164,7 +165,8 @@ impl Drops {
     }
 }
 
-/// Formats a flow: `tcp 10.0.0.1:443 > 10.0.0.2:50000`, `udp [fe80::1]:53 > [fe80::2]:1024`, `proto 47 10.0.0.1 > 10.0.0.2`.
+/// Formats a flow: `tcp 10.0.0.1:443 > 10.0.0.2:50000`, `udp [fe80::1]:53 > [fe80::2]:1024`, `proto 47
+/// 10.0.0.1 > 10.0.0.2`.
 pub fn tuple_text(tuple: &FiveTuple) -> String {
     const PORTS: [(u8, &str); 5] = [(6, "tcp"), (17, "udp"), (33, "dccp"), (132, "sctp"), (136, "udplite")];
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Snapshots as the closing summary of a bridge. Counters that are zero are left out, except arrived, sent and dropped.
+//! Snapshots as the closing summary of a bridge. Counters that are zero are left out, except arrived, sent
+//! and dropped.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,9 @@
-//! Snapshots as lines for a terminal: use of the link, backlog, drops by reason, sojourn times and the largest flows.
+//! Snapshots as lines for a terminal: use of the link, backlog, drops by reason, sojourn times and the
+//! largest flows.
 //!
-//! [`screen`] is a function of snapshots and a size: it returns at most `height` lines of at most `width` columns, without
-//! escape codes, so that they can also be logged. The caller draws them. Each direction gets its share of the height; lines
-//! that do not fit are left out from the bottom, flows first.
+//! [`screen`] is a function of snapshots and a size: it returns at most `height` lines of at most `width`
+//! columns, without escape codes, so that they can also be logged. The caller draws them. Each direction gets
+//! its share of the height; lines that do not fit are left out from the bottom, flows first.
 //!
 //! Numbers have three or four digits and a unit, for reading at a glance; the metrics have exact ones.
 
@@ -14,19 +15,19 @@ use crate::status::tuple_text;
 
 /// Style of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// True for plain ASCII: `->`, `us`, `#`.
     pub ascii: bool,
 }
 
 /// Formats snapshots for a terminal of `width` columns and `height` lines.
-pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, look: Look) -> Vec<String> {
+pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, of) in snapshots.iter().enumerate() {
         // The height that is left is shared among the directions that are left. An empty line separates two.
         let share = (height - lines.len().min(height)) / (snapshots.len() - at);
         let between = usize::from(at + 1 < snapshots.len());
-        let mut own = direction(of, width, look);
+        let mut own = direction(of, width, style);
         own.truncate(share.saturating_sub(between));
         lines.append(&mut own);
         if between > 0 && share > 0 {
@@ -34,12 +35,12 @@ pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, look: Look) -
         }
     }
     lines.truncate(height);
-    lines.iter().map(|line| fitted(line, width, look)).collect()
+    lines.iter().map(|line| fitted(line, width, style)).collect()
 }
 
 /// Lines of one direction, the most important first.
-fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
-    let arrow = if look.ascii { "->" } else { "→" };
+fn direction(of: &Snapshot, width: usize, style: Style) -> Vec<String> {
+    let arrow = if style.ascii { "->" } else { "→" };
     let mut lines = vec![format!(
         "{} {arrow} {}   {}   {}   up {}",
         of.from,
@@ -53,12 +54,12 @@ fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
             "PLAIN FORWARDING: frames bypass the discipline because the direction has failed".to_owned(),
         );
     }
-    lines.push(link(of, width, look));
+    lines.push(link(of, width, style));
     lines.push(format!("held      {}", amount(of.status.backlog)));
     lines.push(format!("drops     {}", drops(of)));
     for (name, [all, last]) in [("sojourn", &of.status.sojourn), ("lateness", &of.status.lateness)] {
-        lines.push(quantiles(name, "1 s", last, width, look));
-        lines.push(quantiles("", "all", all, width, look));
+        lines.push(quantiles(name, "1 s", last, width, style));
+        lines.push(quantiles("", "all", all, width, style));
     }
     let (arrived, sent) = (of.status.counters.arrived, of.status.counters.sent);
     lines.push(format!("passed    arrived {}   sent {}", amount(arrived), amount(sent)));
@@ -81,7 +82,7 @@ fn direction(of: &Snapshot, width: usize, look: Look) -> Vec<String> {
 }
 
 /// Utilization of the link, as a bar.
-fn link(of: &Snapshot, width: usize, look: Look) -> String {
+fn link(of: &Snapshot, width: usize, style: Style) -> String {
     let Backlog { packets, bytes } = of.status.last_second;
     let bits = u128::from(bytes) * 8;
     let whole = u128::from(of.status.rate.as_bit());
@@ -90,7 +91,7 @@ fn link(of: &Snapshot, width: usize, look: Look) -> String {
     // Rounded down, but any traffic shows at least one cell. More than the rate is shown as a full bar.
     let full = (bits * cells as u128).checked_div(whole).map_or(0, |full| full.min(cells as u128) as usize);
     let full = if bits > 0 { full.max(1) } else { full };
-    let (on, off) = if look.ascii { ("#", ".") } else { ("█", "░") };
+    let (on, off) = if style.ascii { ("#", ".") } else { ("█", "░") };
     format!(
         "link      {}{} {:>3}.{} %  {:>11}  {:>8} p/s",
         on.repeat(full),
@@ -102,12 +103,12 @@ fn link(of: &Snapshot, width: usize, look: Look) -> String {
     )
 }
 
-fn quantiles(what: &str, window: &str, of: &Quantiles, width: usize, look: Look) -> String {
+fn quantiles(what: &str, window: &str, of: &Quantiles, width: usize, style: Style) -> String {
     let head = format!("{what:8}{window:>4}");
     if of.count == 0 {
         return format!("{head}  no packets");
     }
-    let one = |name: &str, span| format!("  {name} {:>8}", time(span, look));
+    let one = |name: &str, span| format!("  {name} {:>8}", time(span, style));
     let Quantiles { p50, p90, p99, p999, max, .. } = *of;
     let all = [("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("max", max)];
     // A narrow terminal has room for three of the five.
@@ -156,13 +157,13 @@ fn rate(bits: u64) -> String {
     scaled(bits.into(), &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s", "Ebit/s"])
 }
 
-fn time(span: Span, look: Look) -> String {
-    let units = ["ps", "ns", if look.ascii { "us" } else { "µs" }, "ms", "s"];
+fn time(span: Span, style: Style) -> String {
+    let units = ["ps", "ns", if style.ascii { "us" } else { "µs" }, "ms", "s"];
     scaled(span.as_ps().into(), &units)
 }
 
-/// Formats three digits, truncated, with the unit that fits. Units are a factor of 1,000 apart; the last one takes all larger
-/// numbers.
+/// Formats three digits, truncated, with the unit that fits. Units are a factor of 1,000 apart; the last one
+/// takes all larger numbers.
 fn scaled(number: u128, units: &[&str]) -> String {
     let mut one = 1;
     let mut at = 0;
@@ -199,13 +200,13 @@ fn uptime(since: Span) -> String {
 }
 
 /// Cuts a line to the width of the terminal.
-fn fitted(line: &str, width: usize, look: Look) -> String {
+fn fitted(line: &str, width: usize, style: Style) -> String {
     // Interfaces and disciplines may have any name: control characters must not move the cursor.
     let line: String = line.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if line.chars().count() <= width {
         return line;
     }
-    let end = if look.ascii { '~' } else { '…' };
+    let end = if style.ascii { '~' } else { '…' };
     line.chars().take(width.saturating_sub(1)).chain((width > 0).then_some(end)).collect()
 }
 
@@ -228,10 +229,10 @@ mod tests {
         }
         let counts = [0, 999, 1000, 1_234_567, 10_000_000, 12_345_678].map(count);
         assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "10.0 M", "12.3 M"]);
-        let look = Look { ascii: true };
-        assert_eq!(time(Span::us(1234), look), "1.23 ms");
-        assert_eq!([time(Span::ZERO, look), time(Span::s(2000), look)], ["0 ps", "2000 s"]);
-        assert_eq!(time(Span::us(12), Look::default()), "12.0 µs");
+        let style = Style { ascii: true };
+        assert_eq!(time(Span::us(1234), style), "1.23 ms");
+        assert_eq!([time(Span::ZERO, style), time(Span::s(2000), style)], ["0 ps", "2000 s"]);
+        assert_eq!(time(Span::us(12), Style::default()), "12.0 µs");
         assert_eq!(uptime(Span::s(59)), "00:00:59");
         assert_eq!(uptime(Span::s(40 * 86_400 + 3_661)), "40 d 01:01:01");
         assert_eq!([0.5, 3.0, 1234.5, 1.239, f64::NAN].map(digits), ["0.5000", "3", "1234", "1.24", "NaN"]);
@@ -242,7 +243,7 @@ mod tests {
         let of = |rate, bytes| {
             let mut of = Snapshot::default();
             (of.status.rate, of.status.last_second) = (Rate::bit(rate), Backlog { packets: 1, bytes });
-            let line = link(&of, 62, Look { ascii: true });
+            let line = link(&of, 62, Style { ascii: true });
             line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(of(1000, 0), ".......... 0.0");

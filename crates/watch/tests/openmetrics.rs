@@ -1,4 +1,4 @@
-//! The metrics: what they look like, and that they are what OpenMetrics 1.0 allows.
+//! The metrics: what they style like, and that they are what OpenMetrics 1.0 allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,7 +144,8 @@ fn the_checker_checks() {
 /// A sample: its name and labels.
 type Series = (String, BTreeMap<String, String>);
 
-/// What is in a text, or which rule it breaks: OpenMetrics 1.0, sections 4 and 5, as far as they are used here.
+/// What is in a text, or which rule it breaks: OpenMetrics 1.0, sections 4 and 5, as far as they are used
+/// here.
 fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
     let Some(body) = text.strip_suffix("# EOF\n") else { return Err("does not end with EOF".to_owned()) };
     let mut families: BTreeSet<String> = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! JSON, metrics, terminal view and summary are functions of one snapshot: a counter has one value in all of them.
+//! JSON, metrics, terminal view and summary are functions of one snapshot: a counter has one value in all of
+//! them.
 
 use crate::support::two;
-use giveway_watch::{Backend, Look, Reservations, json, openmetrics, summary, tui};
+use giveway_watch::{Backend, Reservations, Style, json, openmetrics, summary, tui};
 
 #[test]
 fn summary_of_two_directions() {
@@ -25,7 +26,7 @@ fn outputs_agree() {
     let json = json::render(&two);
     let direction = &json["directions"][0];
     let summary = summary::render(&two);
-    let screen = tui::screen(&two, 200, 50, Look::default()).join("\n");
+    let screen = tui::screen(&two, 200, 50, Style::default()).join("\n");
     let metrics = openmetrics::render(&two);
     for name in ["arrived", "sent", "dropped", "held"] {
         let (packets, bytes) = (&direction[name]["packets"], &direction[name]["bytes"]);

@@ -1,11 +1,13 @@
-//! What fragmentation costs: packets of 1,500 bytes cut to 800 and to 500 and joined again, against copying the same bytes as often.
+//! What fragmentation costs: packets of 1,500 bytes cut to 800 and to 500 and joined again, against copying
+//! the same bytes as often.
 //!
-//! A host that cuts copies each byte from the frame into a fragment, and one that joins copies it from there into a frame. The host that
-//! does neither copies frames, too, on their way in: `copied` is one copy, and `copied twice` what stands against `cut and joined`. The TRR
-//! paper (section 5) has 7.3 % for cutting and joining, of the time of its whole router.
+//! A host that cuts copies each byte from the frame into a fragment, and one that joins copies it from there
+//! into a frame. The host that does neither copies frames, too, on their way in: `copied` is one copy, and
+//! `copied twice` what stands against `cut and joined`. The TRR paper (section 5) has 7.3 % for cutting and
+//! joining, of the time of its whole router.
 //!
-//! 256 frames go through in turn, 384 kB, so that neither they nor the rooms are in the first cache all the time. Per packet; the throughput
-//! is in bytes of frames.
+//! 256 frames go through in turn, 384 kB, so that neither they nor the rooms are in the first cache all the
+//! time. Per packet; the throughput is in bytes of frames.
 //!
 //! `cargo bench -p giveway-wire --bench fragment`
 

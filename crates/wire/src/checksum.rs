@@ -1,19 +1,21 @@
-//! Checksums that a sender has left to its network card, finished in software.
+//! Completes checksums that a sender left to its network card.
 //!
-//! A host whose card computes checksums writes only the sum of the pseudo header into TCP and UDP; on a virtual interface
-//! nobody completes it, and whoever takes such packets off a raw socket and sends them on must.
+//! A host with checksum offload writes only the sum of the pseudo header into TCP and UDP. A virtual
+//! interface does not complete it. A program that receives such packets from a raw socket and forwards them
+//! must complete it.
 //!
 //! # References
-//! - RFC 9293 section 3.1 and RFC 768 (checksums and the IPv4 pseudo header), RFC 8200 section 8.1 (IPv6), RFC 1071.
+//! - RFC 9293 section 3.1 and RFC 768 (checksums and the IPv4 pseudo header), RFC 8200 section 8.1 (IPv6),
+//!   RFC 1071.
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Options for routers and for the receiver, RFC 8200 sections 4.3 and 4.6. They do not change what the
-/// checksum covers; a routing header does (section 8.1), and behind a fragment header there is only a part.
+/// Hop-by-hop and destination options, RFC 8200 sections 4.3 and 4.6. They do not change the input of the
+/// checksum. A routing header does (section 8.1), and a fragment has only a part of the segment.
 const OPTIONS: [u8; 2] = [0, 60];
 
-/// Writes the checksum of the TCP segment or UDP datagram in the IP packet that begins with `packet`. Bytes behind the IP
-/// length (padding) do not count. False, and nothing changed: it is neither, it is a fragment, or not all of it is there.
+/// Writes the checksum of the TCP segment or UDP datagram in an IP packet. Padding behind the IP length is
+/// ignored. Returns false without effect for other protocols, fragments and truncated packets.
 pub fn complete(packet: &mut [u8]) -> bool {
     let Some(place) = find(packet) else { return false };
     let Place { at, end, field, protocol, pseudo } = place;
@@ -25,7 +27,7 @@ pub fn complete(packet: &mut [u8]) -> bool {
         folded = (folded & 0xffff) + (folded >> 16);
     }
     let checksum = match !(folded as u16) {
-        // Zero says that there is none (RFC 768).
+        // Zero means "no checksum" (RFC 768).
         0 if protocol == UDP => 0xffff,
         other => other,
     };
@@ -33,16 +35,16 @@ pub fn complete(packet: &mut [u8]) -> bool {
     true
 }
 
-/// Where a transport header is.
+/// Position of a transport header and its data.
 struct Place {
-    /// Where it begins.
+    /// First byte of the header.
     at: usize,
-    /// Where its data end.
+    /// End of the data.
     end: usize,
-    /// Where its checksum stands.
+    /// First byte of the checksum.
     field: usize,
     protocol: u8,
-    /// The sum of the addresses.
+    /// Sum of the addresses of the pseudo header.
     pseudo: u64,
 }
 
@@ -77,8 +79,7 @@ fn find(packet: &[u8]) -> Option<Place> {
         UDP => at + 6,
         _ => return None,
     };
-    // The sender leaves a checksum unfinished, and says how long the packet is: it is believed within the
-    // bytes that there are.
+    // The length in the header is used as long as the packet has that many bytes.
     (end <= packet.len() && field + 2 <= end).then(|| Place {
         at,
         end,
@@ -88,7 +89,7 @@ fn find(packet: &[u8]) -> Option<Place> {
     })
 }
 
-/// The sum of the 16-bit words; an odd byte at the end is the high half of one.
+/// Sum of the 16-bit words. An odd byte at the end is the high half of a word.
 fn words(bytes: &[u8]) -> u64 {
     let pairs = bytes.chunks_exact(2);
     let odd = pairs.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// What a library writes, with the checksum taken out, comes back the same.
+    /// A packet from a library, with its checksum overwritten, gets the same checksum again.
     fn holds(builder: impl Fn(&[u8]) -> Vec<u8>, field: usize) {
         for length in [0, 1, 2, 3, 64, 1371, 1372] {
             let data: Vec<u8> = (0..length).map(|n: usize| (n * 31 % 251) as u8).collect();
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_completed_is_what_a_library_computes() {
+    fn checksums_are_those_of_a_library() {
         let v4 = || PacketBuilder::ipv4([10, 0, 0, 1], [192, 168, 7, 9], 64);
         let v6 = || PacketBuilder::ipv6([0xfd; 16], [0x20; 16], 64);
         holds(|data| written(|out| v4().udp(5004, 53).write(out, data).unwrap()), 26);
@@ -132,9 +133,9 @@ mod tests {
         holds(|data| written(|out| v6().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 56);
     }
 
-    /// Options stand between the header and the datagram: its checksum is that of the datagram without them.
+    /// Options between header and datagram do not change the checksum.
     #[test]
-    fn options_of_ipv6_are_passed_over() {
+    fn options_of_ipv6_are_skipped() {
         let plain = written(|out| {
             PacketBuilder::ipv6([0xfd; 16], [0x20; 16], 64).udp(5004, 53).write(out, &[9; 33]).unwrap();
         });
@@ -153,16 +154,16 @@ mod tests {
             assert!(complete(&mut packet));
             assert_eq!(packet, right, "{options:?}");
             packet[40 + 1] = 200;
-            assert!(!complete(&mut packet), "options beyond the end");
+            assert!(!complete(&mut packet), "options that exceed the packet");
         }
         let mut routed = plain.clone();
         routed[6] = 43;
         routed.splice(40..40, [17, 0, 4, 0, 0, 0, 0, 0]);
-        assert!(!complete(&mut routed), "the last address of a route is another one");
+        assert!(!complete(&mut routed), "the pseudo header has the final address of the route");
     }
 
     #[test]
-    fn fragments_other_protocols_and_damage_are_left_alone() {
+    fn fragments_other_protocols_and_damaged_packets_stay_unchanged() {
         let whole = written(|out| {
             PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1, 2).write(out, &[1; 30]).unwrap();
         });

@@ -1,23 +1,24 @@
-//! The mark of congestion: how a router writes "congestion experienced" into a packet.
+//! Congestion marks: writes "congestion experienced" into IP packets.
 //!
-//! RFC 3168 section 5: the two low bits of what was the type of service (IPv4) or the traffic class (IPv6) become 11. Only a
-//! packet whose sender takes marks (01 or 10) may be marked; of any other this changes nothing.
+//! RFC 3168 section 5: the two low bits of the former type of service (IPv4) or of the traffic class (IPv6)
+//! become 11. Only an ECN-capable packet (01 or 10) may be marked; all others stay unchanged.
 //!
 //! # References
 //! - RFC 3168 sections 5 and 22 (the field), RFC 1624 (the incremental checksum).
 
-/// What became of a packet that was to be marked.
+/// The result of [`mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
-    /// It says so now.
+    /// The packet is marked now.
     Now,
-    /// It said so before.
+    /// The packet was marked before.
     Before,
-    /// Its sender does not take marks, or it is not IP: nothing was changed.
+    /// The packet is not ECN-capable, or not IP. It is unchanged.
     Not,
 }
 
-/// Marks the IP packet that begins with `packet`. A wrong header checksum stays wrong by as much as it was.
+/// Marks an IP packet. The IPv4 header checksum is updated by the difference, so a wrong checksum stays
+/// wrong.
 pub fn mark(packet: &mut [u8]) -> Marked {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => mark_ipv4(packet),
@@ -32,7 +33,8 @@ pub fn mark(packet: &mut [u8]) -> Marked {
     }
 }
 
-/// The field is in the low byte of the first 16-bit word of the header, which its checksum covers.
+/// Marks an IPv4 packet. The ECN field is in the low byte of the first 16-bit word of the header, which its
+/// checksum covers.
 fn mark_ipv4(packet: &mut [u8]) -> Marked {
     let answer = answer(packet[1]);
     if answer == Marked::Now {
@@ -54,7 +56,7 @@ fn answer(field: u8) -> Marked {
     }
 }
 
-/// RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
+/// The checksum after a word changed: HC' = ~(~HC + ~m + m') (RFC 1624, equation 3).
 fn update(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_service_and_checksum_comes_out_right() {
+    fn every_type_of_service_keeps_a_correct_checksum() {
         for tos in 0..=255 {
             for identification in (0..=u16::MAX).step_by(97) {
                 let mut header = ipv4(tos, identification);
@@ -97,7 +99,7 @@ mod tests {
                 assert_eq!(mark(&mut header), expected, "{tos:08b}");
                 assert!(checksum_is_right(&header), "{tos:08b} {identification}");
                 let field = if expected == Marked::Now { tos | 3 } else { tos };
-                assert_eq!(header[1], field, "the code point of the service stays");
+                assert_eq!(header[1], field, "the DSCP stays");
                 assert_eq!((&header[2..10], &header[12..]), (&before[2..10], &before[12..]));
             }
         }
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_ip_header_is_left_alone() {
+    fn incomplete_and_other_headers_stay_unchanged() {
         for damaged in [&[][..], &[0x45], &[0x46; 19], &[0x6f; 39], &[0x10; 60], &[0xff; 60]] {
             let mut bytes = damaged.to_vec();
             assert_eq!(mark(&mut bytes), Marked::Not);

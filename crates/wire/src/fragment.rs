@@ -1,50 +1,56 @@
-//! Fragmentation with a constant size: an Ethernet frame that is too long for a link crosses it in fragments, which are joined
-//! behind the link.
+//! Fragmentation with a constant size: an Ethernet frame that is too long for a link crosses it in fragments,
+//! which are joined behind the link.
 //!
-//! A transmission cannot be interrupted, so every delay bound contains the transmission time of the longest packet. The TRR
-//! paper (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ, by an interface MTU of 500 or 800 bytes; the
-//! hosts then do the work. Here two programs do it, one at each end of the link, invisibly to hosts.
+//! A transmission cannot be interrupted, so every delay bound contains the transmission time of the longest
+//! packet. The TRR paper (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ, by an
+//! interface MTU of 500 or 800 bytes; the hosts then do the work. Here two programs do it, one at each end of
+//! the link, invisibly to hosts.
 //!
 //! # Format
-//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, a header of eight bytes in network byte
-//! order, and a piece of the payload of the frame:
+//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, a header of eight bytes
+//! in network byte order, and a piece of the payload of the frame:
 //!
-//! | byte | bytes | what |
+//! | byte | bytes | content |
 //! |---|---|---|
 //! | 0 | 4 | packet number, which the sender increments |
 //! | 4 | 1 | index of the fragment, from 0; its highest bit is the congestion mark |
 //! | 5 | 1 | count of fragments, 2 to 127 |
 //! | 6 | 2 | length of the whole payload, in bytes |
 //!
-//! All pieces have the same length except the last, which has the rest. The EtherType of the frame is not in the header: only
-//! IP is cut, and the first four bits of piece 0 are the IP version.
+//! All pieces have the same length except the last, which has the rest. The EtherType of the frame is not in
+//! the header: only IP is cut, and the first four bits of piece 0 are the IP version.
 //!
 //! # Principles
-//! - Φ is an MTU ([`Size`]): a fragment has at most Φ bytes behind its EtherType, the eight of the header among them. A frame that has no more
-//!   than Φ is left as it is.
-//! - The length is in the header because Ethernet pads short frames: without it the padding of the last piece could not be
-//!   recognised.
-//! - A congestion mark is set in the header of the fragment and copied to the joined packet (RFC 3168, section 5.3), because
-//!   only one fragment contains the IP header.
-//! - Cutting and joining allocate nothing per packet ([`Cut::write`], [`Reassembly`]), and no bytes make them panic.
+//! - Φ is an MTU ([`Size`]): a fragment has at most Φ bytes behind its EtherType, the eight of the header
+//!   among them. A frame that has no more than Φ is left as it is.
+//! - The length is in the header because Ethernet pads short frames: without it the padding of the last piece
+//!   could not be recognised.
+//! - A congestion mark is set in the header of the fragment and copied to the joined packet (RFC 3168,
+//!   section 5.3), because only one fragment contains the IP header.
+//! - Cutting and joining allocate nothing per packet ([`Cut::write`], [`Reassembly`]), and no bytes make them
+//!   panic.
 //!
 //! # Left open by the paper, and chosen here
-//! - Everything but the size. The eight bytes of the header and its three fields are those of the specification that this
-//!   follows; the widths, the length, the mark and the EtherType are choices made here. The default EtherType is the second
-//!   one for local experiments (IEEE 802), 0x88b6.
-//! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127 fragments.
+//! - Everything but the size. The eight bytes of the header and its three fields are those of the
+//!   specification that this follows; the widths, the length, the mark and the EtherType are choices made
+//!   here. The default EtherType is the second one for local experiments (IEEE 802), 0x88b6.
+//! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127
+//!   fragments.
 //!
 //! # Cost
 //! - Eight bytes and a link header for each fragment, and a copy of each byte on either side.
 //! - The loss of one fragment is the loss of its packet.
 //!
 //! # References
-//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the least MTU); RFC 5722 (why fragments that contradict each other end a
-//!   packet); RFC 3168 section 5.3.
+//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the least MTU); RFC 5722 (why
+//!   fragments that contradict each other end a packet); RFC 3168 section 5.3.
 
+mod counts;
+mod piece;
 mod reassembly;
 
-pub use reassembly::{Counts, Lost, Reassembly, Settings, Taken};
+pub use counts::{Counts, Lost};
+pub use reassembly::{Reassembly, Settings, Taken};
 
 /// Length of the header of a fragment, in bytes.
 pub const HEADER: usize = 8;
@@ -78,7 +84,8 @@ pub enum FragmentError {
 pub struct Size(u16);
 
 impl Size {
-    /// Smallest MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so only the last one is ever padded.
+    /// Smallest MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so only the last one is ever
+    /// padded.
     pub const LEAST: u16 = 68;
     /// Longest payload of Ethernet (jumbo frames).
     pub const MOST: u16 = 9000;
@@ -128,7 +135,8 @@ pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
     Err(FragmentError::EtherType(number, taken))
 }
 
-/// Offset of the EtherType of an Ethernet frame, behind the addresses and at most two VLAN tags. `None` if the frame is shorter.
+/// Offset of the EtherType of an Ethernet frame, behind the addresses and at most two VLAN tags. `None` if
+/// the frame is shorter.
 #[inline]
 pub fn type_at(frame: &[u8]) -> Option<usize> {
     let mut at = ADDRESSES;
@@ -148,8 +156,8 @@ pub fn header_at(frame: &[u8], ether_type: u16) -> Option<usize> {
     (word(frame, at) == Some(ether_type)).then_some(at + 2)
 }
 
-/// Sets the congestion mark of a fragment; `fragment` begins with its header. The joined packet gets the mark if it is
-/// ECN-capable.
+/// Sets the congestion mark of a fragment; `fragment` begins with its header. The joined packet gets the mark
+/// if it is ECN-capable.
 #[inline]
 pub fn mark(fragment: &mut [u8]) {
     if let Some(index) = fragment.get_mut(4) {
@@ -201,8 +209,8 @@ pub struct Cut {
 }
 
 impl Cutter {
-    /// Creates a cutter for fragments of this size and EtherType. Packets are numbered from `first`. Use a different number
-    /// after each start, so that fragments of two runs are not joined.
+    /// Creates a cutter for fragments of this size and EtherType. Packets are numbered from `first`. Use a
+    /// different number after each start, so that fragments of two runs are not joined.
     pub fn new(size: Size, ether_type: u16, first: u32) -> Cutter {
         Cutter { size, ether_type, next: first }
     }
@@ -263,10 +271,12 @@ impl Cut {
         index * piece..((index + 1) * piece).min(length)
     }
 
-    /// Writes fragment `index` of `frame`, the frame that was planned, to the beginning of `to`, and returns its length.
+    /// Writes fragment `index` of `frame`, the frame that was planned, to the beginning of `to`, and returns
+    /// its length.
     ///
     /// # Panics
-    /// If `index` is not below [`Cut::count`], if the frame is shorter than the planned one, or `to` than [`Cut::bytes`].
+    /// If `index` is not below [`Cut::count`], if the frame is shorter than the planned one, or `to` than
+    /// [`Cut::bytes`].
     #[inline]
     pub fn write(&self, frame: &[u8], index: usize, to: &mut [u8]) -> usize {
         assert!(index < self.count(), "fragment {index} of {}", self.count);

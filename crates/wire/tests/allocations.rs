@@ -1,4 +1,5 @@
-//! Cutting and joining allocate nothing per packet: once set up, 100,000 packets go through without a single allocation.
+//! Cutting and joining allocate nothing per packet: once set up, 100,000 packets go through without a single
+//! allocation.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};

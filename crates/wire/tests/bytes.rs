@@ -30,7 +30,8 @@ fn seeds_are_what_they_are_called() {
     }
 }
 
-/// A packet that is cut off within the headers that matter is refused; behind them it says what the whole one says.
+/// A packet that is cut off within the headers that matter is refused; behind them it says what the whole one
+/// says.
 #[test]
 fn every_truncation_of_every_seed() {
     for (name, packet) in corpus() {

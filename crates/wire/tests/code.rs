@@ -36,7 +36,8 @@ fn values_worked_out_by_hand() {
     }
 }
 
-/// All of the 65,536 values: the first is a short flow, all others rates that grow, and each is written as itself.
+/// All of the 65,536 values: the first is a short flow, all others rates that grow, and each is written as
+/// itself.
 #[test]
 fn every_value_means_something_else_and_they_are_in_order() {
     assert_eq!(decode(0), Label::SHORT);
@@ -56,8 +57,8 @@ fn small_rates_are_exact() {
     assert_eq!(arrives(4097), 4098, "the first that is not: a half is rounded upwards");
 }
 
-/// Between two values that follow each other a rate is furthest from both in the middle. So the middles of all of them are
-/// the worst there is: 1 in 4,097 right above a power of two, less elsewhere.
+/// Between two values that follow each other a rate is furthest from both in the middle. So the middles of
+/// all of them are the worst there is: 1 in 4,097 right above a power of two, less elsewhere.
 #[test]
 fn the_error_is_at_most_one_in_4097() {
     let mut worst = (1, 0);

@@ -50,8 +50,8 @@ fn shuffled<T>(mut all: Vec<T>, seed: u64) -> Vec<T> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Several frames at once, their fragments in any order among each other, each `copies` times: each frame comes back once, with all its
-    /// bytes, and every fragment has at most Φ bytes behind its type.
+    /// Several frames at once, their fragments in any order among each other, each `copies` times: each frame
+    /// comes back once, with all its bytes, and every fragment has at most Φ bytes behind its type.
     #[test]
     fn in_any_order(
         lengths in prop::collection::vec(20..=9000usize, 1..6),
@@ -179,7 +179,8 @@ fn hostile_bytes() {
     assert_eq!(crate::support::fragments(&[]), 0);
 }
 
-/// The seed of the fuzz target: a packet in order, one with its last fragment first, a duplicate, a contradiction, and bytes.
+/// The seed of the fuzz target: a packet in order, one with its last fragment first, a duplicate, a
+/// contradiction, and bytes.
 #[test]
 fn the_seed_is_what_it_is_called() {
     let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/fragment/whole-and-not");

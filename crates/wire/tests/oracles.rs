@@ -79,7 +79,8 @@ proptest! {
         prop_assert_eq!(labelled, packet);
     }
 
-    /// A library finds the same addresses, the same content, right lengths and a right checksum, and our option in its place.
+    /// A library finds the same addresses, the same content, right lengths and a right checksum, and our
+    /// option in its place.
     #[test]
     fn a_labelled_packet_is_a_right_packet(packet in packet(), label in label()) {
         let value = encode(label).unwrap().to_be_bytes();
@@ -108,7 +109,8 @@ proptest! {
         prop_assert!(matches!(after.net, Some(NetHeaders::Ipv4(..) | NetHeaders::Ipv6(..))));
     }
 
-    /// The fuzz target's promises, without a fuzzer: on packets that were damaged, and on bytes that never were one.
+    /// The fuzz target's promises, without a fuzzer: on packets that were damaged, and on bytes that never
+    /// were one.
     #[test]
     fn damaged_packets(packet in packet(), label in label(), changes in proptest::collection::vec((0..80_usize, any::<u8>()), 0..4), end in any::<usize>()) {
         let mut packet = packet;
@@ -131,7 +133,8 @@ proptest! {
     }
 }
 
-/// tshark shows the option with its type and value, finds nothing wrong with the packet, and reads what follows.
+/// tshark shows the option with its type and value, finds nothing wrong with the packet, and reads what
+/// follows.
 #[test]
 fn tshark_sees_the_label() {
     let folder = tempfile::tempdir().unwrap();

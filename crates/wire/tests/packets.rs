@@ -145,8 +145,8 @@ fn what_is_refused() {
         assert_eq!(same, packet);
         error.to_string()
     };
-    assert_eq!(complain(&[]), "this is no IP packet: the version in its first four bits is missing");
-    assert_eq!(complain(&[0x50; 40]), "this is no IP packet: the version in its first four bits is 5");
+    assert_eq!(complain(&[]), "this is not an IP packet: the version in its first four bits is missing");
+    assert_eq!(complain(&[0x50; 40]), "this is not an IP packet: the version in its first four bits is 5");
     assert_eq!(complain(&bytes(IPV4)[..19]), "the packet ends after 19 bytes, within its IPv4 header");
     assert_eq!(
         complain(&bytes(IPV4_LABELLED)[..23]),
@@ -154,21 +154,21 @@ fn what_is_refused() {
     );
     assert_eq!(
         complain(&patched(IPV4, 0, &[0x44])),
-        "the packet is malformed at byte 0: the header is said to be shorter than 20 bytes"
+        "the packet is malformed at byte 0: the header length is below 20 bytes"
     );
     assert_eq!(
         complain(&patched(IPV4_LABELLED, 2, &[0, 23])),
-        "the packet is malformed at byte 2: the packet is said to be shorter than its header"
+        "the packet is malformed at byte 2: the packet length is below the header length"
     );
     for length in [0, 1, 5] {
         assert_eq!(
             complain(&patched(IPV4_LABELLED, 21, &[length])),
-            "the packet is malformed at byte 20: an option's length leads out of the header, or nowhere"
+            "the packet is malformed at byte 20: an option is longer than the header, or has an invalid length"
         );
     }
     assert_eq!(
         complain(&patched(IPV4_LABELLED, 21, &[3])),
-        "the option 158 at byte 20 is no label: it is 3 bytes long, not 4"
+        "the option 158 at byte 20 is not a label: it is 3 bytes long, not 4"
     );
     let two = bytes("47 00 00 1c 00 00 00 00 40 02 00 00 0a 00 00 01 e0 00 00 16 9e 04 00 01 9e 04 00 01");
     assert_eq!(complain(&two), "the packet has two labels, at bytes 20 and 24");
@@ -185,11 +185,11 @@ fn what_is_refused() {
     );
     assert_eq!(
         complain(&patched(IPV6_LABELLED, 41, &[2])),
-        "the packet is malformed at byte 41: the hop-by-hop options header is said to be longer than the packet"
+        "the packet is malformed at byte 41: the hop-by-hop options header is longer than the packet"
     );
     assert_eq!(
         complain(&patched(IPV6_LABELLED, 43, &[5])),
-        "the packet is malformed at byte 42: an option's length leads out of the header"
+        "the packet is malformed at byte 42: an option is longer than the header"
     );
     assert_eq!(
         complain(&patched(IPV6_LABELLED, 43, &[4])),

@@ -1,34 +1,33 @@
-//! The packets of a train, in few bytes: a capture has millions of them, and each is a short gap and a
+//! A compact list of the packets of a train. A capture has millions of packets, each with a short gap and a
 //! length.
 //!
-//! A gap of a millisecond and a length take 5 bytes; in a list of pairs they would take 16, and while the
-//! list grows, three times that. Packets are read in order, by [`Datagrams::iter`] or, by who comes back for
-//! the next one later, by a [`Cursor`].
+//! A gap of a millisecond and a length take 5 bytes. A list of pairs would take 16, and three times that
+//! while it grows. Packets are read in order with [`Datagrams::iter`], or one at a time with a [`Cursor`].
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// For each packet the time since the one before it, ns, and its IP length, bytes.
+/// Packets of a train: time since the previous packet, ns, and IP length, bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Datagrams {
-    /// Each number as groups of 7 bits, the lowest first, with the eighth bit where more follow (LEB128). In
-    /// pieces, so that nothing is copied when a long train grows; no packet is in two of them.
+    /// Numbers in groups of 7 bits, the lowest first; the eighth bit is set if another group follows
+    /// (LEB128). In pieces, so that a growing train is not copied. No packet is in two pieces.
     pieces: Vec<Vec<u8>>,
     len: usize,
 }
 
-/// A place between two packets.
+/// A position between two packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     piece: usize,
     byte: usize,
 }
 
-/// How large a piece becomes, bytes.
+/// Largest size of a piece, bytes.
 const PIECE: usize = 1 << 16;
-/// The most bytes of a packet: ten for 64 bits and three for 16.
+/// Largest encoding of a packet, bytes: ten for 64 bits and three for 16.
 const MOST: usize = 13;
 
 impl Datagrams {
@@ -48,30 +47,30 @@ impl Datagrams {
         self.len += 1;
     }
 
-    /// How many there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// True if there are no packets.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of them, in order.
+    /// All packets, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u16)> + '_ {
         let mut cursor = Cursor::default();
         std::iter::from_fn(move || cursor.next(self))
     }
 
-    /// The bytes of memory that it takes.
+    /// Memory use, bytes.
     pub fn memory(&self) -> usize {
         self.pieces.iter().map(Vec::capacity).sum::<usize>() + self.pieces.capacity() * size_of::<Vec<u8>>()
     }
 }
 
 impl Cursor {
-    /// The packet at this place, if there is one; the place is then behind it.
+    /// The packet at the cursor, if there is one. Advances the cursor.
     pub fn next(&mut self, of: &Datagrams) -> Option<(u64, u16)> {
         let mut piece = of.pieces.get(self.piece)?;
         if self.byte == piece.len() {

@@ -228,7 +228,7 @@ impl Extraction {
         &self.seen
     }
 
-    /// Whether any flow crosses the link between `local` and the rest.
+    /// True if any flow crosses the link between `local` and the rest.
     pub fn crosses(&self, local: &Local) -> bool {
         self.flows.iter().any(|flow| flow.direction(local).is_some())
     }
@@ -412,7 +412,7 @@ impl Seen {
     }
 }
 
-/// The same tuple for both directions.
+/// A tuple that is equal for both directions of a flow.
 fn canonical(tuple: &FiveTuple) -> FiveTuple {
     let reversed = tuple.reversed();
     if (tuple.from, tuple.from_port) <= (tuple.to, tuple.to_port) { *tuple } else { reversed }

@@ -50,12 +50,13 @@ pub enum FileError {
     #[error("is a workload of version {0}; this program reads version {VERSION}")]
     Version(u32),
     /// A line is invalid.
-    #[error("line {line}: {what}")]
+    #[error("line {line}: {cause}")]
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// Description of the error.
-        what: String,
+        /// The mistake.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -88,7 +89,7 @@ impl Workload {
             return Err(FileError::Version(head.giveway_workload));
         }
         if head.span > Workload::LONGEST {
-            return Err(FileError::Line { line: 1, what: too_long("span", head.span) });
+            return Err(FileError::Line { line: 1, cause: too_long("span", head.span).into() });
         }
         let mut workload = Workload { span: head.span, ..Workload::default() };
         for number in 2.. {
@@ -96,7 +97,7 @@ impl Workload {
             if (&mut input).take(SHORT).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
-            let wrong = |what: String| FileError::Line { line: number, what };
+            let invalid = |cause| FileError::Line { line: number, cause };
             let read: Result<Line, serde_json::Error> =
                 if line.len() as u64 == SHORT && !line.ends_with(b"\n") {
                     serde_json::from_reader((&line[..]).chain(RestOfLine { input: &mut input, ended: false }))
@@ -108,15 +109,15 @@ impl Workload {
             let read = match read {
                 Ok(read) => read,
                 Err(error) if error.is_io() => return Err(FileError::Read(error.into())),
-                Err(error) => return Err(wrong(message(&error))),
+                Err(error) => return Err(invalid(message(&error).into())),
             };
             match read {
                 Line::Tcp(connection) => {
-                    check(&connection).map_err(wrong)?;
+                    check(&connection).map_err(|mistake| invalid(mistake.into()))?;
                     workload.connections.push(connection);
                 }
                 Line::Train(train) => {
-                    check_train(&train).map_err(wrong)?;
+                    check_train(&train).map_err(|mistake| invalid(mistake.into()))?;
                     workload.trains.push(train);
                 }
             }
@@ -156,20 +157,40 @@ fn message(error: &serde_json::Error) -> String {
 }
 
 /// The message about a time that exceeds [`Workload::LONGEST`].
-fn too_long(what: &str, ns: u64) -> String {
-    format!("{what}: {ns} ns are too long: write {} at most, which is 200 days", Workload::LONGEST)
+fn too_long(field: &'static str, ns: u64) -> Invalid {
+    Invalid::TooLong { field, ns }
 }
 
-fn check(connection: &Connection) -> Result<(), String> {
+/// A mistake in a line, see [`FileError`].
+#[derive(Debug, thiserror::Error)]
+enum Invalid {
+    /// A rule of the format.
+    #[error("{0}")]
+    Rule(&'static str),
+    /// A time.
+    #[error("{field}: {ns} ns are too long: write {} at most, which is 200 days", Workload::LONGEST)]
+    TooLong {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        ns: u64,
+    },
+    /// The data of one side.
+    #[error("bytes: one side writes more than {} of them all together, which is 1 PiB", Workload::MOST_BYTES)]
+    TooManyBytes,
+}
+
+/// Checks a connection; the error describes the mistake.
+fn check(connection: &Connection) -> Result<(), Invalid> {
     let adus: u64 = connection.epochs.iter().map(|epoch| u64::from(epoch.adus)).sum();
     if adus != connection.adus.len() as u64 {
-        return Err("the exchanges do not add up to the writes".to_owned());
+        return Err(Invalid::Rule("the exchanges do not add up to the writes"));
     }
     if connection.epochs.iter().any(|epoch| epoch.adus == 0) {
-        return Err("an exchange without writes".to_owned());
+        return Err(Invalid::Rule("an exchange without writes"));
     }
     if connection.adus.iter().any(|adu| adu.bytes == 0) {
-        return Err("a write of 0 bytes".to_owned());
+        return Err(Invalid::Rule("a write of 0 bytes"));
     }
     let times = [("start", connection.start), ("rtt", connection.rtt.unwrap_or(0))].into_iter();
     let pauses = connection.adus.iter().map(|adu| ("pause", adu.think_time));
@@ -180,18 +201,16 @@ fn check(connection: &Connection) -> Result<(), String> {
     for side in [Side::Client, Side::Server] {
         let mine = connection.adus.iter().filter(|adu| adu.side == side);
         if mine.fold(0, |sum: u64, adu| sum.saturating_add(adu.bytes)) > Workload::MOST_BYTES {
-            let most = Workload::MOST_BYTES;
-            return Err(format!(
-                "bytes: one side writes more than {most} of them all together, which is 1 PiB"
-            ));
+            return Err(Invalid::TooManyBytes);
         }
     }
     Ok(())
 }
 
-fn check_train(train: &Train) -> Result<(), String> {
+/// Checks a train; the error describes the mistake.
+fn check_train(train: &Train) -> Result<(), Invalid> {
     if train.packets.is_empty() {
-        return Err("a train without packets".to_owned());
+        return Err(Invalid::Rule("a train without packets"));
     }
     if train.start > Workload::LONGEST {
         return Err(too_long("start", train.start));

@@ -27,6 +27,22 @@
 //!   adapted to the captured network.
 //! - Packets that the capture missed are filled in if later packets acknowledge them.
 //!
+//! # Example
+//! A request of 300 bytes and, 10 ns after its arrival, a response of 5,000 bytes:
+//!
+//! ```
+//! let connection = concat!(
+//!     r#"{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":["#,
+//!     r#"{"side":"client","bytes":300,"cue":{"peer":0}},"#,
+//!     r#"{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}"#,
+//!     r#"],"exchanges":[{"writes":2,"took":90000000}]}}"#,
+//! );
+//! let text = format!("{}\n{connection}\n", r#"{"giveway_workload":1,"span":100000000}"#);
+//! let workload = giveway_workload::Workload::read(text.as_bytes())?;
+//! assert_eq!(workload.connections[0].adus[1].bytes, 5000);
+//! # Ok::<(), giveway_workload::FileError>(())
+//! ```
+//!
 //! # References
 //! - M. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay, F. D. Smith: "Tmix: a tool for generating
 //!   realistic TCP application workloads in ns-2", ACM CCR 36(3), 2006.

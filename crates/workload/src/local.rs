@@ -43,7 +43,7 @@ pub(crate) struct Pair {
     pub a: ([u8; 16], Option<[u8; 6]>),
     pub b: ([u8; 16], Option<[u8; 6]>),
     pub packets: u64,
-    /// Whether `a` opened a connection.
+    /// True if `a` opened a connection.
     pub opened: bool,
 }
 

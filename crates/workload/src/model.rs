@@ -39,8 +39,8 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// When the client's first packet passed the link, ns after the first packet of the capture. For a
-    /// connection that was open already: when its first packet was seen.
+    /// Time at which the client's first packet passed the link, ns after the first packet of the capture. For
+    /// a connection that was open already: when its first packet was seen.
     pub start: u64,
     /// Direction of the data of the client.
     #[serde(rename = "way")]
@@ -50,10 +50,10 @@ pub struct Connection {
     pub rtt: Option<u64>,
     /// Group of the connection in reports: the service of the port.
     pub group: String,
-    /// Whether the capture has its beginning.
+    /// True if the capture has its beginning.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub begun: bool,
-    /// Whether the capture has its end.
+    /// True if the capture has its end.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub ended: bool,
     /// Application data units of both sides, in the order of their first bytes.
@@ -104,7 +104,7 @@ pub struct Epoch {
     /// Number of the page that it belongs to, for web traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
-    /// Whether the capture has all of it: false if it began before the capture or was cut off by its end.
+    /// True if the capture has all of it: false if it began before the capture or was cut off by its end.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub whole: bool,
 }
@@ -182,7 +182,7 @@ impl Train {
         self.packets.iter().skip(1).fold(0, |sum, (gap, _)| sum.saturating_add(gap))
     }
 
-    /// Whether the train looks like a voice call: at least a second of small packets (300 bytes on average at
+    /// True if the train looks like a voice call: at least a second of small packets (300 bytes on average at
     /// most) at an even pace between 10 and 120 a second. Voice codecs send every 10 to 60 ms.
     pub fn is_voice_like(&self) -> bool {
         let (count, span) = (self.packets.len() as u64, self.span());

@@ -37,7 +37,7 @@ pub(crate) fn other(protocol: u8, port: u16) -> String {
     known.to_owned()
 }
 
-/// Whether flows of this group can be parts of pages.
+/// True if flows of this group can be parts of pages.
 pub(crate) fn is_web(group: &str) -> bool {
     group == "web"
 }

@@ -42,18 +42,18 @@ const STRAY: u64 = 1 << 30;
 /// The state of a connection, from the packets so far.
 pub(crate) struct Tracker {
     pub start: u64,
-    /// Whether its SYN is in the capture.
+    /// True if its SYN is in the capture.
     pub begun: bool,
-    /// Whether both directions have ended, or a reset was sent.
+    /// True if both directions have ended, or a reset was sent.
     pub ended: bool,
     /// A reset answered the SYN.
     pub refused: bool,
     /// The SYN was retransmitted, so that it is not known which one was answered.
     syn_again: bool,
     syn_at: u64,
-    /// When the SYN-ACK passed.
+    /// Time at which the SYN-ACK passed.
     answered: Option<u64>,
-    /// When the acknowledgement of the SYN-ACK passed: the connection is established.
+    /// Time at which the acknowledgement of the SYN-ACK passed: the connection is established.
     established: Option<u64>,
     client: Half,
     server: Half,
@@ -73,13 +73,13 @@ struct Half {
     acked: u64,
     /// Number of bytes of the other side that were acknowledged when this side last sent data.
     acked_peer: u64,
-    /// When its last new data passed.
+    /// Time at which its last new data passed.
     last_data: u64,
-    /// When all its data was last acknowledged.
+    /// Time at which all its data was last acknowledged.
     all_acked: u64,
     /// Its longest segment: data bytes and IP length, which options make differ.
     longest: (u32, u32),
-    /// Whether its last segment was not a full one.
+    /// True if its last segment was not a full one.
     ended: bool,
     fin: bool,
     /// The data byte whose round trip is being measured, and when it passed.
@@ -126,7 +126,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a SYN opens another connection between the same ports. A retransmitted SYN has the same
+    /// True if a SYN opens another connection between the same ports. A retransmitted SYN has the same
     /// number; another number is another attempt, whether the last connection was closed or not.
     pub fn is_over(&self, from: Side, tcp: &Tcp) -> bool {
         let opens = tcp.flags & (SYN | ACK) == SYN;
@@ -343,7 +343,7 @@ impl Tracker {
         (self.adus.into_iter().map(|passed| passed.adu).collect(), epochs)
     }
 
-    /// Whether any data is unacknowledged.
+    /// True if any data is unacknowledged.
     fn is_busy(&self) -> bool {
         self.client.acked < self.client.sent || self.server.acked < self.server.sent
     }

@@ -5,8 +5,8 @@ use std::io::Cursor;
 use giveway_replay::format::{MAGIC, VERSION, head};
 use giveway_replay::{Item, Outcome, Reader, TraceError, check};
 
-/// Any bytes are a trace, or are refused with a place inside them; and as the operations of a trace, with checks that are right,
-/// they are read or refused as well, whole and cut off.
+/// Any bytes are a trace, or are refused with a place inside them; and as the operations of a trace, with
+/// checks that are right, they are read or refused as well, whole and cut off.
 ///
 /// # Panics
 /// When this does not hold.

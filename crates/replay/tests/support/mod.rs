@@ -51,7 +51,8 @@ pub fn context(rate: Rate, seed: u64) -> LinkContext {
     LinkContext { downstream: Downstream::new(0, links), ..LinkContext::new(rate, streams) }
 }
 
-/// Drives it through so many operations of the contract suite, more arrivals than departures among them, and drains it.
+/// Drives it through so many operations of the contract suite, more arrivals than departures among them, and
+/// drains it.
 pub fn driven(
     traced: &mut Traced<u64>,
     spec: &Spec,

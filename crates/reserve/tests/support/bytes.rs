@@ -3,8 +3,8 @@
 use giveway_qdisc::hash::SipHasher;
 use giveway_reserve::{Limits, Message, Owner, Table};
 
-/// The first byte says with how many keys, the rest are messages, one after the other. What is read is what is written; what the table
-/// is told never makes it hold more than it may.
+/// The first byte selects whether there is a key; the rest are messages. A decoded message encodes to the
+/// same bytes, and no sequence of messages makes the table exceed its limits.
 pub fn messages(input: &[u8]) -> usize {
     let Some((keyed, rest)) = input.split_first() else { return 0 };
     let key = (keyed % 2 == 1).then(|| SipHasher::new(1, 2));
@@ -15,7 +15,7 @@ pub fn messages(input: &[u8]) -> usize {
         let Ok(message) = Message::decode(bytes, key.as_ref()) else { continue };
         read += 1;
         if let Some(key) = &key {
-            assert_eq!(message.encode(Some(key))[..], bytes[..], "a message is written in one way");
+            assert_eq!(message.encode(Some(key))[..], bytes[..], "a message has one encoding");
         }
         assert_eq!(Message::decode(&message.encode(key.as_ref()), key.as_ref()), Ok(message));
         let now = now << 32;

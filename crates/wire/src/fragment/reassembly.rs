@@ -1,13 +1,16 @@
 //! Reassembly of fragments.
 //!
 //! # Principles
-//! - Memory is allocated once and bounded ([`Settings::memory`]): an entry for each incomplete packet. When all entries are in
-//!   use, the oldest packet is discarded for the newest: its missing fragments are most likely lost.
+//! - Memory is allocated once and bounded ([`Settings::memory`]): an entry for each incomplete packet. When
+//!   all entries are in use, the oldest packet is discarded for the newest: its missing fragments are most
+//!   likely lost.
 //! - A packet waits for its fragments for a bounded time, counted from the first one.
 //! - Fragments arrive in any order. Number, addresses and tags together identify their packet.
-//! - A fragment that contradicts earlier ones (another count or length, another size, other bytes at the same place) discards
-//!   its packet, because it is unknown which of them are right (RFC 5722 for IPv6). An identical fragment is only a duplicate.
-//! - Every fragment is accounted for: it becomes part of a frame, is lost for a reason, or waits ([`Counts`]).
+//! - A fragment that contradicts earlier ones (another count or length, another size, other bytes at the same
+//!   place) discards its packet, because it is unknown which of them are right (RFC 5722 for IPv6). An
+//!   identical fragment is only a duplicate.
+//! - Every fragment is accounted for: it becomes part of a frame, is lost for a reason, or waits
+//!   ([`Counts`]).
 //!
 //! # Cost
 //! - A fragment: one keyed hash, one copy of its piece. No allocation.
@@ -15,7 +18,9 @@
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};
 
-use super::{HEAD, HEADER, MARK, MOST, header_at, ip_type};
+use super::counts::{Counts, Lost};
+use super::piece::Fragment;
+use super::{HEAD, header_at, ip_type};
 use crate::ecn;
 
 /// Configuration of reassembly.
@@ -32,8 +37,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Default memory: eight mebibytes, about 5,000 packets of 1,500 bytes; as many flows may be served in turn with a fragment
-    /// of each in flight.
+    /// Default memory: eight mebibytes, about 5,000 packets of 1,500 bytes; as many flows may be served in
+    /// turn with a fragment of each in flight.
     pub const MEMORY: usize = 8 << 20;
     /// Default time limit, five seconds: a hundred flows in turn, with 800 bytes each, at 130 kbit/s.
     pub const TIMEOUT: Span = Span::s(5);
@@ -41,70 +46,6 @@ impl Settings {
     /// Settings for frames of at most `longest` bytes, with defaults for the rest.
     pub fn new(ether_type: u16, longest: usize) -> Settings {
         Settings { ether_type, longest, memory: Settings::MEMORY, timeout: Settings::TIMEOUT }
-    }
-}
-
-/// Reason why a fragment was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Lost {
-    /// Its header is invalid, or does not match its length.
-    Malformed,
-    /// The frame would be too long.
-    TooLong,
-    /// It had been received already.
-    Duplicate,
-    /// It, or another one of its packet, contradicted earlier fragments.
-    Contradictory,
-    /// The rest of its packet did not arrive in time.
-    Expired,
-    /// Its packet was the oldest when another one needed the memory.
-    CrowdedOut,
-}
-
-impl Lost {
-    /// Every reason, in order.
-    pub const ALL: [Lost; 6] = [
-        Lost::Malformed,
-        Lost::TooLong,
-        Lost::Duplicate,
-        Lost::Contradictory,
-        Lost::Expired,
-        Lost::CrowdedOut,
-    ];
-
-    /// Name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Lost::Malformed => "malformed",
-            Lost::TooLong => "too_long",
-            Lost::Duplicate => "duplicate",
-            Lost::Contradictory => "contradictory",
-            Lost::Expired => "expired",
-            Lost::CrowdedOut => "crowded_out",
-        }
-    }
-}
-
-/// Counters of fragments. `fragments` is the sum of `joined`, all of `lost` and those that wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Fragments that arrived.
-    pub fragments: u64,
-    /// Fragments that became part of frames.
-    pub joined: u64,
-    /// Frames that were joined.
-    pub packets: u64,
-    /// Incomplete packets that were discarded.
-    pub given_up: u64,
-    /// Lost fragments, by reason.
-    pub lost: [u64; Lost::ALL.len()],
-}
-
-impl Counts {
-    /// The counters of lost fragments, with their reasons.
-    pub fn lost(&self) -> impl Iterator<Item = (Lost, u64)> {
-        Lost::ALL.into_iter().zip(self.lost)
     }
 }
 
@@ -123,8 +64,9 @@ pub enum Taken<'a> {
 pub struct Reassembly {
     settings: Settings,
     hasher: SipHasher,
-    /// Rooms of one size, one for each place.
+    /// A buffer of `room` bytes for each place.
     memory: Box<[u8]>,
+    /// Size of a buffer.
     room: usize,
     places: Box<[Place]>,
     /// The first place of each bucket of a table by hash.
@@ -136,23 +78,23 @@ pub struct Reassembly {
     counts: Counts,
 }
 
-/// A packet of which fragments are missing.
+/// An incomplete packet.
 #[derive(Clone, Debug)]
 struct Place {
     /// Addresses and tags.
     head: [u8; HEAD],
     head_length: u8,
     count: u8,
-    /// A fragment brought the mark of congestion.
+    /// True if a fragment had a congestion mark.
     marked: bool,
     id: u32,
     /// Bytes behind the EtherType of the frame.
     length: u16,
-    /// How long the pieces are; 0 until one came that is not the last.
+    /// Length of all pieces but the last; 0 until one of them has arrived.
     piece: u16,
-    /// How much of the last one came before that, and lies at the end of the room.
+    /// Length of a last piece that arrived before `piece` was known. It is at the end of the buffer.
     early: u16,
-    /// Which fragments are there.
+    /// A bit for each fragment that has arrived.
     have: u128,
     born: Time,
     bucket: u32,
@@ -162,67 +104,9 @@ struct Place {
     newer: Option<u32>,
 }
 
-/// What a fragment says.
-struct Fragment<'a> {
-    head: &'a [u8],
-    id: u32,
-    marked: bool,
-    index: u8,
-    count: u8,
-    length: u16,
-    bytes: &'a [u8],
-}
-
-/// What Ethernet carries at least behind an EtherType.
-const PADDED: usize = 46;
-
-impl<'a> Fragment<'a> {
-    /// `None` when it cannot be one. `at` is where its header begins.
-    fn read(frame: &'a [u8], at: usize) -> Option<Fragment<'a>> {
-        let (header, bytes) = frame[at..].split_first_chunk::<HEADER>()?;
-        let [a, b, c, d, index, count, e, f] = *header;
-        let fragment = Fragment {
-            head: &frame[..at - 2],
-            id: u32::from_be_bytes([a, b, c, d]),
-            marked: index & MARK != 0,
-            index: index & !MARK,
-            count,
-            length: u16::from_be_bytes([e, f]),
-            bytes,
-        };
-        fragment.makes_sense().then_some(fragment)
-    }
-
-    fn is_last(&self) -> bool {
-        self.index + 1 == self.count
-    }
-
-    fn makes_sense(&self) -> bool {
-        let (count, length, here) = (usize::from(self.count), usize::from(self.length), self.bytes.len());
-        if !(2..=MOST).contains(&count) || self.index >= self.count || length < count || here == 0 {
-            return false;
-        }
-        if self.index == 0 && ip_type(self.bytes[0]).is_none() {
-            return false;
-        }
-        if self.is_last() {
-            // It is no longer than the others, unless it was padded.
-            here <= (length / count).max(PADDED - HEADER)
-        } else {
-            here * (count - 1) < length && length <= here * count
-        }
-    }
-
-    /// How long the last piece is when the others have `piece` bytes; `None` when it cannot be so with the `here` bytes that came.
-    fn rest(length: u16, count: u8, piece: usize, here: usize) -> Option<usize> {
-        let rest = usize::from(length).checked_sub(piece * (usize::from(count) - 1))?;
-        let fits = rest == here || (rest < here && here <= PADDED - HEADER);
-        (1..=piece).contains(&rest).then_some(rest).filter(|_| fits)
-    }
-}
-
 impl Reassembly {
-    /// Creates it with all its memory. An attacker without the keys of `hasher` cannot fill one bucket of the table on purpose.
+    /// Creates it with all its memory. An attacker without the keys of `hasher` cannot fill one bucket of the
+    /// table on purpose.
     pub fn new(settings: Settings, hasher: SipHasher) -> Reassembly {
         let room = settings.longest.next_multiple_of(64);
         let each = room + size_of::<Place>() + 2 * size_of::<u32>();
@@ -249,7 +133,7 @@ impl Reassembly {
             memory: vec![0; room * places].into_boxed_slice(),
             room,
             places: (0..places).map(empty).collect(),
-            heads: vec![NOBODY; places.next_power_of_two()].into_boxed_slice(),
+            heads: vec![NO_PLACE; places.next_power_of_two()].into_boxed_slice(),
             free: Some(0),
             oldest: None,
             newest: None,
@@ -303,7 +187,7 @@ impl Reassembly {
     fn take_fragment(&mut self, frame: &[u8], at: usize, now: Time) -> Taken<'_> {
         self.counts.fragments += 1;
         self.expire(now);
-        let Some(fragment) = Fragment::read(frame, at) else { return self.lose(Lost::Malformed) };
+        let Some(fragment) = Fragment::parse(frame, at) else { return self.lose(Lost::Malformed) };
         if at + usize::from(fragment.length) > self.settings.longest {
             return self.lose(Lost::TooLong);
         }
@@ -356,7 +240,7 @@ impl Reassembly {
         {
             self.give_up(oldest, Lost::CrowdedOut);
         }
-        let number = self.free.expect("there is at least one place, and the oldest has just left");
+        let number = self.free.expect("there is at least one place, and the oldest one was freed");
         let older = self.newest.replace(number);
         match older {
             Some(older) => self.places[older as usize].newer = Some(number),
@@ -386,16 +270,16 @@ impl Reassembly {
         }
         let begin = usize::from(place.head_length) + 2;
         let bit = 1 << fragment.index;
-        let again = place.have & bit != 0;
+        let repeated = place.have & bit != 0;
         if !fragment.is_last() {
             if place.piece == 0 {
                 place.piece = here as u16;
-                // Now it is known where the last one belongs, if it came before.
+                // The position of the last piece is known now. Move it there if it arrived before.
                 if place.early > 0 {
                     let early = usize::from(place.early);
                     let rest = Fragment::rest(length, count, here, early).ok_or(Lost::Contradictory)?;
-                    let lies = room.len() - early;
-                    room.copy_within(lies..lies + rest, begin + here * (usize::from(count) - 1));
+                    let from = room.len() - early;
+                    room.copy_within(from..from + rest, begin + here * (usize::from(count) - 1));
                     place.early = 0;
                 }
             }
@@ -412,13 +296,13 @@ impl Reassembly {
             }
             (false, piece) => (begin + usize::from(piece) * usize::from(fragment.index), fragment.bytes),
         };
-        let lies = &mut room[at..at + bytes.len()];
-        if again {
-            let same = lies == bytes && (place.early == 0 || usize::from(place.early) == here);
+        let stored = &mut room[at..at + bytes.len()];
+        if repeated {
+            let same = stored == bytes && (place.early == 0 || usize::from(place.early) == here);
             place.marked |= same && fragment.marked;
             return Err(if same { Lost::Duplicate } else { Lost::Contradictory });
         }
-        lies.copy_from_slice(bytes);
+        stored.copy_from_slice(bytes);
         if fragment.is_last() && place.piece == 0 {
             place.early = here as u16;
         }
@@ -428,13 +312,13 @@ impl Reassembly {
         Ok(())
     }
 
-    /// All of it is there: writes what stands in front, and hands it over.
+    /// Writes the header of a complete packet, and returns the frame.
     fn finish(&mut self, number: u32) -> Taken<'_> {
         let place = &self.places[number as usize];
         let (at, count, marked) = (usize::from(place.head_length), place.count, place.marked);
         let frame = &mut self.memory[number as usize * self.room..][..at + 2 + usize::from(place.length)];
         frame[..at].copy_from_slice(place.head());
-        let kind = ip_type(frame[at + 2]).expect("fragment 0 was asked when it came");
+        let kind = ip_type(frame[at + 2]).expect("it was checked when fragment 0 arrived");
         frame[at..at + 2].copy_from_slice(&kind.to_be_bytes());
         if marked {
             ecn::mark(&mut frame[at + 2..]);
@@ -447,16 +331,16 @@ impl Reassembly {
         Taken::Whole(&self.memory[number as usize * self.room..][..length])
     }
 
-    /// A packet that will never be whole.
+    /// Discards an incomplete packet.
     fn give_up(&mut self, number: u32, why: Lost) {
-        let there = u64::from(self.places[number as usize].have.count_ones());
-        self.waiting -= there;
-        self.counts.lost[why as usize] += there;
+        let arrived = u64::from(self.places[number as usize].have.count_ones());
+        self.waiting -= arrived;
+        self.counts.lost[why as usize] += arrived;
         self.counts.given_up += 1;
         self.leave(number);
     }
 
-    /// Takes a place out of the table and the queue by age.
+    /// Frees a place: removes it from its bucket and from the list by age.
     fn leave(&mut self, number: u32) {
         let Place { bucket, next, older, newer, .. } = self.places[number as usize];
         match older {
@@ -469,10 +353,10 @@ impl Reassembly {
         }
         let mut at = self.heads[bucket as usize];
         if at == number {
-            self.heads[bucket as usize] = next.unwrap_or(NOBODY);
+            self.heads[bucket as usize] = next.unwrap_or(NO_PLACE);
         } else {
             while self.places[at as usize].next != Some(number) {
-                at = self.places[at as usize].next.expect("a place is in the bucket that it was put into");
+                at = self.places[at as usize].next.expect("a place is in its bucket");
             }
             self.places[at as usize].next = next;
         }
@@ -487,10 +371,10 @@ impl Place {
 }
 
 /// No place.
-const NOBODY: u32 = u32::MAX;
+const NO_PLACE: u32 = u32::MAX;
 
 fn some(number: u32) -> Option<u32> {
-    (number != NOBODY).then_some(number)
+    (number != NO_PLACE).then_some(number)
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use giveway_qdisc::{Label, Rate};
 
 const MANTISSA_BITS: u32 = 11;
-/// The first number that needs an exponent, and the bit that numbers with one do not write.
+/// Smallest number that needs an exponent, and the bit of the mantissa that is implied then.
 const IMPLIED: u64 = 1 << MANTISSA_BITS;
 const SHORT: u16 = 0;
 
-/// A label as it is written; `None` for [`Label::NONE`], which is not written.
+/// Encodes a label; `None` for [`Label::NONE`], which has no encoding.
 pub fn encode(label: Label) -> Option<u16> {
     if !label.is_set() {
         return None;
@@ -20,13 +20,13 @@ pub fn encode(label: Label) -> Option<u16> {
     let shift = rate.ilog2() - MANTISSA_BITS;
     let half = if shift == 0 { 0 } else { 1 << (shift - 1) };
     let mantissa = (u128::from(rate) + half) >> shift;
-    // Exponent shift + 1 and mantissa without its highest bit, which adds one to the exponent. So does the next bit, when
-    // the mantissa was rounded up to 13 bits.
+    // Exponent shift + 1 and mantissa without its highest bit, which adds one to the exponent. So does the
+    // next bit, when the mantissa was rounded up to 13 bits.
     let code = (u128::from(shift) << MANTISSA_BITS) + mantissa;
     Some(u16::try_from(code).unwrap_or(u16::MAX))
 }
 
-/// The label that was written so.
+/// Decodes a label.
 pub fn decode(value: u16) -> Label {
     if value == SHORT {
         return Label::SHORT;

@@ -6,34 +6,31 @@ use super::{LabelError, OPTION, only, value};
 const LABEL: u8 = 158;
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
-/// The header without options, and the longest.
+/// Length of a header without options, and of the longest one.
 const FIXED: usize = 20;
 const LONGEST: usize = 60;
 
-/// What a header says that matters here.
+/// The parsed fields of a header.
 pub(super) struct Header {
-    /// Its own length.
+    /// Length of the header.
     length: usize,
-    /// The length of the packet.
+    /// Length of the packet.
     total: u16,
-    /// Where the label stands.
+    /// Position of the label, if there is one.
     pub label: Option<usize>,
 }
 
-/// Reads a header as far as it matters.
-pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
+/// Parses a header.
+pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
     let cut_off = LabelError::CutOff { bytes: packet.len(), within: "IPv4 header" };
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off)?;
     let length = usize::from(fixed[0] & 15) * 4;
     if length < FIXED {
-        return Err(LabelError::Malformed { at: 0, what: "the header is said to be shorter than 20 bytes" });
+        return Err(LabelError::Malformed { at: 0, what: "the header length is below 20 bytes" });
     }
     let total = u16::from_be_bytes([fixed[2], fixed[3]]);
     if usize::from(total) < length {
-        return Err(LabelError::Malformed {
-            at: 2,
-            what: "the packet is said to be shorter than its header",
-        });
+        return Err(LabelError::Malformed { at: 2, what: "the packet length is below the header length" });
     }
     let header = packet.get(..length).ok_or(cut_off)?;
     let mut label = None;
@@ -48,7 +45,7 @@ pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
         if option < 2 || at + option > length {
             return Err(LabelError::Malformed {
                 at,
-                what: "an option's length leads out of the header, or nowhere",
+                what: "an option is longer than the header, or has an invalid length",
             });
         }
         if kind == LABEL {
@@ -63,7 +60,7 @@ pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
 }
 
 pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
-    let header = look(packet)?;
+    let header = parse(packet)?;
     if let Some(at) = header.label {
         return Err(LabelError::Labelled { at });
     }
@@ -82,8 +79,8 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), L
 }
 
 pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
-    let at = look(packet)?.label.ok_or(LabelError::Unlabelled)? + 2;
-    // Nobody has to align options: the value may lie in two of the words that the checksum counts.
+    let at = parse(packet)?.label.ok_or(LabelError::Unlabelled)? + 2;
+    // Options need not be aligned: the value may be in two of the words of the checksum.
     let words = at / 2 * 2..(at + 2).next_multiple_of(2);
     if packet[at..at + 2] != value {
         let before = sum(&packet[words.clone()]);
@@ -95,7 +92,7 @@ pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelErro
 }
 
 pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
-    let header = look(packet)?;
+    let header = parse(packet)?;
     let Some(at) = header.label else { return Ok(None) };
     let value = value(packet, at);
     let before = sum(&packet[..header.length]);
@@ -111,8 +108,8 @@ fn set_lengths(packet: &mut [u8], header: usize, total: u16) {
     packet[2..4].copy_from_slice(&total.to_be_bytes());
 }
 
-/// The header checksum after words with this sum became words with that: RFC 1624, equation 3. What is in both counts for
-/// nothing, be it the old checksum itself.
+/// Updates the header checksum after the sum of some words changed (RFC 1624, equation 3). Words in both sums
+/// cancel out, also the old checksum itself.
 fn update_checksum(packet: &mut [u8], before: u16, after: u16) {
     let old = u16::from_be_bytes([packet[10], packet[11]]);
     let new = !fold(u32::from(!old) + u32::from(!before) + u32::from(after));

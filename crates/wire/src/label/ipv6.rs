@@ -2,44 +2,45 @@
 
 use super::{LabelError, OPTION, only, value};
 
-/// Skip if unknown (00), may change on the way (1), 11110.
+/// Skip if unknown (00), may change en route (1), 11110.
 const LABEL: u8 = 0x3e;
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
-/// As a next header.
+/// Next header: hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
-/// As a next header: nothing follows.
+/// Next header: nothing follows.
 const NOTHING: u8 = 59;
-/// The header that every packet has.
+/// Length of the fixed header.
 const FIXED: usize = 40;
 const NEXT_HEADER: usize = 6;
-/// Where the first option stands.
+/// Position of the first option.
 const FIRST: usize = FIXED + 2;
-/// Extension headers come in units of so many bytes.
+/// Unit of the lengths of extension headers, in bytes.
 const UNIT: usize = 8;
-/// Padding of four bytes: what stands behind a label that joined other options, and where a label was.
+/// Padding of four bytes, behind a label that was inserted before other options, or in place of a removed
+/// label.
 const PADDING: [u8; 4] = [PAD_N, 2, 0, 0];
 
-/// What a packet says that matters here.
+/// The parsed fields of a packet.
 pub(super) struct Header {
-    /// Bytes behind the fixed header.
+    /// Number of bytes behind the fixed header.
     payload: u16,
-    /// Bytes of the hop-by-hop options header, where there is one.
+    /// Length of the hop-by-hop options header, if there is one.
     options: Option<usize>,
-    /// Where the label stands.
+    /// Position of the label, if there is one.
     pub label: Option<usize>,
-    /// Whether there are other options, padding aside.
+    /// True if there are other options except padding.
     others: bool,
 }
 
-/// Reads the headers as far as they matter.
-pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
+/// Parses the headers.
+pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
     let cut_off = |within| LabelError::CutOff { bytes: packet.len(), within };
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off("IPv6 header"))?;
     let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
     if payload == 0 && fixed[NEXT_HEADER] != NOTHING {
         let what =
-            "a payload of 0 bytes, and something in it: a jumbogram, or a length left to a network card";
+            "a payload length of 0 with a payload: a jumbogram, or a length that was left to a network card";
         return Err(LabelError::Malformed { at: 4, what });
     }
     let mut found = Header { payload, options: None, label: None, others: false };
@@ -50,7 +51,7 @@ pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
     let units = packet.get(FIXED + 1).ok_or(cut_off(within))?;
     let length = (usize::from(*units) + 1) * UNIT;
     if length > usize::from(payload) {
-        let what = "the hop-by-hop options header is said to be longer than the packet";
+        let what = "the hop-by-hop options header is longer than the packet";
         return Err(LabelError::Malformed { at: FIXED + 1, what });
     }
     let header = packet.get(..FIXED + length).ok_or(cut_off(within))?;
@@ -63,7 +64,7 @@ pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
         }
         let end = header.get(at + 1).map(|data| at + 2 + usize::from(*data));
         let Some(end) = end.filter(|end| *end <= header.len()) else {
-            return Err(LabelError::Malformed { at, what: "an option's length leads out of the header" });
+            return Err(LabelError::Malformed { at, what: "an option is longer than the header" });
         };
         match kind {
             LABEL if end - at != OPTION => return Err(LabelError::Foreign { kind, at, length: end - at }),
@@ -77,7 +78,7 @@ pub(super) fn look(packet: &[u8]) -> Result<Header, LabelError> {
 }
 
 pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
-    let header = look(packet)?;
+    let header = parse(packet)?;
     if let Some(at) = header.label {
         return Err(LabelError::Labelled { at });
     }
@@ -101,18 +102,18 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), L
 }
 
 pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
-    let at = look(packet)?.label.ok_or(LabelError::Unlabelled)?;
+    let at = parse(packet)?.label.ok_or(LabelError::Unlabelled)?;
     packet[at + 2..at + OPTION].copy_from_slice(&value);
     Ok(())
 }
 
 pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
-    let header = look(packet)?;
+    let header = parse(packet)?;
     let (Some(at), Some(length)) = (header.label, header.options) else { return Ok(None) };
     let value = value(packet, at);
     let behind = at + OPTION;
-    // In a packet that is wrong anyway the header stays, since the packet would be wrong in another way without it: where a
-    // second one like it follows, or something of no length.
+    // The header stays in two kinds of malformed packets, which would be malformed differently without it: if
+    // a second header of its kind follows, or a header in a payload of length 0.
     let next = packet[FIXED];
     let needed = next == HOP_BY_HOP || (usize::from(header.payload) == UNIT && next != NOTHING);
     if length == UNIT && !header.others && !needed {

@@ -3,8 +3,8 @@
 use giveway_qdisc::{Label, Rate};
 use giveway_wire::label::{self, LabelError};
 
-/// Any bytes are a packet that has a label, has none, or is refused; and what one function says holds for the others.
-/// Returns what was read.
+/// Any bytes are a packet that has a label, has none, or is refused; and what one function says holds for the
+/// others. Returns what was read.
 ///
 /// # Panics
 /// When this does not hold.

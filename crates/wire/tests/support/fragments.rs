@@ -7,9 +7,10 @@ use giveway_wire::fragment::{ETHER_TYPE, Reassembly, Settings, Taken, header_at}
 /// The longest frame.
 const LONGEST: usize = 314;
 
-/// The first byte says how many packets may wait, the rest are fragments: eight bytes say what is in the header and how much comes behind
-/// it, or, with the highest bit, how many of the bytes that follow are one as they are. Every fragment is accounted for, memory is bounded, and
-/// what is whole is a frame. Returns how many were.
+/// The first byte says how many packets may wait, the rest are fragments: eight bytes say what is in the
+/// header and how much comes behind it, or, with the highest bit, how many of the bytes that follow are one
+/// as they are. Every fragment is accounted for, memory is bounded, and what is whole is a frame. Returns how
+/// many were.
 ///
 /// # Panics
 /// When this does not hold.

@@ -112,7 +112,8 @@ fn a_duplicate_is_left_out_and_a_contradiction_ends_the_packet() {
     assert_eq!(whole(&mut reassembly, &[a, &from_elsewhere, b, c]).as_ref(), Some(&frame));
 }
 
-/// What came before a number was used again, and the rest of it never, does not end up in the new packet when their lengths differ.
+/// What came before a number was used again, and the rest of it never, does not end up in the new packet when
+/// their lengths differ.
 #[test]
 fn a_number_that_is_used_again() {
     let (old, new) = (frame(150, 0), frame(149, 50));
