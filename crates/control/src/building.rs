@@ -7,8 +7,8 @@ use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
 
-/// A function that builds a discipline, each time with random streams of its own. The discipline is traced if there is
-/// a tracer.
+/// A function that builds a discipline, each time with random streams of its own. The discipline is traced if
+/// there is a tracer.
 pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'static str) -> Build {
     let mut built = 0u64;
     Box::new(move |rate| {

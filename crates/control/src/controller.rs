@@ -93,7 +93,8 @@ impl Controller {
         &self.names
     }
 
-    /// Snapshots with these counters of each direction, forward first. Names and settings are the current ones.
+    /// Snapshots with these counters of each direction, forward first. Names and settings are the current
+    /// ones.
     pub fn snapshots_of(&self, statuses: impl IntoIterator<Item = Status>) -> Vec<Snapshot> {
         let config = self.config();
         let directions = Direction::ALL.into_iter().zip(&self.names).zip(self.link_reservations());
@@ -134,7 +135,8 @@ impl Controller {
         self.change(|_| Ok(new))
     }
 
-    /// Replaces the configuration with a new one that `make` derives from it, and commands the directions to follow.
+    /// Replaces the configuration with a new one that `make` derives from it, and commands the directions to
+    /// follow.
     fn change(
         &self,
         make: impl FnOnce(&BridgeConfig) -> Result<BridgeConfig, ControlError>,

@@ -7,7 +7,8 @@ pub const LONGEST_HEAD: usize = 8192;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Returns true when `bytes` hold the whole head of an HTTP request. An empty line ends the head (RFC 9112, section 2.1).
+/// Returns true when `bytes` hold the whole head of an HTTP request. An empty line ends the head (RFC 9112,
+/// section 2.1).
 pub fn is_complete(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     // The bytes behind the last line feed are not a whole line yet.

@@ -1,7 +1,8 @@
-//! State files with the changes that a bridge made to the machine, for the case that it is killed before it undoes them.
+//! State files with the changes that a bridge made to the machine, for the case that it is killed before it
+//! undoes them.
 //!
-//! The files are in `/run`, which a restart of the machine empties, as it undoes the changes. The name of a file has the
-//! number of the network namespace and that of the interface.
+//! The files are in `/run`, which a restart of the machine empties, as it undoes the changes. The name of a
+//! file has the number of the network namespace and that of the interface.
 
 use std::fs;
 use std::io;
@@ -71,8 +72,8 @@ impl Changed {
     }
 }
 
-/// Undoes the changes that an earlier bridge left on this interface, whose lock the caller has. Returns a message if
-/// there were changes.
+/// Undoes the changes that an earlier bridge left on this interface, whose lock the caller has. Returns a
+/// message if there were changes.
 pub fn mend(interface: &str, number: u32) -> Option<String> {
     let path = place(number).ok()?;
     let text = fs::read_to_string(&path).ok()?;

@@ -1,16 +1,17 @@
 //! The control plane of a running bridge: its configuration, its control socket and its metrics.
 //!
-//! - [`config`]: the configuration of a bridge, with one table of names for flags, the settings file and the control
-//!   socket. [`settings`] reads the file.
+//! - [`config`]: the configuration of a bridge, with one table of names for flags, the settings file and the
+//!   control socket. [`settings`] reads the file.
 //! - [`protocol`]: the requests of the control socket, and [`ControlApi`], the interface that answers them.
 //!   [`Controller`] implements it for a bridge in this process.
 //! - [`http`]: requests for metrics and their answers.
 //! - [`server`]: serves several clients of either socket at once, each with a deadline.
-//! - [`lock`]: a lock for each interface, because it can have only one bridge. [`leftovers`]: files with the changes of
-//!   the machine that a killed bridge could not undo.
+//! - [`lock`]: a lock for each interface, because it can have only one bridge. [`leftovers`]: files with the
+//!   changes of the machine that a killed bridge could not undo.
 //!
 //! Parsers are functions without input or output, so that they can be fuzzed: [`protocol::Command::parse`],
-//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. This crate has no command line and no terminal.
+//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. This crate has no command line and
+//! no terminal.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
 //! A lock for each interface: a second bridge on an interface would send every frame twice.
 //!
-//! The lock is a socket that listens at an abstract address, which contains the number of the interface. Abstract
-//! addresses belong to a network namespace, as interfaces do (unix(7)). The kernel frees them when their process ends,
-//! however it ends. A process that connects gets the credentials of the listening process from the kernel. Connections
-//! are never served.
+//! The lock is a socket that listens at an abstract address, which contains the number of the interface.
+//! Abstract addresses belong to a network namespace, as interfaces do (unix(7)). The kernel frees them when
+//! their process ends, however it ends. A process that connects gets the credentials of the listening process
+//! from the kernel. Connections are never served.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -34,8 +34,8 @@ pub struct Holder {
     pub command: Vec<String>,
 }
 
-/// Takes the lock of each of these interfaces. The caller leaves out interfaces that the program creates (`tun:NAME`):
-/// the kernel gives a TUN interface to one process only.
+/// Takes the lock of each of these interfaces. The caller leaves out interfaces that the program creates
+/// (`tun:NAME`): the kernel gives a TUN interface to one process only.
 ///
 /// # Errors
 /// If there is no such interface, or another process has its lock. The error names that process and a remedy.
@@ -59,8 +59,8 @@ pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     Ok(InterfaceLocks(locks))
 }
 
-/// Takes a lock, or returns its holder. The lock of a bridge that was killed stays with its cleanup process, so this
-/// waits for that process.
+/// Takes a lock, or returns its holder. The lock of a bridge that was killed stays with its cleanup process,
+/// so this waits for that process.
 fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Holder>> {
     const PATIENCE: Duration = Duration::from_secs(3);
     const PAUSE: Duration = Duration::from_millis(20);
@@ -82,8 +82,8 @@ fn bind(at: &SocketAddr, address: &[u8]) -> io::Result<Result<UnixListener, Hold
 }
 
 impl InterfaceLocks {
-    /// Closes pending connections: the kernel queues a limited number, and refuses later ones, which could then not
-    /// learn the holder. Call this regularly.
+    /// Closes pending connections: the kernel queues a limited number, and refuses later ones, which could
+    /// then not learn the holder. Call this regularly.
     pub fn forget_clients(&self) {
         for lock in &self.0 {
             while lock.accept().is_ok() {}

@@ -1,5 +1,5 @@
-//! Serves several clients at once in one thread: one poll loop, sockets that do not block, a deadline for each
-//! connection, and bounds on connections and bytes. A slow client does not delay the others.
+//! Serves several clients at once in one thread: one poll loop, sockets that do not block, a deadline for
+//! each connection, and bounds on connections and bytes. A slow client does not delay the others.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,8 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::http;
 use crate::protocol::{self, ControlApi, LONGEST_LINE};
 
-/// Largest number of open connections. When another client connects, the oldest connection without a complete request
-/// is closed.
+/// Largest number of open connections. When another client connects, the oldest connection without a complete
+/// request is closed.
 pub const CLIENTS: usize = 16;
 /// Time limit for a client of the metrics: request and answer together.
 pub const METRICS_DEADLINE: Duration = Duration::from_secs(2);
@@ -200,7 +200,8 @@ pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Resu
     }
 }
 
-/// Accepts waiting clients. Returns false if the system has no free descriptor and no connection can be closed.
+/// Accepts waiting clients. Returns false if the system has no free descriptor and no connection can be
+/// closed.
 fn welcome<L: Listener, V: Service>(
     listener: &L,
     service: &mut V,

@@ -32,8 +32,8 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
     table.into_iter().map(value).collect()
 }
 
-/// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the forward
-/// direction only applies to both. `file` is the name of the file, for errors.
+/// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the
+/// forward direction only applies to both. `file` is the name of the file, for errors.
 ///
 /// # Errors
 /// The first invalid setting, with the file or the flag.
@@ -69,8 +69,9 @@ enum Origin {
 
 /// A settings file that can be read again after privileges were dropped.
 ///
-/// The file stays open, so that a change in place can be read even if only root may open it. If another file takes
-/// its name, as editors and `mv` do it, the new file is opened by name, with the rights that the process has then.
+/// The file stays open, so that a change in place can be read even if only root may open it. If another file
+/// takes its name, as editors and `mv` do it, the new file is opened by name, with the rights that the
+/// process has then.
 #[derive(Debug)]
 pub struct SettingsFile {
     path: PathBuf,
@@ -122,8 +123,8 @@ impl SettingsFile {
         self.parse(bytes)
     }
 
-    /// True if [`SettingsFile::read_again`] detects a file that replaces this one. It cannot if the folder cannot be
-    /// searched.
+    /// True if [`SettingsFile::read_again`] detects a file that replaces this one. It cannot if the folder
+    /// cannot be searched.
     pub fn sees_replacement(&self) -> bool {
         !matches!(fs::metadata(&self.path), Err(error) if error.kind() == io::ErrorKind::PermissionDenied)
     }

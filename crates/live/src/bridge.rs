@@ -1,14 +1,14 @@
 //! A bridge: two directions, each in a thread of its own, and the supervision of these threads.
 //!
-//! For each direction a spare thread exists from the start, with sockets that are open but not yet bound. When the shaping
-//! thread panics, or sends no heartbeat for [`SILENT`], the spare thread forwards plainly and the reason is reported. A
-//! thread that hangs cannot be ended; it loses its real-time priority, so that it takes no processor time from the threads
-//! that still work.
+//! For each direction a spare thread exists from the start, with sockets that are open but not yet bound.
+//! When the shaping thread panics, or sends no heartbeat for [`SILENT`], the spare thread forwards plainly
+//! and the reason is reported. A thread that hangs cannot be ended; it loses its real-time priority, so that
+//! it takes no processor time from the threads that still work.
 //!
-//! After an interface went down and came up again, frames pass again. After an interface was removed they do not: an
-//! interface that is created under the same name later is another one, and the sockets belong to the first
-//! ([`Bridge::removed`]). New sockets need privileges that were given up, so the bridge must then be stopped and started
-//! again.
+//! After an interface went down and came up again, frames pass again. After an interface was removed they do
+//! not: an interface that is created under the same name later is another one, and the sockets belong to the
+//! first ([`Bridge::removed`]). New sockets need privileges that were given up, so the bridge must then be
+//! stopped and started again.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -98,7 +98,8 @@ struct Running {
 }
 
 impl Bridge {
-    /// Starts the threads of each direction. When it returns, each thread has its final scheduling class and privileges.
+    /// Starts the threads of each direction. When it returns, each thread has its final scheduling class and
+    /// privileges.
     ///
     /// # Errors
     /// The error of the system if a thread cannot be started.
@@ -115,8 +116,8 @@ impl Bridge {
         self.directions.iter().map(|direction| Handle(Arc::clone(&direction.shared))).collect()
     }
 
-    /// Supervises the threads; call it several times a second. Returns a message for each failure and each removed
-    /// interface since the last call.
+    /// Supervises the threads; call it several times a second. Returns a message for each failure and each
+    /// removed interface since the last call.
     pub fn watch(&mut self) -> Vec<String> {
         let mut messages = Vec::new();
         for direction in &mut self.directions {
@@ -154,8 +155,9 @@ impl Bridge {
         messages
     }
 
-    /// Names of the interfaces that were removed, as far as [`Bridge::watch`] has reported them. Without one of its
-    /// interfaces no direction can work: stop the bridge, which still sends the backlog for the other interface.
+    /// Names of the interfaces that were removed, as far as [`Bridge::watch`] has reported them. Without one
+    /// of its interfaces no direction can work: stop the bridge, which still sends the backlog for the other
+    /// interface.
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
@@ -165,8 +167,8 @@ impl Bridge {
         self.removed.is_empty() && !self.directions.iter().any(|direction| direction.shared.has_failed())
     }
 
-    /// Stops the bridge. The backlog is sent for at most `drain_limit`; the backlog for a removed interface is dropped at
-    /// once.
+    /// Stops the bridge. The backlog is sent for at most `drain_limit`; the backlog for a removed interface
+    /// is dropped at once.
     pub fn stop(mut self, drain_limit: Span) -> Vec<Ended> {
         for direction in &self.directions {
             let gone = direction.shared.is_removed(Interface::Outgoing)
@@ -196,9 +198,9 @@ impl Bridge {
 }
 
 impl Running {
-    /// Gives the shaping thread ordinary priority if it hangs: it may be in an endless loop, and with real-time priority
-    /// nothing else would get its processor. A process may lower the priority of its own threads without any privilege.
-    /// Returns text to append to a message: empty on success, else the error.
+    /// Gives the shaping thread ordinary priority if it hangs: it may be in an endless loop, and with
+    /// real-time priority nothing else would get its processor. A process may lower the priority of its own
+    /// threads without any privilege. Returns text to append to a message: empty on success, else the error.
     fn lower_priority(&self) -> String {
         let hangs = self.shaping.as_ref().is_some_and(|thread| !thread.is_finished());
         let thread = self.shared.thread();
@@ -206,8 +208,8 @@ impl Running {
             return String::new();
         }
         let ordinary = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the parameters live until the call returns. The thread has not finished, so the number is
-        // still its own.
+        // SAFETY: the pointer to the parameters is valid during the call. The thread has not finished, so no
+        // other thread has its id.
         match unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &ordinary) } {
             0 => String::new(),
             _ => format!(", and it keeps its real-time priority: {}", io::Error::last_os_error()),

@@ -107,7 +107,8 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     found
 }
 
-/// Checks that a receive ring of this size does not overflow while the thread sleeps or waits for a processor.
+/// Checks that a receive ring of this size does not overflow while the thread sleeps or waits for a
+/// processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
     /// Frames of a millisecond at a million frames a second: the longest sleep while the link is busy.
     const LEAST: usize = 1000;
@@ -123,9 +124,9 @@ pub fn check_ring(frames: usize) -> Option<Finding> {
     })
 }
 
-/// True if a feature merges packets, so that a bridge receives frames that were never on a wire: receive offloads
-/// (GRO in all variants, LRO), and segmentation that is left to the interface, of any protocol (TSO with and without
-/// accurate ECN, UDP, tunnels, and GSO).
+/// True if a feature merges packets, so that a bridge receives frames that were never on a wire: receive
+/// offloads (GRO in all variants, LRO), and segmentation that is left to the interface, of any protocol (TSO
+/// with and without accurate ECN, UDP, tunnels, and GSO).
 fn merges(name: &str) -> bool {
     let segments = name.starts_with("tx-") && name.ends_with("-segmentation");
     segments || name == "tx-gso-list" || MERGES.contains(&name)
@@ -149,7 +150,8 @@ fn short_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     short
 }
 
-/// The number of an interface, and the names of its features that merge packets, are on, and can be turned off.
+/// The number of an interface, and the names of its features that merge packets, are on, and can be turned
+/// off.
 ///
 /// # Errors
 /// The error of the system, for example if there is no such interface.

@@ -1,8 +1,9 @@
 //! A second process that undoes changes of the machine when the bridge has ended, however it ended.
 //!
-//! The threads of a bridge drop the privileges for that: the right to change interfaces, and to remove files from folders of
-//! other users. A process is therefore forked earlier, which waits until the bridge has ended and then does the work. It
-//! reads only from a pipe, which the kernel closes with the bridge, and accepts no other input.
+//! The threads of a bridge drop the privileges for that: the right to change interfaces, and to remove files
+//! from folders of other users. A process is therefore forked earlier, which waits until the bridge has ended
+//! and then does the work. It reads only from a pipe, which the kernel closes with the bridge, and accepts no
+//! other input.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
@@ -25,20 +26,21 @@ impl Cleanup {
     /// Starts the process. `work` runs at the end; it may only change interfaces and remove files.
     ///
     /// # Errors
-    /// The error of the system; `Other` if the process has other threads: their locks would stay locked in the copy.
+    /// The error of the system; `Other` if the process has other threads: their locks would stay locked in
+    /// the copy.
     pub fn start(work: impl FnOnce()) -> io::Result<Cleanup> {
         if std::fs::read_dir("/proc/self/task")?.count() != 1 {
             return Err(io::Error::other("the process has several threads already"));
         }
         let (reader, writer) = io::pipe()?;
-        // SAFETY: this is the only thread, so the copy is as whole as this process, and may allocate and take
-        // locks.
+        // SAFETY: this process has one thread. No other thread can hold a lock in the copy, so the child may
+        // allocate and take locks.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Cleanup { process: child, pipe: Some(writer) }),
             ForkResult::Child => {
                 drop(writer);
                 wait_and_work(reader, work);
-                // SAFETY: ends the process without running what the other one registered for its end.
+                // SAFETY: no pointers are passed. `_exit` does not run the exit handlers of the parent.
                 unsafe { libc::_exit(0) }
             }
         }
@@ -54,20 +56,20 @@ impl Drop for Cleanup {
 }
 
 fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
-    // Ctrl-C goes to all processes of a terminal, and a service manager's SIGTERM to all of a service: this
-    // one ends after the other.
+    // A terminal sends Ctrl-C to all its processes, and a service manager sends SIGTERM to all processes of a
+    // service. This process must outlive the bridge.
     for end in
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGPIPE]
     {
-        // SAFETY: no handler runs.
+        // SAFETY: ignoring a signal installs no handler.
         let _ = unsafe { signal(end, SigHandler::SigIgn) };
     }
-    // SAFETY: the name ends with zero and has fewer than 16 bytes.
+    // SAFETY: the name is a C string of fewer than 16 bytes, and static.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"gw-cleanup".as_ptr()) };
     // Closes the standard streams: a reader of the output of the bridge must not wait for this process.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         for standard in [0, 1] {
-            // SAFETY: numbers of descriptors; the standard ones are owned by nobody.
+            // SAFETY: no pointers are passed. No Rust object owns the standard descriptors.
             unsafe { libc::dup2(null.as_raw_fd(), standard) };
         }
     }

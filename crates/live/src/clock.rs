@@ -1,12 +1,13 @@
 //! Time in the live backend: picoseconds since the direction started, or since its clock was restarted.
 //!
-//! [`giveway_qdisc::Time`] has a range of 213 days. Queued packets carry times, so a direction restarts its clock only while nothing
-//! is queued, once it is older than [`Clock::OLD`].
+//! [`giveway_qdisc::Time`] has a range of 213 days. Queued packets carry times, so a direction restarts its
+//! clock only while nothing is queued, once it is older than [`Clock::OLD`].
 //!
-//! The kernel's time stamps are from the wall clock, which can be set; everything else here is monotonic. A clock therefore
-//! stores the difference of the two clocks, and must detect a change: with the old difference, time stamps after a step
-//! backwards appear too old, and each packet would seem to have a sojourn time. [`Clock::compare`] is called ten times a
-//! second, and by [`Clock::of_stamp`] as soon as a time stamp is not plausible. For a plausible time stamp no clock is read.
+//! The kernel's time stamps are from the wall clock, which can be set; everything else here is monotonic. A
+//! clock therefore stores the difference of the two clocks, and must detect a change: with the old
+//! difference, time stamps after a step backwards appear too old, and each packet would seem to have a
+//! sojourn time. [`Clock::compare`] is called ten times a second, and by [`Clock::of_stamp`] as soon as a
+//! time stamp is not plausible. For a plausible time stamp no clock is read.
 
 use giveway_qdisc::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
@@ -50,8 +51,8 @@ impl Clock {
     /// Age from which a clock is restarted as soon as nothing is queued: 100 days.
     pub const OLD: Span = Span::s(100 * 24 * 3600);
 
-    /// Smallest change of the difference that counts as a step. A comparison is not exact, and the times of packets need no
-    /// higher precision.
+    /// Smallest change of the difference that counts as a step. A comparison is not exact, and the times of
+    /// packets need no higher precision.
     const STEP_NS: u64 = 20_000;
     /// Time after a step in which time stamps from before it may occur. A ring is emptied much sooner.
     const AFTERMATH: Span = Span::s(1);
@@ -86,7 +87,8 @@ impl Clock {
         Clock { pretended: by, ..Clock::start() }
     }
 
-    /// Compares the two clocks of the system. Returns true if the wall clock was set since the last comparison.
+    /// Compares the two clocks of the system. Returns true if the wall clock was set since the last
+    /// comparison.
     pub fn compare(&mut self) -> bool {
         let (difference, error) = self.difference_ns();
         let change = difference.wrapping_sub(self.from_wall_ns) as i64;
@@ -121,8 +123,8 @@ impl Clock {
         self.of_monotonic(ns.wrapping_add(self.from_wall_ns))
     }
 
-    /// Converts the time stamp of an arrival. A time stamp that differs from `now` by more than `slack` is not plausible and
-    /// causes a comparison of the clocks, at most one for each value of `now`.
+    /// Converts the time stamp of an arrival. A time stamp that differs from `now` by more than `slack` is
+    /// not plausible and causes a comparison of the clocks, at most one for each value of `now`.
     #[inline]
     pub fn of_stamp(&mut self, ns: u64, now: Time, slack: Span) -> Time {
         let time = self.of_wall(ns);
@@ -173,13 +175,13 @@ pub(crate) mod fake {
     use super::{Clock, ClockId};
 
     thread_local! {
-        /// What the monotonic clock shows, in nanoseconds.
+        /// Time of the monotonic clock, in nanoseconds.
         pub(crate) static MONOTONIC: Cell<u64> = const { Cell::new(1_000_000_000_000) };
-        /// What the wall clock is ahead of it.
+        /// Difference of the wall clock to the monotonic clock.
         pub(crate) static AHEAD: Cell<u64> = const { Cell::new(1_700_000_000_000_000_000) };
-        /// How often one was read.
+        /// Number of readings.
         pub(crate) static READ: Cell<u32> = const { Cell::new(0) };
-        /// How long the next readings take: a thread may lose its processor in between.
+        /// Durations of the next readings: a thread may lose its processor during one.
         pub(crate) static TAKES: Cell<[u64; 9]> = const { Cell::new([0; 9]) };
     }
 
@@ -197,7 +199,7 @@ pub(crate) mod fake {
         })
     }
 
-    /// What the kernel stamps a frame with that comes now.
+    /// The time stamp of the kernel for a frame that arrives now.
     pub(crate) fn stamp() -> u64 {
         MONOTONIC.get() + AHEAD.get()
     }
@@ -207,7 +209,7 @@ pub(crate) mod fake {
         MONOTONIC.set(MONOTONIC.get() + ms * 1_000_000);
     }
 
-    /// Somebody sets the wall clock by so many milliseconds.
+    /// Sets the wall clock by this number of milliseconds.
     pub(crate) fn set(by_ms: i64) {
         AHEAD.set(AHEAD.get().wrapping_add_signed(by_ms * 1_000_000));
     }

@@ -1,5 +1,5 @@
-//! The interface of a bridge to network devices: receive and send frames. AF_PACKET ([`crate::packet`]) and TUN
-//! ([`crate::tun`]) implement it; AF_XDP would be a third implementation of the same two traits.
+//! The interface of a bridge to network devices: receive and send frames. AF_PACKET ([`crate::packet`]) and
+//! TUN ([`crate::tun`]) implement it; AF_XDP would be a third implementation of the same two traits.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -11,7 +11,8 @@ use giveway_capture::LinkType;
 pub struct Arrival<'a> {
     /// Bytes of the frame, from the link header on.
     pub bytes: &'a [u8],
-    /// VLAN tag that the kernel has stripped, if there was one: EtherType and tag, as they belong behind the addresses.
+    /// VLAN tag that the kernel has stripped, if there was one: EtherType and tag, as they belong behind the
+    /// addresses.
     pub vlan: Option<[u8; 4]>,
     /// Receive time stamp of the kernel, in nanoseconds since 1970; zero if there is none.
     pub wall_ns: u64,
@@ -41,9 +42,10 @@ impl Arrival<'_> {
     }
 
     /// Writes the checksum that the sender has left to its card into `frame`, which is this arrival as
-    /// [`Arrival::write`] wrote it. `ip_at` is the offset of its IP header; it is asked for only when a checksum is
-    /// missing, and `None` means that the frame is not IP. Returns true when a checksum was written. A frame must pass
-    /// through here before it is sent: no card completes it later, and the receiver would discard the packet.
+    /// [`Arrival::write`] wrote it. `ip_at` is the offset of its IP header; it is asked for only when a
+    /// checksum is missing, and `None` means that the frame is not IP. Returns true when a checksum was
+    /// written. A frame must pass through here before it is sent: no card completes it later, and the
+    /// receiver would discard the packet.
     pub(crate) fn complete_checksum(
         &self,
         frame: &mut [u8],
@@ -53,8 +55,8 @@ impl Arrival<'_> {
             && ip_at(frame).is_some_and(|at| giveway_wire::checksum::complete(&mut frame[at..]))
     }
 
-    /// True if the frame is longer than `longest` bytes or was truncated: it is more than one packet, because a host left
-    /// segmentation to its network card, or not all of one. Such a frame cannot be forwarded.
+    /// True if the frame is longer than `longest` bytes or was truncated: it is more than one packet, because
+    /// a host left segmentation to its network card, or not all of one. Such a frame cannot be forwarded.
     pub(crate) fn is_too_long(&self, longest: usize) -> bool {
         self.whole() > longest.max(ETHERNET) || self.length as usize > self.bytes.len()
     }
@@ -98,15 +100,15 @@ pub trait Receiver: Send {
     /// Clears the error of the socket, so that waiting blocks again. Returns true if the interface is down.
     fn recover(&mut self) -> bool;
 
-    /// True if the interface was removed or moved to another network namespace. An interface that is created under its name
-    /// later is another one; this socket never receives again.
+    /// True if the interface was removed or moved to another network namespace. An interface that is created
+    /// under its name later is another one; this socket never receives again.
     fn is_gone(&mut self) -> bool;
 }
 
 /// The sending half of an interface.
 pub trait Sender: Send {
-    /// Sends frames in order, without blocking, and returns the number of frames that were sent. If it is less than all, the
-    /// interface accepts no more for the moment.
+    /// Sends frames in order, without blocking, and returns the number of frames that were sent. If it is
+    /// less than all, the interface accepts no more for the moment.
     ///
     /// # Errors
     /// The frame after those that were sent can never be sent; the caller skips it and continues.
@@ -128,7 +130,8 @@ pub struct SendError {
 }
 
 impl SendError {
-    /// True if the interface was removed. An interface that is only down gives another error (ENETDOWN, or EIO for TUN).
+    /// True if the interface was removed. An interface that is only down gives another error (ENETDOWN, or
+    /// EIO for TUN).
     pub fn is_gone(&self) -> bool {
         // ENXIO and ENODEV: packet sockets, packet(7). EBADFD: a TUN device without its interface.
         matches!(self.error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV | libc::EBADFD))

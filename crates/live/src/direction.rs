@@ -1,14 +1,14 @@
 //! One direction of a bridge: frames arrive, wait in a discipline, and leave when the link is free.
 //!
-//! [`Core`] is the direction without devices and thread: its methods get frames and the time as arguments, so that it can
-//! be tested without either. [`driver`] is the loop of the thread.
+//! [`Core`] is the direction without devices and thread: its methods get frames and the time as arguments, so
+//! that it can be tested without either. [`driver`] is the loop of the thread.
 //!
 //! # Time
-//! The port gets arrivals at the time stamps of the kernel, and is asked for departures at the times at which its link
-//! becomes free, in one order ([`Core::advance`]). The schedule is therefore that of a link that is never late, however late
-//! the thread is, and a long run has exactly the configured rate. There is one bound: a link that was late for more than
-//! [`CATCH_UP`] loses the time beyond it (a *stall*, which is counted), so that a thread that did not run for a while does
-//! not send seconds of traffic at once.
+//! The port gets arrivals at the time stamps of the kernel, and is asked for departures at the times at which
+//! its link becomes free, in one order ([`Core::advance`]). The schedule is therefore that of a link that is
+//! never late, however late the thread is, and a long run has exactly the configured rate. There is one
+//! bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is counted), so
+//! that a thread that did not run for a while does not send seconds of traffic at once.
 
 pub mod driver;
 
@@ -41,7 +41,7 @@ pub const STUCK: Span = Span::s(5);
 /// Class of frames that this program generates: network control (RFC 4594).
 const NETWORK_CONTROL: u16 = 0;
 
-/// What happened to a frame.
+/// The outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The link accepted the frame.
@@ -53,7 +53,8 @@ pub enum Outcome {
     Dropped(DropReason),
 }
 
-/// Receives the bytes of frames that are sent or dropped. It is called in the thread of the direction and must not block.
+/// Receives the bytes of frames that are sent or dropped. It is called in the thread of the direction and
+/// must not block.
 pub trait Tap: Send {
     /// Called once for each frame. `wall_ns` is the time of the event, in nanoseconds since 1970.
     fn frame(&mut self, bytes: &[u8], outcome: Outcome, wall_ns: u64);
@@ -191,20 +192,22 @@ impl Core {
         }
     }
 
-    /// Offers a frame to the link: parses it, completes its checksum and cuts it if necessary. `class` overrides the class
-    /// of its headers.
+    /// Offers a frame to the link: parses it, completes its checksum and cuts it if necessary. `class`
+    /// overrides the class of its headers.
     fn offer(&mut self, arrival: &Arrival<'_>, now: Time, class: Option<u16>) {
-        // An arrival has its time stamp, within bounds: not more than `CATCH_UP` ago, and not before the last call to the
-        // port, whose times never go back.
+        // The time of the arrival is its time stamp, so that sojourn times include the wait in the ring. It
+        // is at most `CATCH_UP` ago, and not before the last call to the port, whose times must never go
+        // back.
         let stamp =
             if arrival.wall_ns == 0 { now } else { self.clock.of_stamp(arrival.wall_ns, now, CATCH_UP) };
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         let then = stamp.max(floor).min(now).max(self.at);
-        // Departures before this arrival come first.
+        // The port must see events in the order of their times: departures before this arrival come first.
         self.advance(then);
         self.at = then;
         let length = arrival.whole();
-        // Longer than the outgoing interface accepts: several packets merged by the kernel, or a truncated frame.
+        // Such a frame is several packets that the kernel merged, or truncated. It cannot be sent, so it does
+        // not enter the discipline, where it would take time of the link.
         if arrival.is_too_long(self.longest_out) {
             self.statistics.losses.too_long += 1;
             return;
@@ -216,7 +219,7 @@ impl Core {
         let place = &mut self.pool.buffer_mut(buffer)[..length];
         arrival.write(place);
         let mut headers = self.parser.parse(place, then);
-        // The wall clock is read only if there is a reservation at all.
+        // Reading the wall clock takes time for each packet, so it is read only if there are reservations.
         if let (Some(flows), Some(tuple)) = (&self.reserved_flows, &headers.tuple)
             && !flows.is_empty()
         {
@@ -314,8 +317,8 @@ impl Core {
         }
     }
 
-    /// Call this first at each wake-up: it skips time of the link that is longer than [`CATCH_UP`] ago (a stall), and checks
-    /// that the queue is not stuck.
+    /// Call this first at each wake-up: it skips time of the link that is longer than [`CATCH_UP`] ago (a
+    /// stall), and checks that the queue is not stuck.
     ///
     /// # Panics
     /// If the discipline is not empty but has returned no packet for [`STUCK`].
@@ -329,10 +332,10 @@ impl Core {
             self.ask = floor;
         }
         if let Some(since) = self.denied {
-            let held = self.port.counters().backlog().packets;
+            let backlog = self.port.counters().backlog().packets;
             assert!(
                 now.since(Time::ZERO) < since.since(Time::ZERO) + STUCK,
-                "the queue is stuck: it holds {held} packets and has let none go for {STUCK}"
+                "the queue is stuck: its backlog is {backlog} packets, and none has left for {STUCK}"
             );
             // The discipline may answer differently at a later time.
             self.ask = self.ask.min(now);
@@ -373,6 +376,8 @@ impl Core {
     /// Sends the frames that are due. Returns false if the interface accepts no more for the moment.
     pub fn flush(&mut self, mut now: Time, sender: &mut dyn Sender) -> bool {
         loop {
+            // On the stack: borrowed frames of the pool cannot be kept between calls, and a `Vec` would
+            // allocate for each batch.
             let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
             let mut count = 0;
             for frame in self.emulator.due(now, BATCH) {
@@ -391,19 +396,21 @@ impl Core {
             };
             self.statistics.sends += 1;
             now = now.max(self.clock.now());
-            // The system call took time, which counts as lateness of these frames.
+            // Frames count as sent when the system call has returned, so its duration is part of their
+            // lateness.
             for _ in 0..sent {
                 let Some(frame) = self.emulator.sent() else { break };
                 self.statistics.record_lateness(now.since(frame.due.min(now)));
                 self.pool.release(frame.buffer);
             }
-            // The frame behind those that were sent can never be sent: skip it and go on.
+            // The next frame can never be sent. Without skipping it, the loop would offer it again and again.
             if refused {
                 self.statistics.losses.unsent += 1;
                 if let Some(frame) = self.emulator.sent() {
                     self.pool.release(frame.buffer);
                 }
             } else if sent < count {
+                // The rest stays in the emulator, in order, until the interface accepts frames again.
                 return false;
             }
         }
@@ -515,8 +522,8 @@ impl Core {
     /// Passes backlog and gauges to the probe.
     pub fn sample(&mut self, now: Time) {
         if self.probe.is_some() {
-            // A frame with an earlier time stamp may be read later, and a generated frame may have entered after `now` was
-            // read. The times that the probe gets must never go back.
+            // A frame with an earlier time stamp may be read later, and a generated frame may have entered
+            // after `now` was read. The times that the probe gets must never go back.
             self.at = self.at.max(now);
             self.port.sample(self.at, &mut self.gauges, &mut self.probe);
         }

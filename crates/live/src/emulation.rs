@@ -1,8 +1,9 @@
 //! Link emulation: delay, jitter and loss behind the link, so that one process emulates a whole path.
 //!
-//! The semantics are those of a link of the network simulation, so that results compare. A frame enters when its last bit
-//! has left the transmitter. Each frame is lost independently with the configured probability. The delay of a frame is
-//! the constant delay plus a jitter that is uniformly distributed. Frames do not overtake each other.
+//! The semantics are those of a link of the network simulation, so that results compare. A frame enters when
+//! its last bit has left the transmitter. Each frame is lost independently with the configured probability.
+//! The delay of a frame is the constant delay plus a jitter that is uniformly distributed. Frames do not
+//! overtake each other.
 
 use std::collections::VecDeque;
 
@@ -68,12 +69,13 @@ impl LinkEmulator {
         self.config
     }
 
-    /// Accepts a frame whose transmission takes from `begin` to `end`. Returns false if the frame is lost; the buffer then
-    /// belongs to the caller.
+    /// Accepts a frame whose transmission takes from `begin` to `end`. Returns false if the frame is lost;
+    /// the buffer then belongs to the caller.
     #[inline]
     pub fn enter(&mut self, buffer: u32, length: u32, begin: Time, end: Time) -> bool {
         let LinkEmulation { delay, jitter, loss } = self.config;
-        // Without emulation a frame is sent at once: its transmission begins at `begin` on the real link, too.
+        // Without emulation a frame is sent at once: its transmission begins at `begin` on the real link,
+        // too.
         let mut due = if self.config.is_none() { begin } else { end + delay };
         if loss.get() > 0.0 && self.rng.uniform() < loss.get() {
             return false;
@@ -163,7 +165,8 @@ mod tests {
         assert!(spread > Span::us(6900), "all of the range is used: {spread}");
     }
 
-    /// 10,000 frames at 2 %: 200 are lost on average with a standard deviation of 14; the bounds are five of them.
+    /// 10,000 frames at 2 %: 200 are lost on average with a standard deviation of 14; the bounds are five of
+    /// them.
     #[test]
     fn frames_are_lost_with_the_configured_probability() {
         let mut emulator = emulator(Span::ZERO, Span::ZERO, 0.02);

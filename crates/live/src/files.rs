@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from);
     let (one, other) = (name(one)?, name(other)?);
-    // SAFETY: both names end with zero and live until the call returns.
+    // SAFETY: both names are C strings that are valid during the call.
     let done = unsafe {
         libc::syscall(
             libc::SYS_renameat2,

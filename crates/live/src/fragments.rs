@@ -1,12 +1,13 @@
 //! Fragmentation: frames are cut before the queue, and joined before they are parsed.
 //!
-//! A direction may cut frames, so that the discipline gets no packet longer than Φ, and may join the fragments that another
-//! bridge has cut; [`giveway_wire::fragment`] defines the format. Both are for Ethernet: packets of a TUN interface have no
-//! EtherType.
+//! A direction may cut frames, so that the discipline gets no packet longer than Φ, and may join the
+//! fragments that another bridge has cut; [`giveway_wire::fragment`] defines the format. Both are for
+//! Ethernet: packets of a TUN interface have no EtherType.
 //!
-//! - A fragment is a packet to the discipline: it is charged its own length by the rules for whole frames, and has the flow,
-//!   class, reservation and ECN codepoint of its frame.
-//! - A frame is dropped whole if the pool has too few free buffers for its fragments: a part of a frame is of no use.
+//! - A fragment is a packet to the discipline: it is charged its own length by the rules for whole frames,
+//!   and has the flow, class, reservation and ECN codepoint of its frame.
+//! - A frame is dropped whole if the pool has too few free buffers for its fragments: a part of a frame is of
+//!   no use.
 //! - When the discipline drops a fragment, the other fragments of the frame are dropped, too (`groups.rs`).
 
 mod groups;
@@ -51,8 +52,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Creates it for frames of at most `longest` bytes. `first` is the number of the first frame that is cut. Without
-    /// Ethernet it never cuts or joins.
+    /// Creates it for frames of at most `longest` bytes. `first` is the number of the first frame that is
+    /// cut. Without Ethernet it never cuts or joins.
     pub(crate) fn new(
         settings: Settings,
         ethernet: bool,

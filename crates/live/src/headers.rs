@@ -11,13 +11,14 @@
 //! | `offset` | bytes of the flow before this packet, counted in a table of 4,096 flows; a flow that another one has evicted restarts at 0 |
 //! | `label` | the option of [`giveway_wire::label`], if there is one |
 //!
-//! No header carries `remaining` or `next_hops`: they stay empty. The owner of the reservations sets `reserved`
-//! ([`reservations`](crate::reservations)).
+//! No header carries `remaining` or `next_hops`: they stay empty. The owner of the reservations sets
+//! `reserved` ([`reservations`](crate::reservations)).
 //!
-//! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes, or of 65,535
-//! in a frame of 60. If a shaper charged the stated length, the first frame would pass a link of any rate, and the second
-//! would use up the time of a link, or the turns of a flow, with almost no data. The charge is therefore the length of the
-//! frame. For a packet of less than 46 bytes on Ethernet it includes the padding, as in `tc`.
+//! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes,
+//! or of 65,535 in a frame of 60. If a shaper charged the stated length, the first frame would pass a link of
+//! any rate, and the second would use up the time of a link, or the turns of a flow, with almost no data. The
+//! charge is therefore the length of the frame. For a packet of less than 46 bytes on Ethernet it includes
+//! the padding, as in `tc`.
 
 use std::num::NonZeroU32;
 
@@ -81,8 +82,8 @@ struct FlowBytes {
 /// After so many seconds without a packet a flow restarts at offset 0.
 const FORGOTTEN_S: u32 = 60;
 
-/// Length of the longest short packet ([`Meta::short`]), in bytes behind the link header. Ethernet pads only packets that
-/// are shorter.
+/// Length of the longest short packet ([`Meta::short`]), in bytes behind the link header. Ethernet pads only
+/// packets that are shorter.
 const SHORT: u32 = 64;
 
 /// The parsed headers of a frame.
@@ -97,8 +98,8 @@ pub struct ParsedHeaders {
 }
 
 impl HeaderParser {
-    /// Creates a parser for frames that begin with an Ethernet header (`ethernet`), or else with an IP header. The keys of
-    /// its hash come from `streams`.
+    /// Creates a parser for frames that begin with an Ethernet header (`ethernet`), or else with an IP
+    /// header. The keys of its hash come from `streams`.
     pub fn new(ethernet: bool, counting: Counting, streams: &Streams) -> HeaderParser {
         let mut keys = streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
@@ -111,15 +112,15 @@ impl HeaderParser {
         }
     }
 
-    /// Identifies flows by the hash of the TRR paper modulo `prime`, if there is one: disciplines see all flows of a bucket
-    /// as one flow.
+    /// Identifies flows by the hash of the TRR paper modulo `prime`, if there is one: disciplines see all
+    /// flows of a bucket as one flow.
     pub fn with_xor_mod(self, prime: Option<NonZeroU32>) -> HeaderParser {
         let flows = prime.map_or(self.flows, |prime| FlowHash::XorMod(prime.get()));
         HeaderParser { flows, ..self }
     }
 
-    /// The keyed hash of a flow. `flow` is the key that disciplines see, which saves the computation if it is the keyed
-    /// hash already.
+    /// The keyed hash of a flow. `flow` is the key that disciplines see, which saves the computation if it is
+    /// the keyed hash already.
     #[inline]
     pub fn keyed(&self, tuple: &FiveTuple, flow: FlowKey) -> FlowKey {
         match self.flows {
@@ -136,17 +137,17 @@ impl HeaderParser {
     /// Parses a frame. Any bytes are accepted.
     #[inline]
     pub fn parse(&mut self, frame: &[u8], now: Time) -> ParsedHeaders {
-        let look = giveway_capture::look(self.link, frame, frame.len() as u32);
-        let charged = self.charge(look.behind_link);
+        let headers = giveway_capture::parse_headers(self.link, frame, frame.len() as u32);
+        let charged = self.charge(headers.behind_link);
         let mut meta = Meta { bytes: charged, class: 1, ..Meta::default() };
-        match look.ip {
+        match headers.ip {
             Some(ip) => {
                 meta.flow = self.flows.key(&ip.tuple);
                 meta.ecn = ip.ecn;
-                meta.short = ip.short && look.behind_link <= SHORT;
+                meta.short = ip.short && headers.behind_link <= SHORT;
                 meta.from = self.address(&ip.tuple.from);
                 meta.to = self.address(&ip.tuple.to);
-                let packet = &frame[look.at..];
+                let packet = &frame[headers.at..];
                 meta.class = class(packet);
                 if has_options(packet)
                     && let Ok(label) = giveway_wire::label::read(packet)
@@ -157,8 +158,8 @@ impl HeaderParser {
             // The first 14 bytes: both link addresses and the EtherType.
             None => meta.flow = FlowKey(self.hasher.hash(&frame[..frame.len().min(14)])),
         }
-        meta.offset = self.offset(meta.flow, look.behind_link, now);
-        ParsedHeaders { meta, ip_at: look.at as u16, tuple: look.ip.map(|ip| ip.tuple) }
+        meta.offset = self.offset(meta.flow, headers.behind_link, now);
+        ParsedHeaders { meta, ip_at: headers.at as u16, tuple: headers.ip.map(|ip| ip.tuple) }
     }
 
     /// The bytes that a frame with `bytes` behind its link header is charged.

@@ -26,28 +26,28 @@ impl InterfaceQuery {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was opened here and belongs to nobody else.
+        // SAFETY: the descriptor was opened above, and nothing else owns it.
         Ok(InterfaceQuery(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
     /// Index of an interface.
     pub(crate) fn index(&self, name: &str) -> io::Result<i32> {
         let request = self.ask(name, libc::SIOCGIFINDEX)?;
-        // SAFETY: the kernel has filled in the index, and any bits are an integer.
+        // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(unsafe { request.ifr_ifru.ifru_ifindex })
     }
 
     /// MTU of an interface, in bytes.
     pub(crate) fn mtu(&self, name: &str) -> io::Result<usize> {
         let request = self.ask(name, libc::SIOCGIFMTU)?;
-        // SAFETY: as above.
+        // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
     }
 
     /// Flags of an interface, such as `IFF_UP`.
     pub(crate) fn flags(&self, name: &str) -> io::Result<i32> {
         let request = self.ask(name, libc::SIOCGIFFLAGS)?;
-        // SAFETY: as above.
+        // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
 
@@ -56,7 +56,7 @@ impl InterfaceQuery {
         let flags = self.flags(name)?;
         let mut request = request(name)?;
         request.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
-        // SAFETY: the request is one, its name ends with zero, and the kernel only reads it.
+        // SAFETY: the pointer is to an `ifreq` whose name ends with zero. The kernel only reads it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -66,14 +66,15 @@ impl InterfaceQuery {
     /// ARP hardware type of an interface: 1 is Ethernet.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
         let request = self.ask(name, libc::SIOCGIFHWADDR)?;
-        // SAFETY: the kernel has filled in the address, whose family is the kind.
+        // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid address.
         Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
     }
 
     /// Link address of an Ethernet interface.
     pub(crate) fn address(&self, name: &str) -> io::Result<[u8; 6]> {
         let request = self.ask(name, libc::SIOCGIFHWADDR)?;
-        // SAFETY: the kernel has filled in the address: 14 bytes, of which Ethernet has 6.
+        // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid address of
+        // 14 bytes.
         let address = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
         Ok(std::array::from_fn(|at| address[at] as u8))
     }
@@ -124,9 +125,9 @@ impl InterfaceQuery {
     fn ethtool(&self, name: &str, words: &mut [u32]) -> io::Result<()> {
         let mut request = request(name)?;
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-        // SAFETY: the request has a name that ends with zero, and points to words that live until the call
-        // returns; the callers above make them as long as linux/ethtool.h says for their command and count,
-        // and the kernel reads and writes no more than that. SFEATURES returns bits on success, too.
+        // SAFETY: the request has a name that ends with zero, and a pointer to words that is valid during the
+        // call. The callers above allocate as many words as linux/ethtool.h requires for their command and
+        // count, and the kernel accesses no more. SFEATURES returns bits on success, too.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), SIOCETHTOOL, &mut request) } {
             0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -135,7 +136,7 @@ impl InterfaceQuery {
 
     fn ask(&self, name: &str, question: libc::Ioctl) -> io::Result<libc::ifreq> {
         let mut request = request(name)?;
-        // SAFETY: the request is one, its name ends with zero, and the kernel writes only into it.
+        // SAFETY: the pointer is to an `ifreq` whose name ends with zero. The kernel writes only into it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), question, &mut request) } {
             0 => Ok(request),
             _ => Err(io::Error::last_os_error()),
@@ -180,7 +181,7 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "names of interfaces have 1 to 15 bytes");
     let name = CString::new(name).map_err(|_| wrong())?;
     let bytes = name.as_bytes();
-    // SAFETY: a request is integers, arrays of them and a union of such: zeros are one.
+    // SAFETY: an `ifreq` consists of integers, arrays and unions of them, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if bytes.is_empty() || bytes.len() >= request.ifr_name.len() {
         return Err(wrong());

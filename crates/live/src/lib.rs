@@ -1,22 +1,24 @@
-//! Real frames on Linux: a transparent bridge between two interfaces, with a discipline and a shaper in each direction.
+//! Real frames on Linux: a transparent bridge between two interfaces, with a discipline and a shaper in each
+//! direction.
 //!
-//! The path of a frame, top-down: [`device`] receives it into a buffer of the [`pool`], [`headers`] parses it,
-//! [`direction`] offers it to a [`giveway_qdisc::Port`] and dequeues it when the link is free, [`emulation`] delays or loses it if
-//! configured, and the device of the other interface sends it. [`statistics`] counts. [`bridge`] runs both directions, each
-//! in a thread of its own, and supervises them; [`shared`] is the state that these threads share. [`fragments`] joins
-//! frames before they are parsed and cuts them before they are offered, if configured. [`reservations`] is the control
-//! plane of reservations.
+//! The path of a frame, top-down: [`device`] receives it into a buffer of the [`pool`], [`headers`] parses
+//! it, [`direction`] offers it to a [`giveway_qdisc::Port`] and dequeues it when the link is free,
+//! [`emulation`] delays or loses it if configured, and the device of the other interface sends it.
+//! [`statistics`] counts. [`bridge`] runs both directions, each in a thread of its own, and supervises them;
+//! [`shared`] is the state that these threads share. [`fragments`] joins frames before they are parsed and
+//! cuts them before they are offered, if configured. [`reservations`] is the control plane of reservations.
 //!
 //! # Principles
-//! - **Time is the link's, not the thread's.** A thread wakes up late; the link that it stands for would not be late. Arrivals
-//!   therefore have the time stamps of the kernel, departures have the times at which the link was free, and the discipline
-//!   gets both in the order of these times. The lateness of actual transmissions is measured
-//!   ([`statistics::Statistics::lateness`]). There is no burst to configure: late frames are sent at once, but never more
-//!   than a bounded time's worth ([`direction::CATCH_UP`]).
+//! - **Time is the link's, not the thread's.** A thread wakes up late; the link that it stands for would not
+//!   be late. Arrivals therefore have the time stamps of the kernel, departures have the times at which the
+//!   link was free, and the discipline gets both in the order of these times. The lateness of actual
+//!   transmissions is measured ([`statistics::Statistics::lateness`]). There is no burst to configure: late
+//!   frames are sent at once, but never more than a bounded time's worth ([`direction::CATCH_UP`]).
 //! - **Fail open.** A panic or a queue that is stuck ends in plain forwarding ([`plain`]) and in a message.
-//! - **Least privilege.** After set-up no thread is root or has a capability, and each thread has only the files and the
-//!   system calls of its role ([`privilege`]).
-//! - **No allocation per packet.** Frames are in a pool of fixed size. When it is used up, arrivals are dropped and counted.
+//! - **Least privilege.** After set-up no thread is root or has a capability, and each thread has only the
+//!   files and the system calls of its role ([`privilege`]).
+//! - **No allocation per packet.** Frames are in a pool of fixed size. When it is used up, arrivals are
+//!   dropped and counted.
 //!
 //! This crate names no discipline: the caller of [`Bridge::start`] provides functions that build them.
 

@@ -1,11 +1,13 @@
-//! AF_PACKET: receives the frames of an interface through a ring of memory that is shared with the kernel, packet(7).
+//! AF_PACKET: receives the frames of an interface through a ring of memory that is shared with the kernel,
+//! packet(7).
 //!
-//! The ring is version 2, which returns frames one by one. Version 3 returns blocks of frames with a timer of a millisecond,
-//! which is too long for a queue. Frames are sent in batches with sendmmsg, bypassing the queue disciplines of the kernel
-//! (PACKET_QDISC_BYPASS), because the queue is in this program.
+//! The ring is version 2, which returns frames one by one. Version 3 returns blocks of frames with a timer of
+//! a millisecond, which is too long for a queue. Frames are sent in batches with sendmmsg, bypassing the
+//! queue disciplines of the kernel (PACKET_QDISC_BYPASS), because the queue is in this program.
 //!
-//! The kernel strips VLAN tags and reports them separately: [`Arrival::vlan`]. It also reports checksums that a sender left
-//! to its network card ([`Arrival::checksum_missing`]), because a virtual interface has no card.
+//! The kernel strips VLAN tags and reports them separately: [`Arrival::vlan`]. It also reports checksums that
+//! a sender left to its network card ([`Arrival::checksum_missing`]), because a virtual interface has no
+//! card.
 //!
 //! References: packet(7); the kernel's Documentation/networking/packet_mmap; linux/if_packet.h.
 
@@ -40,12 +42,12 @@ struct Ring {
     next: usize,
 }
 
-// SAFETY: the memory belongs to the ring alone, wherever it is moved; it is unmapped when it is dropped.
+// SAFETY: only the ring refers to the mapping, and a mapping is valid in all threads.
 unsafe impl Send for Ring {}
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: this is what was mapped, and nothing refers to it any more.
+        // SAFETY: address and length are those of the mapping, and no reference into it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
@@ -57,7 +59,7 @@ pub struct PacketSender {
     parts: Box<[libc::iovec; BATCH]>,
 }
 
-// SAFETY: the pointers in `headers` and `parts` are written anew by every call before the kernel sees them.
+// SAFETY: every call overwrites the pointers in `headers` and `parts` before it passes them to the kernel.
 unsafe impl Send for PacketSender {}
 
 /// Opens the sockets of an interface, and a spare pair.
@@ -92,13 +94,13 @@ pub(crate) fn socket() -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was opened here and belongs to nobody else.
+    // SAFETY: the descriptor was opened above, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 pub(crate) fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of the value, which has as many; every T here is plain integers.
+    // SAFETY: the kernel reads `length` bytes, the size of the value. Every T here consists of integers.
     match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
     {
         0 => Ok(()),
@@ -107,13 +109,13 @@ pub(crate) fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Re
 }
 
 pub(crate) fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
-    // SAFETY: an address is integers and an array of them: zeros are one.
+    // SAFETY: a `sockaddr_ll` consists of integers and an array of them, for which zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address is a sockaddr_ll of this length.
+    // SAFETY: the pointer is to a `sockaddr_ll`, and the length is its size.
     match unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -144,7 +146,8 @@ impl PacketReceiver {
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let bytes = block * blocks;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at a place that the kernel chooses; the ring of this size was just made.
+        // SAFETY: the kernel chooses the address of the new mapping, and the ring has this size since the
+        // call above.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
         };
@@ -169,8 +172,9 @@ impl Ring {
     fn header(&self) -> NonNull<libc::tpacket2_hdr> {
         let frames_of_a_block = BLOCK.max(self.frame) / self.frame;
         debug_assert!(self.frames.is_multiple_of(frames_of_a_block), "blocks are full of frames");
-        // SAFETY: `next` is below the number of frames, and all of them lie in the mapping one after the other: the size of
-        // a block is a multiple of that of a frame. Both are powers of two and at least 2,048, so the header is aligned.
+        // SAFETY: `next` is below the number of frames, and the frames fill the mapping without gaps, since
+        // the size of a block is a multiple of that of a frame. Both are powers of two and at least 2,048, so
+        // the header is aligned.
         unsafe { self.start.add(self.next * self.frame).cast() }
     }
 }
@@ -180,34 +184,37 @@ impl Receiver for PacketReceiver {
         let mut taken = 0;
         while taken < most {
             let header = self.ring.header();
-            // SAFETY: the status is a u32 in the mapping, aligned, that the kernel writes while we read: hence atomic.
+            // SAFETY: the status is an aligned u32 in the mapping. The kernel writes it concurrently, so the
+            // access is atomic.
             let status = unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).tp_status) };
             let flags = status.load(Ordering::Acquire);
             if flags & libc::TP_STATUS_USER == 0 {
                 break;
             }
-            // SAFETY: the status says that the frame is ours until we give it back, and the load has acquired what the
-            // kernel wrote before it.
-            let told = unsafe { header.read() };
-            let at = usize::from(told.tp_mac);
-            // The kernel never writes beyond a frame, but its numbers are not trusted for memory safety.
-            let length = (told.tp_snaplen as usize).min(self.ring.frame.saturating_sub(at));
+            // SAFETY: the status grants the frame to this process until the store below, and the load above
+            // acquired the writes of the kernel.
+            let header_copy = unsafe { header.read() };
+            let at = usize::from(header_copy.tp_mac);
+            // The kernel never writes past the end of a frame, but memory safety must not depend on its
+            // numbers.
+            let length = (header_copy.tp_snaplen as usize).min(self.ring.frame.saturating_sub(at));
             let at = at.min(self.ring.frame);
-            // SAFETY: `at` and `length` lie within the frame, which is ours until the store below.
+            // SAFETY: `at` and `length` are within the frame, which the kernel does not write until the store
+            // below.
             let bytes = unsafe { std::slice::from_raw_parts(header.cast::<u8>().as_ptr().add(at), length) };
             let vlan = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
                 let kind = match flags & libc::TP_STATUS_VLAN_TPID_VALID {
                     0 => 0x8100,
-                    _ => told.tp_vlan_tpid,
+                    _ => header_copy.tp_vlan_tpid,
                 };
-                let ([a, b], [c, d]) = (kind.to_be_bytes(), told.tp_vlan_tci.to_be_bytes());
+                let ([a, b], [c, d]) = (kind.to_be_bytes(), header_copy.tp_vlan_tci.to_be_bytes());
                 [a, b, c, d]
             });
             take(Arrival {
                 bytes,
                 vlan,
-                wall_ns: u64::from(told.tp_sec) * 1_000_000_000 + u64::from(told.tp_nsec),
-                length: told.tp_len,
+                wall_ns: u64::from(header_copy.tp_sec) * 1_000_000_000 + u64::from(header_copy.tp_nsec),
+                length: header_copy.tp_len,
                 checksum_missing: flags & TP_STATUS_CSUMNOTREADY != 0,
             });
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -224,7 +231,7 @@ impl Receiver for PacketReceiver {
     fn missed(&mut self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into the statistics. Asking sets them back to zero.
+        // SAFETY: the kernel writes at most `length` bytes, the size of the statistics. Reading resets them.
         let answer = unsafe {
             libc::getsockopt(
                 self.fd.as_raw_fd(),
@@ -265,11 +272,12 @@ impl Receiver for PacketReceiver {
     }
 }
 
-/// The index of the interface that a socket is bound to. The kernel sets it to -1 when the interface is removed or leaves
-/// the network namespace (`packet_notifier` in net/packet/af_packet.c), but not when the interface is only down. The index
-/// is compared and not the name, because another interface may have the name by now.
+/// The index of the interface that a socket is bound to. The kernel sets it to -1 when the interface is
+/// removed or leaves the network namespace (`packet_notifier` in net/packet/af_packet.c), but not when the
+/// interface is only down. The index is compared and not the name, because another interface may have the
+/// name by now.
 fn bound_to(fd: &OwnedFd) -> io::Result<i32> {
-    // SAFETY: an address is integers and an array of them: zeros are one.
+    // SAFETY: a `sockaddr_ll` consists of integers and an array of them, for which zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the address, which has as many.
@@ -318,8 +326,8 @@ impl Sender for PacketSender {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: as many headers as there are frames were filled in above; each points to one part, and each part to a
-        // frame that lives until the call returns. The kernel only reads the frames.
+        // SAFETY: as many headers as there are frames were filled in above; each points to one part, and each
+        // part to a frame that lives until the call returns. The kernel only reads the frames.
         let sent =
             unsafe { libc::sendmmsg(self.fd.as_raw_fd(), self.headers.as_mut_ptr(), frames.len() as u32, 0) };
         if sent >= 0 {

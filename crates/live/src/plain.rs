@@ -1,7 +1,7 @@
-//! Plain forwarding, for a direction that has failed: no discipline, no rate, no link emulation. Fragments are still
-//! joined, because no later hop could do it; no frame is cut. Checksums that senders left to their network card are still
-//! completed, because receivers discard packets without one. Frames that are several packets (GSO) are still lost and
-//! counted.
+//! Plain forwarding, for a direction that has failed: no discipline, no rate, no link emulation. Fragments
+//! are still joined, because no later hop could do it; no frame is cut. Checksums that senders left to their
+//! network card are still completed, because receivers discard packets without one. Frames that are several
+//! packets (GSO) are still lost and counted.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -101,8 +101,8 @@ fn forward(
             let whole = &mut whole[..length];
             arrival.write(whole);
             let ip_at = |frame: &[u8]| {
-                let look = giveway_capture::look(frames.link, frame, frame.len() as u32);
-                look.ip.map(|_| look.at)
+                let headers = giveway_capture::parse_headers(frames.link, frame, frame.len() as u32);
+                headers.ip.map(|_| headers.at)
             };
             counts.checksums += u64::from(arrival.complete_checksum(whole, ip_at));
             whole

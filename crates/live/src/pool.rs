@@ -5,7 +5,8 @@ pub struct Pool {
     memory: Box<[u8]>,
     /// Size of a buffer, in bytes.
     size: usize,
-    /// Free buffers that were used before. The most recently used one is last: it is probably still in the cache.
+    /// Free buffers that were used before. The most recently used one is last: it is probably still in the
+    /// cache.
     free: Vec<u32>,
     /// Number of the first buffer that was never used. The system need not have provided its memory yet.
     fresh: u32,

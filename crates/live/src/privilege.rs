@@ -1,8 +1,9 @@
-//! Real-time scheduling and locked memory at the start, and the drop of all privileges that are not needed afterwards.
+//! Real-time scheduling and locked memory at the start, and the drop of all privileges that are not needed
+//! afterwards.
 //!
-//! Users, capabilities, Landlock rules and system call filters are attributes of threads, so each thread calls [`settle`]
-//! itself. The C library changes the user of all threads at once, which would fail in threads that have a filter already;
-//! the system calls are therefore made directly.
+//! Users, capabilities, Landlock rules and system call filters are attributes of threads, so each thread
+//! calls [`settle`] itself. The C library changes the user of all threads at once, which would fail in
+//! threads that have a filter already; the system calls are therefore made directly.
 
 mod calls;
 mod files;
@@ -50,8 +51,8 @@ pub struct Confinement {
 
 static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
 
-/// Sets the restrictions that threads apply in [`settle`]. Call it once per process, before the first thread settles; later
-/// calls have no effect and return false.
+/// Sets the restrictions that threads apply in [`settle`]. Call it once per process, before the first thread
+/// settles; later calls have no effect and return false.
 pub fn confine(to: Confinement) -> bool {
     CONFINEMENT.set(to).is_ok()
 }
@@ -73,8 +74,8 @@ pub fn realtime() -> String {
 
 /// Locks the current memory of the process, each page on its first use. Returns the result in words.
 ///
-/// Later allocations are not locked: once the capability is dropped, locked memory counts toward a small limit, and an
-/// allocation that would exceed it fails.
+/// Later allocations are not locked: once the capability is dropped, locked memory counts toward a small
+/// limit, and an allocation that would exceed it fails.
 pub fn lock_memory() -> String {
     // MCL_ONFAULT: rings and pools are large and mostly never used.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
@@ -84,8 +85,8 @@ pub fn lock_memory() -> String {
     }
 }
 
-/// Changes this thread to the user of [`confine`], and permanently drops all its capabilities and the access to all files
-/// and system calls that its role does not need.
+/// Changes this thread to the user of [`confine`], and permanently drops all its capabilities and the access
+/// to all files and system calls that its role does not need.
 ///
 /// # Errors
 /// The privileges that could not be dropped.
@@ -106,7 +107,8 @@ pub fn settle(role: Role) -> Result<(), LiveError> {
         }
     }
     let folders: &[Folder] = if role == Role::Watch { &confinement.folders } else { &[] };
-    // The system call filter of other roles forbids opening files anyway, so the error matters only for this role.
+    // The system call filter of other roles forbids opening files anyway, so the error matters only for this
+    // role.
     if let Err(error) = files::restrict(folders)
         && role == Role::Watch
     {
@@ -125,7 +127,8 @@ pub fn settle(role: Role) -> Result<(), LiveError> {
     LiveError::all(errors)
 }
 
-/// Changes the user of this thread, and drops its groups. To the kernel these are attributes of a thread, credentials(7).
+/// Changes the user of this thread, and drops its groups. To the kernel these are attributes of a thread,
+/// credentials(7).
 fn become_user(Identity { user, group }: Identity) -> io::Result<()> {
     let [user, group] = [user, group].map(|number| number as usize);
     let done = |answer: libc::c_long| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
@@ -138,14 +141,14 @@ fn become_user(Identity { user, group }: Identity) -> io::Result<()> {
     done(unsafe { libc::syscall(libc::SYS_setresuid, user, user, user) })
 }
 
-/// Drops the capabilities that `tc` and `bpftool` do not need, for a thread that continues to run them, and for these
-/// children. User, files and system calls stay, because the two programs need them.
+/// Drops the capabilities that `tc` and `bpftool` do not need, for a thread that continues to run them, and
+/// for these children. User, files and system calls stay, because the two programs need them.
 ///
 /// # Errors
 /// The capabilities that could not be dropped.
 pub fn limit_to_loading() -> Result<(), LiveError> {
-    // Neither program creates device nodes, opens raw sockets, ends processes of other users, sets clocks, restarts the
-    // machine and so on. Capabilities that either may need for some kind of object stay.
+    // Neither program creates device nodes, opens raw sockets, ends processes of other users, sets clocks,
+    // restarts the machine and so on. Capabilities that either may need for some kind of object stay.
     const UNUSED: [Capability; 25] = [
         Capability::CAP_AUDIT_CONTROL,
         Capability::CAP_AUDIT_READ,
@@ -191,7 +194,8 @@ pub fn limit_to_loading() -> Result<(), LiveError> {
     LiveError::all(errors)
 }
 
-/// Keeps only the capabilities and system calls of [`crate::cleanup`], in a process of one thread that keeps its user.
+/// Keeps only the capabilities and system calls of [`crate::cleanup`], in a process of one thread that keeps
+/// its user.
 pub(crate) fn settle_for_cleanup() -> Result<(), LiveError> {
     let failed = |error: caps::errors::CapsError| LiveError::privilege("", error);
     let kept: caps::CapsHashSet =

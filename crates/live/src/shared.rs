@@ -1,5 +1,5 @@
-//! State that the threads of a direction share with the thread that watches them, and the [`Handle`] through which other
-//! threads control a direction.
+//! State that the threads of a direction share with the thread that watches them, and the [`Handle`] through
+//! which other threads control a direction.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
@@ -66,7 +66,8 @@ pub struct Shared {
     reason: Mutex<Option<String>>,
     /// Thread id of the shaping thread; 0 before it starts.
     thread: AtomicI32,
-    /// True if fragments are joined. It is not in `status` because the spare thread must read it without a lock.
+    /// True if fragments are joined. It is not in `status` because the spare thread must read it without a
+    /// lock.
     joins: AtomicBool,
     /// Interfaces that were removed, by [`Interface`].
     removed: [AtomicBool; 2],
@@ -114,8 +115,8 @@ impl Shared {
         std::mem::take(&mut *lock(&self.commands))
     }
 
-    /// Updates the snapshot with `update`, unless another thread is reading it right now, and records a heartbeat.
-    /// `update` must be quick and must not call a discipline, because readers wait for the lock.
+    /// Updates the snapshot with `update`, unless another thread is reading it right now, and records a
+    /// heartbeat. `update` must be quick and must not call a discipline, because readers wait for the lock.
     pub(crate) fn publish(&self, update: impl FnOnce(&mut Status), joins: bool) {
         if let Ok(mut status) = self.status.try_lock() {
             update(&mut status);
@@ -234,8 +235,9 @@ impl Handle {
         self.0.pending.store(true, Ordering::Release);
     }
 
-    /// Sends a command that was caused by a frame of another machine. Returns false without effect if the direction has
-    /// failed or too many commands are pending, so that other machines cannot use up the memory.
+    /// Sends a command that was caused by a frame of another machine. Returns false without effect if the
+    /// direction has failed or too many commands are pending, so that other machines cannot use up the
+    /// memory.
     pub(crate) fn try_send(&self, command: Command) -> bool {
         let mut commands = lock(&self.0.commands);
         let accepts = commands.len() < MAX_PENDING && !self.0.has_failed();

@@ -1,5 +1,5 @@
-//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. `giveway reserve` uses it to
-//! exchange control packets with routers.
+//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. `giveway reserve`
+//! uses it to exchange control packets with routers.
 //!
 //! References: packet(7).
 
@@ -35,7 +35,8 @@ impl Station {
     /// Opens an interface for these EtherTypes.
     ///
     /// # Errors
-    /// If this process may not open it, or it is not an Ethernet interface that is up. The error names a remedy.
+    /// If this process may not open it, or it is not an Ethernet interface that is up. The error names a
+    /// remedy.
     pub fn open(name: &str, types: &[u16]) -> Result<Station, LiveError> {
         let system_error = |error: io::Error| match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => LiveError::RawFrames(error),
@@ -84,7 +85,7 @@ impl Station {
         frame.extend(kind.to_be_bytes());
         frame.extend(body);
         let fd = self.sockets.first().expect("a station has an EtherType").as_raw_fd();
-        // SAFETY: the kernel reads as many bytes of the frame as it has.
+        // SAFETY: the kernel reads `frame.len()` bytes of the frame.
         let sent = unsafe { libc::sendto(fd, frame.as_ptr().cast(), frame.len(), 0, std::ptr::null(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -105,7 +106,7 @@ impl Station {
         let ready = fds.iter().position(|fd| fd.any().unwrap_or(false));
         let Some(fd) = ready.map(|at| &self.sockets[at]) else { return Ok(None) };
         let mut frame = [0u8; 2048];
-        // SAFETY: the kernel writes at most as many bytes into the buffer as it has.
+        // SAFETY: the kernel writes at most `frame.len()` bytes into the buffer.
         let length = unsafe { libc::recv(fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
         if length < 0 {
             let error = io::Error::last_os_error();

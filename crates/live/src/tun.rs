@@ -1,8 +1,9 @@
 //! TUN: packets of an interface that this program creates, without Ethernet headers.
 //!
-//! It has the fewest pitfalls: no incomplete checksums, no offloads, no ARP. It needs one system call per packet and has no
-//! receive time stamps, so it is slower, and arrival times are the times of reading. The interface exists as long as the
-//! program; set its addresses and routes, or move it to another namespace, while the program runs.
+//! It has the fewest pitfalls: no incomplete checksums, no offloads, no ARP. It needs one system call per
+//! packet and has no receive time stamps, so it is slower, and arrival times are the times of reading. The
+//! interface exists as long as the program; set its addresses and routes, or move it to another namespace,
+//! while the program runs.
 //!
 //! References: the kernel's Documentation/networking/tuntap; linux/if_tun.h.
 

@@ -105,13 +105,13 @@ fn datagrams_of_ordinary_sockets_arrive_when_it_has_failed() {
         handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
     }
     until(|| bridge.handles().iter().all(|handle| handle.status().plain.is_some()));
-    // The threads that stand by look ten times a second.
+    // The spare threads check for a failure ten times a second.
     nap(Duration::from_secs(1));
     assert_eq!((cross(&a, &b, 1000), cross(&b, &a, 1000)), (1000, 1000), "when it only forwards");
     for (after, before) in checksums().iter().zip(before) {
         assert!(after - before >= 1000, "completed here: {after} after {before}");
     }
-    // Several datagrams in one frame are lost, told, and nothing else is.
+    // Only the frame with several datagrams is lost, and it is counted.
     let c = socket(&here, "10.99.0.1:5003");
     write_as_segments_of(&c, 1000);
     c.send_to(&[1; 4000], "10.99.0.2:5002").expect("it is up");

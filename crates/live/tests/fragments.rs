@@ -23,7 +23,7 @@ fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     (whole, fragments)
 }
 
-/// Whoever stands behind could not join fragments: so a direction that has failed goes on doing it.
+/// Machines behind the bridge cannot join fragments, so a direction that has failed continues to join them.
 #[test]
 fn plain_forwarding_joins_as_before() {
     let Some(bed) = Bed::build("j") else { return };

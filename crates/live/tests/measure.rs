@@ -1,11 +1,12 @@
-//! Measurements on real interfaces: what is promised, in figures. They take minutes and need a machine that does nothing
-//! else, so they are asked for:
+//! Measurements on real interfaces: what is promised, in figures. They take minutes and need a machine that
+//! does nothing else, so they are asked for:
 //!
 //! ```sh
 //! cargo test --release -p giveway-live --test all -- measure:: --ignored --nocapture --test-threads 1
 //! ```
 //!
-//! They print what they find and fail only where frames are lost, damaged or out of order: time is told, not asserted.
+//! They print what they find and fail only where frames are lost, damaged or out of order: times are printed, not
+//! asserted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,8 +44,8 @@ fn numbered(bytes: &mut Vec<u8>, flow: u8, number: u64) {
     bytes.truncate(length);
 }
 
-/// `GIVEWAY_FRAMES` frames (10,000,000 by default), half of them each way, of 60 to 1,514 bytes and 8 flows: each comes once,
-/// whole, in the order of its flow.
+/// `GIVEWAY_FRAMES` frames (10,000,000 by default), half of them in each direction, of 60 to 1,514 bytes and
+/// 8 flows: each comes once, whole, in the order of its flow.
 #[test]
 #[ignore = "takes minutes"]
 fn integrity() {
@@ -60,7 +61,7 @@ fn integrity() {
             let mut sent = 0;
             let mut batch: Vec<Vec<u8>> = (0..64).map(|_| Vec::with_capacity(1514)).collect();
             while sent < frames {
-                // No more under way than the queue holds: below the rate nothing may be lost.
+                // No more frames in flight than fit the queue: below the rate nothing may be lost.
                 while sent - counted.load(Ordering::Relaxed) > 3000 {
                     thread::yield_now();
                 }
@@ -109,7 +110,7 @@ fn integrity() {
     );
 }
 
-/// Keeps a link busy from another thread, until told to end.
+/// Keeps a link busy from another thread, until it is stopped.
 fn flood(mut host: Host, length: usize, rate: Rate) -> (Arc<AtomicBool>, thread::JoinHandle<u64>) {
     let stop = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&stop);
@@ -154,7 +155,7 @@ fn listen(host: &mut Host, span: Duration) -> (u64, u64, u64) {
     (bytes, frames, last - first)
 }
 
-fn told(quantiles: &Quantiles) -> String {
+fn text(quantiles: &Quantiles) -> String {
     let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s() * 1e3);
     format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3}, most {most:.3} ms")
 }
@@ -180,7 +181,7 @@ fn rates_and_lateness() {
         println!(
             "{mbit} Mbit/s: {:+.4} %; late {}; stalls {} of {}; ring drops {}; {:.1} frames a call; missed by the receiver {}",
             (reached / rate.as_bit() as f64 - 1.0) * 100.0,
-            told(&status.lateness[0]),
+            text(&status.lateness[0]),
             status.stalls,
             status.stalled,
             status.losses.ring,
@@ -190,8 +191,8 @@ fn rates_and_lateness() {
     }
 }
 
-/// What an idle bridge adds: single frames, from the call that sends them to the kernel's stamp behind the bridge, and the
-/// same without a bridge.
+/// What an idle bridge adds: single frames, from the call that sends them to the kernel's stamp behind the
+/// bridge, and the same without a bridge.
 #[test]
 #[ignore = "takes minutes"]
 fn idle_latency() {
@@ -266,7 +267,8 @@ fn thread_cpu_ns(name: &str) -> u64 {
     0
 }
 
-/// `GIVEWAY_FRAMES` frames (100,000,000 by default), damaged in every way that the headers have: none makes the reader fail.
+/// `GIVEWAY_FRAMES` frames (100,000,000 by default), with all kinds of damaged headers: none makes
+/// the reader fail.
 #[test]
 #[ignore = "takes minutes"]
 fn damaged_frames() {

@@ -1,4 +1,4 @@
-//! The program's way of frames on real interfaces, which the tests make and remove themselves.
+//! The path of frames on real interfaces, which the tests create and remove.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -9,7 +9,8 @@ use crate::bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
 use giveway_live::{Command, LinkEmulation};
 use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Share, Span, Streams};
 
-/// 20,000 frames of mixed lengths each way at once: each arrives once, in order, with the same bytes.
+/// 20,000 frames of mixed lengths in both directions at once: each arrives once, in order, with the same
+/// bytes.
 #[test]
 fn frames_cross_whole_once_and_in_order() {
     let Some(bed) = Bed::build("w") else { return };
@@ -82,8 +83,9 @@ fn odd_frames_cross_unharmed() {
     no_loss(&bridge.stop(Span::s(1)));
 }
 
-/// 2 Mbit/s for about a second and a half: every frame is due a fixed time after the one before, and the whole takes as
-/// long as it must. Two per cent is ten times what is promised, for a machine that does something else.
+/// 2 Mbit/s for about a second and a half: every frame is due a fixed time after the one before, and the
+/// whole takes as long as it must. Two per cent is ten times what is promised, for a machine that does
+/// something else.
 #[test]
 fn the_rate_is_the_one_that_was_asked_for() {
     let Some(bed) = Bed::build("r") else { return };
@@ -154,7 +156,7 @@ fn an_interface_may_go_down_and_come_back() {
     assert!(ended.iter().map(|ended| ended.status.downs).sum::<u64>() >= 2);
 }
 
-/// An interface is removed while frames wait, and made again under its name. That is told with its name
+/// An interface is removed while frames wait, and made again under its name. That is reported with its name
 /// within a second or so, what waits for the other side is sent, and both directions end with what they
 /// counted.
 #[test]
@@ -182,7 +184,7 @@ fn an_interface_that_is_made_again_is_another_one() {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains(&format!("the interface {} was removed", bed.name(removed))), "{said:?}");
         assert!(!bridge.is_whole() && bridge.removed() == [bed.name(removed)]);
-        assert!(bridge.watch().is_empty(), "it is told once, not for {other}");
+        assert!(bridge.watch().is_empty(), "it is reported once, not for {other}");
         let ended = bridge.stop(Span::s(2));
         came.extend(receiver.receive(30 - came.len(), Duration::from_secs(1)));
         assert_eq!(came, frames, "sent to the end");
@@ -220,7 +222,7 @@ fn a_plain_direction_notices_that_an_interface_was_removed() {
 
 /// A TUN interface goes down and comes up, and is then removed: only that is the end.
 #[test]
-fn a_tun_interface_that_is_removed_is_told() {
+fn a_removed_tun_interface_is_reported() {
     let Some(bed) = Bed::build("t") else { return };
     let names = ["t0", "t1"].map(|end| bed.name(end));
     let open = |name: &String| giveway_live::tun::open(name).expect("we are root, and there is /dev/net/tun");
@@ -337,7 +339,7 @@ fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
 fn a_direction_that_is_made_to_fail_sends_each_frame_once() {
     let Some(bed) = Bed::build("q") else { return };
     let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
-    bridge.handles()[0].fail("somebody wanted it");
+    bridge.handles()[0].fail("a test wants it");
     nap(Duration::from_millis(400));
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames = [frame(0x88b5, 1, 100), frame(0x88b5, 2, 100)];
@@ -346,7 +348,7 @@ fn a_direction_that_is_made_to_fail_sends_each_frame_once() {
     let ended = bridge.stop(Span::ms(10));
     assert_eq!(
         (ended[0].status.plain_frames, ended[0].status.plain.as_deref()),
-        (2, Some("somebody wanted it"))
+        (2, Some("a test wants it"))
     );
 }
 

@@ -1,7 +1,8 @@
-//! The loop of a direction's thread: receives, advances the link, sends, and sleeps until there is more to do.
+//! The loop of a direction's thread: receives, advances the link, sends, and sleeps until there is more to
+//! do.
 //!
-//! While the link is busy the thread sleeps at least [`SLEEP_LEAST`], because waking up for each frame of a fast link costs
-//! more than it gains.
+//! While the link is busy the thread sleeps at least [`SLEEP_LEAST`], because waking up for each frame of a
+//! fast link costs more than it gains.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -25,8 +26,8 @@ const IDLE: Span = Span::ms(50);
 /// Interval between snapshots.
 const SNAPSHOT_INTERVAL: Span = Span::ms(100);
 
-/// Runs a direction until it is asked to stop, or until it was declared to have failed: the spare thread then forwards,
-/// and each frame would be sent twice.
+/// Runs a direction until it is asked to stop, or until it was declared to have failed: the spare thread then
+/// forwards, and each frame would be sent twice.
 ///
 /// # Errors
 /// The error of the system if the interface cannot be read any more.
@@ -72,8 +73,8 @@ pub fn run(
             if core.out_gone() {
                 shared.mark_removed(Interface::Outgoing);
             }
-            // The snapshot is made outside of the lock: a discipline that hangs while it returns its gauges would keep
-            // the lock.
+            // The snapshot is made outside of the lock: a discipline that hangs while it returns its gauges
+            // would keep the lock.
             core.snapshot(now, &mut snapshot);
             shared.publish(|latest| std::mem::swap(latest, &mut snapshot), core.joins());
             core.rebase(now);
@@ -100,7 +101,8 @@ fn wait(
 ) {
     let next = core.next();
     if core.busy(now) && !out_full {
-        // Arrivals can stay in the ring: they have time stamps, and nothing can leave before the link is free.
+        // Arrivals can stay in the ring: they have time stamps, and nothing can leave before the link is
+        // free.
         let until = next.unwrap_or(now + SLEEP_MOST).max(now + SLEEP_LEAST).min(now + SLEEP_MOST);
         let ns = core.clock().to_monotonic_ns(until);
         let until = TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
@@ -108,9 +110,10 @@ fn wait(
         let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
         return;
     }
-    // SAFETY: both descriptors stay open as long as the devices, which outlive this call.
-    let (come, go) = unsafe { (BorrowedFd::borrow_raw(receiver.fd()), BorrowedFd::borrow_raw(sender.fd())) };
-    let mut fds = [PollFd::new(come, PollFlags::POLLIN), PollFd::new(go, PollFlags::POLLOUT)];
+    // SAFETY: the devices own both descriptors and outlive this function.
+    let (incoming, outgoing) =
+        unsafe { (BorrowedFd::borrow_raw(receiver.fd()), BorrowedFd::borrow_raw(sender.fd())) };
+    let mut fds = [PollFd::new(incoming, PollFlags::POLLIN), PollFd::new(outgoing, PollFlags::POLLOUT)];
     let watched = if out_full { &mut fds[..] } else { &mut fds[..1] };
     let until = match next {
         Some(_) if out_full => now + SLEEP_MOST,
@@ -120,8 +123,8 @@ fn wait(
     let span = until.since(core.clock().now().min(until)).as_ps() / 1000;
     let timeout = TimeSpec::new((span / 1_000_000_000) as i64, (span % 1_000_000_000) as i64);
     let _ = ppoll(watched, Some(timeout), None);
-    let failed = fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
-    if failed {
+    let has_error = fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+    if has_error {
         if receiver.recover() {
             core.statistics().downs += 1;
         }

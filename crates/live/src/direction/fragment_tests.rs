@@ -133,8 +133,8 @@ fn other_frames() {
     assert_eq!(out.0.borrow().sent, [tagged]);
 }
 
-/// Of 64 buffers the fragments of 31 frames use 62. The next frame needs one buffer for itself and two for its fragments, which
-/// is one too many.
+/// Of 64 buffers the fragments of 31 frames use 62. The next frame needs one buffer for itself and two for
+/// its fragments, which is one too many.
 #[test]
 fn a_pool_that_is_used_up_drops_whole_frames() {
     let mut core = Core::new(Parts {
@@ -184,8 +184,8 @@ fn a_mark_on_the_second_fragment_arrives_with_the_frame() {
     assert_eq!(status_of(&mut near).counters.marked, 1);
 }
 
-/// Cutting and joining start and stop while frames pass. Counters continue, and fragments that wait when joining stops are
-/// discarded.
+/// Cutting and joining start and stop while frames pass. Counters continue, and fragments that wait when
+/// joining stops are discarded.
 #[test]
 fn cutting_and_joining_can_be_changed() {
     let mut near = core_with(build("fifo"), Rate::gbit(1), Fragmenting::none());
@@ -224,8 +224,8 @@ fn without_ethernet_nothing_is_cut() {
     assert!(!status_of(&mut core).fragments.joins);
 }
 
-/// Offers three times the link's rate for a second, in packets of 1,428 bytes of ten flows, to a queue of 100 packets. Returns
-/// the share of the sent bytes that can be joined. `discard` enables partial frame discard.
+/// Offers three times the link's rate for a second, in packets of 1,428 bytes of ten flows, to a queue of 100
+/// packets. Returns the share of the sent bytes that can be joined. `discard` enables partial frame discard.
 fn joinable(spec: &'static str, discard: bool) -> f64 {
     let five_hundred = Fragmenting { cut: Some(Size::PUBLISHED[0]), ..EIGHT_HUNDRED };
     let mut near = core_with(build(spec), RATE, if discard { five_hundred } else { Fragmenting::none() });
@@ -261,9 +261,9 @@ fn joinable(spec: &'static str, discard: bool) -> f64 {
     joined as f64 / bytes as f64
 }
 
-/// With discard everything can be joined but 24 bytes of headers for each 1,428 and the fragments in flight at the end.
-/// Without discard almost nothing can. A discipline that drops at the head has often sent a part of the frame already, which
-/// remains.
+/// With discard everything can be joined but 24 bytes of headers for each 1,428 and the fragments in flight
+/// at the end. Without discard almost nothing can. A discipline that drops at the head has often sent a part
+/// of the frame already, which remains.
 #[test]
 fn the_output_of_an_overloaded_link_can_be_joined() {
     for (spec, with, without) in [

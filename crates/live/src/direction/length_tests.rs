@@ -4,8 +4,8 @@ use super::*;
 
 const TWO_SECONDS: u64 = 2000;
 
-/// An Ethernet frame of `length` bytes whose IP header states `stated` bytes: IPv4, or IPv6 (whose field excludes the
-/// header). UDP, with the flow in the source port.
+/// An Ethernet frame of `length` bytes whose IP header states `stated` bytes: IPv4, or IPv6 (whose field
+/// excludes the header). UDP, with the flow in the source port.
 fn lying(six: bool, length: usize, stated: u16, flow: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     let [high, low] = stated.to_be_bytes();

@@ -83,8 +83,8 @@ fn parts(build: Build, rate: Rate, emulation: LinkEmulation) -> Parts {
     }
 }
 
-/// A frame of 1,014 bytes, of which 1,000 are charged, with an EtherType that is not parsed. Its last byte is its name;
-/// `flow` is part of its address.
+/// A frame of 1,014 bytes, of which 1,000 are charged, with an EtherType that is not parsed. Its last byte is
+/// its name; `flow` is part of its address.
 fn frame(flow: u8, name: char) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, flow, 0x88, 0xb5];
     bytes.resize(1013, 0);
@@ -100,8 +100,8 @@ fn come(core: &mut Core, bytes: &[u8], at: Time, now: Time) {
 
 const RATE: Rate = Rate::mbit(8); // 1,000 bytes take a millisecond
 
-/// The thread did not run for 10 ms while five frames arrived, a millisecond apart. A link that is not late would have sent
-/// them one after the other, without delay.
+/// The thread did not run for 10 ms while five frames arrived, a millisecond apart. A link that is not late
+/// would have sent them one after the other, without delay.
 #[test]
 fn a_late_thread_gives_the_schedule_of_a_link_that_is_not_late() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
@@ -167,8 +167,8 @@ impl Probe<Frame> for LastTime {
     }
 }
 
-/// A frame has a time stamp before a sample and is read afterwards. A generated frame enters between the reading of the
-/// clock and a sample.
+/// A frame has a time stamp before a sample and is read afterwards. A generated frame enters between the
+/// reading of the clock and a sample.
 #[test]
 fn times_of_a_probe_never_go_back() {
     let last = Rc::new(RefCell::new(Time::ZERO));
@@ -184,8 +184,8 @@ fn times_of_a_probe_never_go_back() {
     assert!(*last.borrow() > now);
 }
 
-/// The thread does not run for two seconds while the queue is full: it makes up for at most 20 ms of the link's time, which
-/// are 20 frames and the next one.
+/// The thread does not run for two seconds while the queue is full: it makes up for at most 20 ms of the
+/// link's time, which are 20 frames and the next one.
 #[test]
 fn a_thread_that_did_not_run_for_long_sends_no_burst() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
@@ -295,8 +295,8 @@ fn the_emulated_delay_begins_at_the_last_bit_and_losses_are_not_drops_of_the_dis
     assert_eq!(core.statistics().dropped.total(), Backlog::ZERO);
 }
 
-/// The wall clock, which the kernel uses for time stamps, is set. The link is free whenever a frame arrives, so no frame has
-/// a sojourn time, neither before nor after.
+/// The wall clock, which the kernel uses for time stamps, is set. The link is free whenever a frame arrives,
+/// so no frame has a sojourn time, neither before nor after.
 #[test]
 fn setting_the_wall_clock_adds_no_sojourn_time() {
     for by_ms in [-3_600_000, 3_600_000, -300, 300] {

@@ -1,11 +1,13 @@
-//! Partial frame discard: when the discipline drops a fragment, the link sends no more fragments of that frame.
+//! Partial frame discard: when the discipline drops a fragment, the link sends no more fragments of that
+//! frame.
 //!
-//! Disciplines handle packets, not frames. A full queue that accepts one fragment for each departure and drops the next one
-//! would fill with incomplete frames: at three times the link's rate, only 7 % of what a queue of 100 packets sends can be
-//! joined. [`PartialFrameDiscard`] therefore stands between the port and the discipline. It drops each dequeued fragment of a
-//! frame that has lost another fragment, for the same reason, and fragments that are not yet offered are not offered.
-//! Packets that are dropped so take no time of the link. ATM switches treat the cells of a packet in the same way (partial
-//! packet discard: Romanow and Floyd, IEEE JSAC 13(4), 1995), but only at the tail of the queue.
+//! Disciplines handle packets, not frames. A full queue that accepts one fragment for each departure and
+//! drops the next one would fill with incomplete frames: at three times the link's rate, only 7 % of what a
+//! queue of 100 packets sends can be joined. [`PartialFrameDiscard`] therefore stands between the port and
+//! the discipline. It drops each dequeued fragment of a frame that has lost another fragment, for the same
+//! reason, and fragments that are not yet offered are not offered. Such dropped packets take no time of the
+//! link. ATM switches treat the cells of a packet in the same way (partial packet discard: Romanow and Floyd,
+//! IEEE JSAC 13(4), 1995), but only at the tail of the queue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -85,8 +87,8 @@ impl FragmentGroups {
         self.left(group);
     }
 
-    /// Removes a fragment that is no longer queued. Returns the reason for which another fragment of its frame was dropped,
-    /// if one was.
+    /// Removes a fragment that is no longer queued. Returns the reason for which another fragment of its
+    /// frame was dropped, if one was.
     #[inline]
     fn left(&mut self, group: u32) -> Option<DropReason> {
         let of = self.at(group);

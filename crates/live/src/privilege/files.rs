@@ -28,8 +28,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder with O_PATH. Later access depends on the rights of the user at that time to this folder, but not
-    /// to the folders above it.
+    /// Opens a folder with O_PATH. Later access depends on the rights of the user at that time to this
+    /// folder, but not to the folders above it.
     ///
     /// # Errors
     /// The error of the system.
@@ -39,7 +39,8 @@ impl Folder {
         Ok(Folder { file, rights })
     }
 
-    /// Its descriptor, which stays open until the process ends once the folder was passed to [`super::confine`].
+    /// Its descriptor, which stays open until the process ends once the folder was passed to
+    /// [`super::confine`].
     pub fn descriptor(&self) -> std::os::fd::RawFd {
         std::os::fd::AsRawFd::as_raw_fd(&self.file)
     }

@@ -22,8 +22,8 @@ fn a_settled_thread_has_no_capabilities_and_may_open_nothing() {
     assert_eq!((socket, file), (denied, denied));
 }
 
-/// A thread that parses requests of other machines opens no file, not even one that every user may read, and changes no
-/// interface.
+/// A thread that parses requests of other machines opens no file, not even one that every user may read, and
+/// changes no interface.
 #[test]
 fn a_thread_that_serves_answers_on_its_socket_and_opens_no_file() {
     use std::io::{Read, Write};

@@ -31,8 +31,8 @@ pub struct Settings {
     pub owner_flows: usize,
     /// Share of the reservable rate that one owner may have, in millionths.
     pub owner_share: u64,
-    /// Share of the reservable rate and of the table that all owners without a key may have together, in millionths. With a
-    /// key and 0 here, messages without a key are ignored.
+    /// Share of the reservable rate and of the table that all owners without a key may have together, in
+    /// millionths. With a key and 0 here, messages without a key are ignored.
     pub open_share: u64,
     /// Largest difference between the clock of a sender with a key and the clock of the router.
     pub skew: Span,
@@ -127,8 +127,9 @@ pub struct LinkReservations {
 }
 
 impl AdmissionControl {
-    /// Creates a table for each direction whose link has a rate in `links`. `addresses` are those of the interfaces at which
-    /// the frames of each direction come in. Messages with a key that were written before `now` are refused.
+    /// Creates a table for each direction whose link has a rate in `links`. `addresses` are those of the
+    /// interfaces at which the frames of each direction come in. Messages with a key that were written before
+    /// `now` are refused.
     pub fn new(
         settings: Settings,
         links: [Option<Rate>; 2],
@@ -157,7 +158,8 @@ impl AdmissionControl {
         self.links[direction].as_ref().map(|link| Arc::clone(&link.overflow))
     }
 
-    /// Decides about a control packet that came in at Unix time `now`. Call [`AdmissionControl::sweep`] for this time first.
+    /// Decides about a control packet that came in at Unix time `now`. Call [`AdmissionControl::sweep`] for
+    /// this time first.
     pub fn decide(&mut self, frame: &ControlFrame, now: u64) -> Decision {
         let types = self.settings.types;
         let Some(link) = &mut self.links[frame.direction] else { return Decision::default() };

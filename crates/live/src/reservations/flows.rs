@@ -23,7 +23,8 @@ pub struct ReservedFlows {
 }
 
 impl ReservedFlows {
-    /// Creates the part of `direction`. Control packets go to `requests`; those that do not fit are counted in `overflow`.
+    /// Creates the part of `direction`. Control packets go to `requests`; those that do not fit are counted
+    /// in `overflow`.
     pub(super) fn new(
         types: EtherTypes,
         direction: usize,
@@ -36,7 +37,8 @@ impl ReservedFlows {
         ReservedFlows { types, direction, requests, overflow, flows }
     }
 
-    /// Returns true if the frame is a control packet. It was then passed to the reservation service, or counted as lost.
+    /// Returns true if the frame is a control packet. It was then passed to the reservation service, or
+    /// counted as lost.
     #[inline]
     pub(crate) fn intercept(&mut self, arrival: &Arrival<'_>) -> bool {
         let Some([high, low]) = arrival.bytes.get(12..HEADER).and_then(|kind| kind.first_chunk()) else {
@@ -75,7 +77,8 @@ impl ReservedFlows {
         self.flows.is_empty()
     }
 
-    /// The rate that a flow has reserved at a Unix time, in nanoseconds. `now` is called only if the flow has a reservation.
+    /// The rate that a flow has reserved at a Unix time, in nanoseconds. `now` is called only if the flow has
+    /// a reservation.
     #[inline]
     pub(crate) fn reserved(&self, key: FlowKey, tuple: &FiveTuple, now: impl FnOnce() -> u64) -> Rate {
         let Some(known) = self.flows.get(key).filter(|known| known.tuple == *tuple) else {

@@ -33,8 +33,9 @@ pub struct ReservationService {
 #[derive(Clone)]
 pub struct ReservationClient(SyncSender<Request>);
 
-/// Creates what a bridge needs to keep reservations: the service, the part of each direction whose link has a rate in
-/// `links`, and a client. `addresses` are those of the interfaces at which the frames of each direction come in.
+/// Creates what a bridge needs to keep reservations: the service, the part of each direction whose link has a
+/// rate in `links`, and a client. `addresses` are those of the interfaces at which the frames of each
+/// direction come in.
 pub fn create(
     settings: Settings,
     links: [Option<Rate>; 2],
@@ -50,8 +51,8 @@ pub fn create(
 }
 
 impl ReservationService {
-    /// Starts the service in a thread of its own without privileges, for the rest of the process. `handles` are those of
-    /// the bridge, in the order of its directions.
+    /// Starts the service in a thread of its own without privileges, for the rest of the process. `handles`
+    /// are those of the bridge, in the order of its directions.
     ///
     /// # Errors
     /// The error of the system if the thread cannot be started.
@@ -109,8 +110,8 @@ impl ReservationClient {
         let _ = self.0.send(Request::Rate(direction, rate));
     }
 
-    /// The reservations of both directions; `None` for a direction that keeps none, and for both if the service does not
-    /// answer.
+    /// The reservations of both directions; `None` for a direction that keeps none, and for both if the
+    /// service does not answer.
     pub fn status(&self) -> [Option<LinkReservations>; 2] {
         let (reply, answer) = sync_channel(1);
         let sent = self.0.send(Request::Status(reply));

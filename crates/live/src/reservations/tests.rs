@@ -124,17 +124,18 @@ fn who_has_no_key_and_who_is_another_changes_nothing() {
     assert_eq!((status.reserved, status.list.len()), (Rate::mbit(1), 1));
 }
 
-/// A start, its end, and a copy of the start: with a key nothing comes of the copy, on whichever side and under whichever address it is sent
-/// again, also when the router has forgotten the reservation or has begun anew.
+/// A start, its end, and a copy of the start: with a key nothing comes of the copy, on whichever side and
+/// under whichever address it is sent again, also when the router has forgotten the reservation or has begun
+/// anew.
 #[test]
 fn recorded_messages_cannot_be_sent_again() {
     let key = SipHasher::new(1, 2);
     let second = 1_000_000_000;
     let now = 1_000 * second;
     let mut router = AdmissionControl::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now - second);
-    let message_frame = |way, from, message: Message, number| {
+    let message_frame = |direction, from, message: Message, number| {
         let message = Message { number, ..message };
-        ControlFrame::of(way, &arrival(&frame(from, 0x88b5, &message.encode(Some(&key))))).unwrap()
+        ControlFrame::of(direction, &arrival(&frame(from, 0x88b5, &message.encode(Some(&key))))).unwrap()
     };
     let recorded = message_frame(0, SENDER, start(5004, Rate::mbit(1)), now);
     assert!(router.decide(&recorded, now).change.is_some());
@@ -157,7 +158,7 @@ fn recorded_messages_cannot_be_sent_again() {
     let bytes = frame([2, 0, 0, 0, 0, 9], 0x88b5, &recorded.bytes[HEADER..]);
     let thief = router.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), now + 2);
     assert_eq!(thief, Decision::default());
-    // A router that has begun since knows nobody, and takes nothing that is older than itself.
+    // A router that has started since knows no owner, and refuses messages that are older than its start.
     let mut again = AdmissionControl::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now + 5);
     assert_eq!(refused(&mut again, &recorded, now + 6), Reason::Replayed);
     assert!(
@@ -185,8 +186,8 @@ fn groups_and_nobody_cannot_reserve() {
     assert_eq!((status.malformed[10], status.list.len()), (4, 0));
 }
 
-/// Without a key anybody can forge as many owners as they like: they have half of what may be reserved, of the link and of the table. With a
-/// key and a share for those without, both are heard.
+/// Without a key anybody can forge as many owners as they like: they have half of what may be reserved, of
+/// the link and of the table. With a key and a share for those without, both are accepted.
 #[test]
 fn forged_owners_have_a_share_and_no_more() {
     let forger = |number: u16| {
@@ -221,7 +222,7 @@ fn forged_owners_have_a_share_and_no_more() {
     assert_eq!(both.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 6), Decision::default());
 }
 
-/// A start of version 1 is refused, and its sender is told.
+/// A start of version 1 is refused with a reason.
 #[test]
 fn old_messages_are_refused_with_the_reason() {
     let mut admission = admission(generous());
@@ -301,10 +302,10 @@ fn the_gate_takes_control_packets_and_nothing_else() {
     assert_eq!(service.requests.try_iter().count(), QUEUE);
     assert_eq!(service.admission.status(1)[0].as_ref().unwrap().overflow, 5);
     drop((service, client));
-    assert!(!flows.intercept(&arrival(&control)), "nobody decides: it passes");
+    assert!(!flows.intercept(&arrival(&control)), "without a service it passes");
 }
 
-/// What a discipline is told of arrivals.
+/// Metadata of arrivals, as a discipline gets it.
 #[derive(Clone, Default)]
 struct Metas(Rc<RefCell<Vec<Meta>>>);
 // Tests have one thread.
@@ -355,7 +356,8 @@ fn datagram(from_port: u16, to_port: u16) -> Vec<u8> {
     bytes
 }
 
-/// 5004 to 6004 and 6004 to 5004 have the same exclusive or. Who has reserved is told by the whole tuple all the same.
+/// 5004 to 6004 and 6004 to 5004 have the same exclusive or. Who has reserved is told by the whole tuple all
+/// the same.
 #[test]
 fn packets_carry_what_their_flow_and_no_other_has_reserved() {
     for prime in [None, Some(1021)] {
@@ -378,13 +380,15 @@ fn packets_carry_what_their_flow_and_no_other_has_reserved() {
     }
 }
 
-/// What shares a bucket with a reserved flow shares its queue: a datagram of it waits behind the flood of the other. With a keyed hash it does not.
+/// A flow in the bucket of a reserved flow shares its queue: a datagram of it waits behind the flood of the
+/// other. With a keyed hash it does not.
 #[test]
 fn what_collides_shares_a_queue() {
     let result = |prime| {
         let (mut core, metas, _service) = core("drr", prime);
         let now = core.clock().now();
-        // The first goes onto the link; five of a flood, one of a call the other way round, all at the same time.
+        // The first goes onto the link; five of a flood, one of a call in the other direction, all at the
+        // same time.
         for bytes in [vec![datagram(6004, 5004); 6], vec![datagram(5004, 6004)]].concat() {
             core.arrive(&arrival(&bytes), now);
         }
@@ -427,7 +431,8 @@ fn answers_wait_in_the_queue() {
 }
 
 proptest! {
-    /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what came.
+    /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what
+    /// came.
     #[test]
     fn any_frames_are_decided_about(
         frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..106), 0..4u16), 1..40),
@@ -436,11 +441,11 @@ proptest! {
         let key = keyed.then(|| SipHasher::new(1, 2));
         let open_share = if keyed { 0 } else { 1_000_000 };
         let mut admission = admission(Settings { key, most: 3, open_share, ..generous() });
-        for (now, (way, whole, bytes, port)) in (0u64..).zip(frames) {
+        for (now, (direction, whole, bytes, port)) in (0u64..).zip(frames) {
             let body = if whole { Message { number: now, ..start(port, Rate::mbit(4)) }.encode(key.as_ref()).to_vec() } else { [b"GW", &bytes[..]].concat() };
             let frame = frame(SENDER, 0x88b5, &body);
             for cut in [frame.len(), frame.len() / 2, bytes.len().min(frame.len())] {
-                let Some(message_frame) = ControlFrame::of(way, &arrival(&frame[..cut])) else { continue };
+                let Some(message_frame) = ControlFrame::of(direction, &arrival(&frame[..cut])) else { continue };
                 admission.sweep(now);
                 let decision = admission.decide(&message_frame, now);
                 if let Some(answer) = &decision.answer {

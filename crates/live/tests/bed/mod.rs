@@ -1,7 +1,7 @@
 //! Interfaces for tests, made and removed by themselves, and hosts on both sides of a bridge.
 //!
-//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. Where `CI` is set that is a
-//! failure: there they must run.
+//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. Where `CI` is set that is
+//! a failure: there they must run.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -17,7 +17,8 @@ use giveway_live::direction::Parts;
 use giveway_live::{DirectionSetup, LinkEmulation, headers, packet};
 use giveway_qdisc::{LinkContext, PortId, Rate, Streams};
 
-/// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0` and `b1`.
+/// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0`
+/// and `b1`.
 pub struct Bed {
     tag: String,
 }
@@ -140,7 +141,8 @@ fn ask() -> Result<(), String> {
     if made { Ok(()) } else { Err("virtual interfaces cannot be made here".to_owned()) }
 }
 
-/// A raw socket at an end: our own receiver and sender, which are what is tested, and nothing else is at hand.
+/// A raw socket at an end: our own receiver and sender, which are what is tested, and nothing else is at
+/// hand.
 pub struct Host {
     pub ends: giveway_live::Ends,
 }
