@@ -263,7 +263,7 @@ impl Tap for Watch {
         assert_eq!(frame.length as usize, bytes.len());
         // Only a direction knows that a frame is one of its fragments.
         let behind = match frame.group {
-            0 => giveway_capture::look(self.link, bytes, frame.length).behind_link,
+            0 => giveway_capture::parse_headers(self.link, bytes, frame.length).behind_link,
             _ => frame.length - u32::from(frame.ip_at),
         };
         let charge = behind.saturating_add(self.counting.overhead).max(self.counting.mpu);
