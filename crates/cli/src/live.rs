@@ -1,4 +1,4 @@
-//! `giveway live`: real frames between two interfaces, through a discipline and a shaper each way.
+//! `giveway live`: real frames between two interfaces, through a discipline and a shaper in each direction.
 
 mod args;
 mod disk;
@@ -32,14 +32,13 @@ use crate::outputs::{Kind, READY, may_write};
 use crate::{Outcome, show, terminal};
 
 pub use args::Args;
-pub use giveway_control::reservations::address;
 use preparing::Prepared;
 pub use socket::{Args as ControlArgs, control};
 
 /// Time limit for sending the backlog at the end.
 const PATIENCE: Span = Span::s(5);
-/// Time limit for sending the backlog when an interface was removed: no frame passes until a service manager restarts the
-/// program.
+/// Time limit for sending the backlog when an interface was removed: no frame passes until a service manager
+/// restarts the program.
 const PATIENCE_WHEN_REMOVED: Span = Span::s(2);
 
 /// Opens an interface.
@@ -100,8 +99,8 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
     let flags = args.settings();
     let (file, filed) = args.settings.as_deref().map(SettingsFile::open).transpose()?.unzip();
     let filed = filed.unwrap_or_default();
-    if let Some(ways) = in_kernel::asked(args, &filed, &flags)? {
-        return Ok(in_kernel::live(args, ways, out)?);
+    if let Some(requests) = in_kernel::requests(args, &filed, &flags)? {
+        return Ok(in_kernel::live(args, requests, out)?);
     }
     if args.objects.is_some() {
         return Err(
@@ -159,37 +158,38 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
     let streams = Streams::new(args.seed);
-    let ways =
+    let directions =
         [(Direction::Forward, &names[0]), (Direction::Reverse, &names[1])].map(|(side, (from, to))| {
-            let way = config.of(side);
-            (format!("{from} to {to}"), way.qdisc.to_string(), way.rate.as_bit())
+            let side_config = config.of(side);
+            (format!("{from} to {to}"), side_config.qdisc.to_string(), side_config.rate.as_bit())
         });
-    let begin = |file| pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &ways, identity);
+    let begin =
+        |file| pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &directions, identity);
     let mut capture = args.pcap.as_deref().map(begin).transpose()?;
     let bridge = {
         let parts = |name: &'static str| {
             let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
-            let way = config.of(side);
+            let side_config = config.of(side);
             let place = streams.within(name);
             Parts {
                 id: PortId(0),
-                rate: way.rate,
-                build: building::builder(way.qdisc.clone(), place.clone(), tracer.clone(), name),
-                emulation: way.emulation,
+                rate: side_config.rate,
+                build: building::builder(side_config.qdisc.clone(), place.clone(), tracer.clone(), name),
+                emulation: side_config.emulation,
                 counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
                 fragments: giveway_live::fragments::Settings {
-                    cut: way.fragment,
-                    join: way.reassemble,
+                    cut: side_config.fragment,
+                    join: side_config.reassemble,
                     ether_type: args.fragment_type,
                 },
                 longest_in: longest,
                 longest_out: longest,
-                buffers: building::buffers(way, &place),
+                buffers: building::buffers(side_config, &place),
                 streams: place,
                 xor_mod: args.reserving.flow_hash.0,
                 reserved_flows: flows[side as usize].take(),
-                probe: recording.as_mut().map(|recording| recording.probe(way, name)),
+                probe: recording.as_mut().map(|recording| recording.probe(side_config, name)),
                 tap: capture.as_mut().map(pcap::Capture::tap),
                 clock: Clock::start(),
             }
@@ -242,7 +242,8 @@ fn say_ready(args: &Args) {
     }
 }
 
-/// Sets the user of the threads, and the folders that they may open: those of outputs and that of the settings file.
+/// Sets the user of the threads, and the folders that they may open: those of outputs and that of the
+/// settings file.
 fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     let mut folders: Vec<Folder> = record.into_iter().collect();
     if let Some(file) = &args.settings {
@@ -257,7 +258,8 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     privilege::confine(Confinement { user, folders });
 }
 
-/// Drops the privileges that the watching thread no longer needs, and reports those that could not be dropped.
+/// Drops the privileges that the watching thread no longer needs, and reports those that could not be
+/// dropped.
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
         (Err(why), _) => show::sentence(&format!("not all privileges could be dropped: {why}")),
@@ -283,7 +285,7 @@ struct Kept {
     trace: Option<Trace>,
 }
 
-/// A trace, and whether it waits for space on its disk.
+/// A trace, and the switch that makes it wait when its disk is full.
 struct Trace {
     recording: giveway_replay::Recording,
     patience: disk::Patience,
@@ -291,7 +293,7 @@ struct Trace {
 
 impl Trace {
     fn begin(file: &Path, user: Option<Identity>) -> Result<Trace, String> {
-        let told = |error: io::Error| format!("--trace {}: {error}", file.display());
+        let system_error = |error: io::Error| format!("--trace {}: {error}", file.display());
         let out = disk::PatientFile::create("--trace", file, user)?;
         let patience = out.patience();
         let settle = || {
@@ -301,7 +303,7 @@ impl Trace {
         let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
         let recording =
             giveway_replay::Recording::start_after(out, program, giveway_replay::Options::default(), settle);
-        let recording = recording.map_err(told)?;
+        let recording = recording.map_err(system_error)?;
         patience.set(true);
         Ok(Trace { recording, patience })
     }
@@ -310,10 +312,10 @@ impl Trace {
         // The program ends, so data that do not fit on the disk now are lost.
         self.patience.set(false);
         let cut = self.recording.tracer().cut();
-        let told = self.recording.finish().map_err(|error| format!("--trace: {error}"))?;
+        let written = self.recording.finish().map_err(|error| format!("--trace: {error}"))?;
         let cut =
             if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
-        Ok(format!("traced {} operations{cut}", told.operations))
+        Ok(format!("traced {} operations{cut}", written.operations))
     }
 }
 
@@ -388,16 +390,19 @@ const REDRAW_NS: u64 = 500_000_000;
 fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
-    let lines = tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Look { ascii });
+    let lines = tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Style { ascii });
     // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
     let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
     write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
     out.flush()
 }
 
-/// Sleeps. The only place where this program does.
+/// Sleeps. No other function of this program does.
 pub fn pause(span: Duration) {
-    #[expect(clippy::disallowed_methods, reason = "the live host waits for a clock, and nothing else does")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the live backend waits for a real clock, and nothing else does"
+    )]
     std::thread::sleep(span);
 }
 
@@ -415,8 +420,8 @@ fn finish(
     let recorded = kept.recording.map(|recording| recording.finish(probes));
     let captured = kept.capture.map(pcap::Capture::finish);
     let traced = kept.trace.map(Trace::finish);
-    for told in [recorded, captured, traced].into_iter().flatten() {
-        match told {
+    for result in [recorded, captured, traced].into_iter().flatten() {
+        match result {
             Ok(sentence) => say(args, &sentence),
             Err(sentence) => {
                 show::sentence(&sentence);

@@ -32,12 +32,12 @@ fn what_cannot_be_in_the_kernel_is_refused() {
         errors
     };
     for (flags, expected) in [
-        (&["--delay", "5ms"][..], "--delay: in the kernel there is no line behind a discipline"),
-        (&["--reassemble-reverse"], "--reassemble-reverse: in the kernel"),
-        (&["--record", "somewhere"], "--record: in the kernel no packet passes this program"),
-        (&["--trace", "somewhere"], "--trace: in the kernel no packet passes"),
-        (&["--tui"], "giveway kernel show says what the kernel counts"),
-        (&["--reserve"], "bpf:trr has rates by the marks of packets"),
+        (&["--delay", "5ms"][..], "--delay: disciplines in the kernel have no link emulation"),
+        (&["--reassemble-reverse"], "--reassemble-reverse: disciplines in the kernel"),
+        (&["--record", "somewhere"], "--record: with disciplines in the kernel, this program sees no packets"),
+        (&["--trace", "somewhere"], "--trace: with disciplines in the kernel"),
+        (&["--tui"], "giveway kernel show prints the counters of the kernel"),
+        (&["--reserve"], "bpf:trr reserves rates by the marks of packets"),
         (&["--mpu", "64"], "--mpu: "),
         (&["--qdisc-reverse", "fq_codel"], "either both directions are in the kernel or none"),
         (&["--rate", "20"], "--rate: "),
@@ -154,7 +154,7 @@ fn it_runs_is_changed_and_leaves_its_records() {
     let captured = giveway_capture::Reader::open(&pcap).expect("it is a capture").count();
     assert_eq!(captured, 400);
     let (code, checked, _) = said(&["replay-check", &trace]);
-    assert!(code == Some(0) && checked.contains("all the same again"), "{checked}");
+    assert!(code == Some(0) && checked.contains("all equal"), "{checked}");
     let (code, _, errors) = said(&["report", &format!("{record}/forward")]);
     assert_eq!(code, Some(0), "{errors}");
 }

@@ -12,16 +12,16 @@ use giveway_live::privilege::Identity;
 
 use crate::show;
 
-/// How long after a failed attempt to write the next one is made.
+/// Pause between a failed write and the next attempt.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// A switch that says whether a [`PatientFile`] waits when its disk is full. It is off at the start, so that a file that cannot
-/// be written is refused. It is off at the end, so that the program can end.
+/// A switch that makes a [`PatientFile`] wait when its disk is full. It is off at the start, so that a file
+/// that cannot be written is an error, and at the end, so that the program can end.
 #[derive(Clone, Debug, Default)]
 pub struct Patience(Arc<AtomicBool>);
 
 impl Patience {
-    /// From now on, or no longer.
+    /// Turns waiting on or off.
     pub fn set(&self, waits: bool) {
         self.0.store(waits, Ordering::Release);
     }
@@ -30,39 +30,40 @@ impl Patience {
     }
 }
 
-/// A file that is written piece by piece. A piece is in it as a whole or not at all: what was written before
-/// is never followed by half of something. When the disk is full that is said once, the thread that writes
-/// waits, and tries again.
+/// A file that is written in pieces. A piece is in the file completely or not at all, so that the file never
+/// ends with a part of a piece. When the disk is full, a message is printed once, and the writing thread
+/// waits and tries again.
 pub struct PatientFile {
     file: File,
     /// The flag and the path, for messages.
-    what: String,
-    /// Bytes of whole pieces.
+    name: String,
+    /// Length of the complete pieces, in bytes.
     length: u64,
-    /// Pipes and devices have no length: there is nothing to cut.
+    /// False for pipes and devices, which cannot be truncated.
     regular: bool,
     patience: Patience,
-    told: bool,
+    /// True once the message about a full disk was printed.
+    reported: bool,
 }
 
 impl PatientFile {
-    /// Makes the file, or empties it. A new one belongs to the user that giveway runs as.
+    /// Creates or truncates the file. A new file belongs to the user that giveway runs as.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error of the system, with flag and path.
     pub fn create(flag: &str, path: &Path, user: Option<Identity>) -> Result<PatientFile, String> {
-        let what = format!("{flag} {}", path.display());
-        let told = |error: io::Error| format!("{what}: {error}");
+        let name = format!("{flag} {}", path.display());
+        let system_error = |error: io::Error| format!("{name}: {error}");
         let new = !path.exists();
-        let file = File::create(path).map_err(told)?;
-        let regular = file.metadata().map_err(told)?.is_file();
+        let file = File::create(path).map_err(system_error)?;
+        let regular = file.metadata().map_err(system_error)?.is_file();
         if let Some(user) = user.filter(|_| new && regular) {
-            fchown(&file, Some(user.user), Some(user.group)).map_err(told)?;
+            fchown(&file, Some(user.user), Some(user.group)).map_err(system_error)?;
         }
-        Ok(PatientFile { file, what, length: 0, regular, patience: Patience::default(), told: false })
+        Ok(PatientFile { file, name, length: 0, regular, patience: Patience::default(), reported: false })
     }
 
-    /// Says from now on whether this file waits for room on its disk.
+    /// The switch of this file.
     pub fn patience(&self) -> Patience {
         self.patience.clone()
     }
@@ -74,7 +75,7 @@ impl PatientFile {
         let written = self.file.write_all_at(piece, self.length);
         match written {
             Ok(()) => self.length += piece.len() as u64,
-            // Where even that is refused, the next attempt overwrites what is there.
+            // If truncation fails, too, the next attempt overwrites the partial piece.
             Err(_) => drop(self.file.set_len(self.length)),
         }
         written
@@ -86,17 +87,17 @@ impl Write for PatientFile {
         loop {
             match self.put(piece) {
                 Ok(()) => {
-                    if std::mem::take(&mut self.told) {
-                        show::sentence(&format!("{}: it is written again", self.what));
+                    if std::mem::take(&mut self.reported) {
+                        show::sentence(&format!("{}: it is written again", self.name));
                     }
                     return Ok(piece.len());
                 }
                 Err(error) if !self.regular || !self.patience.get() => return Err(error),
                 Err(error) => {
-                    if !std::mem::replace(&mut self.told, true) {
+                    if !std::mem::replace(&mut self.reported, true) {
                         show::sentence(&format!(
-                            "{}: {error}; what was written before stays whole, and writing is tried again",
-                            self.what
+                            "{}: {error}; what was written before stays intact, and writing is tried again",
+                            self.name
                         ));
                     }
                     super::pause(RETRY);
@@ -120,19 +121,19 @@ mod tests {
         let path = dir.path().join("a");
         let mut file = PatientFile::create("--pcap", &path, None).unwrap();
         file.write_all(b"one ").unwrap();
-        // What an attempt that failed half-way left is overwritten.
+        // The rest of a failed attempt is overwritten.
         std::fs::write(&path, "one tw").unwrap();
         file.write_all(b"two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one two");
     }
 
     #[test]
-    fn a_device_that_is_full_is_told_at_once() {
+    fn a_full_device_is_an_error_at_once() {
         let mut file = PatientFile::create("--trace", Path::new("/dev/full"), None).unwrap();
         assert_eq!(file.write_all(b"one").unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert!(
             PatientFile::create("--trace", Path::new("/no/such"), None)
-                .is_err_and(|said| said.starts_with("--trace /no/such: "))
+                .is_err_and(|error| error.starts_with("--trace /no/such: "))
         );
     }
 }

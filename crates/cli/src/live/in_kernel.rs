@@ -1,14 +1,13 @@
-//! `giveway live --qdisc bpf:efd`: the discipline stands in the kernel, and so does the wire between the
+//! `giveway live --qdisc bpf:efd`: the disciplines run in the kernel, and the kernel forwards between the
 //! interfaces.
 //!
-//! - Each direction's discipline is a BPF qdisc at the root of the interface at which it leaves; the kernel
-//!   hands what comes in at one interface to the other. No frame comes here: this program loads, watches,
-//!   tells what the kernel counts, and takes away.
-//! - Both directions are on one side, the kernel's or this program's.
-//! - What needs to see packets cannot be: a line with delay and loss, records, captures, traces. Each is
-//!   refused by name.
-//! - When this program ends, the wire is parted first, what is queued leaves, and then the disciplines go.
-//!   When it is killed, both stay and traffic goes on; the next start takes them away.
+//! - The discipline of each direction is a BPF qdisc at the root of its outgoing interface, and the kernel
+//!   redirects frames from one interface to the other. This program processes no frames: it loads, supervises
+//!   and unloads, and reports the counters of the kernel.
+//! - Both directions are in the kernel, or both in this program.
+//! - Features that process frames are refused by name: link emulation, records, captures and traces.
+//! - At the end, the redirection is removed first, then the backlog leaves, and then the qdiscs are removed.
+//!   If the program is killed, both stay and traffic continues; the next start removes them.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,45 +31,49 @@ use super::{Args, Signals, pause, say, say_ready, serving, wrong};
 use crate::{Outcome, show, terminal};
 
 const PREFIX: &str = "bpf:";
-/// Ethernet's header, which the kernel counts.
+/// Length of an Ethernet header, which the kernel counts.
 const FRAME: i32 = 14;
-/// How often it is looked whether all is still in its place.
-const LOOK_NS: u64 = 2_000_000_000;
-/// How often signals are looked for.
+/// Interval between checks that the qdiscs are still attached.
+const CHECK_NS: u64 = 2_000_000_000;
+/// Interval between checks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a client waits for `tc` and `bpftool`: less than its connection lives.
+/// Time limit for `tc` and `bpftool` to answer a client, below the time limit of its connection.
 const ANSWER: Duration = Duration::from_millis(1500);
-/// So many questions may wait.
-const QUESTIONS: usize = 8;
-/// How long queued frames are sent at the end.
+/// Length of the queue of requests.
+const REQUESTS: usize = 8;
+/// Time limit for the backlog to leave at the end.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// What one direction is to do.
+/// The requested discipline and rate of a direction.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
-    /// The discipline, without its prefix.
+pub struct DirectionRequest {
+    /// Spec of the discipline, without its prefix.
     text: String,
     rate: Option<Rate>,
 }
 
-/// What both directions are to do in the kernel; nothing where they are to be here.
+/// The requests of both directions; `None` if the disciplines run in this program.
 ///
 /// # Errors
-/// A sentence on what cannot be there.
-pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option<[Wish; 2]>, String> {
+/// A setting that needs a program that processes frames.
+pub fn requests(
+    args: &Args,
+    filed: &[Setting],
+    flags: &[Setting],
+) -> Result<Option<[DirectionRequest; 2]>, String> {
     let all: Vec<&Setting> = filed.iter().chain(flags).collect();
     let last = |name: &str| {
         let mut found = all.iter().rev().filter(|(other, _)| other.replace('_', "-") == name);
         found.next().map(|(_, value)| value.trim())
     };
     let there = last("qdisc").unwrap_or("fq_codel");
-    let spelled = [there, last("qdisc-reverse").unwrap_or(there)];
-    let texts = spelled.map(|text| text.strip_prefix(PREFIX));
+    let specs = [there, last("qdisc-reverse").unwrap_or(there)];
+    let texts = specs.map(|text| text.strip_prefix(PREFIX));
     let (there, back) = match texts {
         [None, None] => return Ok(None),
         [Some(there), Some(back)] => (there, back),
         _ => {
-            let [there, back] = spelled;
+            let [there, back] = specs;
             return Err(format!(
                 "--qdisc is {there} and --qdisc-reverse {back}: either both directions are in the kernel or none; write for example \
                  --qdisc-reverse bpf:fifo"
@@ -82,50 +85,52 @@ pub fn asked(args: &Args, filed: &[Setting], flags: &[Setting]) -> Result<Option
         None | Some("unlimited") => Ok(None),
         Some(text) => text.parse().map(Some).map_err(|error| format!("--{name}: {error}")),
     };
-    let wish = |text: &str, rate| Wish { text: text.to_owned(), rate };
-    Ok(Some([wish(there, rate("rate")?), wish(back, rate("rate-reverse")?)]))
+    let request = |text: &str, rate| DirectionRequest { text: text.to_owned(), rate };
+    Ok(Some([request(there, rate("rate")?), request(back, rate("rate-reverse")?)]))
 }
 
-/// What cannot be where no packet comes to this program.
+/// Refuses settings that need a program that processes frames.
 fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
-    const OURS: &str = "or take a discipline that runs here, as --qdisc efd";
+    const INSTEAD: &str = "or choose a discipline that runs in this program, as in --qdisc efd";
     let own = ["rate", "rate-reverse", "qdisc", "qdisc-reverse"];
     if let Some((name, _)) = all.iter().find(|(name, _)| !own.contains(&name.replace('_', "-").as_str())) {
         return Err(format!(
-            "--{}: in the kernel there is no line behind a discipline, only the interface: leave it out, {OURS}",
+            "--{}: disciplines in the kernel have no link emulation and no fragmentation: leave it out, {INSTEAD}",
             name.replace('_', "-")
         ));
     }
-    let see = [
+    let needs_frames = [
         ("--record", args.record.is_some()),
         ("--pcap", args.pcap.is_some()),
         ("--trace", args.trace.is_some()),
         ("--tui", args.tui),
         ("--reserve", args.reserving.reserve),
     ];
-    if let Some((flag, _)) = see.into_iter().find(|(_, said)| *said) {
+    if let Some((flag, _)) = needs_frames.into_iter().find(|(_, is_set)| *is_set) {
         let instead = match flag {
-            "--tui" => "giveway kernel show says what the kernel counts",
-            "--reserve" => "bpf:trr has rates by the marks of packets, see giveway kernel load --help",
+            "--tui" => "giveway kernel show prints the counters of the kernel",
+            "--reserve" => "bpf:trr reserves rates by the marks of packets, see giveway kernel load --help",
             _ => "leave it out",
         };
-        return Err(format!("{flag}: in the kernel no packet passes this program: {instead}, {OURS}"));
+        return Err(format!(
+            "{flag}: with disciplines in the kernel, this program sees no packets: {instead}, {INSTEAD}"
+        ));
     }
     if args.mpu != 0 {
         return Err(format!(
-            "--mpu: the kernel's disciplines count what each packet has: leave it out, {OURS}"
+            "--mpu: disciplines in the kernel have no minimum packet size: leave it out, {INSTEAD}"
         ));
     }
     if let Some(name) = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:")) {
         return Err(format!(
-            "{name}: a TUN interface of this program has nobody behind it in the kernel: name two real ones, {OURS}"
+            "{name}: the kernel cannot forward to a TUN interface of this program: name two other interfaces, {INSTEAD}"
         ));
     }
     Ok(())
 }
 
-/// One direction.
-struct Way {
+/// A direction with its attached qdisc.
+struct AttachedDirection {
     direction: Direction,
     from: String,
     to: String,
@@ -134,71 +139,71 @@ struct Way {
     attached: Attached,
 }
 
-/// Both, from the outside.
-struct Keeper {
-    ways: [Way; 2],
+/// Both directions: reads their counters and changes their rates.
+struct KernelBridge {
+    directions: [AttachedDirection; 2],
     rates: std::sync::Mutex<[u64; 2]>,
     began: u64,
 }
 
-/// Loads, joins, watches, parts, unloads.
-pub fn live(args: &Args, wishes: [Wish; 2], out: &mut dyn Write) -> io::Result<Outcome> {
+/// Runs a bridge in the kernel.
+pub fn live(args: &Args, requests: [DirectionRequest; 2], out: &mut dyn Write) -> io::Result<Outcome> {
     let user = match preparing::user(args) {
         Ok(user) => user,
         Err(sentence) => return Ok(wrong(&sentence)),
     };
     let Some(prepared) = preparing::prepare(args) else { return Ok(Outcome::Wrong) };
-    // The threads that serve clients become that user. The watching one loads and unloads, and stays root.
+    // Only the threads that serve clients change their user: the watching thread must load and unload.
     let user = user.map(|(identity, _)| identity);
     privilege::confine(Confinement { user, folders: Vec::new() });
-    match carry(args, wishes, prepared, out) {
+    match carry(args, requests, prepared, out) {
         Ok(outcome) => Ok(outcome),
-        Err(LiveError::Kernel(error)) => {
+        Err(StartError::Kernel(error)) => {
             show::sentence(&error.to_string());
             Ok(if error.is_prerequisite() { Outcome::Wrong } else { Outcome::Failed })
         }
-        Err(LiveError::Sentence(sentence)) => Ok(wrong(&sentence)),
-        Err(LiveError::Output(error)) => Err(error),
+        Err(StartError::Sentence(sentence)) => Ok(wrong(&sentence)),
+        Err(StartError::Output(error)) => Err(error),
     }
 }
 
-/// Why it does not work.
-enum LiveError {
+/// The error of a bridge in the kernel.
+enum StartError {
     Kernel(KernelError),
     Sentence(String),
     Output(io::Error),
 }
 
-impl From<KernelError> for LiveError {
-    fn from(error: KernelError) -> LiveError {
-        LiveError::Kernel(error)
+impl From<KernelError> for StartError {
+    fn from(error: KernelError) -> StartError {
+        StartError::Kernel(error)
     }
 }
-impl From<String> for LiveError {
-    fn from(sentence: String) -> LiveError {
-        LiveError::Sentence(sentence)
+impl From<String> for StartError {
+    fn from(sentence: String) -> StartError {
+        StartError::Sentence(sentence)
     }
 }
-impl From<io::Error> for LiveError {
-    fn from(error: io::Error) -> LiveError {
-        LiveError::Output(error)
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> StartError {
+        StartError::Output(error)
     }
 }
 
 fn carry(
     args: &Args,
-    wishes: [Wish; 2],
+    requests: [DirectionRequest; 2],
     mut prepared: Prepared,
     out: &mut dyn Write,
-) -> Result<Outcome, LiveError> {
+) -> Result<Outcome, StartError> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
-    let plan = |wish: &Wish, to: &str| -> Result<Plan, KernelError> {
+    let plan = |request: &DirectionRequest, to: &str| -> Result<Plan, KernelError> {
         // The default quantum is the largest packet, as it is counted.
         let largest = attach::largest_packet(to)?.saturating_add_signed(more.into());
-        Ok(Plan::new(&wish.text, wish.rate, None, largest)?)
+        Ok(Plan::new(&request.text, request.rate, None, largest)?)
     };
-    let plans = [plan(&wishes[0], ends[1])?, plan(&wishes[1], ends[0])?];
+    let plans = [plan(&requests[0], ends[1])?, plan(&requests[1], ends[0])?];
     attach::ready()?;
     let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
     let metrics = args.metrics.map(serving::listen).transpose()?;
@@ -216,83 +221,82 @@ fn carry(
     };
     let forward = load(&plans[0], ends[1])?;
     let undo = |error: KernelError, devices: &[&str]| {
-        // The first trouble is the one to tell.
+        // An error of unloading would hide the first error, so it is ignored.
         devices.iter().for_each(|device| drop(attach::unload(device)));
-        LiveError::Kernel(error)
+        StartError::Kernel(error)
     };
     let back = load(&plans[1], ends[0]).map_err(|error| undo(error, &ends[1..]))?;
     let joined = redirect::join(ends).map_err(|error| undo(error, &ends))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
     let [there, here] = plans;
-    let way = |direction, (from, to): (&str, &str), plan: Plan, attached| {
+    let direction = |direction, (from, to): (&str, &str), plan: Plan, attached| {
         let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.text()));
-        Way { direction, from, to, text, plan, attached }
+        AttachedDirection { direction, from, to, text, plan, attached }
     };
-    let ways = [
-        way(Direction::Forward, (ends[0], ends[1]), there, forward),
-        way(Direction::Reverse, (ends[1], ends[0]), here, back),
+    let directions = [
+        direction(Direction::Forward, (ends[0], ends[1]), there, forward),
+        direction(Direction::Reverse, (ends[1], ends[0]), here, back),
     ];
-    let keeper = Keeper { ways, rates: rates.into(), began: monotonic_ns() };
-    let (questions, asked) = mpsc::sync_channel(QUESTIONS);
+    let bridge = KernelBridge { directions, rates: rates.into(), began: monotonic_ns() };
+    let (requests, received) = mpsc::sync_channel(REQUESTS);
     let stopped = Arc::new(AtomicBool::new(false));
-    let front = Arc::new(Front { questions, stopped: Arc::clone(&stopped) });
-    serving::start(prepared.listener.take(), metrics, &front);
+    let sender = Arc::new(RequestSender { requests, stopped: Arc::clone(&stopped) });
+    serving::start(prepared.listener.take(), metrics, &sender);
     let kept = privilege::limit_to_loading();
     if !args.quiet {
-        keeper.describe().iter().for_each(|line| show::sentence(line));
+        bridge.describe().iter().for_each(|line| show::sentence(line));
         if terminal::watched() {
             show::sentence("Ctrl-C ends it");
         }
     }
     say_ready(args);
     if let Err(why) = kept {
-        say(args, &format!("not all privileges could be given up: {why}"));
+        say(args, &format!("not all privileges could be dropped: {why}"));
     }
-    let whole = watch(args, &keeper, &signals, &asked, &stopped, &prepared);
-    let parted = redirect::part(&joined);
+    let whole = watch(args, &bridge, &signals, &received, &stopped, &prepared);
+    let removed = redirect::part(&joined);
     if whole {
-        drain(&keeper);
+        drain(&bridge);
     }
-    let snapshots = keeper.snapshots();
+    let snapshots = bridge.snapshots();
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
-    let mut told = |error: String| {
+    let mut report = |error: String| {
         show::sentence(&error);
         outcome = Outcome::Failed;
     };
-    if let Err(error) = parted {
-        told(error.to_string());
+    if let Err(error) = removed {
+        report(error.to_string());
     }
-    for way in &keeper.ways {
-        match attach::unload(&way.to) {
+    for direction in &bridge.directions {
+        match attach::unload(&direction.to) {
             Ok(None) => {}
-            Ok(Some(missing)) => told(missing),
-            Err(error) => told(error.to_string()),
+            Ok(Some(missing)) => report(missing),
+            Err(error) => report(error.to_string()),
         }
     }
     match snapshots {
         Ok(snapshots) if args.json => writeln!(out, "{}", json::render(&snapshots))?,
         Ok(snapshots) => write!(out, "{}", summary::render(&snapshots))?,
-        Err(error) => told(error.to_string()),
+        Err(error) => report(error.to_string()),
     }
     Ok(outcome)
 }
 
-/// Until somebody wants it to end; false when something was taken away from under it.
+/// Runs until a signal, a client or the time limit ends it. Returns false if another program removed a qdisc.
 fn watch(
     args: &Args,
-    keeper: &Keeper,
+    bridge: &KernelBridge,
     signals: &Signals,
-    asked: &mpsc::Receiver<Question>,
+    received: &mpsc::Receiver<Request>,
     stopped: &AtomicBool,
     prepared: &Prepared,
 ) -> bool {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
-    let mut looked = monotonic_ns();
+    let mut checked = monotonic_ns();
     loop {
-        // `front` lives as long as the serving threads do; without them nobody asks, and the time passes all
-        // the same.
-        match asked.recv_timeout(PAUSE) {
-            Ok(question) => question.answer(keeper),
+        // Without serving threads the channel is disconnected at once, so this must sleep itself.
+        match received.recv_timeout(PAUSE) {
+            Ok(request) => request.answer(bridge),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => pause(PAUSE),
         }
@@ -300,18 +304,20 @@ fn watch(
         if signals.reload() {
             say(
                 args,
-                "SIGHUP: a discipline in the kernel is told its rate by giveway control, and the rest when it begins",
+                "SIGHUP: disciplines in the kernel take only a new rate while they run: giveway control SOCKET set rate RATE",
             );
         }
         if signals.end() || stopped.load(Ordering::Relaxed) || end.is_some_and(|end| monotonic_ns() >= end) {
             return true;
         }
-        if monotonic_ns() > looked + LOOK_NS {
-            looked = monotonic_ns();
-            if let Some(way) = keeper.ways.iter().find(|way| !attach::is_attached(&way.attached)) {
+        if monotonic_ns() > checked + CHECK_NS {
+            checked = monotonic_ns();
+            if let Some(direction) =
+                bridge.directions.iter().find(|direction| !attach::is_attached(&direction.attached))
+            {
                 show::sentence(&format!(
-                    "{} has no {} any more: somebody took it away, and the rest is taken away, too",
-                    way.to, way.attached.name
+                    "another program removed {1} from {0}: the bridge ends, and the rest is removed, too",
+                    direction.to, direction.attached.name
                 ));
                 return false;
             }
@@ -319,12 +325,12 @@ fn watch(
     }
 }
 
-/// What is queued leaves, as long as that takes and patience lasts.
-fn drain(keeper: &Keeper) {
+/// Waits until the backlog has left, for a limited time.
+fn drain(bridge: &KernelBridge) {
     let until = monotonic_ns() + PATIENCE_NS;
     while monotonic_ns() < until {
         let packets = |of: &Snapshot| of.status.backlog.packets;
-        let backlog = keeper.snapshots().map_or(0, |snapshots| snapshots.iter().map(packets).sum());
+        let backlog = bridge.snapshots().map_or(0, |snapshots| snapshots.iter().map(packets).sum());
         if backlog == 0 {
             return;
         }
@@ -332,8 +338,8 @@ fn drain(keeper: &Keeper) {
     }
 }
 
-/// Counters of a direction from those that the kernel has, by name. Names that are not counters of every discipline are
-/// gauges.
+/// Counters of a direction from those that the kernel has, by name. Names that are not counters of every
+/// discipline are gauges.
 fn status(counters: &[(String, u64)]) -> Status {
     let number =
         |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
@@ -350,7 +356,8 @@ fn status(counters: &[(String, u64)]) -> Status {
     let mut dropped = Drops::default();
     for why in DropReason::ALL {
         let packets = number(why.name());
-        // The kernel counts the bytes of all drops together: each reason gets a share in proportion to its packets.
+        // The kernel counts the bytes of all drops together: each reason gets a share in proportion to its
+        // packets.
         let bytes = u128::from(all.bytes) * u128::from(packets) / u128::from(all.packets.max(1));
         dropped.set(why, Backlog { packets, bytes: bytes as u64 });
     }
@@ -364,27 +371,27 @@ fn status(counters: &[(String, u64)]) -> Status {
     }
 }
 
-impl Keeper {
+impl KernelBridge {
     /// Snapshots of both directions. The kernel has no sojourn times, and no counters of a link emulation.
     fn snapshots(&self) -> Result<Vec<Snapshot>, KernelError> {
-        let one = |(at, way): (usize, &Way)| {
-            let mut status = status(&attach::counters(&way.attached)?);
+        let one = |(at, direction): (usize, &AttachedDirection)| {
+            let mut status = status(&attach::counters(&direction.attached)?);
             status.rate = self.rate(at);
             status.uptime = self.uptime();
-            status.scheduling = format!("in the kernel, as {}", way.attached.name);
+            status.scheduling = format!("in the kernel, as {}", direction.attached.name);
             Ok(Snapshot {
-                from: way.from.clone(),
-                to: way.to.clone(),
-                direction: way.direction,
-                spec: way.text.clone(),
-                kind: way.plan.kind.name().to_owned(),
+                from: direction.from.clone(),
+                to: direction.to.clone(),
+                direction: direction.direction,
+                spec: direction.text.clone(),
+                kind: direction.plan.kind.name().to_owned(),
                 handle: "1:".to_owned(),
                 backend: Backend::Kernel,
                 status,
                 ..Snapshot::default()
             })
         };
-        self.ways.iter().enumerate().map(one).collect()
+        self.directions.iter().enumerate().map(one).collect()
     }
 
     fn rate(&self, at: usize) -> Rate {
@@ -399,15 +406,15 @@ impl Keeper {
     }
 
     fn describe(&self) -> Vec<String> {
-        let line = |(at, way): (usize, &Way)| {
-            let Way { from, to, text, attached, .. } = way;
+        let line = |(at, direction): (usize, &AttachedDirection)| {
+            let AttachedDirection { from, to, text, attached, .. } = direction;
             format!(
                 "{from} to {to}: {}, {text}; in the kernel, as {}",
                 config::rate(self.rate(at)),
                 attached.name
             )
         };
-        self.ways.iter().enumerate().map(line).collect()
+        self.directions.iter().enumerate().map(line).collect()
     }
 
     fn set_rate(&self, at: usize, value: &str) -> Result<String, ControlError> {
@@ -415,21 +422,21 @@ impl Keeper {
             "unlimited" => None,
             text => Some(text.parse().map_err(|error: units::UnitError| ControlError::unavailable(error))?),
         };
-        let way = &self.ways[at];
-        if way.plan.kind == Kind::Trr {
+        let direction = &self.directions[at];
+        if direction.plan.kind == Kind::Trr {
             return Err(ControlError::unavailable(
                 "the calendar of trr is built for one rate: stop the bridge, and start it with another rate",
             ));
         }
-        let mut plan = way.plan.clone();
+        let mut plan = direction.plan.clone();
         plan.params.rate = rate.map_or(0, Rate::as_bit);
-        attach::set_params(&way.attached, &plan).map_err(ControlError::unavailable)?;
+        attach::set_params(&direction.attached, &plan).map_err(ControlError::unavailable)?;
         self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
-        Ok(format!("the rate from {} to {} is {}", way.from, way.to, config::rate(self.rate(at))))
+        Ok(format!("the rate from {} to {} is {}", direction.from, direction.to, config::rate(self.rate(at))))
     }
 }
 
-impl Keeper {
+impl KernelBridge {
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         match name {
             "rate" => self.set_rate(0, value),
@@ -441,40 +448,41 @@ impl Keeper {
     }
 }
 
-/// What the threads that serve clients ask the watching thread, the only one that may run `tc` and `bpftool`.
-enum Question {
+/// A request of a serving thread to the watching thread, the only one that may run `tc` and `bpftool`.
+enum Request {
     Set(String, String, mpsc::Sender<Result<String, ControlError>>),
     Snapshots(mpsc::Sender<Result<Vec<Snapshot>, ControlError>>),
 }
 
-impl Question {
-    fn answer(self, keeper: &Keeper) {
-        // A client may have gone meanwhile: then nobody hears the answer.
+impl Request {
+    fn answer(self, bridge: &KernelBridge) {
+        // Sending fails if the client has given up, which is fine.
         let _ = match self {
-            Question::Set(name, value, to) => to.send(keeper.set(&name, &value)).is_ok(),
-            Question::Snapshots(to) => to.send(keeper.snapshots().map_err(ControlError::unavailable)).is_ok(),
+            Request::Set(name, value, to) => to.send(bridge.set(&name, &value)).is_ok(),
+            Request::Snapshots(to) => to.send(bridge.snapshots().map_err(ControlError::unavailable)).is_ok(),
         };
     }
 }
 
-/// The bridge as the serving threads see it: they have no privileges and run no programs.
-struct Front {
-    questions: mpsc::SyncSender<Question>,
+/// Answers clients by requests to the watching thread, since serving threads have no privileges and run no
+/// programs.
+struct RequestSender {
+    requests: mpsc::SyncSender<Request>,
     stopped: Arc<AtomicBool>,
 }
 
-impl Front {
-    fn ask<T>(&self, question: impl FnOnce(mpsc::Sender<T>) -> Question) -> Result<T, ControlError> {
+impl RequestSender {
+    fn ask<T>(&self, request: impl FnOnce(mpsc::Sender<T>) -> Request) -> Result<T, ControlError> {
         let (to, answer) = mpsc::channel();
         let busy = || ControlError::unavailable("tc or bpftool took too long to answer: try again");
-        self.questions.try_send(question(to)).map_err(|_| busy())?;
+        self.requests.try_send(request(to)).map_err(|_| busy())?;
         answer.recv_timeout(ANSWER).map_err(|_| busy())
     }
 }
 
-impl ControlApi for Front {
+impl ControlApi for RequestSender {
     fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
-        self.ask(Question::Snapshots)?
+        self.ask(Request::Snapshots)?
     }
 
     fn reservations(&self) -> Result<String, ControlError> {
@@ -485,7 +493,7 @@ impl ControlApi for Front {
     }
 
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
-        self.ask(|to| Question::Set(name.to_owned(), value.to_owned(), to))?
+        self.ask(|to| Request::Set(name.to_owned(), value.to_owned(), to))?
     }
 
     fn stop(&self) {

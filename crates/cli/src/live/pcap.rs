@@ -1,8 +1,8 @@
-//! `--pcap`: frames as they leave, and those that are dropped with a comment that says why, in a pcapng file
-//! of bounded length.
+//! `--pcap`: sent frames, and dropped frames with the reason as a comment, in a pcapng file of bounded
+//! length.
 //!
-//! The threads of the directions put frames into a ring of bytes each and never wait; a thread of the capture
-//! takes them out. What does not fit is left out and counted.
+//! The thread of each direction writes frames into a ring of bytes and never blocks; a thread of the capture
+//! reads them. Frames that do not fit are left out and counted.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,19 +23,20 @@ use super::disk::{Patience, PatientFile};
 
 /// Bytes of each ring: a hundred milliseconds of 300 Mbit/s in whole frames.
 const RING: usize = 4 << 20;
-/// Time, length, bytes kept, what became of it.
+/// Length of the record header: time, length, captured length, outcome.
 const HEAD: usize = 8 + 4 + 4 + 1;
-/// So many bytes are written at a time when frames come quickly,
+/// Size of a write at a high rate of frames, in bytes.
 const PIECE: usize = 64 << 10;
-/// and when they come slowly, what there is is written so often.
+/// Interval between writes at a low rate of frames.
 const FLUSH_NS: u64 = 1_000_000_000;
-/// How often the rings are emptied.
+/// Pause between readings of the rings.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Neither sent nor dropped has these numbers.
+/// Outcome of a sent frame. No reason of a drop has this number.
 const SENT: u8 = 0xff;
+/// Outcome of a frame that was marked and sent.
 const MARKED: u8 = 0xfe;
 
-/// Puts the frames of one direction into its ring.
+/// Writes the frames of a direction into its ring.
 struct Frames {
     ring: Producer<u8>,
     snap: usize,
@@ -60,7 +61,7 @@ impl Tap for Frames {
         head[12..16].copy_from_slice(&(kept.len() as u32).to_le_bytes());
         head[16] = outcome;
         let put = self.ring.push_entire_slice(&head).and_then(|()| self.ring.push_entire_slice(kept));
-        put.expect("there is room, and nobody else puts anything in");
+        put.expect("the space was checked, and this is the only writer");
     }
 }
 
@@ -75,8 +76,7 @@ pub struct Capture {
     patience: Patience,
 }
 
-/// Blocks of the file that are not written yet. They are handed over between two blocks, so that the file has
-/// whole ones only.
+/// Blocks of the file that are not written yet. Only complete blocks are written to the file.
 #[derive(Clone, Default)]
 struct Blocks(Arc<Mutex<Vec<u8>>>);
 
@@ -100,22 +100,22 @@ impl Write for Blocks {
 }
 
 impl Capture {
-    /// Opens the file and begins. `ways` are names and disciplines of the directions.
+    /// Opens the file and begins the capture. `directions` are their names, disciplines and rates.
     ///
     /// # Errors
-    /// A sentence.
+    /// The error of the system, with the flag.
     pub fn begin(
         file: &Path,
         limit: Bytes,
         snap: u32,
         ethernet: bool,
-        ways: &[(String, String, u64)],
+        directions: &[(String, String, u64)],
         user: Option<Identity>,
     ) -> Result<Capture, String> {
-        let told = |error: io::Error| format!("--pcap {}: {error}", file.display());
+        let system_error = |error: io::Error| format!("--pcap {}: {error}", file.display());
         let snap = if snap == 0 { usize::from(u16::MAX) } else { snap as usize };
         let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
-        let interfaces: Vec<Interface> = ways
+        let interfaces: Vec<Interface> = directions
             .iter()
             .map(|(name, description, speed)| Interface {
                 name: name.clone(),
@@ -129,13 +129,13 @@ impl Capture {
         let buffer = blocks.clone();
         let open = move |_| Ok(buffer.clone());
         let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
-        let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(told)?;
+        let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(system_error)?;
         let mut out = PatientFile::create("--pcap", file, user)?;
-        out.write_all(&blocks.take()).map_err(told)?;
+        out.write_all(&blocks.take()).map_err(system_error)?;
         let patience = out.patience();
         patience.set(true);
         let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) =
-            ways.iter().map(|_| RingBuffer::new(RING)).unzip();
+            directions.iter().map(|_| RingBuffer::new(RING)).unzip();
         let (missed, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let until = Arc::clone(&stop);
         let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
@@ -145,11 +145,11 @@ impl Capture {
             let _ = settle(Role::Write);
             write(bounded, &blocks, out, readers, &until)
         });
-        let thread = thread.map_err(told)?;
+        let thread = thread.map_err(system_error)?;
         Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned(), patience })
     }
 
-    /// Sees the frames of the next direction, in the order of `ways`.
+    /// Sees the frames of the next direction, in the order of `directions`.
     pub fn tap(&mut self) -> Box<dyn Tap> {
         let ring = self.rings.remove(0);
         Box::new(Frames { ring, snap: self.snap, missed: Arc::clone(&self.missed) })

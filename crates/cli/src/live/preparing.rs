@@ -1,6 +1,5 @@
-//! What is done while privileges last, before anything is opened: the user to become, the locks of the
-//! interfaces, what an earlier bridge left, the control socket, offloads, and the process that puts things
-//! back in the end.
+//! Preparations that need privileges, before the interfaces are opened: the user of the process, locks of the
+//! interfaces, changes that an earlier bridge left, the control socket, offloads, and the cleanup process.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,26 +17,26 @@ use nix::unistd::{Uid, User, geteuid};
 use super::{Args, say, socket};
 use crate::show;
 
-/// What lasts as long as the bridge.
+/// Resources that last as long as the bridge.
 pub struct Prepared {
-    /// Takes what others ask on the control socket.
+    /// The control socket.
     pub listener: Option<UnixListener>,
-    /// Before the locks, so that nobody begins before things are put back.
+    /// Dropped before the locks, so that no other bridge starts before the cleanup.
     _cleanup: Option<Cleanup>,
     locks: InterfaceLocks,
 }
 
 impl Prepared {
-    /// Call it now and then while the bridge runs.
+    /// Call this regularly while the bridge runs.
     pub fn tick(&self) {
         self.locks.forget_clients();
     }
 }
 
-/// Whom this process becomes, with the name of that user; nobody else where it does not run as root.
+/// The user that this process becomes, with its name; `None` if the process does not run as root.
 ///
 /// # Errors
-/// A sentence.
+/// If there is no such user, or the process may not become it.
 pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
     let of = |user: User| (Identity { user: user.uid.as_raw(), group: user.gid.as_raw() }, user.name);
     let own = geteuid();
@@ -54,7 +53,7 @@ pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
     if !own.is_root() {
         return Ok(None);
     }
-    // sudo(8) says who called it. Files then belong to that user, as one would expect.
+    // sudo(8) sets the user that called it. That user then owns the files.
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     if let Some(user) = number("SUDO_UID").filter(|user| *user != 0) {
         let known = User::from_uid(Uid::from_raw(user)).ok().flatten();
@@ -62,22 +61,22 @@ pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
         return Ok(Some((Identity { user, group }, known.map_or(user.to_string(), |known| known.name))));
     }
     let nobody = User::from_name("nobody").ok().flatten().map(of);
-    // The number that the kernel itself uses for a user whom it cannot show.
+    // The kernel uses this number for users that it cannot map.
     Ok(Some(nobody.unwrap_or((Identity { user: 65_534, group: 65_534 }, "nobody".to_owned()))))
 }
 
-/// Looks around, takes the locks, mends what an earlier bridge left, opens the control socket, and turns
-/// offloads off where that is wanted. None: it cannot begin, and why was told.
+/// Checks the interfaces, takes their locks, undoes changes of an earlier bridge, opens the control socket,
+/// and turns offloads off if requested. Returns `None` after it has printed the reason.
 pub fn prepare(args: &Args) -> Option<Prepared> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let real: Vec<&str> = ends.into_iter().filter(|name| !name.starts_with("tun:")).collect();
-    if look(args, true) {
+    if report_findings(args, true) {
         return None;
     }
     let prepared = try_to(args, &real);
     match prepared {
         Ok(prepared) => {
-            look(args, false);
+            report_findings(args, false);
             Some(prepared)
         }
         Err(sentence) => {
@@ -90,8 +89,8 @@ pub fn prepare(args: &Args) -> Option<Prepared> {
 fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let locks = lock::take(real).map_err(|error| error.to_string())?;
     for name in real {
-        if let Some(told) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
-            show::sentence(&told);
+        if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
+            show::sentence(&message);
         }
     }
     let listener = args.control.as_deref().map(socket::listen).transpose()?;
@@ -117,7 +116,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let socket = args.control.as_deref().map(|path| (path.to_owned(), identity_of(path)));
     let cleanup = if socket.is_some() || !changes.is_empty() {
         let work = (socket, changes.clone(), states);
-        let started = Cleanup::start(move || put_back(work));
+        let started = Cleanup::start(move || clean_up(work));
         Some(started.map_err(|error| format!("the cleanup process cannot be started: {error}"))?)
     } else {
         None
@@ -134,17 +133,17 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     Ok(Prepared { listener, _cleanup: cleanup, locks })
 }
 
-/// A file, whatever its name is later.
+/// Device and inode of a file, which stay the same if it is renamed.
 type FileIdentity = Option<(u64, u64)>;
 
 fn identity_of(path: &Path) -> FileIdentity {
     fs::symlink_metadata(path).ok().map(|of| (of.dev(), of.ino()))
 }
 
-/// What the process does that outlives the bridge.
-fn put_back((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Changed>, Vec<PathBuf>)) {
+/// The work of the cleanup process, after the bridge has ended.
+fn clean_up((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Changed>, Vec<PathBuf>)) {
     if let Some((path, was)) = socket
-        // Another one may have taken the place of ours.
+        // Another process may have replaced the socket.
         && was.is_some()
         && identity_of(&path) == was
         && let Err(error) = fs::remove_file(&path)
@@ -152,20 +151,19 @@ fn put_back((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Cha
         show::sentence(&format!("--control {}: the socket stays: {error}", path.display()));
     }
     for Changed { interface, number, features } in changes {
-        // It may have gone, and another one may have its name.
+        // The interface may be gone, and another one may have its name.
         if if_nametoindex(interface.as_str()) == Ok(number)
             && let Err(error) = checks::switch_offloads(&interface, &features, true)
         {
             show::sentence(&error.to_string());
         }
     }
-    // Nothing is left to mend.
+    // The changes are undone, so the state files are obsolete.
     states.iter().for_each(|state| drop(fs::remove_file(state)));
 }
 
-/// Looks for what would ruin it: only what makes it impossible, or only the rest. True when there is
-/// something.
-fn look(args: &Args, fatal: bool) -> bool {
+/// Prints the findings of the checks: only fatal ones, or only the others. Returns true if there are any.
+fn report_findings(args: &Args, fatal: bool) -> bool {
     let own = |name: &str| !name.starts_with("tun:");
     let (a, b) = (args.inside.as_str(), args.outside.as_str());
     let mut found = checks::check(Some(a).filter(|name| own(name)), Some(b).filter(|name| own(name)));

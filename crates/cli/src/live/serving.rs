@@ -1,4 +1,4 @@
-//! Threads that answer on the control socket and on the metrics address.
+//! Threads that serve the control socket and the metrics address.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -10,10 +10,10 @@ use giveway_live::privilege::{self, Role};
 
 use crate::show;
 
-/// Listens for requests of metrics. An address that others reach is warned of.
+/// Listens for requests of metrics. Prints a warning if other machines reach the address.
 ///
 /// # Errors
-/// A sentence.
+/// The error of the system, with the flag.
 pub fn listen(at: SocketAddr) -> Result<TcpListener, String> {
     let listener = TcpListener::bind(at).map_err(|error| format!("--metrics {at}: {error}"))?;
     if let Some(warning) = exposure(at) {
@@ -22,7 +22,7 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, String> {
     Ok(listener)
 }
 
-/// Answers on both sockets for as long as the process lives.
+/// Serves both sockets until the process ends.
 pub fn start<A: ControlApi>(control: Option<UnixListener>, metrics: Option<TcpListener>, api: &Arc<A>) {
     if let Some(listener) = control {
         answer("gw-control", listener, Control(Arc::clone(api)));
@@ -39,13 +39,13 @@ where
 {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         if let Err(why) = privilege::settle(Role::Serve) {
-            show::sentence(&format!("{name}: not all privileges could be given up: {why}"));
+            show::sentence(&format!("{name}: not all privileges could be dropped: {why}"));
         }
         if let Err(error) = serve(&listener, &mut service) {
-            show::sentence(&format!("{name}: nobody is answered any more: {error}"));
+            show::sentence(&format!("{name}: clients are not served any more: {error}"));
         }
     });
     if let Err(error) = thread {
-        show::sentence(&format!("{name}: nobody is answered: {error}"));
+        show::sentence(&format!("{name}: clients are not served: {error}"));
     }
 }
