@@ -1,5 +1,5 @@
-# Loads and unloads the disciplines 100 times while traffic goes through them, and looks at the memory around it. The verifier needs seconds
-# for TRR in such a machine.
+# Loads and unloads the disciplines 100 times while traffic goes through them, and looks at the memory around
+# it. The verifier needs seconds for TRR in such a machine.
 ip link add again type dummy
 ip link set again up
 again fifo 1

@@ -1,11 +1,13 @@
-# What a packet costs when others wait: bursts to an interface whose other end takes nothing before the burst is over, and then all of
-# it. Instructions of the sender, of whoever takes them, and of what the kernel does in between; the receiver is the same for all.
+# What a packet costs when others wait: bursts to an interface whose other end takes nothing before the burst
+# is over, and then all of it. Instructions of the sender, of the program that takes them, and of what the
+# kernel does in between; the receiver is the same for all.
 for module in veth sch_drr cls_flow; do
 	[ -d /sys/module/$module ] || insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 ip link add wait0 numtxqueues 1 numrxqueues 1 type veth peer name wait1 numtxqueues 1 numrxqueues 1
 ip link set wait0 up && ip link set wait1 up
-# With these the receiver has a ring, which stops the sender's queue while it is full, and a thread that empties it.
+# With these the receiver has a ring, which stops the sender's queue while it is full, and a thread that
+# empties it.
 ethtool -K wait0 tso off
 ethtool -K wait1 gro on
 echo 1 >/sys/class/net/wait1/threaded || echo "FAILED: no receiver of its own"

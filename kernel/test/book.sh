@@ -23,8 +23,8 @@ for end in 0 1; do
 	ip -n host$end link set far up
 done
 
-# step REFUSED: a command on the standard input, which must succeed, or be refused with these words. Commands that begin with sudo
-# are root's, the others of somebody who may do nothing.
+# step REFUSED: a command on the standard input, which must succeed, or be refused with these words. Commands
+# that begin with sudo are root's, the others of somebody who may do nothing.
 number=0
 step() {
 	number=$((number + 1))

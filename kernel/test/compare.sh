@@ -1,5 +1,5 @@
-# What a packet costs with each qdisc, in a machine whose clock counts instructions: packets and processor seconds of the sender, who
-# does all the work of the qdisc. The last one has reserved flows.
+# What a packet costs with each qdisc, in a machine whose clock counts instructions: packets and processor
+# seconds of the sender, who does all the work of the qdisc. The last one has reserved flows.
 ip link add cost type dummy
 ip link set cost up
 cost() {

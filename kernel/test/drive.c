@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the virtual machine of `cargo xtask test-kernel` needs beside the programs of its distribution: traffic, and the journal
-// of a discipline as a file.
+// What the virtual machine of `cargo xtask test-kernel` needs beside the programs of its distribution:
+// traffic, and the journal of a discipline as a file.
 //
-//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS + 1), not always
-//   drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and processor seconds
-//   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them runs in between; prints packets and the processor
-//                                                               seconds of this process and of those two
-//   drive liars DEV PACKETS BYTES LENGTH                   their IP headers say LENGTH
-//   drive strangers DEV PACKETS BYTES MARKS                each packet of a flow that nobody saw before, with marks in turn
-//   drive dump PINNED FILE OFFSET                          the entries of a pinned journal, from that byte of the file on
-//   drive attach PROGRAMS LINKS                            every program pinned in a folder, to what it was loaded for
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS +
+//   1), not always drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and
+//   processor seconds drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them
+//   runs in between; prints packets and the processor seconds of this process and of those two drive liars
+//   DEV PACKETS BYTES LENGTH                   their IP headers say LENGTH drive strangers DEV PACKETS BYTES
+//   MARKS                each packet of a flow that nobody saw before, with marks in turn drive dump PINNED
+//   FILE OFFSET                          the entries of a pinned journal, from that byte of the file on drive
+//   attach PROGRAMS LINKS                            every program pinned in a folder, to what it was loaded
+//   for
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -40,7 +41,8 @@ static void fail(const char *what)
 
 static uint64_t state;
 
-// SplitMix64 (Steele, Lea, Flood 2014): the same traffic from the same seed, as far as the machine's clock lets it.
+// SplitMix64 (Steele, Lea, Flood 2014): the same traffic from the same seed, as far as the machine's clock
+// lets it.
 static uint64_t drawn(uint64_t below)
 {
 	uint64_t z = (state += 0x9e3779b97f4a7c15);
@@ -68,8 +70,8 @@ static int open_socket(const char *dev)
 	return fd;
 }
 
-// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port, and if it is a large number in the source address: `bytes` with the
-// link's header.
+// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port, and if it is a large number in the source
+// address: `bytes` with the link's header.
 static unsigned char frame[1514];
 
 static void prepare(int bytes, int flow)

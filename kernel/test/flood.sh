@@ -1,5 +1,6 @@
-# A flood of new flows: each packet is of a flow that nobody saw before, and far more of them come than the link takes and than there is
-# room for. What giveway shows meanwhile and afterwards is held against the limits, and memory against what it was before.
+# A flood of new flows: each packet is of a flow that nobody saw before, and far more of them come than the
+# link takes and than there is room for. What giveway shows meanwhile and afterwards is held against the
+# limits, and memory against what it was before.
 ip link add flood type dummy
 ip link set flood up
 
@@ -16,8 +17,8 @@ is() { [ "$2" -eq "$3" ] || echo "FAILED: flood of $kind: $1 is $2, and should b
 
 kilobytes() { sed -n "s/^$1: *\([0-9]*\) kB/\1/p" /proc/meminfo; }
 
-# flood DISCIPLINE PACKETS ENTRIES REST MARK FLAGS...: its limit in packets, how many entries its table may have, and how many when
-# nothing is held; how many marks there are.
+# flood DISCIPLINE PACKETS ENTRIES REST MARK FLAGS...: its limit in packets, how many entries its table may
+# have, and how many when nothing is held; how many marks there are.
 flood() {
 	discipline=$1 limit=$2 entries=$3 rest=$4 mark=$5
 	shift 5
@@ -74,7 +75,8 @@ all 8000
 settle flood-before
 before=$free
 all 300
-# Of every two flows one asks for a reservation: 12 of them fit the link, and the table has room for 100 of them or 10.
+# Of every two flows one asks for a reservation: 12 of them fit the link, and the table has room for 100 of
+# them or 10.
 flood "trr flows 100" 1000 1100 100 1 --reserve 1=400kbit
 flood "trr flows 10" 1000 1010 10 1 --reserve 1=400kbit
 settle flood-after

@@ -1,6 +1,7 @@
 #!/bin/dash
-# The first process of the virtual machine of `cargo xtask test-kernel`: sets up what its scripts need, runs both lanes beside each
-# other, and says so at the end. Whatever goes wrong ends it without the end marker, or with a line FAILED.
+# The first process of the virtual machine of `cargo xtask test-kernel`: sets up what its scripts need, runs
+# both lanes beside each other, and says so at the end. Whatever goes wrong ends it without the end marker, or
+# with a line FAILED.
 export PATH=/usr/sbin:/bin
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -19,8 +20,8 @@ ip link set lo up
 routes=
 for route in 1=4 2=5 3=6 4=4.7 5=4.8 6=5.7 7=5.7.9 8=5.7.9.3 9=5.7.9.2 10=6.1.2.3 11=10 12=4.7.7; do routes="$routes --hops $route"; done
 
-# journal LANE NAME SLOT DISCIPLINE RATE PACKETS FLOWS SIZES MARKS: one discipline, one mix of traffic, and its journal at a place
-# of the disk.
+# journal LANE NAME SLOT DISCIPLINE RATE PACKETS FLOWS SIZES MARKS: one discipline, one mix of traffic, and
+# its journal at a place of the disk.
 journal() {
 	lane=$1 name=$2 slot=$3 discipline=$4 rate=$5 packets=$6 flows=$7 sizes=$8 marks=$9
 	kind=${discipline%% *}
@@ -39,12 +40,13 @@ journal() {
 	echo "JOURNAL $name"
 }
 
-# again KIND TIMES: loads and unloads a discipline while traffic goes through it; without giveway, whose look at the kernel takes longer.
+# again KIND TIMES: loads and unloads a discipline while traffic goes through it; without giveway, whose look
+# at the kernel takes longer.
 again() {
 	for turn in $(seq "$2"); do
 		bpftool struct_ops register "/objects/plain/$1.o" >/dev/null 2>&1 || echo "FAILED: register $1, turn $turn"
-		# As many packets as there is room for, at 20 Mbit/s where it needs a rate: 300 packets, a quantum, 100 flows, 64 slots of 1 ms;
-		# one hop beyond.
+		# As many packets as there is room for, at 20 Mbit/s where it needs a rate: 300 packets, a quantum, 100
+		# flows, 64 slots of 1 ms; one hop beyond.
 		bpftool map update name .data.params key 0 0 0 0 value hex $(words 20000000 300 0 20 0 0 1514 0 100 64 1000000000 1 0) ||
 			echo "FAILED: set $1, turn $turn"
 		tc qdisc add dev again root "giveway_$1" || echo "FAILED: attach $1, turn $turn"

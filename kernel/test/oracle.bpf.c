@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a qdisc of the kernel's own does, call by call, in the journal that our disciplines write of themselves (kernel/giveway.h).
+// What a qdisc of the kernel's own does, call by call, in the journal that our disciplines write of
+// themselves (kernel/giveway.h).
 //
-//   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL | -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE] ...
+//   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE] ...
 //
-// - Programs stand before and behind the two functions of the qdisc, which the kernel calls under the lock of the root. So there is one
-//   call at a time, and one call's notes are in globals.
-// - A packet is numbered when it comes. What the call that brought it drops is in the list that it hands back to be freed; what is
-//   dropped when the link asks is freed there and then, which is a tracepoint.
+// - Programs stand before and behind the two functions of the qdisc, which the kernel calls under the lock of
+//   the root. So there is one call at a time, and one call's notes are in globals.
+// - A packet is numbered when it comes. What the call that brought it drops is in the list that it hands back
+//   to be freed; what is dropped when the link asks is freed there and then, which is a tracepoint.
 // - A flow is the packet's mark.
-// - CoDel reads the clock itself, in steps of 1,024 ns. What it read is known: it writes the time of arrival into the packet, and
-//   how long the last packet that it looked at has waited into its state. Those are the times of the journal.
+// - CoDel reads the clock itself, in steps of 1,024 ns. What it read is known: it writes the time of arrival
+//   into the packet, and how long the last packet that it looked at has waited into its state. Those are the
+//   times of the journal.
 // - Whatever else of its state the judge wants to see goes into `reserved`.
 //
 // Names of the kernel's functions and fields are facts about it; no line of it is in here.
@@ -90,7 +93,8 @@ INLINE bool forget(u64 skb, u32 *number)
 	return true;
 }
 
-// ---------------------------------------------------------------------------------------------------- CoDel's clock
+// ----------------------------------------------------------------------------------------------------
+// CoDel's clock
 
 #if defined(WATCH_CODEL) || defined(WATCH_FQ_CODEL)
 #define SHIFT 10
@@ -145,7 +149,8 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 }
 #endif
 
-// ---------------------------------------------------------------------------------------------------- RED and PIE
+// ---------------------------------------------------------------------------------------------------- RED
+// and PIE
 
 #ifdef WATCH_RED
 struct red_vars {
@@ -177,7 +182,8 @@ int BPF_PROG(updated, void *params, struct pie_vars *vars, u32 backlog)
 }
 #endif
 
-// The state that an arrival met or made: RED's average; PIE's accumulated odds, and how long it still lets bursts pass.
+// The state that an arrival met or made: RED's average; PIE's accumulated probability, and how long it still
+// lets bursts pass.
 INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 {
 #if defined(WATCH_RED)
@@ -190,7 +196,8 @@ INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 #endif
 }
 
-// ---------------------------------------------------------------------------------------------------- the calls
+// ---------------------------------------------------------------------------------------------------- the
+// calls
 
 SEC("fentry/" QDISC_ENQUEUE)
 int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)

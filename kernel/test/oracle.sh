@@ -1,11 +1,13 @@
-# The kernel's own qdiscs, watched: each stands below an HTB class that is the link, which asks its child for a packet when there is room
-# for one and never looks ahead. A flow is a mark; marks choose classes, queues and buckets, so that no hash has a say.
+# The kernel's own qdiscs, watched: each stands below an HTB class that is the link, which asks its child for
+# a packet when there is room for one and never looks ahead. A flow is a mark; marks choose classes, queues
+# and buckets, so that no hash has a say.
 for module in sch_htb sch_drr sch_codel sch_red sch_pie cls_flow; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 
-# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS: one qdisc, one mix of traffic, and its journal at a place of the disk.
-# For drr the parameters are the quantum of the classes and the limit of their queues.
+# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS: one qdisc, one mix of traffic, and its
+# journal at a place of the disk. For drr the parameters are the quantum of the classes and the limit of their
+# queues.
 oracle() {
 	lane=$1 name=$2 slot=$3 kind=$4 rate=$5 packets=$6 flows=$7 sizes=$8 parameters=$9
 	{

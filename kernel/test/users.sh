@@ -1,4 +1,5 @@
-# Who uses disciplines in the kernel: a test bed and a bridge of giveway, and what is left of them, also after a kill.
+# Who uses disciplines in the kernel: a test bed and a bridge of giveway, and what is left of them, also after
+# a kill.
 for module in veth sch_htb sch_tbf sch_drr cls_flow sch_ingress cls_matchall act_mirred; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
@@ -97,7 +98,7 @@ start() {
 }
 start
 check "frames pass through the kernel" reached
-check "its counters are told" sh -c "giveway control /run/gw.sock show | grep -q '\"arrived\":{\"packets\":[1-9]'"
+check "its counters are shown" sh -c "giveway control /run/gw.sock show | grep -q '\"arrived\":{\"packets\":[1-9]'"
 check "its rate is set" giveway control /run/gw.sock set rate 8mbit
 check "the kernel has the new rate" sh -c "bpftool -j map dump pinned /sys/fs/bpf/giveway/gw1/params | grep -q '\"rate\":8000000'"
 check "its metrics are served" sh -c "wget -q -O - http://127.0.0.1:9100/metrics | grep -q '^giveway_arrived_packets_total{.*} [1-9]'"
@@ -121,5 +122,5 @@ check "it says what happened" grep -q "somebody took it away" /run/live.said
 check "nothing is left of what somebody took away" nothing_left
 check "an interface that is no more" sh -c "
 	ip link add gone type dummy && ip link set gone up && giveway kernel load efd --dev gone --object $objects/giveway_efd.o &&
-	ip link del gone && giveway kernel unload --gone | grep -q 'gone: giveway_efd.*taken away'"
+	ip link del gone && giveway kernel unload --gone | grep -q 'gone: giveway_efd.*removed'"
 check "nothing is left of it" nothing_left

@@ -146,14 +146,14 @@ fn load(args: &Load) -> Result<String, KernelError> {
     let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
     if plan.kind != Kind::Trr && !reserve.is_empty() {
         return Err(KernelError::Precondition(
-            "only trr reserves rates: leave --reserve out, or load trr".to_owned(),
+            "only trr has reservations: leave out --reserve, or load trr".to_owned(),
         ));
     }
-    let said = [reserve.clone(), plan.routes(route)?].concat();
+    let reservations = [reserve.clone(), plan.routes(route)?].concat();
     let attached = attach::load(&LoadRequest {
         device: dev,
         plan: &plan,
-        reservations: &said,
+        reservations: &reservations,
         source: object.as_deref().map_or(Source::Compiled, Source::Object),
         overhead: 0,
         keep: false,
@@ -164,15 +164,15 @@ fn load(args: &Load) -> Result<String, KernelError> {
 
 fn unload(dev: &str) -> Result<String, KernelError> {
     match attach::unload(dev)? {
-        None => Ok(format!("{dev}: as it was before\n")),
+        None => Ok(format!("{dev}: the earlier qdisc is restored\n")),
         Some(missing) => Err(KernelError::Precondition(missing)),
     }
 }
 
 fn unload_gone() -> Result<String, KernelError> {
     let gone = attach::unload_gone()?;
-    let told: String = gone.iter().map(|of| format!("{}: {}, taken away\n", of.device, line(of))).collect();
-    Ok(if told.is_empty() { "every interface that has one is still there\n".to_owned() } else { told })
+    let removed: String = gone.iter().map(|of| format!("{}: {}, removed\n", of.device, line(of))).collect();
+    Ok(if removed.is_empty() { "nothing to clean up: all interfaces with a discipline exist\n".to_owned() } else { removed })
 }
 
 fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
@@ -181,7 +181,7 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
         all = attach::find(dev)?.into_iter().collect();
         if all.is_empty() {
             return Err(KernelError::Precondition(format!(
-                "{dev} has no discipline of giveway: giveway kernel list"
+                "{dev} has no discipline of Giveway; giveway kernel list shows all"
             )));
         }
     }
@@ -210,7 +210,7 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
     if json {
         return Ok(format!("{:#}\n", Value::Array(values)));
     }
-    Ok(if all.is_empty() { "nothing is loaded: giveway kernel load efd --dev IF\n".to_owned() } else { text })
+    Ok(if all.is_empty() { "no discipline is loaded; load one with giveway kernel load efd --dev IF\n".to_owned() } else { text })
 }
 
 fn list() -> Result<String, KernelError> {
@@ -234,18 +234,18 @@ fn build(args: &Build) -> Result<String, KernelError> {
     let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
     may_write(out, outputs::Kind::Object, *force)
         .map_err(|error| KernelError::Precondition(error.to_string()))?;
-    // Whatever it is, the object is the same: the rate is told when it is loaded.
+    // The object does not depend on the rate, which is set when it is loaded.
     let rate = rate.unwrap_or(Rate::mbit(10));
     let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
     let own = format!("giveway_{}", plan.kind.name());
     let name = name.as_ref().unwrap_or(&own);
     if !name.starts_with(&own) || name.len() > 15 {
         return Err(KernelError::Precondition(format!(
-            "a name begins with {own} and has at most 15 letters, as {own}_2"
+            "--name: a name begins with {own} and has at most 15 letters, as in {own}_2"
         )));
     }
     object::build(&Recipe { kind: plan.kind, name, room: plan.room, journal: *journal, btf }, out)?;
-    Ok(format!("{}: {name}, with room for {} packets\n", Path::new(out).display(), plan.room - 2))
+    Ok(format!("{}: {name}, for a backlog of up to {} packets\n", Path::new(out).display(), plan.room - 2))
 }
 
 fn line(attached: &Attached) -> String {
@@ -261,7 +261,7 @@ fn line(attached: &Attached) -> String {
 fn reservation(text: &str) -> Result<(u32, u64), String> {
     let both = marked(text).and_then(|(mark, rate)| Some((mark, rate.parse::<Rate>().ok()?.as_bit())));
     both.ok_or_else(|| {
-        "write a mark and a rate, as 1=2mbit; mark 0 is that of all packets without one".to_owned()
+        "write a mark and a rate, as in 1=2mbit; packets without a mark have mark 0, which cannot be reserved".to_owned()
     })
 }
 
@@ -270,7 +270,7 @@ fn marked_route(text: &str) -> Result<(u32, Route), String> {
     Ok((mark, route.parse()?))
 }
 
-/// A mark, and what it says.
+/// A mark, and the text after it.
 fn marked(text: &str) -> Option<(u32, &str)> {
     let (mark, rest) = text.split_once('=')?;
     let mark = match mark.strip_prefix("0x") {

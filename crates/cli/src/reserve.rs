@@ -1,7 +1,7 @@
 //! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and ends it.
 //!
-//! The messages are those of the TRR paper (Chen and Chen, section 3.1), as [`giveway_reserve::message`] writes them. A start without a time begins in
-//! 1970 and one without an end ends never: then the clocks of both sides need not agree.
+//! The messages are those of the TRR paper (Chen and Chen, section 3.1), in the format of [`giveway_reserve::message`]. A request
+//! without a start time starts in 1970, and a request without an end never ends. So clocks need not agree.
 
 use std::io::{self, Write};
 use std::net::SocketAddrV4;
@@ -17,7 +17,7 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{EtherTypes, Kind, Message, MessageError, Reason, Tuple};
 
-use crate::live::address;
+use giveway_control::reservations::address;
 use crate::{Outcome, show};
 
 /// Reserves bandwidth for a flow at the routers on its path (`giveway live --reserve`).
@@ -117,9 +117,9 @@ fn when(text: &str) -> Result<When, String> {
 
 fn endpoint(text: &str) -> Result<SocketAddrV4, String> {
     text.parse().map_err(|_| match text.parse::<std::net::Ipv4Addr>() {
-        Ok(_) => format!("which port? Write for example {text}:5004"),
+        Ok(_) => format!("the port is missing: write for example {text}:5004"),
         Err(_) if text.matches(':').count() > 1 => {
-            "control packets have room for IPv4 addresses only: write for example 10.0.0.1:5004".to_owned()
+            "reservations support IPv4 addresses only: write for example 10.0.0.1:5004".to_owned()
         }
         Err(_) => "write an IPv4 address and a port, as in 10.0.0.1:5004".to_owned(),
     })
@@ -137,7 +137,7 @@ fn link_address(text: &str) -> Result<[u8; 6], String> {
     let bytes: Option<Vec<u8>> =
         text.split(':').map(|part| (part.len() == 2).then(|| u8::from_str_radix(part, 16).ok())?).collect();
     let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-    bytes.ok_or_else(|| "write a link address as `ip link` does, as in 02:00:00:00:00:01".to_owned())
+    bytes.ok_or_else(|| "write a MAC address, as in 02:00:00:00:00:01".to_owned())
 }
 
 /// EtherTypes for starts and ends: one for both, or two.
@@ -146,10 +146,10 @@ pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
     let one = |text: &str| {
         let number = text.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
         match number {
-            None => Err(format!("\"{text}\" is no EtherType: {example}")),
+            None => Err(format!("\"{text}\" is not an EtherType: {example}")),
             Some(0..0x600) => Err(format!("{text} is a length, not an EtherType: {example}")),
             Some(0x0800 | 0x0806 | 0x86dd | 0x8100 | 0x88a8) => {
-                Err(format!("{text} is what the network itself runs on: {example}"))
+                Err(format!("{text} is in use by IP, ARP or VLANs: {example}"))
             }
             Some(number) => Ok(number),
         }
@@ -163,22 +163,22 @@ pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
 /// # Errors
 /// A sentence that begins with the flag's name.
 pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
-    let told = |what: &str| format!("{flag} {}: {what}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
+    let message = |what: &str| format!("{flag} {}: {what}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| message(&error.to_string()))?;
     let key = giveway_reserve::key(&text)
-        .ok_or_else(|| told("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
+        .ok_or_else(|| message("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
     let open = std::fs::metadata(file).is_ok_and(|about| {
         use std::os::unix::fs::PermissionsExt;
         about.permissions().mode() & 0o077 != 0
     });
     if open {
-        show::sentence(&told(&format!("others may read it: chmod 600 {}", file.display())));
+        show::sentence(&message(&format!("other users can read the key; type chmod 600 {}", file.display())));
     }
     Ok(key)
 }
 
-/// One that asks.
-struct Asker<'a> {
+/// The client of one reservation.
+struct Client<'a> {
     args: &'a Args,
     station: Station,
     key: Option<SipHasher>,
@@ -186,14 +186,14 @@ struct Asker<'a> {
     /// The number of the last message that was sent.
     number: u64,
     stop: Arc<AtomicBool>,
-    /// True once the user was told that a router speaks another version of the protocol.
-    told_version: bool,
+    /// True once a router with another version of the protocol was reported.
+    version_reported: bool,
     /// Routers that have granted it.
     granted: Vec<[u8; 6]>,
 }
 
-/// What routers said.
-enum Said {
+/// The answer of the routers.
+enum Answer {
     Granted,
     Refused([u8; 6], Reason),
     Nothing,
@@ -211,7 +211,7 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     for (name, span) in [("--repeat", args.repeat), ("--timeout", args.timeout)] {
         if span < Span::ms(10) {
-            return wrong(&format!("{name}: {span} is too short: at least 10ms"));
+            return wrong(&format!("{name}: {span} is too short: write at least 10ms"));
         }
     }
     let now = wall_ns();
@@ -224,7 +224,7 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let finish = args.span.map_or(u64::MAX, |span| begins.saturating_add(ns(span)));
     if finish <= now {
         return wrong(
-            "--start and --for: it would be over already: Unix times are in seconds, see `date +%s`",
+            "--start and --for: the reservation would be over already; Unix times are in seconds, see `date +%s`",
         );
     }
     let station = match Station::open(&args.via, &[args.types.start, args.types.end]) {
@@ -233,12 +233,12 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // The second one does not ask.
+        // The second signal ends the program at once.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     if let Err(why) = privilege::settle(Role::Watch) {
-        show::sentence(&format!("not all privileges could be given up: {why}"));
+        show::sentence(&format!("not all privileges could be dropped: {why}"));
     }
     let tuple = Tuple {
         from: args.from.ip().octets(),
@@ -250,30 +250,30 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let rate = args.rate.unwrap_or_default();
     let sender = station.address();
     let start = Message { kind: Kind::Start, tuple, rate, start, finish, sender, number: 0 };
-    let mut asker =
-        Asker { args, station, key, start, number: 0, stop, told_version: false, granted: Vec::new() };
-    if args.end { asker.end(out) } else { asker.keep(out) }
+    let mut client =
+        Client { args, station, key, start, number: 0, stop, version_reported: false, granted: Vec::new() };
+    if args.end { client.end(out) } else { client.keep(out) }
 }
 
-impl Asker<'_> {
-    /// Asks, and keeps what was granted.
+impl Client<'_> {
+    /// Requests the reservation, and refreshes it until the program is stopped.
     fn keep(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
-        match self.ask(&self.start.to_owned(), self.args.tries, out)? {
-            Said::Granted => {}
-            Said::Refused(router, reason) => return self.refused(router, reason, out),
-            Said::Nothing if self.stopped() => return self.end(out),
-            Said::Nothing => return self.nobody(),
+        match self.request(&self.start.to_owned(), self.args.tries, out)? {
+            Answer::Granted => {}
+            Answer::Refused(router, reason) => return self.refused(router, reason, out),
+            Answer::Nothing if self.stopped() => return self.end(out),
+            Answer::Nothing => return self.unanswered(),
         }
         if self.args.once {
             return Ok(Outcome::Done);
         }
         let mut unanswered = 0;
-        // Answers of routers further on may come to any start since then.
+        // Routers farther away may answer any start since this one.
         let first = self.number;
         while !self.stopped() && wall_ns() < self.start.finish {
-            // Who is further away may refuse while we wait.
+            // A router farther away may refuse in the meantime.
             let asked = Message { number: first, ..self.start };
-            if let Said::Refused(router, reason) = self.listen(&asked, self.args.repeat, false, out)?
+            if let Answer::Refused(router, reason) = self.listen(&asked, self.args.repeat, false, out)?
                 && reason != Reason::Replayed
             {
                 return self.refused(router, reason, out);
@@ -281,27 +281,27 @@ impl Asker<'_> {
             if self.stopped() || wall_ns() >= self.start.finish {
                 break;
             }
-            match self.ask(&self.start.to_owned(), 1, out)? {
-                Said::Granted => unanswered = 0,
-                // The router may have begun anew; the next start is newer.
-                Said::Nothing | Said::Refused(_, Reason::Replayed) => unanswered += 1,
-                Said::Refused(router, reason) => return self.refused(router, reason, out),
+            match self.request(&self.start.to_owned(), 1, out)? {
+                Answer::Granted => unanswered = 0,
+                // The router may have restarted; the next start has a larger number.
+                Answer::Nothing | Answer::Refused(_, Reason::Replayed) => unanswered += 1,
+                Answer::Refused(router, reason) => return self.refused(router, reason, out),
             }
             if unanswered == self.args.tries {
                 show::sentence(&format!(
-                    "no answer to the last {unanswered} starts: the routers may have forgotten it; it goes on asking"
+                    "no answer to the last {unanswered} refreshes: the reservation may have expired; refreshes continue"
                 ));
             }
         }
         if wall_ns() >= self.start.finish {
-            // It is over by itself; the end is for routers whose clock is behind, and nobody need answer.
+            // The reservation has expired. The end is for routers whose clocks are behind; no answer is needed.
             self.send(&self.the_end())?;
             return Ok(Outcome::Done);
         }
         self.end(out)
     }
 
-    /// Says why not, and gives back what others granted.
+    /// Reports a refusal, and ends the reservation at routers that granted it.
     fn refused(&mut self, router: [u8; 6], reason: Reason, out: &mut dyn Write) -> io::Result<Outcome> {
         out.flush()?;
         let Message { tuple, rate, .. } = self.start;
@@ -314,14 +314,14 @@ impl Asker<'_> {
         Ok(Outcome::Failed)
     }
 
-    fn nobody(&self) -> io::Result<Outcome> {
+    fn unanswered(&self) -> io::Result<Outcome> {
         let key = match self.key {
             Some(_) => "with the same key",
-            None => "and without a key",
+            None => "without a key",
         };
         show::sentence(&format!(
-            "nobody answered out of {} ({} times): is `giveway live --reserve` running on the way to {}, with EtherTypes \
-             {:#06x},{:#06x} (--reserve-types) {key}, and of the same version as this program?",
+            "no answer on {} after {} transmissions. Check that `giveway live --reserve` runs on the path to {}, with EtherTypes \
+             {:#06x},{:#06x} (--reserve-types), {key}, and in the same version as this program",
             self.args.via, self.args.tries, self.args.to, self.args.types.start, self.args.types.end
         ));
         Ok(Outcome::Failed)
@@ -331,54 +331,54 @@ impl Asker<'_> {
         Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..self.start }
     }
 
-    /// Ends it.
+    /// Ends the reservation.
     fn end(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
-        // Ctrl-C has been heard; now it is the answer to the end that is waited for.
+        // From now on, Ctrl-C interrupts the wait for the answer.
         self.stop.store(false, Ordering::Relaxed);
         let end = self.the_end();
-        match self.ask(&end, self.args.tries.min(3), out)? {
-            Said::Granted => Ok(Outcome::Done),
-            // Over by itself.
-            Said::Nothing if !self.args.end => Ok(Outcome::Done),
-            Said::Nothing => {
+        match self.request(&end, self.args.tries.min(3), out)? {
+            Answer::Granted => Ok(Outcome::Done),
+            // It has expired.
+            Answer::Nothing if !self.args.end => Ok(Outcome::Done),
+            Answer::Nothing => {
                 show::sentence(&format!(
-                    "nobody answered: no router out of {} has a reservation for {}",
+                    "no answer: no router on {} has a reservation for {}",
                     self.args.via, self.start.tuple
                 ));
                 Ok(Outcome::Failed)
             }
-            Said::Refused(router, reason) => {
+            Answer::Refused(router, reason) => {
                 out.flush()?;
-                show::sentence(&format!("{} does not end {}: {reason}", address(router), self.start.tuple));
+                show::sentence(&format!("{} refuses to end {}: {reason}", address(router), self.start.tuple));
                 Ok(Outcome::Failed)
             }
         }
     }
 
-    /// Sends a message until somebody answers, or so many times. Each time it has a new number.
-    fn ask(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> io::Result<Said> {
+    /// Sends a message until a router answers, at most `tries` times. Each transmission has a new number.
+    fn request(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> io::Result<Answer> {
         let mut message = *message;
-        let mut said = Said::Nothing;
+        let mut answer = Answer::Nothing;
         for number in 0..tries {
             self.send(&message)?;
             if number == 0 {
                 // Answers to this one and to those that follow count.
                 message.number = self.number;
             }
-            said = self.listen(&message, self.args.timeout, true, out)?;
-            match said {
-                Said::Nothing => {}
-                // Messages of two programs on this machine may have overtaken each other, or the router has just begun.
-                Said::Refused(_, Reason::Replayed) if number + 1 < tries => {
+            answer = self.listen(&message, self.args.timeout, true, out)?;
+            match answer {
+                Answer::Nothing => {}
+                // Messages of two programs on this machine were reordered, or the router has just started.
+                Answer::Refused(_, Reason::Replayed) if number + 1 < tries => {
                     self.listen(&message, self.args.timeout / 10, false, out)?;
                 }
-                Said::Granted | Said::Refused(..) => return Ok(said),
+                Answer::Granted | Answer::Refused(..) => return Ok(answer),
             }
             if self.stopped() {
-                return Ok(said);
+                return Ok(answer);
             }
         }
-        Ok(said)
+        Ok(answer)
     }
 
     /// Sends a message with the next number: the time, and more than the one before.
@@ -395,8 +395,8 @@ impl Asker<'_> {
         Ok(())
     }
 
-    /// Hears answers to a message for so long; `first`: only until there is one.
-    fn listen(&mut self, asked: &Message, span: Span, first: bool, out: &mut dyn Write) -> io::Result<Said> {
+    /// Receives answers to a message for this time, or until the first grant if `first` is true.
+    fn listen(&mut self, asked: &Message, span: Span, first: bool, out: &mut dyn Write) -> io::Result<Answer> {
         let end =
             (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
                 Some(left) => monotonic_ns().saturating_add(left),
@@ -414,30 +414,30 @@ impl Asker<'_> {
                 }
                 Err(_) => continue,
             };
-            // An answer repeats what it is the answer to: this message, or one that was sent instead of it.
-            let mine = (asked.number..=self.number).contains(&answer.number);
-            if !mine || (Message { kind: asked.kind, number: asked.number, ..answer }) != *asked {
+            // An answer repeats its request: this message, or a retransmission of it.
+            let own = (asked.number..=self.number).contains(&answer.number);
+            if !own || (Message { kind: asked.kind, number: asked.number, ..answer }) != *asked {
                 continue;
             }
             match answer.kind {
-                Kind::Refused(reason) => return Ok(Said::Refused(received.from, reason)),
+                Kind::Refused(reason) => return Ok(Answer::Refused(received.from, reason)),
                 Kind::Granted => {
-                    self.hear(received.from, asked.kind == Kind::End, out)?;
+                    self.granted_by(received.from, asked.kind == Kind::End, out)?;
                     if first {
-                        return Ok(Said::Granted);
+                        return Ok(Answer::Granted);
                     }
                 }
                 Kind::Start | Kind::End => {}
             }
         }
-        Ok(Said::Nothing)
+        Ok(Answer::Nothing)
     }
 
-    /// Says once that a machine writes messages of another version.
+    /// Reports a router with another version of the protocol, once.
     fn other_version(&mut self, router: [u8; 6], version: u8) {
-        if !std::mem::replace(&mut self.told_version, true) {
+        if !std::mem::replace(&mut self.version_reported, true) {
             show::sentence(&format!(
-                "{} writes control packets of version {version}, and this program those of version {}: use the same version of \
+                "{} sends control frames of version {version}, and this program those of version {}: use the same version of \
                  Giveway on both sides",
                 address(router),
                 giveway_reserve::message::VERSION
@@ -445,8 +445,8 @@ impl Asker<'_> {
         }
     }
 
-    /// A router granted something; each is told of once.
-    fn hear(&mut self, router: [u8; 6], ended: bool, out: &mut dyn Write) -> io::Result<()> {
+    /// Records a grant or an end, and prints it once for each router.
+    fn granted_by(&mut self, router: [u8; 6], ended: bool, out: &mut dyn Write) -> io::Result<()> {
         let Message { tuple, rate, .. } = self.start;
         if ended {
             self.granted.retain(|granted| *granted != router);
@@ -458,15 +458,15 @@ impl Asker<'_> {
         if !self.args.quiet {
             match ended {
                 true => writeln!(out, "ended by {}: {tuple}", address(router))?,
-                false => writeln!(out, "granted by {}: {tuple} at {rate}{}", address(router), self.while_())?,
+                false => writeln!(out, "granted by {}: {tuple} at {rate}{}", address(router), self.period())?,
             }
             out.flush()?;
         }
         Ok(())
     }
 
-    /// From when until when.
-    fn while_(&self) -> String {
+    /// The start and the end of the reservation, for people.
+    fn period(&self) -> String {
         let Message { start, finish, .. } = self.start;
         let now = wall_ns();
         let seconds = |ns: u64| format!("{} s", ns.div_ceil(1_000_000_000));
@@ -475,7 +475,7 @@ impl Asker<'_> {
             None => String::new(),
         };
         match (finish, self.args.once) {
-            (u64::MAX, true) => format!("{from}, until the router forgets it"),
+            (u64::MAX, true) => format!("{from}, until it expires"),
             (u64::MAX, false) => format!("{from}, until Ctrl-C"),
             (finish, _) => format!("{from}, for {}", seconds(finish - start.max(now))),
         }
@@ -491,15 +491,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_words_are_refused_with_what_would_be_right() {
-        assert_eq!(endpoint("10.0.0.1").unwrap_err(), "which port? Write for example 10.0.0.1:5004");
+    fn invalid_arguments_are_refused_with_a_correction() {
+        assert_eq!(endpoint("10.0.0.1").unwrap_err(), "the port is missing: write for example 10.0.0.1:5004");
         assert!(endpoint("[fe80::1]:53").unwrap_err().contains("IPv4 addresses only"));
         assert!(endpoint("host:53").unwrap_err().contains("as in 10.0.0.1:5004"));
         assert!(protocol("icmp").unwrap_err().contains("or a number"));
         assert_eq!((protocol("tcp"), protocol("47")), (Ok(6), Ok(47)));
         assert!(ether_types("88b5").unwrap_err().contains("write 0x88b5"));
         assert!(ether_types("0x0040").unwrap_err().contains("is a length"));
-        assert!(ether_types("0x0800").unwrap_err().contains("what the network itself runs on"));
+        assert!(ether_types("0x0800").unwrap_err().contains("is in use by IP"));
         assert_eq!(ether_types("0x0801,0x0802"), Ok(EtherTypes::PUBLISHED));
         assert_eq!(ether_types("0x88b5"), Ok(EtherTypes::LOCAL));
         assert_eq!(link_address("02:00:00:00:00:0a"), Ok([2, 0, 0, 0, 0, 10]));

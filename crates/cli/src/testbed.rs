@@ -156,7 +156,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(outcome)
 }
 
-/// The latest of all runs, at the 99th percentile of each.
+/// The largest lateness of all runs, each at its 99th percentile.
 #[derive(Default)]
 struct Worst {
     sources: Span,
@@ -174,7 +174,7 @@ fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
 
-/// Every trial on the test bed, and whether the machine lacks something that they need.
+/// Runs every trial on the test bed. The second result is true if a prerequisite is missing.
 fn reality(
     session: &Session<'_>,
     bed: &Bed,
@@ -184,32 +184,31 @@ fn reality(
     dir: Option<&Path>,
     quiet: bool,
 ) -> Result<(Results, bool), Outcome> {
-    // What was said about runs, in their order.
+    // Remarks on runs, in their order.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let mark = |sentence: String| marks.lock().expect("nobody panics while holding it").push(sentence);
+    let mark = |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
     let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {
         if missing.load(Ordering::Relaxed) {
-            return Ok(None); // it was said, and would be said again
+            return Ok(None); // reported already
         }
         let plan = layout(scenario, keep_series);
         match bed.run(live, trial, &plan, go_on) {
             Ok(Some(ran)) => {
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
-                worst.lock().expect("nobody panics while holding it").see(sources, router);
+                worst.lock().expect("no thread panics while it holds the lock").see(sources, router);
                 let (sources, router) = (ms(sources), ms(router));
                 let Trial { name, seed, .. } = trial;
                 if ran.too_late() {
                     mark(format!(
-                        "{name}, seed {seed}: the machine was too busy in all {} attempts (one source in a hundred \
-                         was woken {sources} late or later, one frame in a hundred sent {router} late; {LATE} is the \
-                         limit): do not trust this run",
+                        "{name}, seed {seed}: do not trust this run: the machine was too busy in all {} attempts (99th \
+                         percentile of the lateness of sources {sources}, of frames {router}; the limit is {LATE})",
                         ran.attempt
                     ));
                 } else if ran.attempt > 1 {
                     mark(format!(
-                        "{name}, seed {seed}: the machine was too busy at first, attempt {}",
+                        "{name}, seed {seed}: attempt {}, since the machine was too busy before",
                         ran.attempt
                     ));
                 }
@@ -224,17 +223,16 @@ fn reality(
         }
     };
     let find = |_: &giveway_measure::Table| {
-        let marks = marks.lock().expect("nobody panics while holding it");
+        let marks = marks.lock().expect("no thread panics while it holds the lock");
         (!marks.is_empty()).then(|| marks.clone())
     };
     let done = session.run_by(scenario, name, dir, &find, on_the_bed)?;
     done.findings.iter().for_each(|mark| show::sentence(mark));
-    let Worst { sources, router } = worst.into_inner().expect("nobody panicked while holding it");
+    let Worst { sources, router } = worst.into_inner().expect("no thread panicked while it held the lock");
     if !quiet && done.finished > 0 {
         let (sources, router) = (ms(sources), ms(router));
         show::sentence(&format!(
-            "in the worst run one source in a hundred was woken {sources} late or later, and one frame in a hundred \
-             sent {router} late or later"
+            "99th percentile of the lateness in the worst run: sources {sources}, frames {router}"
         ));
     }
     let missing = missing.load(Ordering::Relaxed);

@@ -95,7 +95,7 @@ fn right_scenarios_are_summed_up() {
     let folder = folder(SCENARIO);
     let (code, out, err) = ran(folder.path(), &["check", "home.toml"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    insta::assert_snapshot!(out, @r#"home.toml: right: 2 nodes, 2 ports, 2 disciplines, 4 runs of 1s"#);
+    insta::assert_snapshot!(out, @r#"home.toml: ok: 2 nodes, 2 ports, 2 disciplines, 4 runs of 1s"#);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn lists_have_a_line_for_each() {
         "  cubic ",
         "Sources of traffic",
         "  bulk ",
-        "Schedulers of a switch",
+        "Arbiters of a switch",
     ] {
         assert!(all.contains(name), "{name} in {all}");
     }
@@ -332,7 +332,7 @@ fn explanations_have_the_header_and_the_parameters() {
     let path = folder.path();
     let (_, fifo, _) = ran(path, &["explain", "fifo"]);
     // The other page is the switch's.
-    let (fifo, _) = fifo.split_once("\n\nfifo, a scheduler").expect("both hosts have a fifo");
+    let (fifo, _) = fifo.split_once("\n\nfifo, an arbiter").expect("both hosts have a fifo");
     insta::assert_snapshot!(fifo, @r#"
     fifo, a queue discipline
 
@@ -356,10 +356,12 @@ fn explanations_have_the_header_and_the_parameters() {
       transmit queue length, 1,000 packets.
 
     Parameters
-      limit  packets or size  default 1000p
+      limit  packets or bytes, "300p"  default "1000p"
              Capacity, in packets or in bytes.
-      drop   tail | head      default tail
+      drop   "tail", "head"            default "tail"
              The packet that is dropped when it is full.
+             "tail": The arriving one.
+             "head": The oldest ones, until the arriving one fits.
     "#);
     let names = giveway_disciplines::ALL.iter().map(|entry| entry.name);
     let names = names.chain(giveway_sim::SOURCES.iter().map(|entry| entry.name));
@@ -372,7 +374,7 @@ fn explanations_have_the_header_and_the_parameters() {
     let (code, _, err) = ran(path, &["explain", "fivo"]);
     assert_eq!(
         (code, err.as_str()),
-        (2, "giveway: there is nothing called \"fivo\"; did you mean \"fifo\"?\n")
+        (2, "giveway: unknown name \"fivo\"; did you mean \"fifo\"?\n")
     );
 }
 

@@ -83,7 +83,7 @@ fn places_that_take_no_file_are_told_before_anything_runs() {
     std::fs::create_dir(path.join("here-fq_codel.pcapng")).unwrap();
     for (file, sentence) in [
         ("nowhere/x.pcapng", "cannot write nowhere/x-fifo.pcapng: No such file or directory (os error 2)"),
-        ("here.pcapng", "cannot write here-fq_codel.pcapng: what is there is not a file"),
+        ("here.pcapng", "cannot write here-fq_codel.pcapng: it exists and is not a file"),
     ] {
         let (code, err) = ran(path, &["run", "home.toml", "--export", file]);
         assert_eq!((code, err.as_str()), (1, format!("giveway: {sentence}\n").as_str()));

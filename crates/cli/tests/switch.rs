@@ -48,37 +48,37 @@ fn scenario(text: &str) -> (TempDir, String) {
 #[test]
 fn schedulers_and_their_traffic_are_listed() {
     let (_, all, _) = ran(&["list"]);
-    for line in ["\nSchedulers of a switch\n", "\n  islip ", "\nTraffic of a switch\n", "\n  bernoulli "] {
+    for line in ["\nArbiters of a switch\n", "\n  islip ", "\nTraffic of a switch\n", "\n  bernoulli "] {
         assert!(all.contains(line), "{line} in {all}");
     }
-    let (_, schedulers, _) = ran(&["list", "schedulers"]);
+    let (_, schedulers, _) = ran(&["list", "arbiters"]);
     assert_eq!(schedulers.lines().count(), 1 + giveway_switch::ALL.len(), "{schedulers}");
     let (_, traffic, _) = ran(&["list", "switch-traffic"]);
     assert_eq!(traffic.lines().count(), 1 + giveway_switch::traffic::SOURCES.len(), "{traffic}");
 }
 
 #[test]
-fn schedulers_are_explained_with_what_all_of_them_can_be_told() {
+fn arbiters_are_explained_with_the_parameters_of_all_arbiters() {
     for entry in giveway_switch::ALL {
         let (code, page, _) = ran(&["explain", entry.name]);
         assert_eq!(code, 0, "{}", entry.name);
         assert!(page.contains("References\n"), "{page}");
         let (own, all) =
-            page.split_once("What every scheduler can be told\n").expect("the options are there");
+            page.split_once("Parameters of every arbiter\n").expect("the options are there");
         assert!(!own.contains("\n  speedup "), "{page}");
         assert!(all.contains("  speedup ") && all.contains("store_and_forward"), "{page}");
     }
     let (_, islip, _) = ran(&["explain", "islip"]);
-    let (own, _) = islip.split_once("What every scheduler can be told\n").expect("the options are there");
-    assert!(own.contains("\nParameters\n  iterations  count          default 4\n"), "{islip}");
+    let (own, _) = islip.split_once("Parameters of every arbiter\n").expect("the options are there");
+    assert!(own.contains("\nParameters\n  iterations  a whole number  default 4\n"), "{islip}");
 }
 
 #[test]
 fn names_of_both_hosts_are_explained_twice() {
     let (_, fifo, _) = ran(&["explain", "fifo"]);
     let at = |text: &str| fifo.find(text).unwrap_or_else(|| panic!("{text} in {fifo}"));
-    assert!(at("fifo, a queue discipline\n") < at("  limit  packets or size"));
-    assert!(at("  limit  packets or size") < at("fifo, a scheduler of a switch\n"));
+    assert!(at("fifo, a queue discipline\n") < at("  limit  packets or bytes"));
+    assert!(at("  limit  packets or bytes") < at("fifo, an arbiter of a switch\n"));
     let (_, onoff, _) = ran(&["explain", "onoff"]);
     assert!(onoff.contains("onoff, a source of traffic\n") && onoff.contains("onoff, traffic of a switch\n"));
 }

@@ -1,17 +1,17 @@
 //! Turns the text of a discipline into the parameters of its BPF program.
 //!
-//! A kernel discipline has the parameters of the Rust discipline that makes the same decisions, in the same syntax. A parameter that
-//! the kernel's discipline lacks is an error with a reason; it is never ignored.
+//! A kernel discipline has the parameters of the Rust discipline that makes the same decisions, in the same
+//! syntax. A parameter that the kernel's discipline lacks is an error with a reason; it is never ignored.
 
 use giveway_disciplines::{Spec, bsq, drr, fifo};
-use giveway_qdisc::blocks::{Inner, Measure, Order};
+use giveway_qdisc::blocks::{Inner, Measure, ServiceOrder};
 use giveway_qdisc::{Bytes, Limit, LinkContext, Rate, Streams};
 
 use crate::PlanError;
 use crate::route::Route;
 
-/// Declares [`Kind`] from one list: for each discipline its name in the kernel and the name of the Rust discipline that makes
-/// the same decisions.
+/// Declares [`Kind`] from one list: for each discipline its name in the kernel and the name of the Rust
+/// discipline that makes the same decisions.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident: $name:literal, $discipline:literal;)*) => {
         /// A discipline that exists for the kernel, in `kernel/NAME.bpf.c`.
@@ -130,11 +130,12 @@ const FASTEST: u64 = 1 << 44;
 const WIDEST_PS: u64 = 1 << 43;
 
 impl Plan {
-    /// Parses a discipline, for example "efd limit 300p threshold 20p". `mtu` is the largest packet as the kernel counts it, with
-    /// the header of its link.
+    /// Parses a discipline, for example "efd limit 300p threshold 20p". `mtu` is the largest packet as the
+    /// kernel counts it, with the header of its link.
     ///
     /// # Errors
-    /// If the text is no discipline of the kernel's, or a parameter is invalid or missing in the kernel's discipline.
+    /// If the text is not a discipline of the kernel's, or a parameter is invalid or missing in the kernel's
+    /// discipline.
     pub fn new(text: &str, rate: Option<Rate>, limit: Option<Limit>, mtu: u64) -> Result<Plan, PlanError> {
         let text = text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -208,7 +209,7 @@ impl Plan {
                     "level",
                     &format!("a route has at most {most} hops"),
                 )?;
-                only(config.order == Order::Corrected, "order", "an empty sub-queue gets no turn")?;
+                only(config.order == ServiceOrder::Corrected, "order", "an empty sub-queue gets no turn")?;
                 only(config.inner == Inner::Smooth, "inner", "a turn is a packet")?;
                 only(!config.descend, "descend", "the largest sub-queue of one node is the victim")?;
                 let drop = config.drop;

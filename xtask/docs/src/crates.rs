@@ -1,7 +1,7 @@
 //! The picture of the crates in `ARCHITECTURE.md`, from the manifests.
 //!
-//! A crate's layer is one above the highest layer of its dependencies. An edge is left out if a longer path has the same
-//! ends. Dependencies of tests are left out.
+//! A crate's layer is one above the highest layer of its dependencies. An edge is left out if a longer path
+//! has the same ends. Dependencies of tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -8,6 +8,7 @@ use giveway_sim::{Placed, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
 
+use crate::crates;
 use crate::parameters::table;
 
 const REFERENCE: &str = "docs/book/reference";
@@ -100,6 +101,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
+    pages.insert(crates::FILE.to_owned(), crates::architecture(root)?);
     Ok(pages)
 }
 

@@ -1,4 +1,5 @@
-//! The program rejects unknown arguments. (This test also makes the gate build the program together with the tests.)
+//! The program rejects unknown arguments. (This test also makes the gate build the program together with the
+//! tests.)
 
 use std::process::Command;
 
