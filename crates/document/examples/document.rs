@@ -90,7 +90,7 @@ fn response_times() -> Figure {
     let panel = |title: &str, load: f64| Panel {
         title: title.into(),
         x: log("size (MSS)"),
-        y: log("mean response time (s)"),
+        y: log("mean flow completion time (s)"),
         mark: Mark::Line,
         series: DISCIPLINES
             .map(|(name, spec, slow)| {
@@ -110,7 +110,7 @@ fn response_times() -> Figure {
     };
     Figure {
         id: "fig-5".into(),
-        title: "Mean response time by size".into(),
+        title: "Mean flow completion time by size".into(),
         caption: "Means over the seeds with their 95 % intervals.".into(),
         panels: vec![panel("load 8 Mbit/s", 1.0), panel("load 15 Mbit/s", 4.0)],
         columns: 2,

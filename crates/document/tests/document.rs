@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
 
-/// What the charts are drawn from, as the page has it.
+/// The data of the charts in the page.
 fn charts(page: &str) -> Value {
     let begin = "<script type=\"application/json\" id=\"charts\">";
     let (_, after) = page.split_once(begin).expect("the page has data");
@@ -19,7 +19,7 @@ fn page_of(panel: Panel) -> String {
     Document { parts: vec![Part::Figure(figure)], ..Document::default() }.html()
 }
 
-/// What is drawn in it: specification and data.
+/// The specification and the data of a panel.
 fn drawn(panel: Panel) -> (Value, Value) {
     let mut chart = charts(&page_of(panel))["figure1-panel1"].take();
     (chart["spec"].take(), chart["data"].take())
@@ -153,8 +153,8 @@ fn texts_stay_text() {
     assert_eq!(chart["data"]["points"]["series"], json!([HOSTILE]));
 }
 
-/// Where a logarithmic axis has no place for a point, it is left out and counted; an interval that reaches
-/// below ends at the axis.
+/// A logarithmic axis omits points of zero or less and counts them. An interval that reaches below ends at
+/// the axis.
 #[test]
 fn a_logarithmic_axis_has_no_zero() {
     let points = [(1.0, 10.0), (0.0, 10.0), (2.0, 0.0), (3.0, -4.0), (4.0, 20.0)];
@@ -283,7 +283,7 @@ fn colours_are_those_of_the_disciplines() {
     assert_eq!(page.matches("class=\"key\"").count(), 2);
 }
 
-/// What only looks like a number on a line of its own is one for the eye, too: to the right. Long texts wrap.
+/// A column of texts that begin like numbers is right-aligned. Long texts wrap.
 #[test]
 fn columns_of_tables() {
     let cell = |text: &str, tone| Cell { text: text.into(), tone };

@@ -1,5 +1,4 @@
-//! What it costs to be watched, per packet: at a port that is not measured, and at the bottleneck, with what
-//! must be asked for.
+//! The cost of recording, per packet: at a port that is not measured, and at the bottleneck with each option.
 
 use std::hint::black_box;
 
@@ -10,7 +9,7 @@ use giveway_qdisc::{FlowKey, Meta, NextHops, PortId, Probe, Rate, Span, Time};
 /// Packets per round: the clock of the benchmark is slower than one packet.
 const PACKETS: u64 = 10_000;
 
-/// What is asked for.
+/// The options of a recording.
 #[derive(Clone, Copy, Default)]
 struct Asked {
     keep_series: bool,

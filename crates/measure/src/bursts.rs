@@ -465,11 +465,11 @@ mod tests {
         // (3² + 2² + 2² + 1²) / 8.
         close(all.weighted(), 18.0 / 8.0, 0.0);
         let rows = bursts.rows(PortId(3));
-        let told: Vec<_> = rows
+        let listed: Vec<_> = rows
             .iter()
             .map(|row| (row.next_hop, row.packets, row.runs, row.run_longest, row.run_weighted))
             .collect();
-        assert_eq!(told, [(None, 2, 1, 2, 2.0), (c, 2, 1, 2, 2.0), (b, 4, 2, 3, 2.5)]);
+        assert_eq!(listed, [(None, 2, 1, 2, 2.0), (c, 2, 1, 2, 2.0), (b, 4, 2, 3, 2.5)]);
         // One after the other, 1 ms apart: three streams that are one each.
         assert_eq!(rows[0].dispersions[1..], [None; 3]);
         close(bursts.next_hop_mean(|_| Some(7.0)), 7.0, 0.0);

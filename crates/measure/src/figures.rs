@@ -117,10 +117,10 @@ mod tests {
         let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
         let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
         let groups = groups(&[&row], true, true);
-        let told = groups.iter().flat_map(|group| &group.columns);
-        let told: Vec<String> =
-            told.map(|column| [column.heading.join(" "), column.cells.join("")].join(": ")).collect();
-        assert_eq!(told, ["mean flows: 4.50", "most flows: 24", "per flow B: 16.0"]);
+        let shown_found = groups.iter().flat_map(|group| &group.columns);
+        let shown_found: Vec<String> =
+            shown_found.map(|column| [column.heading.join(" "), column.cells.join("")].join(": ")).collect();
+        assert_eq!(shown_found, ["mean flows: 4.50", "most flows: 24", "per flow B: 16.0"]);
         assert_eq!(groups[0].title, "state");
     }
 
@@ -139,7 +139,7 @@ mod tests {
         ];
         let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
         let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
-        let told: Vec<String> = groups(&[&row], true, false)
+        let shown_found: Vec<String> = groups(&[&row], true, false)
             .iter()
             .flat_map(|group| group.columns.iter().map(move |column| (group, column)))
             .map(|(group, column)| {
@@ -147,7 +147,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            shown_found,
             [
                 "runs to a next hop/mean pkts: 1.25",
                 "runs to a next hop/of a packet pkts: 3",

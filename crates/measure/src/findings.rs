@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn some_cannot_be_told_apart() {
+    fn some_have_no_measurable_difference() {
         let table = table(&[
             ("fifo", &[("small_sojourn_p99_s", &about(0.4)), ("flows_incomplete", &[3.0, 4.0, 3.0])]),
             (

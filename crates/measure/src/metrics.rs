@@ -1,7 +1,7 @@
 //! The metrics of a run.
 //!
 //! ```text
-//! definitions.rs   each metric: its meaning, its unit, and its value at the edges of the measurement interval
+//! definitions.rs   each metric: its meaning, its unit, and the treatment of the edges
 //! named.rs         the parts of a name: port, source, metric
 //! page.rs          the page of the book
 //! observed.rs      the recorded data from which metrics are computed

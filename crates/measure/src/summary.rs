@@ -34,7 +34,8 @@ impl Metrics {
         self.entry(name).flatten()
     }
 
-    /// The value of a metric. The outer `None` means that there is no such metric, the inner one that it is missing.
+    /// The value of a metric. The outer `None` means that there is no such metric, the inner one that it is
+    /// missing.
     pub fn entry(&self, name: &str) -> Option<Option<f64>> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }

@@ -8,9 +8,9 @@ use giveway_qdisc::{
 };
 
 /// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
-fn pass(recorder: &mut Recorder, bytes: u32, onward: Option<u16>, now: Time) {
+fn pass(recorder: &mut Recorder, bytes: u32, next_hop: Option<u16>, now: Time) {
     let meta =
-        Meta { bytes, arrived: now, flow: FlowKey(7), next_hops: NextHops::new(onward), ..Meta::default() };
+        Meta { bytes, arrived: now, flow: FlowKey(7), next_hops: NextHops::new(next_hop), ..Meta::default() };
     Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
     Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
 }
@@ -36,7 +36,7 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
 }
 
 /// Of the data bytes of the flows that cross the bottleneck, those that arrived within the interval: 1,000
-/// and 500 of 1 s. The third flow takes another route, over the other measured port; a group is told of in
+/// and 500 of 1 s. The third flow takes another route, over the other measured port; a group is reported in
 /// its transfers.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {

@@ -231,11 +231,11 @@ fn fairness_is_among_those_that_can_be_compared() {
     close(&mixed([stream(5, 10_000, 3_000), stream(6, 10_000, 1_000)]), "jain", 0.8);
     close(&mixed([stream(5, 500, 500), stream(6, 20_000, 20_000)]), "jain", 1.0);
     missing(&mixed([stream(5, 500, 0), stream(6, 20_000, 0)]), "jain");
-    // Whoever is alone is not treated unfairly.
+    // A single flow has no fairness.
     missing(&with_flows([endless(1, 3_000), short, transfer(4)]), "jain");
 }
 
-/// Calls: 100 packets of which 2 are lost and 300 of which 10 are: 3 %. The worse 99th percentile is told.
+/// Calls: 100 packets of which 2 are lost and 300 of which 10 are: 3 %. The worse 99th percentile counts.
 #[test]
 fn each_group_of_sources_by_itself() {
     let call = |id, packets, lost, delay_p99| FlowReport {
@@ -300,12 +300,12 @@ fn fairness_within_a_source() {
     ]);
     close(&record, "src.web.jain", 128.0 / 189.0);
     close(&record, "src.calls.jain", 0.8);
-    // Whoever is alone is not treated unfairly.
+    // A single flow has no fairness.
     missing(&with_flows([transfer(1)]), "src.web.jain");
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
-/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were sent again. Groups and datagrams do not
+/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were retransmitted. Groups and datagrams do not
 /// count.
 #[test]
 fn what_a_source_sent_again() {
@@ -366,8 +366,9 @@ fn bursts_at_a_port() {
         let mut recorder = Recorder::new(Layout { bursts, ..layout() });
         for i in 0..20_u64 {
             let now = Time::s(1) + Span::ms(100 * (i / 2));
-            let onward = (i % 2 == 1 || i == 18).then_some(5);
-            let meta = Meta { bytes: 500, arrived: now, next_hops: NextHops::new(onward), ..Meta::default() };
+            let next_hop = (i % 2 == 1 || i == 18).then_some(5);
+            let meta =
+                Meta { bytes: 500, arrived: now, next_hops: NextHops::new(next_hop), ..Meta::default() };
             Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
             Probe::<()>::sent(&mut recorder, BOTTLENECK, &meta, &(), now);
         }
@@ -383,12 +384,12 @@ fn bursts_at_a_port() {
     // Pairs 100 ms apart meet nobody: Y is 2 exp(-t/10 ms), so E Y = 2/10 and E Y² = 2/10.
     let peakedness = record.summary.metrics.value("arrivals_peakedness").unwrap();
     assert!((peakedness - (0.5 + (0.2 - 0.04) / 0.2)).abs() < 1e-3, "{peakedness}");
-    let told: Vec<_> = record
+    let rows: Vec<_> = record
         .bursts
         .iter()
         .map(|row| (row.port, row.next_hop, row.packets, row.runs, row.run_longest))
         .collect();
-    assert_eq!(told, [(BOTTLENECK, None, 9, 9, 1), (BOTTLENECK, Some(5), 11, 9, 3)]);
+    assert_eq!(rows, [(BOTTLENECK, None, 9, 9, 1), (BOTTLENECK, Some(5), 11, 9, 3)]);
 
     let quiet = run(false);
     assert_eq!(quiet.bursts, []);
@@ -396,9 +397,8 @@ fn bursts_at_a_port() {
     assert_eq!(quiet.summary.fingerprint, record.summary.fingerprint, "who looks on changes nothing");
 }
 
-/// What a source emits is counted wherever it goes. In a second there is too little to say how self-similar
-/// it is; in a hundred there is enough, and packets that come independently of each other have H = 1/2.
-/// Sources of one name are one.
+/// All emitted packets of a source count, for every route. One second is too short to estimate the
+/// self-similarity; a hundred seconds are enough, and independent packets have H = 1/2.
 #[test]
 fn sources_are_certified_where_there_is_enough_of_them() {
     let run = |until| {
@@ -455,7 +455,7 @@ fn senders_are_kept_where_it_was_asked_for() {
 }
 
 /// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run
-/// until the last sample, whoever sampled when.
+/// until the last sample, for any times of samples.
 #[test]
 fn flow_tables_and_the_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
@@ -519,8 +519,8 @@ fn links_that_are_not_measured() {
     let empty = recorder_links(&mut recorder, None);
     assert_eq!(empty, [(other, None, 1), (BOTTLENECK, Some(Backlog::ZERO), 0)]);
     let books = PortCounters { sent: Backlog { packets: 9, bytes: 9_000 }, ..PortCounters::default() };
-    let told = recorder_links(&mut recorder, Some(books));
-    assert_eq!(told[0], (other, Some(Backlog { packets: 9, bytes: 9_000 }), 1));
+    let rows = recorder_links(&mut recorder, Some(books));
+    assert_eq!(rows[0], (other, Some(Backlog { packets: 9, bytes: 9_000 }), 1));
 }
 
 /// The links of a recorder so far, after telling it the books of port 0.

@@ -1,8 +1,8 @@
 //! The folder of a run: the scenario, the results, and finished trials, so that a killed run resumes.
 //!
 //! ```text
-//! manifest.json             version, format, scenario hash, what is measured, seeds, disciplines, machine, fingerprints,
-//!                           findings, digests
+//! manifest.json             version, format, scenario hash, measured ports, seeds, disciplines, machine,
+//!                           fingerprints, findings, digests
 //! scenario.toml             the scenario
 //! report.html               the report, if requested
 //! flows.parquet             a row per flow: source, times, bytes, flow completion time

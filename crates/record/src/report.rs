@@ -37,8 +37,8 @@ impl Report {
     /// Reads the folders of one or several runs, and checks every file in them.
     ///
     /// # Errors
-    /// If one is not a run folder, has another format or no finished trial, is being written, or has a missing or
-    /// damaged file.
+    /// If one is not a run folder, has another format or no finished trial, is being written, or has a
+    /// missing or damaged file.
     pub fn read(dirs: &[&Path]) -> Result<Report, ReportError> {
         let read = dirs.iter().map(|dir| Folder::read(dir, Trust::Checked));
         let mut folders = read.collect::<Result<Vec<_>, _>>()?;

@@ -222,16 +222,17 @@ fn a_whole_run() {
     assert_eq!(rows, numbers.count());
 
     let text = fs::read_to_string(dir.path().join("manifest.json")).unwrap();
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["complete"], true);
-    assert_eq!(told["fingerprint"], total.to_string());
-    assert_eq!(told["scenario_hash"], Fingerprint::of(SCENARIO).to_string());
-    assert_eq!(told["trials"][3]["seed"], 2);
+    let reported: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(reported["complete"], true);
+    assert_eq!(reported["fingerprint"], total.to_string());
+    assert_eq!(reported["scenario_hash"], Fingerprint::of(SCENARIO).to_string());
+    assert_eq!(reported["trials"][3]["seed"], 2);
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
-/// Killed in the middle: two trials complete, one half-written beside its place, a table half-written. The second
-/// attempt runs the other two, and the folder ends up as if nothing had happened, to the byte.
+/// A run killed in the middle: two trials complete, one half-written beside its place, a table half-written.
+/// The second attempt runs the other two, and the folder is equal to that of an undisturbed run, byte for
+/// byte.
 #[test]
 fn a_killed_run_resumes() {
     let undisturbed = tempfile::tempdir().unwrap();
@@ -320,13 +321,13 @@ fn another_experiment_is_refused() {
     }
     assert_eq!(files(dir.path()), before, "nothing was changed");
 
-    let told = std::cell::RefCell::new(Vec::new());
-    let tell = |thing: &str| told.borrow_mut().push(thing.to_owned());
+    let reported = std::cell::RefCell::new(Vec::new());
+    let tell = |thing: &str| reported.borrow_mut().push(thing.to_owned());
     let folder = RunFolder::open(dir.path(), other, manifest("0.1.0"), Existing::Replace(&tell)).unwrap();
-    let told: Vec<String> = told.into_inner();
+    let reported: Vec<String> = reported.into_inner();
     let name = |thing: &String| thing.strip_prefix(&format!("{}/", dir.path().display())).unwrap().to_owned();
     assert_eq!(
-        told.iter().map(name).collect::<Vec<_>>(),
+        reported.iter().map(name).collect::<Vec<_>>(),
         [
             "flows.parquet",
             "queue.parquet",
@@ -442,7 +443,7 @@ fn a_recording_takes_the_place_of_a_recording_only() {
     assert!(RunFolder::create(&new, "# rate 2mbit", live()).unwrap_err().is_refusal());
 }
 
-/// One at a time, whoever that is; and who comes second is told who the first is.
+/// One process writes at a time, and a second one gets an error with the name of the first.
 #[test]
 fn a_folder_has_one_writer() {
     let dir = tempfile::tempdir().unwrap();
@@ -467,7 +468,7 @@ fn a_folder_has_one_writer() {
     assert!(reading.contains("is being written by another process"), "{reading}");
 }
 
-/// A trial that lost a file, or has half of one, is not finished, and what is wrong with it is told.
+/// A trial that lost a file, or has half of one, is not finished, and what is wrong with it is reported.
 #[test]
 fn a_damaged_cell_runs_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -610,7 +611,7 @@ fn a_flipped_bit_is_never_believed() {
     }
 }
 
-/// What somebody changed by hand is not shown under the fingerprint of the run.
+/// A report does not show results that were edited by hand.
 #[test]
 fn an_edited_metric_is_never_believed() {
     let dir = tempfile::tempdir().unwrap();
@@ -631,7 +632,7 @@ fn an_edited_metric_is_never_believed() {
 
 /// A file where a folder must be: refused even to the superuser, whom permissions do not stop.
 #[test]
-fn an_unwritable_folder_is_told_with_its_path() {
+fn an_error_of_an_unwritable_folder_names_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let blocked = dir.path().join("results");
     fs::write(&blocked, b"a file").unwrap();
@@ -654,7 +655,7 @@ fn a_cell_that_cannot_be_written_leaves_nothing() {
     assert_eq!(files(dir.path()), before);
 }
 
-/// What checking costs: a run with so many flows that its table has 100 MB is written, and read to check it.
+/// The cost of checking: writes a run with a table of 100 MB of flows, and reads it with a check.
 #[test]
 #[ignore = "a measurement, best with --release"]
 #[allow(clippy::disallowed_methods, reason = "a measurement reads a clock")]

@@ -1,5 +1,4 @@
-//! The page from outside: what it says of a folder, what it must not let through, and what is told of folders
-//! that have no report.
+//! The page of run folders from outside: its contents, escaping, and the errors of folders without a report.
 
 use std::fs;
 use std::path::Path;
@@ -161,13 +160,13 @@ fn several_folders_are_one_table_and_each_its_charts() {
 
 /// Findings of the caller come before those of the report.
 #[test]
-fn told_findings_are_taken() {
+fn findings_of_the_caller_are_used() {
     let dir = tempfile::tempdir().unwrap();
     let runs: Vec<(Trial, Summary)> =
         vec![(Trial { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
-    let told = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
-    told.finish(&runs).unwrap();
-    drop(told);
+    let reported = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
+    reported.finish(&runs).unwrap();
+    drop(reported);
     let page = page(&[dir.path()]);
     assert!(page.contains("<li>It &lt;depends&gt;.</li>") && !page.contains("has the lowest"));
     assert!(page.contains("This run is unfinished: 1 of 4 trials are finished."));
@@ -242,34 +241,34 @@ fn what_is_missing_is_said_in_words() {
 }
 
 #[test]
-fn folders_without_a_report_are_told_why() {
+fn folders_without_a_report_have_a_reason() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let error = || {
         let error = Report::read(&[&path]).and_then(|report| report.html()).unwrap_err();
         error.to_string().replace(&path.display().to_string(), "RUN")
     };
-    let mut told = vec![error()];
+    let mut reported = vec![error()];
     fs::create_dir(&path).unwrap();
-    told.push(error());
+    reported.push(error());
 
     RunFolder::create(&path, HOSTILE, manifest()).unwrap();
-    told.push(error());
+    reported.push(error());
 
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace("\"format\": 7", "\"formerly\": 6")).unwrap();
-    told.push(error());
+    reported.push(error());
 
     fs::write(&manifest, text).unwrap();
     let trial = fs::read_dir(path.join("trials")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     fs::remove_file(trial.join("seed-1/sojourn.parquet")).unwrap();
-    told.push(error().replace(&trial.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
+    reported.push(error().replace(&trial.file_name().unwrap().to_string_lossy().into_owned(), "EFD"));
 
     fs::write(&manifest, "{").unwrap();
-    told.push(error());
-    insta::assert_snapshot!(told.join("\n"), @r"
+    reported.push(error());
+    insta::assert_snapshot!(reported.join("\n"), @r"
     the folder RUN does not exist
     RUN is not a run folder: it has no manifest.json. `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 trials is finished. It was made by `giveway run quick`. Run this command again with --out RUN

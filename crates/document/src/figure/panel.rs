@@ -157,12 +157,12 @@ impl Panel {
         let mut encoding = json!({ "x": x, "y": y, "color": legend.colour() });
         let all: usize = drawn.iter().map(|series| series.points.len()).sum();
         let longest = drawn.iter().map(|series| series.points.len()).max().unwrap_or(0);
-        let told = json!([{ "field": "series", "title": "of" },
+        let tooltip = json!([{ "field": "series", "title": "of" },
                           { "field": "x", "title": in_expression(&self.x, "x") },
                           { "field": "y", "title": in_expression(&self.y, "y") }]);
         let dots = |size: u32, opacity: f64, encoding: &Value| {
             let mut encoding = encoding.clone();
-            encoding["tooltip"] = told.clone();
+            encoding["tooltip"] = tooltip.clone();
             let mark = json!({ "type": "point", "filled": true, "size": size, "opacity": opacity, "clip": clip,
                                "aria": false });
             json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })
@@ -172,7 +172,7 @@ impl Panel {
             Mark::Points => vec![dots(40, 0.85, &encoding)],
             Mark::Bars => {
                 encoding["xOffset"] = self.offset(legend);
-                encoding["tooltip"] = told;
+                encoding["tooltip"] = tooltip;
                 if self.y.logarithmic {
                     encoding["y2"] = json!({ "datum": y["scale"]["domain"][0] });
                 } else {
@@ -215,8 +215,8 @@ impl Panel {
         json!({ "data": { "name": "intervals" }, "mark": mark, "encoding": encoding })
     }
 
-    /// The position of the bar of a series within its group, as wide as all series of the panel need, in their
-    /// order.
+    /// The position of the bar of a series within its group, as wide as all series of the panel need, in
+    /// their order.
     fn offset(&self, legend: &Legend) -> Value {
         let labels: Vec<&str> = self.series.iter().map(|series| legend.label(series)).collect();
         json!({ "field": "series", "type": "nominal", "scale": { "domain": labels } })

@@ -52,9 +52,9 @@ pub(super) fn rates_of_large(run: &Observed<'_>) -> Vec<f64> {
     rates.filter(|rate| rate.is_finite()).collect()
 }
 
-/// The share of each flow of a group: for streams of datagrams relative to the fair share ([`of_fair`]), for
-/// transfers the data bytes per second that arrived during its time within the interval. A refused transfer has
-/// no time.
+/// The share of each flow of a group. For streams of datagrams it is relative to the fair share
+/// ([`of_fair`]); for transfers it is the data bytes per second that arrived during their time within the
+/// interval. A refused transfer has no time.
 pub(super) fn shares_of_group(layout: &Layout, flows: &[&FlowReport]) -> Vec<f64> {
     let transfers: Vec<&FlowReport> = flows
         .iter()

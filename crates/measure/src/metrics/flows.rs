@@ -145,7 +145,7 @@ pub(super) fn stream_delays(run: &Observed<'_>, out: &mut Metrics) {
     out.push("flow_delay_p95_s", means.quantile_s(950));
 }
 
-/// The part of the data packets of these transfers that were sent again.
+/// Share of retransmissions among the data packets of these transfers.
 pub(super) fn retransmitted<'a>(flows: impl Iterator<Item = &'a FlowReport>) -> Option<f64> {
     let transfers = flows.filter(|flow| matches!(flow.kind, FlowKind::Transfer | FlowKind::Endless));
     let (again, all) =

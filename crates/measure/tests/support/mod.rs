@@ -1,4 +1,4 @@
-//! What several tests record.
+//! Flows and recorders that several tests share.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 

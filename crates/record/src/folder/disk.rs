@@ -186,7 +186,7 @@ mod tests {
     /// A device that is always full.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_told_with_its_path() {
+    fn an_error_of_a_full_disk_names_the_path() {
         let error = write_file(Path::new("/dev/full"), b"x").unwrap_err();
         assert_eq!(error.to_string(), "cannot write /dev/full: No space left on device (os error 28)");
     }

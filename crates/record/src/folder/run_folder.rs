@@ -97,19 +97,18 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Checks if [`open`](RunFolder::open) would use this place, as far as possible without locking it. Changes
-    /// nothing. `asked` is the text of the scenario and the command, if they are known.
+    /// Checks if [`open`](RunFolder::open) would use this place, as far as possible without locking it.
+    /// Changes nothing. `asked` is the text of the scenario and the command, if they are known.
     ///
     /// # Errors
-    /// Why it would not.
+    /// The reason for which `open` would refuse the place.
     pub fn inspect(
         dir: &Path,
         asked: Option<(&str, &str)>,
         existing: Existing<'_>,
     ) -> Result<(), FolderError> {
         let found = match place::look(dir, asked)? {
-            // Another process may have been writing meanwhile, and half of a folder looks like somebody
-            // else's.
+            // Another process may have written meanwhile; half of a folder does not look like a run folder.
             Found::Taken(_) => match Lock::holder(dir) {
                 Some(holder) => return Err(FolderError::Busy { path: dir.to_owned(), holder }),
                 None => place::look(dir, asked)?,
@@ -122,7 +121,8 @@ impl RunFolder {
         }
     }
 
-    /// Sets the findings for the manifest and the report. Without them, the report derives findings from its table.
+    /// Sets the findings for the manifest and the report. Without them, the report derives findings from its
+    /// table.
     pub fn with_findings(self, findings: Vec<String>) -> RunFolder {
         RunFolder { findings: Some(findings), ..self }
     }

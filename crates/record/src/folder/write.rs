@@ -189,7 +189,7 @@ mod tests {
     /// A device that is always full.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_told_with_the_table() {
+    fn an_error_of_a_full_disk_names_the_table() {
         let path = Path::new("/dev/full");
         let rows = columns::summary(&[], &[]).unwrap();
         let source = columns::write(path, &rows).unwrap_err();
