@@ -1,5 +1,5 @@
-//! The contract suite: drives a discipline with a list of operations and checks the contract after each. Property tests and the
-//! fuzz target share it.
+//! The contract suite: drives a discipline with a list of operations and checks the contract after each.
+//! Property tests and the fuzz target share it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,8 @@ pub enum Op {
         /// True if its transport supports ECN.
         ecn: bool,
     },
-    /// A packet of any length from 1 to 65,535 bytes arrives. Packets may exceed the MTU because hosts offload segmentation.
+    /// A packet of any length from 1 to 65,535 bytes arrives. Packets may exceed the MTU because hosts
+    /// offload segmentation.
     EnqueueAny {
         /// Number of the flow.
         flow: u8,
@@ -184,7 +185,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 };
                 self.backlog.sub(meta.bytes);
                 ensure(pkt.meta.bytes == meta.bytes && pkt.meta.flow == meta.flow, || {
-                    format!("packet {} was changed on its way", pkt.payload)
+                    format!("packet {} was changed in the queue", pkt.payload)
                 })?;
                 if self.properties.keeps_flow_order {
                     let last = self.last_sent.insert(meta.flow, pkt.payload).unwrap_or(0);
@@ -220,7 +221,8 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         Ok(got)
     }
 
-    /// PortCounters what the last call dropped, and compares what the discipline says it holds with the truth.
+    /// PortCounters what the last call dropped, and compares what the discipline says it holds with the
+    /// truth.
     fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
@@ -262,14 +264,14 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
     }
 }
 
-/// The way of a flow, always the same: flows part after no, one, two and more hops, and some never.
+/// Next hops of a flow, which never change. Flows part after no, one, two and more hops, and some never.
 fn next_hops(flow: u8) -> NextHops {
     let hops = [&[][..], &[1], &[2], &[1, 1], &[1, 2], &[2, 1, 1], &[3, 1, 2, 1, 1, 4], &[3, 1, 2, 1, 1, 5]];
     NextHops::new(hops[usize::from(flow % 8)].iter().copied())
 }
 
-/// The reservation of a packet: most flows have one, together more than a link of 10 Mbit/s has; and now and then one asks for
-/// another rate, or for none.
+/// The reservation of a packet: most flows have one, together more than a link of 10 Mbit/s has; and now and
+/// then one asks for another rate, or for none.
 fn reserved(flow: u8, bytes: u16) -> Rate {
     let kbit = [0, 64, 900, 3000][usize::from(flow % 4)];
     match bytes % 32 {

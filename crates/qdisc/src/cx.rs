@@ -9,8 +9,8 @@ pub struct Cx<'a, P> {
     out: &'a mut Outbox<P>,
 }
 
-/// Packets that a call dropped or marked. The backend empties it after each call and reuses it, so that drops and marks do
-/// not allocate.
+/// Packets that a call dropped or marked. The backend empties it after each call and reuses it, so that drops
+/// and marks do not allocate.
 #[derive(Debug)]
 pub struct Outbox<P> {
     /// Dropped packets with their reasons, in the order of the drops.
@@ -19,8 +19,8 @@ pub struct Outbox<P> {
     pub marked: Vec<Meta>,
 }
 
-/// Reason for a drop. The names are those of the Linux kernel where it has them, so that simulated and live drops can be
-/// compared.
+/// Reason for a drop. The names are those of the Linux kernel where it has them, so that simulated and live
+/// drops can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DropReason {
@@ -106,8 +106,8 @@ impl<'a, P> Cx<'a, P> {
         self.out.dropped.push((pkt, why));
     }
 
-    /// Marks a packet instead of dropping it, RFC 3168 section 5. Returns false if its transport does not support ECN; then the
-    /// caller has to decide again.
+    /// Marks a packet instead of dropping it, RFC 3168 section 5. Returns false if its transport does not
+    /// support ECN; then the caller has to decide again.
     #[inline]
     pub fn mark(&mut self, pkt: &mut Packet<P>) -> bool {
         match pkt.meta.ecn {
@@ -122,7 +122,8 @@ impl<'a, P> Cx<'a, P> {
         true
     }
 
-    /// Takes over the drops and marks of a discipline whose packets have another payload, in order, and empties `said`.
+    /// Takes over the drops and marks of a discipline whose packets have another payload, in order, and
+    /// empties `said`.
     pub fn relay<Q>(&mut self, said: &mut Outbox<Q>, mut payload: impl FnMut(Q) -> P) {
         self.out.marked.append(&mut said.marked);
         let dropped = said.dropped.drain(..);

@@ -3,7 +3,8 @@
 use crate::hash::SipHasher;
 use crate::packet::FlowKey;
 
-/// Addresses, ports and protocol of a packet, which identify its flow. The two directions of a connection are two flows.
+/// Addresses, ports and protocol of a packet, which identify its flow. The two directions of a connection are
+/// two flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FiveTuple {
     /// Source address; IPv4 as an IPv4-mapped IPv6 address.
@@ -35,10 +36,11 @@ impl FiveTuple {
         FlowKey(hasher.hash(&bytes))
     }
 
-    /// Exclusive or of addresses and ports, in 32 bits: the flow hash of the TRR paper (Chen and Chen, about 2000), section
-    /// 3.2. The paper has IPv4 only; an IPv6 address contributes all four of its words.
+    /// Exclusive or of addresses and ports, in 32 bits: the flow hash of the TRR paper (Chen and Chen, about
+    /// 2000), section 3.2. The paper has IPv4 only; an IPv6 address contributes all four of its words.
     ///
-    /// Flows collide easily. Both directions of a connection have the same word, and so do two connections with swapped ports.
+    /// Flows collide easily. Both directions of a connection have the same word, and so do two connections
+    /// with swapped ports.
     pub fn xor(&self) -> u32 {
         let words = |address: &[u8; 16]| {
             let (words, _) = address.as_chunks::<4>();
@@ -54,7 +56,8 @@ impl FiveTuple {
 pub enum FlowHash {
     /// A keyed hash of 64 bits, which backends use.
     Keyed(SipHasher),
-    /// [`FiveTuple::xor`] modulo a prime, as in the TRR paper. Flows that share a bucket share a key, and so are one flow.
+    /// [`FiveTuple::xor`] modulo a prime, as in the TRR paper. Flows that share a bucket share a key, and so
+    /// are one flow.
     XorMod(u32),
 }
 
@@ -87,7 +90,8 @@ mod tests {
     const A: [u8; 4] = [192, 0, 2, 1];
     const B: [u8; 4] = [198, 51, 100, 7];
 
-    /// Both directions of a call, both directions with swapped ports, and the next call: five flows, one word.
+    /// Both directions of a call, both directions with swapped ports, and the next call: five flows, one
+    /// word.
     #[test]
     fn exclusive_or_tells_few_flows_apart() {
         let flows = [
@@ -105,7 +109,8 @@ mod tests {
         assert_eq!(keyed.key(&flows[0]), flows[0].key(&SipHasher::new(1, 2)));
     }
 
-    /// A thousand calls between two hosts, whose ports increase together as telephones choose them, share few of 1,021 buckets.
+    /// A thousand calls between two hosts, whose ports increase together as telephones choose them, share few
+    /// of 1,021 buckets.
     #[test]
     fn parallel_sessions_share_buckets() {
         let calls: Vec<FiveTuple> =

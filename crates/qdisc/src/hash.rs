@@ -1,5 +1,5 @@
-//! A keyed hash for flows: SipHash (Aumasson and Bernstein, 2012), so that an attacker who does not know the key
-//! cannot choose flows that collide.
+//! A keyed hash for flows: SipHash (Aumasson and Bernstein, 2012), so that an attacker who does not know the
+//! key cannot choose flows that collide.
 
 /// SipHash-2-4 with a 128-bit key.
 #[derive(Clone, Copy, Debug)]

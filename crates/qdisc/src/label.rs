@@ -2,11 +2,11 @@
 
 use crate::units::Rate;
 
-/// Label that an edge router writes on a packet for CSFQ and FPIP. Core routers decide by it, without state per flow, and may
-/// lower it.
+/// Label that an edge router writes on a packet for CSFQ and FPIP. Core routers decide by it, without state
+/// per flow, and may lower it.
 ///
-/// A label has one of three values: none (no edge router has seen the packet), short (the flow is short and has no rate), or
-/// the rate of the flow.
+/// A label has one of three values: none (no edge router has seen the packet), short (the flow is short and
+/// has no rate), or the rate of the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(u64);
 

@@ -1,8 +1,8 @@
 //! The contract between a queue discipline and its backend.
 //!
-//! A discipline decides which packet leaves next and which is dropped. It is written once against this crate and runs in
-//! every backend: the network simulator, the live data path, and the kernel's test bench. Read [`port`] first, which has the
-//! life of a packet, and then [`Qdisc`], the contract itself.
+//! A discipline decides which packet leaves next and which is dropped. It is written once against this crate
+//! and runs in every backend: the network simulator, the live data path, and the kernel's test bench. Read
+//! [`port`] first, which has the life of a packet, and then [`Qdisc`], the contract itself.
 //!
 //! A queue that holds two packets, in full:
 //!

@@ -23,7 +23,8 @@ pub struct Meta {
     pub class: u16,
     /// Explicit congestion notification, RFC 3168 section 5.
     pub ecn: Ecn,
-    /// True for a short packet in the sense of P-SPF (section 2.2): at most 64 bytes, UDP or TCP without data.
+    /// True for a short packet in the sense of P-SPF (section 2.2): at most 64 bytes, UDP or TCP without
+    /// data.
     pub short: bool,
     /// Flow of the packet.
     pub flow: FlowKey,
@@ -37,8 +38,8 @@ pub struct Meta {
     pub label: Label,
     /// Bytes that the flow sent before this packet; `u32::MAX` for 4 GiB or more. Run2C uses it.
     pub offset: u32,
-    /// Bytes that the flow has still to send, this packet included; zero if unknown, `u32::MAX` for 4 GiB or more and for a
-    /// flow without an end. SRPT uses it.
+    /// Bytes that the flow has still to send, this packet included; zero if unknown, `u32::MAX` for 4 GiB or
+    /// more and for a flow without an end. SRPT uses it.
     pub remaining: u32,
     /// Reserved rate of the flow; zero for best effort. TRR and the WFQ family use it.
     pub reserved: Rate,

@@ -1,7 +1,9 @@
-//! A packet's life at an output port. The backend fills [`Meta`](crate::Meta) and offers the packet; the discipline enqueues
-//! it, and later dequeues or drops it; the link transmits it. A probe observes each step. Every backend has such ports.
+//! A packet's life at an output port. The backend fills [`Meta`](crate::Meta) and offers the packet; the
+//! discipline enqueues it, and later dequeues or drops it; the link transmits it. A probe observes each step.
+//! Every backend has such ports.
 //!
-//! The port counts packets, so that disciplines only decide. In packets and in bytes, arrived = sent + dropped + backlog.
+//! The port counts packets, so that disciplines only decide. In packets and in bytes, arrived = sent +
+//! dropped + backlog.
 
 use std::collections::VecDeque;
 
@@ -15,7 +17,8 @@ use crate::units::{Rate, Time};
 pub struct Port<P> {
     id: PortId,
     qdisc: Box<dyn Qdisc<P>>,
-    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of `qdisc`.
+    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of
+    /// `qdisc`.
     leaving: VecDeque<Box<dyn Qdisc<P>>>,
     wire: Wire,
     out: Outbox<P>,
@@ -27,7 +30,8 @@ pub struct Port<P> {
 pub struct Wire {
     rate: Rate,
     free_at: Time,
-    /// The last length and its transmission time. Lengths repeat, and a division costs more than a comparison.
+    /// The last length and its transmission time. Lengths repeat, and a division costs more than a
+    /// comparison.
     last: (u32, crate::Span),
 }
 
@@ -99,8 +103,9 @@ impl<P> Port<P> {
         next
     }
 
-    /// Replaces the discipline. The old one keeps its backlog and decides about it until it is empty; only then does the
-    /// new one release packets. Arrivals go to the new one at once. So no packet is lost or overtaken.
+    /// Replaces the discipline. The old one keeps its backlog and decides about it until it is empty; only
+    /// then does the new one release packets. Arrivals go to the new one at once. So no packet is lost or
+    /// overtaken.
     pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>) {
         let old = std::mem::replace(&mut self.qdisc, qdisc);
         if old.backlog() != Backlog::ZERO {
@@ -140,7 +145,8 @@ impl<P> Port<P> {
         probe.dropped(self.id, &pkt.meta, &pkt.payload, why, now);
     }
 
-    /// Reports a sample to the probe: the backlog, and the flow table and the gauges of the discipline. `gauges` is a buffer.
+    /// Reports a sample to the probe: the backlog, and the flow table and the gauges of the discipline.
+    /// `gauges` is a buffer.
     pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
         gauges.clear();
         self.gauges(&mut |name, value| gauges.push((name, value)));
@@ -157,8 +163,9 @@ impl<P> Port<P> {
         self.qdisc.gauges(visit);
     }
 
-    /// Takes the packets that the last call of [`offer`](Port::offer), [`pull`](Port::pull) or [`reset`](Port::reset)
-    /// dropped, in the order of their drops. The next of these calls discards those that are left here.
+    /// Takes the packets that the last call of [`offer`](Port::offer), [`pull`](Port::pull) or
+    /// [`reset`](Port::reset) dropped, in the order of their drops. The next of these calls discards those
+    /// that are left here.
     #[inline]
     pub fn dropped(&mut self) -> std::vec::Drain<'_, (Packet<P>, DropReason)> {
         self.out.dropped.drain(..)
@@ -270,7 +277,8 @@ mod tests {
         port.pull(now, &mut ()).packet().map(|pkt| pkt.payload)
     }
 
-    /// A and B are in a slow queue, which is replaced twice. C arrives at the second queue and D at the third.
+    /// A and B are in a slow queue, which is replaced twice. C arrives at the second queue and D at the
+    /// third.
     #[test]
     fn a_replaced_discipline_keeps_its_packets_and_goes_first() {
         let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));

@@ -1,4 +1,5 @@
-//! Observers of a run. A backend calls a [`Probe`] at each event. `()` is the probe that observes nothing, at no cost.
+//! Observers of a run. A backend calls a [`Probe`] at each event. `()` is the probe that observes nothing, at
+//! no cost.
 
 use crate::cx::DropReason;
 use crate::packet::Meta;
@@ -11,8 +12,8 @@ pub struct PortId(pub u32);
 
 /// An observer of a run: the backend calls a method at each event, in the order of time.
 ///
-/// Each method does nothing unless it is overridden. A pair of probes is a probe: the first observes each event before the
-/// second does. So are a reference to a probe, a boxed probe, and an optional one.
+/// Each method does nothing unless it is overridden. A pair of probes is a probe: the first observes each
+/// event before the second does. So are a reference to a probe, a boxed probe, and an optional one.
 pub trait Probe<P> {
     /// A packet arrived at the port.
     fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
@@ -114,8 +115,8 @@ impl<P, A: Probe<P>> Probe<P> for Option<A> {
 pub enum FlowKind {
     /// Data of a known size: a file, a request with its response, or a page with a single report.
     Transfer,
-    /// Several transfers that also have reports of their own, such as a page whose objects are reported. Its bytes are those
-    /// of the transfers, and must not be counted again.
+    /// Several transfers that also have reports of their own, such as a page whose objects are reported. Its
+    /// bytes are those of the transfers, and must not be counted again.
     Group,
     /// Data without an end, sent as fast as the network permits.
     Endless,
@@ -160,8 +161,8 @@ impl Ending {
 /// Report of a flow: a transfer, a request with its response, or a stream of datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowReport {
-    /// Number of the flow, unique in the group of its source. A source numbers its flows in the order of their start, unless
-    /// its documentation gives another order.
+    /// Number of the flow, unique in the group of its source. A source numbers its flows in the order of
+    /// their start, unless its documentation gives another order.
     pub id: u64,
     /// Number of the traffic source: its index in the scenario.
     pub source: u16,
@@ -175,33 +176,36 @@ pub struct FlowReport {
     pub start: Time,
     /// Time at which the last byte reached the receiving application, the sender gave up, or the run ended.
     pub end: Time,
-    /// Data bytes that the application wanted to send; of datagrams those sent within the measurement interval.
+    /// Data bytes that the application wanted to send; of datagrams those sent within the measurement
+    /// interval.
     pub bytes: u64,
-    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams those of `bytes` that
-    /// arrived.
+    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams those of
+    /// `bytes` that arrived.
     pub delivered: u64,
-    /// Data bytes that reached the receiving host within the measurement interval, in order or not, each counted once,
-    /// whenever they were sent.
+    /// Data bytes that reached the receiving host within the measurement interval, in order or not, each
+    /// counted once, whenever they were sent.
     pub goodput_bytes: u64,
-    /// Data packets sent in the whole run, retransmissions included; of datagrams those sent within the measurement
-    /// interval, without those that are still in the network at the end of the run.
+    /// Data packets sent in the whole run, retransmissions included; of datagrams those sent within the
+    /// measurement interval, without those that are still in the network at the end of the run.
     pub packets: u64,
     /// Retransmissions among them.
     pub retransmitted: u64,
-    /// Number of these datagrams that never arrived; `None` for TCP, whose sender does not know what was lost.
+    /// Number of these datagrams that never arrived; `None` for TCP, whose sender does not know what was
+    /// lost.
     pub lost: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean one-way delay of its datagrams, or of its data packets where it is a transfer on a connection of its own: of
-    /// those sent within the measurement interval that arrived, copies too. Zero where there are none.
+    /// Mean one-way delay of its datagrams, or of its data packets where it is a transfer on a connection of
+    /// its own: of those sent within the measurement interval that arrived, copies too. Zero where there are
+    /// none.
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,
     /// The largest one-way delay of its datagrams; zero for other flows.
     pub delay_max: Span,
-    /// The longest time for which the receiving application got nothing more in order, between the start and the end. Of
-    /// transfers on a connection of their own, with an end or without; zero, which means not measured, of datagrams, of
-    /// groups, and of requests that share a connection.
+    /// The longest time for which the receiving application got nothing more in order, between the start and
+    /// the end. Of transfers on a connection of their own, with an end or without; zero, which means not
+    /// measured, of datagrams, of groups, and of requests that share a connection.
     pub longest_pause: Span,
     /// The sum of those of these times that were longer than half a second.
     pub paused: Span,

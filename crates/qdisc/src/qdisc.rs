@@ -9,9 +9,9 @@ use crate::units::{Bytes, Limit, Rate, Span, Time};
 
 /// A queue discipline. It decides which packet leaves next and which is dropped.
 ///
-/// It has no clock and no timer, and does not depend on its backend. Each call has the current time, which never goes back;
-/// a periodic update that is due is made at the start of the next call. The packet that the link transmits is no longer in
-/// the queue: it counts toward neither limits nor tables.
+/// It has no clock and no timer, and does not depend on its backend. Each call has the current time, which
+/// never goes back; a periodic update that is due is made at the start of the next call. The packet that the
+/// link transmits is no longer in the queue: it counts toward neither limits nor tables.
 pub trait Qdisc<P> {
     /// Enqueues the packet, or drops it or another packet of the backlog with [`Cx::drop`].
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>);
@@ -22,7 +22,8 @@ pub trait Qdisc<P> {
     /// Packets and bytes in the queue, children included.
     fn backlog(&self) -> Backlog;
 
-    /// Drops the backlog with [`DropReason::Reset`](crate::DropReason::Reset) and returns to the initial state.
+    /// Drops the backlog with [`DropReason::Reset`](crate::DropReason::Reset) and returns to the initial
+    /// state.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
     /// Size of the state per flow, children included. It is sampled periodically, never per packet.
@@ -78,8 +79,8 @@ impl FlowTable {
 pub enum Next<P> {
     /// The packet that leaves.
     Packet(Packet<P>),
-    /// No packet may leave before this time, which lies in the future, although there is a backlog. Dequeue again then, and
-    /// after each arrival, which may change the result.
+    /// No packet may leave before this time, which lies in the future, although there is a backlog. Dequeue
+    /// again then, and after each arrival, which may change the result.
     At(Time),
     /// There is no backlog.
     Empty,
@@ -160,7 +161,8 @@ pub struct LinkContext {
     pub downstream: Downstream,
 }
 
-/// Links downstream of a link, by which a discipline with lookahead divides its link. An unknown link has no rate.
+/// Links downstream of a link, by which a discipline with lookahead divides its link. An unknown link has no
+/// rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Downstream {
     /// The node at the far end of the link.
@@ -170,8 +172,8 @@ pub struct Downstream {
 }
 
 impl Downstream {
-    /// The links downstream of a link to `neighbour`, each with its two ends; they may be all links of a network. Of parallel
-    /// links the first counts.
+    /// The links downstream of a link to `neighbour`, each with its two ends; they may be all links of a
+    /// network. Of parallel links the first counts.
     pub fn new(neighbour: u16, links: impl IntoIterator<Item = ((u16, u16), Rate)>) -> Downstream {
         let mut links: Vec<((u16, u16), Rate)> = links.into_iter().collect();
         links.sort_by_key(|(ends, _)| *ends);
@@ -222,7 +224,8 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Properties of a work-conserving discipline that keeps the order of flows, has one limit and guarantees no service.
+    /// Properties of a work-conserving discipline that keeps the order of flows, has one limit and guarantees
+    /// no service.
     pub fn plain(limit: Limit) -> Properties {
         Properties {
             keeps_flow_order: true,
@@ -238,14 +241,14 @@ impl Properties {
     }
 }
 
-/// Service that a flow gets, whatever others send, as long as none of its packets is dropped: the kind of latency-rate server
-/// (Stiliadis and Varma 1998). The crate `theory` derives delay bounds from it.
+/// Service that a flow gets, whatever others send, as long as none of its packets is dropped: the kind of
+/// latency-rate server (Stiliadis and Varma 1998). The crate `theory` derives delay bounds from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// No guarantee.
     Nothing,
-    /// The reserved rate, after a latency of one packet of the flow at that rate and one packet of any flow at the rate of
-    /// the link: a rate-proportional server.
+    /// The reserved rate, after a latency of one packet of the flow at that rate and one packet of any flow
+    /// at the rate of the link: a rate-proportional server.
     Reserved,
     /// The reserved rate, after the latency of [`Guarantee::Reserved`] and the width of a slot.
     ReservedInSlots(Span),
@@ -300,7 +303,8 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
     }
 }
 
-/// The largest limit in packets. A discipline needs more than a hundred bytes per packet without its data: two gigabytes.
+/// The largest limit in packets. A discipline needs more than a hundred bytes per packet without its data:
+/// two gigabytes.
 pub const MOST_PACKETS: u64 = 1 << 24;
 /// The largest limit in bytes: more than a second at 400 Gbit/s.
 const MOST_BYTES: u64 = 64 << 30;

@@ -1,5 +1,5 @@
-//! One slab for all queues of a discipline. Queues are linked lists of indices, so ten thousand queues need no more memory than
-//! their packets, and nothing is allocated once the slab has grown to the limit.
+//! One slab for all queues of a discipline. Queues are linked lists of indices, so ten thousand queues need
+//! no more memory than their packets, and nothing is allocated once the slab has grown to the limit.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
@@ -27,7 +27,8 @@ pub struct List {
     len: u32,
 }
 
-/// Handle of an item in a [`Slots`], valid until the item leaves. It is the index plus one, so that its `Option` is no larger.
+/// Handle of an item in a [`Slots`], valid until the item leaves. It is the index plus one, so that its
+/// `Option` is no larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(NonZeroU32);
 

@@ -144,7 +144,8 @@ impl Span {
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// `self * num / den` without intermediate overflow, rounded down; the longest span there is if that is too long.
+    /// `self * num / den` without intermediate overflow, rounded down; the longest span there is if that is
+    /// too long.
     ///
     /// # Panics
     /// If `den` is zero.
@@ -178,8 +179,8 @@ impl Rate {
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
-    /// Transmission time of `bytes` at this rate, rounded up to a picosecond so that a link is never faster than its rate.
-    /// Saturates at the longest span.
+    /// Transmission time of `bytes` at this rate, rounded up to a picosecond so that a link is never faster
+    /// than its rate. Saturates at the longest span.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -805,7 +806,7 @@ mod tests {
         }
         let most = |text: &str| match text.parse::<Limit>().unwrap_err().to_string().split_once("write ") {
             Some((_, most)) => most.trim_end_matches(" at most").trim_matches('"').to_owned(),
-            None => panic!("{text} is not told how much it may be"),
+            None => panic!("{text} does not state the largest value"),
         };
         assert_eq!(most("18446744073709551616p").parse(), Ok(Limit::Packets(u64::MAX)));
         assert_eq!(most("17179869184gb").parse(), Ok(Limit::Bytes(17_179_869_183 << 30)));

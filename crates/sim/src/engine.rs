@@ -34,13 +34,13 @@ pub struct Plan {
     pub network: Network,
     /// Sources of traffic. The index of a source in the list is its number in reports.
     pub sources: Vec<SourcePlan>,
-    /// When the run ends.
+    /// End of the run.
     pub until: Time,
     /// The measurement interval: from its first moment to its end, which is not part of it.
     pub measured: Range<Time>,
     /// Interval between two samples of the ports; `None` takes no samples.
     pub sample: Option<Span>,
-    /// Whether TCP senders are sampled at the same times as ports.
+    /// True if TCP senders are sampled at the same times as ports.
     pub sample_senders: bool,
     /// Random streams of the run.
     pub streams: Streams,
@@ -56,7 +56,7 @@ pub struct SourcePlan {
     pub name: String,
     /// Name of the group that the source is measured with. Flow numbers are unique within a group.
     pub group: String,
-    /// When the source is woken for the first time.
+    /// Time of the first wake-up.
     pub start: Time,
     /// The application.
     pub source: Box<dyn Source>,

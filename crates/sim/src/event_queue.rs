@@ -16,8 +16,8 @@
 //!   place in a full queue each time: in `papers/bsq/backbone.toml` TCP's goodput under FIFO is then 5 %
 //!   higher or lower, by the order chosen, than with sources whose packets never meet.
 //!
-//! Two events of a class at one time draw the same place with a probability of 2^-61. Such a pair has the same
-//! order whenever the same run is made, but perhaps another one in a run that is split.
+//! Two events of a class at one time draw the same place with a probability of 2^-61. Such a pair has the
+//! same order whenever the same run is made, but perhaps another one in a run that is split.
 
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{Streams, Time};
@@ -26,16 +26,16 @@ use giveway_qdisc::{Streams, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer(u32);
 
-/// What decides on the order of a timer's events among others at the same time: their class, and a key from
-/// which the order within the class is drawn for each time.
+/// Rank of a timer's events among others at the same time: their class, and a key from which the order within
+/// the class is drawn for each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank(u64);
 
-/// The place of an event among others at the same time: the lower one comes first.
+/// Position of an event among others at the same time: the lower one comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64);
+struct TieBreak(u64);
 
-/// What a timer belongs to: the part of the engine that handles its events.
+/// Owner of a timer: the part of the engine that handles its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A link, by its number: its transmitter is free, or a packet arrives at its far end.
@@ -95,9 +95,9 @@ impl Rank {
 
     /// The place of an event at `at`.
     #[inline]
-    fn at(self, at: Time) -> Place {
+    fn at(self, at: Time) -> TieBreak {
         let class = self.0 >> CLASS_SHIFT << CLASS_SHIFT;
-        Place(class | mix(self.0, at.as_ps()) >> CLASS_BITS)
+        TieBreak(class | mix(self.0, at.as_ps()) >> CLASS_BITS)
     }
 }
 
@@ -124,10 +124,10 @@ pub struct EventQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     at: Time,
-    place: Place,
+    tie: TieBreak,
 }
 
-const IDLE: Key = Key { at: Time::NEVER, place: Place(u64::MAX) };
+const IDLE: Key = Key { at: Time::NEVER, tie: TieBreak(u64::MAX) };
 
 impl Default for EventQueue {
     fn default() -> EventQueue {
@@ -170,7 +170,7 @@ impl EventQueue {
         let timer = timer.0 as usize;
         // The place follows from the time, so an equal time is an equal key.
         if self.keys[timer].at != at {
-            self.keys[timer] = Key { at, place: self.ranks[timer].at(at) };
+            self.keys[timer] = Key { at, tie: self.ranks[timer].at(at) };
             self.replay(timer);
         }
     }
@@ -236,7 +236,7 @@ mod tests {
             let mut queue = EventQueue::default();
             let mut timers = Vec::new();
             let rank_of = |which: usize| Rank::only(Class::Packet).numbered(Class::Packet, which as u64);
-            let mut model: BTreeMap<(Time, Place), usize> = BTreeMap::new();
+            let mut model: BTreeMap<(Time, TieBreak), usize> = BTreeMap::new();
             for (which, at) in ops {
                 while timers.len() <= which {
                     let which = timers.len();
@@ -269,8 +269,9 @@ mod tests {
         }
     }
 
-    /// Links with packets of equal size have events at the multiples of one time. Each of two is first in half
-    /// of them, and neither in turns nor in long series: the first of one time says nothing about the next.
+    /// Links with packets of equal size have events at the multiples of one time. Each of two is first in
+    /// half of them, and neither in turns nor in long series: the first of one time says nothing about the
+    /// next.
     #[test]
     fn of_two_that_meet_periodically_none_is_favoured() {
         const MEETINGS: u64 = 2_000;

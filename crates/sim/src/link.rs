@@ -1,8 +1,8 @@
 //! One direction of a link in a running simulation: the port, the transmitter and the wire.
 //!
-//! A link has one timer for two kinds of events, set to the earlier of the two. If the transmitter is free and
-//! a packet arrives at the far end at the same time, the transmitter comes first. They concern two nodes, so
-//! that the order of these two decides nothing.
+//! A link has one timer for two kinds of events, set to the earlier of the two. If the transmitter is free
+//! and a packet arrives at the far end at the same time, the transmitter comes first. They concern two nodes,
+//! so that the order of these two decides nothing.
 
 use std::collections::VecDeque;
 
@@ -28,8 +28,8 @@ pub(crate) struct Link {
     /// Probability that the wire loses a packet.
     loss: f64,
     rng: Rng,
-    /// When the transmitter next takes a packet from the port; never while the queue is empty or the link is
-    /// down.
+    /// Time at which the transmitter next takes a packet from the port; never while the queue is empty or the
+    /// link is down.
     next_pull: Time,
     /// Packets on the wire, in order of arrival.
     flight: VecDeque<(Time, Packet<Segment>)>,
@@ -56,7 +56,7 @@ impl Link {
         }
     }
 
-    /// Whether the event at `now` is that of the transmitter, and not an arrival.
+    /// True if the event at `now` is that of the transmitter, and not an arrival.
     #[inline]
     pub fn transmitter_is_due(&self, now: Time) -> bool {
         self.next_pull <= now

@@ -57,7 +57,7 @@ pub enum Event {
 pub struct Datagram {
     /// Length of the IP packet, in bytes.
     pub bytes: u32,
-    /// Whether it counts as a short packet ([`giveway_qdisc::Meta::short`]).
+    /// True if it counts as a short packet ([`giveway_qdisc::Meta::short`]).
     pub short: bool,
     /// Its ECN field.
     pub ecn: Ecn,

@@ -1,6 +1,6 @@
 //! Names and numbers of flows and connections, taken from the source that they belong to.
 //!
-//! A flow has the same key, the same number and the same rank among events at the same time, whoever else is
+//! A flow has the same key, the same number and the same rank among events at the same time, whatever else is
 //! in the run.
 
 use std::collections::BTreeMap;

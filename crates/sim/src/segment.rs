@@ -1,4 +1,5 @@
-//! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP header.
+//! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP
+//! header.
 
 use giveway_qdisc::{Span, Time};
 
@@ -85,7 +86,7 @@ impl Segment {
     pub const fn age(&self, now: Time) -> Span {
         Span::us(Segment::stamp(now).wrapping_sub(self.sent) as u64)
     }
-    /// Whether all of `flags` are set.
+    /// True if all of `flags` are set.
     #[inline]
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 /// Pauses of a transfer: times in which the receiving application gets no more data in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// When data last arrived; the start of the transfer before that.
+    /// Time of the last arrival of data; the start of the transfer before the first arrival.
     since: Time,
     longest: Span,
     /// Sum of the pauses longer than [`Pauses::LONG`].
@@ -53,7 +53,7 @@ pub struct Datagrams {
     delay_sum: u128,
     delay_max: Span,
     delays: Delays,
-    /// When a datagram last arrived, within the interval or not.
+    /// Time of the last arrival of a datagram, within the interval or not.
     last: Option<Time>,
 }
 

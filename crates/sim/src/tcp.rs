@@ -27,7 +27,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     /// Every RFC that the files of this module cite, with its title and the sections cited. The sections
-    /// exist: whoever adds one looks it up.
+    /// exist: check a new one before you add it.
     const CITED: &[(u32, &str, &[&str])] = &[
         (2018, "TCP Selective Acknowledgment Options", &["4"]),
         (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit", &["2"]),

@@ -40,7 +40,7 @@ pub trait Source {
 
 /// The context that a source is built for.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SourceContext {
     /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes has
     /// priority.
     pub pairs: Vec<(u16, u16)>,
@@ -75,7 +75,7 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     const SUMMARY: &'static str;
     /// The origin of its nodes. If a file names them, the built source returns them: [`Source::named`].
     const PLACED: Placed = Placed::Scenario;
-    /// Whether the receiver sends packets, as TCP does, so that a route in the reverse direction must exist.
+    /// True if the receiver sends packets, as TCP does, so that a route in the reverse direction must exist.
     const ANSWERED: bool = true;
     /// Number of flows that each pair of nodes has during the whole run; `None` if flows come and go, or if
     /// it is not known.
@@ -90,7 +90,7 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     ///
     /// # Errors
     /// The parameter that is invalid in this context, and a value to write instead.
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid>;
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid>;
 }
 
 /// An entry of the list of sources.
@@ -106,7 +106,7 @@ pub struct TrafficEntry {
     pub schema: fn() -> Schema,
     /// The origin of its nodes: [`Traffic::PLACED`].
     pub placed: Placed,
-    /// Whether the receiver sends packets: [`Traffic::ANSWERED`].
+    /// True if the receiver sends packets: [`Traffic::ANSWERED`].
     pub answered: bool,
     /// Reads it from named parameters.
     pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
@@ -147,7 +147,7 @@ macro_rules! sources {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::PLACED),*
                 }
             }
-            /// Whether the receiver sends packets: [`Traffic::ANSWERED`].
+            /// True if the receiver sends packets: [`Traffic::ANSWERED`].
             pub fn answered(&self) -> bool {
                 match self {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::ANSWERED),*
@@ -169,9 +169,9 @@ macro_rules! sources {
             ///
             /// # Errors
             /// The parameter that is invalid in this context.
-            pub fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+            pub fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
                 match self {
-                    $(TrafficSpec::$name(config) => config.build(place)),*
+                    $(TrafficSpec::$name(config) => config.build(context)),*
                 }
             }
         }
@@ -224,8 +224,12 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
 pub const MOST_FLOWS: usize = 100_000;
 
 /// Rejects a number of flows per pair of nodes with which a source would have more than [`MOST_FLOWS`].
-pub(crate) fn check_count(parameter: &'static str, each: u32, place: &Place) -> Result<(), Invalid> {
-    let (pairs, most) = (place.pairs.len().max(1) as u64, MOST_FLOWS as u64);
+pub(crate) fn check_count(
+    parameter: &'static str,
+    each: u32,
+    context: &SourceContext,
+) -> Result<(), Invalid> {
+    let (pairs, most) = (context.pairs.len().max(1) as u64, MOST_FLOWS as u64);
     if u64::from(each) * pairs <= most {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::support::Lab;
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use giveway_sim::engine::SourcePlan;
-use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, TcpConfig};
+use giveway_sim::{Plan, SOURCES, Segment, Sim, SourceContext, TcpConfig};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
@@ -53,8 +53,8 @@ fn talk(writes: &Value, exchanges: &Value) -> Value {
     json!({ "tcp": { "start": 0, "way": "up", "rtt": rtt, "group": "web", "writes": writes, "exchanges": exchanges } })
 }
 
-fn place(lab: &Lab) -> Place {
-    lab.place(&[(0, 1)], &TcpConfig::default())
+fn context(lab: &Lab) -> SourceContext {
+    lab.context(&[(0, 1)], &TcpConfig::default())
 }
 
 fn lab(seed: u64, rate: Rate) -> Lab {
@@ -75,7 +75,7 @@ fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> 
     let mut parameters = json!({ "file": file.path() });
     parameters.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
     let lab = lab(seed, rate);
-    let source = spec(parameters).build(&place(&lab)).unwrap();
+    let source = spec(parameters).build(&context(&lab)).unwrap();
     let tcp = TcpConfig::default();
     let source = SourcePlan { tcp, ..SourcePlan::new("applications", source) };
     let mut sim = Sim::new(Plan {
@@ -290,11 +290,11 @@ fn seeds_shift_the_beginnings() {
 
 #[test]
 fn what_cannot_be_done_again_is_refused() {
-    let refused = |parameters: Value, change: fn(&mut Place)| -> Invalid {
+    let refused = |parameters: Value, change: fn(&mut SourceContext)| -> Invalid {
         let lab = lab(1, Rate::gbit(1));
-        let mut place = place(&lab);
-        change(&mut place);
-        spec(parameters).build(&place).err().expect("it is refused")
+        let mut context = context(&lab);
+        change(&mut context);
+        spec(parameters).build(&context).err().expect("it is refused")
     };
     let missing = refused(json!({ "file": "not-there.jsonl" }), |_| ());
     assert_eq!(missing.parameter, "file");
@@ -309,6 +309,6 @@ fn what_cannot_be_done_again_is_refused() {
     let good = file(&[talk(&json!([]), &json!([]))]);
     let message = refused(json!({ "file": good.path(), "group": "ssh" }), |_| ()).message;
     assert!(message.contains("\"ssh\" has nothing in"), "{message}");
-    let pairs = refused(json!({ "file": good.path() }), |place| place.pairs = vec![(0, 1), (1, 0)]);
+    let pairs = refused(json!({ "file": good.path() }), |context| context.pairs = vec![(0, 1), (1, 0)]);
     assert!(pairs.message.contains("name one node on the local side and one on the far side"), "{pairs}");
 }

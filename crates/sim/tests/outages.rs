@@ -66,9 +66,9 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         stagger: None,
         fastest_first: false,
     };
-    let mut place = lab.place(&[(0, 4)], &TcpConfig::default());
-    place.stop = Time::s(3);
-    lab.source_at(&cbr, &place);
+    let mut context = lab.context(&[(0, 4)], &TcpConfig::default());
+    context.stop = Time::s(3);
+    lab.source_at(&cbr, &context);
     let mut log = Log::default();
     let mut sim = Sim::new(Plan {
         network: lab.network,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::Lab;
 use giveway_qdisc::{Bytes, Ecn, Ending, FlowKind, FlowReport, Invalid, Meta, Probe, Rate, Span, Time};
 use giveway_sim::engine::SourcePlan;
-use giveway_sim::{Place, Plan, SOURCES, Segment, Sim, Source, TcpConfig, TrafficSpec};
+use giveway_sim::{Plan, SOURCES, Segment, Sim, Source, SourceContext, TcpConfig, TrafficSpec};
 use serde_json::{Value, json};
 
 /// Client 0, routers 1 and 2 with 10 Mbit/s between them, server 3; round trip 42 ms.
@@ -27,10 +27,10 @@ fn spec(name: &str, parameters: Value) -> TrafficSpec {
     (entry.from_json)(parameters).unwrap()
 }
 
-fn add(lab: &mut Lab, spec: &TrafficSpec, tcp: &TcpConfig, change: impl FnOnce(&mut Place)) {
-    let mut place = lab.place(&[(CLIENT, SERVER)], tcp);
-    change(&mut place);
-    let source = spec.build(&place).unwrap();
+fn add(lab: &mut Lab, spec: &TrafficSpec, tcp: &TcpConfig, change: impl FnOnce(&mut SourceContext)) {
+    let mut context = lab.context(&[(CLIENT, SERVER)], tcp);
+    change(&mut context);
+    let source = spec.build(&context).unwrap();
     push(lab, source, tcp);
 }
 
@@ -110,8 +110,8 @@ fn run_one(name: &str, parameters: Value, until: Time) -> (Log, Vec<String>) {
 
 fn complain(name: &str, parameters: Value) -> Invalid {
     let lab = home(1, "fifo limit 100p");
-    let place = lab.place(&[(CLIENT, SERVER)], &TcpConfig::default());
-    spec(name, parameters).build(&place).err().expect("it is refused")
+    let context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
+    spec(name, parameters).build(&context).err().expect("it is refused")
 }
 
 /// Configurations that overload the link, so that disciplines differ in what they drop.
@@ -441,7 +441,7 @@ fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
     let tcp = TcpConfig { give_up: 2, give_up_handshake: 2, rto_min: Span::ms(200), ..TcpConfig::default() };
     let web =
         spec("web", json!({ "think": "100ms", "objects": { "fixed": 4 }, "object": { "fixed": "9000b" } }));
-    let source = web.build(&lab.place(&[(0, 1)], &tcp)).unwrap();
+    let source = web.build(&lab.context(&[(0, 1)], &tcp)).unwrap();
     push(&mut lab, source, &tcp);
     let (log, _) = run(lab, Time::s(600));
     let (done, broken) = (log.transfers(Ending::Completed).count(), log.transfers(Ending::Aborted).count());
@@ -462,7 +462,7 @@ fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
         "think": "100ms", "objects": { "fixed": 2 }, "object": { "fixed": "9000b" }, "parallel": 1,
         "connections": "kept",
     });
-    let source = spec("web", parameters).build(&lab.place(&[(0, 1)], &tcp)).unwrap();
+    let source = spec("web", parameters).build(&lab.context(&[(0, 1)], &tcp)).unwrap();
     push(&mut lab, source, &tcp);
     let (log, _) = run(lab, Time::s(600));
     let mut connections: Vec<_> =
@@ -490,9 +490,9 @@ fn cbr_flows_can_be_an_arithmetic_series() {
             parameters[*key] = value.clone();
         }
         let mut lab = home(1, "fifo limit 100p");
-        add(&mut lab, &spec("cbr", parameters), &TcpConfig::default(), |place| {
-            place.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
-            place.stop = Time::s(101);
+        add(&mut lab, &spec("cbr", parameters), &TcpConfig::default(), |context| {
+            context.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
+            context.stop = Time::s(101);
         });
         let (log, _) = run(lab, Time::s(102));
         let mut flows = log.flows;
@@ -550,9 +550,9 @@ fn bulk_flows_can_begin_one_after_the_other() {
     let series = |seed, stagger: &str| {
         let mut lab = home(seed, "fifo limit 100p");
         let bulk = spec("bulk", json!({ "flows": 2, "stagger": stagger, "size": "20000b" }));
-        add(&mut lab, &bulk, &TcpConfig::default(), |place| {
-            place.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
-            place.stop = Time::s(5);
+        add(&mut lab, &bulk, &TcpConfig::default(), |context| {
+            context.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
+            context.stop = Time::s(5);
         });
         let mut flows = run(lab, Time::s(8)).0.flows;
         flows.sort_by_key(|flow| flow.id);
@@ -580,9 +580,9 @@ fn bulk_flows_begin_within_their_spread() {
 fn a_series_that_makes_no_sense_is_refused() {
     let lab = home(1, "fifo limit 100p");
     let message = |name, parameters| {
-        let mut place = lab.place(&[(CLIENT, SERVER)], &TcpConfig::default());
-        (place.start, place.stop) = (Time::s(1), Time::s(3));
-        spec(name, parameters).build(&place).err().expect("it is refused").to_string()
+        let mut context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
+        (context.start, context.stop) = (Time::s(1), Time::s(3));
+        spec(name, parameters).build(&context).err().expect("it is refused").to_string()
     };
     let late = "stagger: flow 10 of 0 to 19 would begin 2s after the source, which stops before that: write less than 200ms";
     assert_eq!(message("cbr", json!({ "rate": "1mbit", "flows": 20, "stagger": "200ms" })), late);
@@ -644,8 +644,8 @@ fn poisson_flows_have_times_of_their_own() {
     let sent = |flows: u32| {
         let mut lab = home(1, "fifo limit 100p");
         let poisson = spec("poisson", json!({ "rate": "1mbit", "flows": flows }));
-        add(&mut lab, &poisson, &TcpConfig::default(), |place| {
-            (place.start, place.stop) = (Time::s(1), Time::s(3));
+        add(&mut lab, &poisson, &TcpConfig::default(), |context| {
+            (context.start, context.stop) = (Time::s(1), Time::s(3));
         });
         run(lab, Time::s(5)).0.sent.iter().map(|sent| sent.at).collect::<Vec<_>>()
     };
@@ -783,10 +783,10 @@ fn a_flow_list_is_followed() {
     std::fs::write(folder.path().join("flows.csv"), text).unwrap();
     let mut lab = home(1, "fifo limit 100p");
     let list = spec("flow_list", json!({ "file": "flows.csv" }));
-    add(&mut lab, &list, &TcpConfig::default(), |place| {
-        place.folder = folder.path().into();
-        place.start = Time::s(1);
-        place.stop = Time::s(5);
+    add(&mut lab, &list, &TcpConfig::default(), |context| {
+        context.folder = folder.path().into();
+        context.start = Time::s(1);
+        context.stop = Time::s(5);
     });
     let (log, _) = run(lab, Time::s(20));
     let mut seen: Vec<_> =
@@ -813,10 +813,10 @@ fn a_datagram_list_is_followed() {
     std::fs::write(folder.path().join("datagrams.csv"), text).unwrap();
     let mut lab = home(1, "fifo limit 100p");
     let list = spec("datagram_list", json!({ "file": "datagrams.csv" }));
-    add(&mut lab, &list, &TcpConfig::default(), |place| {
-        place.folder = folder.path().into();
-        place.start = Time::s(1);
-        place.stop = Time::s(5);
+    add(&mut lab, &list, &TcpConfig::default(), |context| {
+        context.folder = folder.path().into();
+        context.start = Time::s(1);
+        context.stop = Time::s(5);
     });
     let (log, _) = run(lab, Time::s(20));
     let seen: Vec<_> =
@@ -903,7 +903,7 @@ fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
             parameters[*key] = value.clone();
         }
         let mut lab = home(1, "fifo limit 100p");
-        let start = |place: &mut Place| place.start = Time::s(2);
+        let start = |context: &mut SourceContext| context.start = Time::s(2);
         add(&mut lab, &spec("capture", parameters), &TcpConfig::default(), start);
         run(lab, Time::s(10))
     };

@@ -82,8 +82,8 @@ fn three_losses_in_a_window_without_sack() {
     insta::assert_snapshot!(trace_of(&TcpConfig { sack: false, ..reno() }, 40, &[9, 11, 12], &[]));
 }
 
-/// Segment 5 is lost, and its retransmissions are lost, too: only the timer detects that. It doubles, and after the
-/// repair the window starts from one segment: RFC 6298, RFC 5681 section 3.1.
+/// Segment 5 is lost, and its retransmissions are lost, too: only the timer detects that. It doubles, and
+/// after the repair the window starts from one segment: RFC 6298, RFC 5681 section 3.1.
 #[test]
 fn timeout_and_back_off() {
     insta::assert_snapshot!(trace_of(&reno(), 12, &[5, 5, 5], &[]));

@@ -1,4 +1,4 @@
-//! The registry of one kind of thing, and what is known about each of them.
+//! The registry behind a spec type: its entries, and the schemas of their parameters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,29 +21,29 @@ pub struct Family {
     pub summary: &'static str,
 }
 
-/// One thing of a registry.
+/// An entry of a registry.
 pub struct Entry<S> {
-    /// How it is written.
+    /// Name in specs.
     pub name: &'static str,
     /// The group in which lists show it, in a registry that has groups.
     pub family: Option<Family>,
-    /// One line about it.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Its source file, whose header explains it.
+    /// Text of its source file, whose header is its documentation.
     pub source: &'static str,
-    /// Its parameters: JSON Schema of its `Config`.
+    /// JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
-    /// The same inside a larger schema, whose definitions it shares.
+    /// JSON Schema of its `Config` inside a larger schema, whose definitions it shares.
     pub schema_within: fn(&mut SchemaGenerator) -> Schema,
-    /// It, with every parameter at its default.
+    /// Its spec with all parameters at their defaults.
     pub default: fn() -> S,
-    /// It, from named parameters.
+    /// Its spec from parameters by name.
     pub from_json: fn(Value) -> Result<S, serde_json::Error>,
     /// Configurations that tests and benchmarks try.
     pub variants: fn() -> Vec<S>,
 }
 
-// Derived, they would ask it of S, of which there is none inside.
+// Derived implementations would require `S: Clone`, although no `S` is inside.
 impl<S> Clone for Entry<S> {
     fn clone(&self) -> Self {
         *self
@@ -59,18 +59,19 @@ impl<S> Entry<S> {
     }
 }
 
-/// What the things of a registry are called, for messages and the schema.
+/// Names of a spec type for messages and the schema.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// One of them: "discipline".
+    /// Noun for an entry: "discipline".
     pub noun: &'static str,
-    /// The name of their definition in a JSON Schema: "Discipline".
+    /// Name of the definition in a JSON Schema: "Discipline".
     pub definition: &'static str,
-    /// What that definition says.
+    /// Description of that definition.
     pub description: &'static str,
-    /// One that can be read, with a parameter: "fifo limit 100p".
+    /// A valid spec with a parameter: "fifo limit 100p".
     pub example: &'static str,
-    /// How one is written inside another: "child (fq_codel limit 100p)". None where that cannot be.
+    /// A spec as a parameter of another: "child (fq_codel limit 100p)". `None` if there are no such
+    /// parameters.
     pub inside: Option<&'static str>,
 }
 
@@ -82,37 +83,37 @@ impl About {
     }
 }
 
-/// A registry: everything of one kind that can be written, read and listed.
+/// A registry: the entries of a spec type.
 pub struct Catalogue<S: 'static> {
-    /// What its things are called.
+    /// Names for messages and the schema.
     pub about: About,
-    /// Its things, in the order in which they are listed.
+    /// The entries in the order of lists.
     pub entries: &'static [Entry<S>],
     schemas: OnceLock<Vec<Value>>,
 }
 
-/// What has a catalogue: [`spelled!`](crate::spelled) makes it so.
+/// A spec type. [`spelled!`](crate::spelled) implements it.
 pub trait Spelled:
     Clone + PartialEq + fmt::Display + FromStr<Err = SpecError> + DeserializeOwned + 'static
 {
-    /// The registry to which it belongs.
+    /// The registry of the type.
     fn catalogue() -> &'static Catalogue<Self>;
-    /// The name of its entry.
+    /// Name of its entry.
     fn name(&self) -> &'static str;
-    /// All its parameters, a table.
+    /// All its parameters, as a table.
     fn parameters(&self) -> Value;
 }
 
 impl<S> Catalogue<S> {
-    /// A catalogue of these. It belongs into a `static`: schemas are made once.
+    /// A catalogue of these entries. Use it in a `static`, since it caches the schemas.
     pub const fn new(about: About, entries: &'static [Entry<S>]) -> Catalogue<S> {
         Catalogue { about, entries, schemas: OnceLock::new() }
     }
 
-    /// Finds one by name.
+    /// Finds an entry by name.
     ///
     /// # Errors
-    /// That there is none of this name, and which one is near.
+    /// A message and a suggestion, if there is no entry of this name.
     pub fn entry(&self, name: &str) -> Result<&'static Entry<S>, (String, Option<String>)> {
         self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let help = match nearest(name, self.names()) {
@@ -123,12 +124,13 @@ impl<S> Catalogue<S> {
         })
     }
 
-    /// The names of all.
+    /// Names of all entries.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<S> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// The schema of the parameters of one. Made once: one with children describes all the others, too.
+    /// Schema of the parameters of an entry. Schemas are cached, because an entry with children describes all
+    /// others, too.
     pub(crate) fn schema(&self, entry: &Entry<S>) -> &Value {
         let schemas =
             self.schemas.get_or_init(|| self.entries.iter().map(|each| (each.schema)().to_value()).collect());
@@ -136,18 +138,18 @@ impl<S> Catalogue<S> {
         &schemas[at.expect("an entry is in its catalogue")]
     }
 
-    /// The schema of one parameter.
+    /// Schema of a parameter.
     pub(crate) fn property(&self, entry: &Entry<S>, name: &str) -> Option<Value> {
         let schema = self.schema(entry);
         let mut property = schema.get("properties")?.get(name)?.clone();
         self.follow(schema, &mut property);
-        // "This or null": what is optional may be defined elsewhere, too.
+        // The schema of an optional parameter is "this or null", and may refer to a definition, too.
         let options = property.get_mut("anyOf").and_then(Value::as_array_mut);
         options.into_iter().flatten().for_each(|option| self.follow(schema, option));
         Some(property)
     }
 
-    /// Follows a reference to a definition next to it, except to one of the catalogue, which is known by its name.
+    /// Replaces a reference by its definition, except a reference to the catalogue itself.
     fn follow(&self, schema: &Value, property: &mut Value) {
         let target = property.get("$ref").and_then(Value::as_str).map(str::to_owned);
         if let Some(target) = target
@@ -158,17 +160,17 @@ impl<S> Catalogue<S> {
         }
     }
 
-    /// Whether a reference in a schema leads to the definition of the catalogue.
+    /// True if a reference in a schema is to the catalogue itself.
     fn refers(&self, target: &str) -> bool {
         target.rsplit_once('/').is_some_and(|(_, name)| name == self.about.definition)
     }
 
-    /// What kind of value a schema takes.
+    /// Kind of the values that a schema accepts.
     pub(crate) fn kind(&self, schema: &Value) -> Kind {
         Kind::of(schema, &|target| self.refers(target))
     }
 
-    /// Whether a parameter takes something of the catalogue, or several.
+    /// True if the value of a parameter is a spec of the catalogue, or a list of them.
     pub(crate) fn is_spec(&self, entry: &Entry<S>, name: &str) -> bool {
         let Some(property) = self.property(entry, name) else { return false };
         let items = property.get("items");

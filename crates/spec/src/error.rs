@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! Errors of the parser, with positions.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::ops::Range;
 /// Why something could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// Which bytes of the text are wrong.
+    /// Range of the wrong bytes in the text.
     pub span: Range<usize>,
-    /// What is wrong with them.
+    /// The mistake.
     pub message: String,
-    /// What to write instead.
+    /// A correction.
     pub help: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use crate::SpecError;
 use crate::catalogue::listed;
 use crate::read::Word;
 
-/// What kind of value a parameter takes, from its schema.
+/// Kind of the values of a parameter, from its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Switch,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// From a schema; `refers` knows the references that lead to the catalogue itself.
+    /// Kind of a schema. `refers` is true for references to the catalogue itself.
     pub fn of(schema: &Value, refers: &dyn Fn(&str) -> bool) -> Kind {
         // Optional parameters are written as "this or null".
         if let Some(options) = schema.get("anyOf").and_then(Value::as_array)
@@ -57,7 +57,8 @@ impl Kind {
         }
     }
 
-    /// One word as the value of the parameter `name`. Not for switches and children, which are read before their value.
+    /// One word as the value of the parameter `name`. Not for switches and children, which are read before
+    /// their value.
     pub fn scalar(&self, word: &Word<'_>, name: &str) -> Result<Value, SpecError> {
         let wrong =
             |message: String, help: Option<String>| SpecError { span: word.span.clone(), message, help };

@@ -1,15 +1,16 @@
-//! How something with parameters is written, as `tc` would: `fq_codel limit 10240p target 5ms`, `islip iterations 4`.
+//! Spec syntax: a name with parameters, written as for `tc`: `fq_codel limit 10240p target 5ms`, `islip
+//! iterations 4`.
 //!
-//! A registry (queue disciplines, schedulers of a crossbar) is a [`Catalogue`] of [`Entry`]s over one type, an enum with a
-//! variant for each. From it come reading and writing as text, reading from a table with a `kind`, and the JSON Schema; what
-//! parameters there are, and what they take, is known from the schema of each configuration. [`spelled!`] gives them to
-//! the type.
+//! A registry (queue disciplines, arbiters of a crossbar) is a [`Catalogue`] of [`Entry`]s over one type, an
+//! enum with a variant for each entry. The catalogue reads and writes specs as text, reads them from a table
+//! with a `kind`, and provides the JSON Schema. The parameters and their types come from the schema of each
+//! configuration. [`spelled!`] implements the traits for the type.
 //!
-//! The grammar: the name, then parameter names each followed by a value. A switch stands alone (`ecn`), or negated
-//! (`noecn`), or takes `on`/`off`. Several values stand in brackets: `[1 2 3]`. A parameter that is of the same catalogue
-//! takes it in parentheses: `tbf rate 1mbit child (fq_codel limit 100p)`, and several of them in brackets:
-//! `[(fifo) (fifo limit 10p)]`. Counts without a unit are taken where `tc` takes them (`quantum 1514`, `limit 10240` of what
-//! only counts packets); where a number could mean two things, its unit must be written.
+//! The grammar: the name, then parameter names, each followed by a value. A switch is written alone (`ecn`),
+//! negated (`noecn`), or with `on` or `off`. A list is in brackets: `[1 2 3]`. A spec inside another is in
+//! parentheses, `tbf rate 1mbit child (fq_codel limit 100p)`, and a list of specs in brackets: `[(fifo) (fifo
+//! limit 10p)]`. A number without a unit is accepted where `tc` accepts it (`quantum 1514`, or `limit 10240`
+//! of a discipline that only counts packets). If a number could have two units, the unit is required.
 //!
 //! ```
 //! use giveway_spec::{About, Catalogue, Entry};
@@ -56,9 +57,9 @@
 //! }];
 //! static CATALOGUE: Catalogue<Spec> = Catalogue::new(
 //!     About {
-//!         noun: "scheduler",
-//!         definition: "Scheduler",
-//!         description: "A scheduler with its parameters: \"islip iterations 4\"",
+//!         noun: "arbiter",
+//!         definition: "Arbiter",
+//!         description: "An arbiter with its parameters: \"islip iterations 4\"",
 //!         example: "islip iterations 4",
 //!         inside: None,
 //!     },
@@ -69,7 +70,7 @@
 //! let spec: Spec = "islip iterations 4".parse().unwrap();
 //! assert_eq!(spec.to_string(), "islip iterations 4");
 //! let wrong = "islop".parse::<Spec>().unwrap_err();
-//! assert_eq!(wrong.to_string(), "unknown scheduler \"islop\"; did you mean \"islip\"?");
+//! assert_eq!(wrong.to_string(), "unknown arbiter \"islop\"; did you mean \"islip\"?");
 //! ```
 
 #![forbid(unsafe_code)]
@@ -87,8 +88,8 @@ mod write;
 pub use catalogue::{About, Catalogue, Entry, Family, Spelled};
 pub use error::SpecError;
 
-/// Gives a type everything that its catalogue knows: `FromStr` (with [`SpecError`]), `Display`, `Serialize`, `Deserialize`,
-/// `JsonSchema` and [`Spelled`].
+/// Implements the traits of a spec type with its catalogue: `FromStr` (with [`SpecError`]), `Display`,
+/// `Serialize`, `Deserialize`, `JsonSchema` and [`Spelled`].
 ///
 /// The type has two functions of its own: `name(&self) -> &'static str`, as in its entry, and
 /// `parameters(&self) -> serde_json::Value`, a table of all of them. The catalogue is a `static`.
@@ -116,7 +117,7 @@ macro_rules! spelled {
         }
 
         impl ::std::fmt::Display for $spec {
-            /// As it would be typed: the name, and the parameters that differ from their defaults.
+            /// Writes the name and the parameters that differ from their defaults.
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 $catalogue.write(self, f)
             }
@@ -132,7 +133,7 @@ macro_rules! spelled {
         }
 
         impl<'de> $crate::outside::Deserialize<'de> for $spec {
-            /// From text, or from a table with a `kind`.
+            /// Reads text, or a table with a `kind`.
             fn deserialize<D: $crate::outside::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::std::result::Result<Self, D::Error> {
@@ -151,7 +152,7 @@ macro_rules! spelled {
     };
 }
 
-/// What [`spelled!`] names, so that the crate that uses it need not.
+/// Names that [`spelled!`] uses, so that its callers need not depend on their crates.
 #[doc(hidden)]
 pub mod outside {
     pub use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -1,4 +1,5 @@
-//! The parameters of a configuration in words, from its JSON Schema. `giveway explain` and the book print the same words.
+//! The parameters of a configuration in words, from its JSON Schema. `giveway explain` and the book print the
+//! same words.
 
 use serde_json::Value;
 

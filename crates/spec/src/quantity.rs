@@ -7,11 +7,11 @@ use crate::kind::Kind;
 use crate::{Catalogue, Spelled};
 
 impl<S: Spelled> Catalogue<S> {
-    /// All parameters of one, those with their defaults, too. Parameters of one inside have the name of the parameter that
-    /// holds it in front: `child.limit`. Parameters without a value are left out.
+    /// All parameters of one, those with their defaults, too. Parameters of one inside have the name of the
+    /// parameter that holds it in front: `child.limit`. Parameters without a value are left out.
     ///
     /// # Panics
-    /// When its name is not in the catalogue.
+    /// If its name is not in the catalogue.
     pub fn quantities(&self, spec: &S) -> Vec<(String, Quantity)> {
         let entry = self.entry(spec.name()).unwrap_or_else(|(message, _)| panic!("{message}"));
         let Value::Object(parameters) = spec.parameters() else { return Vec::new() };

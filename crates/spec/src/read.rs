@@ -1,4 +1,4 @@
-//! Reading from text, word by word; every mistake with its place.
+//! The parser of specs, word by word. Each error has its position in the text.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use crate::catalogue::listed;
 use crate::kind::Kind;
 use crate::{Catalogue, Entry, SpecError};
 
-/// Inside each other: more than these is a mistake, and a bound keeps hostile text from the stack's end.
+/// Largest depth of specs inside each other. It protects the stack from hostile text.
 const DEEPEST: usize = 16;
 
 impl<S> Catalogue<S> {
-    /// Reads one from text.
+    /// Parses a spec.
     ///
     /// # Errors
-    /// What is wrong, where, and what to write instead.
+    /// The mistake, its position, and a correction.
     pub fn read(&'static self, text: &str) -> Result<S, SpecError> {
         self.whole(text).map(|(_, _, spec)| spec)
     }
 
-    /// The entry that a text names, and the parameters as they were written.
+    /// Entry and parameters of a text, the parameters as written.
     pub(crate) fn named(
         &'static self,
         text: &str,
@@ -48,18 +48,18 @@ impl<S> Catalogue<S> {
     }
 }
 
-/// An entry, its parameters as they were written, and what they make.
+/// An entry, its parameters as written, and the resulting spec.
 type Named<S> = (&'static Entry<S>, Map<String, Value>, S);
 
 struct Words<'a, S: 'static> {
     catalogue: &'static Catalogue<S>,
     text: &'a str,
     at: usize,
-    /// How many enclose the one that is being read.
+    /// Number of specs that enclose the current one.
     depth: usize,
 }
 
-/// A word of a text, and where it stands.
+/// A word of a text and its position.
 pub(crate) struct Word<'a> {
     pub text: &'a str,
     pub span: Range<usize>,
@@ -142,13 +142,13 @@ impl<'a, S> Words<'a, S> {
         Ok((entry, table, spec))
     }
 
-    /// One parameter: its name is `word`, its value is what follows.
+    /// Parses a parameter. `word` is its name; the value follows.
     fn parameter(&mut self, entry: &Entry<S>, word: &Word<'a>) -> Result<(String, Value), SpecError> {
         if let Some(schema) = self.catalogue.property(entry, word.text) {
             let value = self.value(entry, word, &schema)?;
             return Ok((word.text.to_owned(), value));
         }
-        // tc negates a switch by "no".
+        // tc negates a switch with the prefix "no".
         if let Some(positive) = word.text.strip_prefix("no")
             && let Some(schema) = self.catalogue.property(entry, positive)
             && self.catalogue.kind(&schema) == Kind::Switch
@@ -193,7 +193,7 @@ impl<'a, S> Words<'a, S> {
                 list.push(match of_items {
                     Kind::Spec => self.child(name.text)?,
                     _ => {
-                        let item = self.next().expect("it was just seen");
+                        let item = self.next().expect("the word was just peeked");
                         of_items.scalar(&item, name.text)?
                     }
                 });
@@ -204,7 +204,8 @@ impl<'a, S> Words<'a, S> {
         kind.scalar(&word, name.text)
     }
 
-    /// One of the catalogue in parentheses, as a table. It was read once here, so that mistakes inside are pointed at.
+    /// Parses a spec in parentheses into a table. It is built here once, so that errors inside have their
+    /// position.
     fn child(&mut self, name: &str) -> Result<Value, SpecError> {
         self.expect("(", &format!("\"{name}\""))?;
         let noun = self.catalogue.about.noun;

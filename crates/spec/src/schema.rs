@@ -1,4 +1,4 @@
-//! The JSON Schema of everything that a catalogue can write.
+//! The JSON Schema of a spec.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use crate::Catalogue;
 
 impl<S> Catalogue<S> {
-    /// The schema of any of them: as text, or as a table with a `kind`.
+    /// Schema of a spec: text, or a table with a `kind`.
     pub fn json_schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        // Children are of the same catalogue: the generator knows this schema by its name, so that their tables refer back
-        // to it.
+        // Children are specs of the same catalogue. The generator has this schema by name, so their tables
+        // refer to it.
         let tables: Vec<Value> = self
             .entries
             .iter()
             .map(|entry| {
                 let mut table = (entry.schema_within)(generator).to_value();
-                // What has no parameters has no properties yet.
+                // A configuration without parameters has no properties yet.
                 table["properties"]["kind"] = json!({ "const": entry.name });
                 table["required"] = json!(["kind"]);
                 table["additionalProperties"] = false.into();

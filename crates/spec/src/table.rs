@@ -9,7 +9,7 @@ impl<S: Spelled> Catalogue<S> {
     /// Reads one from text, or from a table with a `kind`.
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// The mistake, in a sentence.
     pub fn deserialize<'de, D: Deserializer<'de>>(&'static self, deserializer: D) -> Result<S, D::Error> {
         let one = self.about.one();
         match serde::Deserialize::deserialize(deserializer)? {
@@ -47,7 +47,7 @@ impl<S: Spelled> Catalogue<S> {
         self.about.example.split(' ').next().unwrap_or_default()
     }
 
-    /// The example as a table of TOML: `{ kind = "fifo", limit = "100p" }`.
+    /// The example as a TOML table: `{ kind = "fifo", limit = "100p" }`.
     pub fn example_table(&'static self) -> String {
         let (entry, table) = self.named(self.about.example).expect("the example of a catalogue can be read");
         // Texts, numbers and switches look the same in JSON and TOML.

@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::{Catalogue, Spelled};
 
 impl<S: Spelled> Catalogue<S> {
-    /// Writes one as it would be typed: the name, and the parameters that differ from their defaults.
+    /// Writes a spec: the name, and the parameters that differ from their defaults.
     ///
     /// # Errors
-    /// When the formatter has one.
+    /// Those of the formatter.
     ///
     /// # Panics
-    /// When its name is not in the catalogue.
+    /// If its name is not in the catalogue.
     pub fn write(&self, spec: &S, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(spec.name())?;
         let entry = self.entry(spec.name()).unwrap_or_else(|(message, _)| panic!("{message}"));
@@ -50,7 +50,7 @@ impl<S: Spelled> Catalogue<S> {
     }
 }
 
-/// A value as people write it: small and large numbers without an exponent, which shares and quantities do not have.
+/// A value in the syntax of specs: numbers without an exponent, which shares and quantities do not accept.
 fn plain(value: &Value) -> String {
     let text = value.to_string();
     match value.as_f64() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use giveway_qdisc::Streams;
-use giveway_switch::traffic::{Place, SOURCES, TrafficSpec};
+use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficSpec};
 use giveway_switch::{Plan, Sim};
 use serde_json::json;
 
@@ -75,8 +75,8 @@ fn arbiters(criterion: &mut Criterion) {
 
 /// Drawing the arrivals of as many slots, at 16 ports.
 fn arrivals(criterion: &mut Criterion) {
-    let place = Place { ports: 16, streams: Streams::new(1), folder: PathBuf::new() };
-    let mut offered = traffic().build(&place).expect("this can be built");
+    let context = TrafficContext { ports: 16, streams: Streams::new(1), folder: PathBuf::new() };
+    let mut offered = traffic().build(&context).expect("this can be built");
     let mut fresh = Vec::with_capacity(16);
     // By input: from which slot on nothing is drawn yet.
     let mut drawn = [0; 16];

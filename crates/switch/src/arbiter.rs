@@ -127,8 +127,8 @@ impl<const W: usize> Matching<W> {
 /// Matches inputs with outputs, slot by slot.
 pub trait Arbiter<const W: usize>: Send {
     /// Adds pairs to `matching`, which is empty. Each must be a request in `demand` between free ports. The
-    /// result may depend on this and earlier demands, on arrivals and on the random numbers of the [`Site`],
-    /// and on nothing else.
+    /// result may depend on this and earlier demands, on arrivals and on the random numbers of the
+    /// [`ArbiterContext`], and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
     /// `true` if the arbiter needs [`arrived`](Self::arrived). Most arbiters only need requests.
@@ -146,17 +146,17 @@ pub trait Arbiter<const W: usize>: Send {
 
 /// The switch for which an arbiter is built.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct ArbiterContext {
     /// Number of inputs, and of outputs.
     pub ports: usize,
     /// Source of random numbers.
     pub streams: Streams,
 }
 
-impl Site {
-    /// The site of one of several arbiters of the same switch, with random numbers of its own.
-    pub fn within(&self, name: &str) -> Site {
-        Site { ports: self.ports, streams: self.streams.within(name) }
+impl ArbiterContext {
+    /// The context of one of several arbiters of the same switch, with random numbers of its own.
+    pub fn within(&self, name: &str) -> ArbiterContext {
+        ArbiterContext { ports: self.ports, streams: self.streams.within(name) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Invalid;
 
-use crate::arbiter::Site;
+use crate::arbiter::ArbiterContext;
 use crate::clock::Clock;
 use crate::inputs::{Begin, Inputs};
 use crate::links::Links;
@@ -13,7 +13,7 @@ use crate::outcome::{Batch, Outcome};
 use crate::shared::Shared;
 use crate::sim::{BATCHES, Plan};
 use crate::statistics::{Statistics, Sums};
-use crate::traffic::Place;
+use crate::traffic::TrafficContext;
 
 /// A simulation with any width of rows.
 pub(crate) trait Run: Send {
@@ -50,9 +50,9 @@ impl<const W: usize> Engine<W> {
         let streams = plan.streams.within("switch");
         let clock = Clock::new(plan.arbiter.speedup());
         // "scheduler" is only the name of a random stream: another name would change every result.
-        let site = Site { ports, streams: streams.within("scheduler") };
-        let fabric = plan.arbiter.fabric(&site)?;
-        let offered = plan.traffic.build(&Place {
+        let context = ArbiterContext { ports, streams: streams.within("scheduler") };
+        let fabric = plan.arbiter.fabric(&context)?;
+        let offered = plan.traffic.build(&TrafficContext {
             ports,
             streams: streams.within("traffic"),
             folder: plan.folder.clone(),

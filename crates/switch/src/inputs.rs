@@ -49,11 +49,11 @@ struct Next {
 struct Drawn {
     /// The packets, in order of arrival.
     packets: [Next; AHEAD],
-    /// How many there are.
+    /// Number of them.
     count: usize,
-    /// How many of them have been passed to the fabric.
+    /// Number of them that have been passed to the fabric.
     passed: usize,
-    /// How many of them are in the calendar.
+    /// Number of them that are in the calendar.
     entered: usize,
 }
 

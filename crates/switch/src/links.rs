@@ -21,7 +21,7 @@ const BATCH: usize = 8;
 
 /// All output links.
 ///
-/// Where short packets go first, complete packets are collected and sent several at a time. Nothing in the
+/// If short packets have priority, complete packets are collected and sent several at a time. Nothing in the
 /// switch depends on the links, so the moment of the computation is free, and handling one link at a time is
 /// faster.
 #[derive(Debug)]

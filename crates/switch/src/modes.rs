@@ -10,7 +10,7 @@ mod packet;
 mod preemptive;
 mod spf;
 
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::inputs::Inputs;
 use crate::notes::Notes;
 use crate::options::{Mode, Options, Queueing};
@@ -81,20 +81,20 @@ impl<const W: usize> ArbiterHandle<W> {
 pub(crate) fn fabric<const W: usize, S: ArbiterConfig>(
     config: &S,
     options: &Options,
-    site: &Site,
+    context: &ArbiterContext,
 ) -> Result<Box<dyn Fabric<W>>, Invalid> {
-    let long = || config.arbiter::<W>(&site.within("long")).map(ArbiterHandle::new);
-    let short = || config.short_arbiter::<W>(&site.within("short")).map(ArbiterHandle::new);
+    let long = || config.arbiter::<W>(&context.within("long")).map(ArbiterHandle::new);
+    let short = || config.short_arbiter::<W>(&context.within("short")).map(ArbiterHandle::new);
     Ok(match (S::QUEUEING, options.mode.unwrap_or(S::MODE)) {
-        (Queueing::Output, _) => Box::new(output::Output::new(site.ports)),
-        (Queueing::Combined, _) => Box::new(cioq::Cioq::new(site.ports)),
-        (Queueing::Fifo, mode) => Box::new(fifo::Fifo::new(site.ports, long()?, mode == Mode::Cell)),
-        (Queueing::Virtual, Mode::Cell) => Box::new(cell::Cell::new(site.ports, long()?)),
-        (Queueing::Virtual, Mode::Packet) => Box::new(packet::PacketMode::new(site.ports, long()?)),
-        (Queueing::Virtual, Mode::Spf) => Box::new(spf::Spf::new(site.ports, short()?, long()?)),
+        (Queueing::Output, _) => Box::new(output::Output::new(context.ports)),
+        (Queueing::Combined, _) => Box::new(cioq::Cioq::new(context.ports)),
+        (Queueing::Fifo, mode) => Box::new(fifo::Fifo::new(context.ports, long()?, mode == Mode::Cell)),
+        (Queueing::Virtual, Mode::Cell) => Box::new(cell::Cell::new(context.ports, long()?)),
+        (Queueing::Virtual, Mode::Packet) => Box::new(packet::PacketMode::new(context.ports, long()?)),
+        (Queueing::Virtual, Mode::Spf) => Box::new(spf::Spf::new(context.ports, short()?, long()?)),
         (Queueing::Virtual, Mode::Preemptive) => {
             let phases = options.phases.unwrap_or(S::PHASES);
-            Box::new(preemptive::Preemptive::new(site.ports, short()?, long()?, phases, options))
+            Box::new(preemptive::Preemptive::new(context.ports, short()?, long()?, phases, options))
         }
     })
 }

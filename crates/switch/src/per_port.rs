@@ -18,7 +18,7 @@ impl<T: Copy, const W: usize> PerPort<T, W> {
     /// The values of ports 0 to `ports` - 1.
     ///
     /// # Panics
-    /// When `ports` is above 64·`W`.
+    /// If `ports` is above 64·`W`.
     pub fn first(&self, ports: usize) -> &[T] {
         &self.0.as_flattened()[..ports]
     }

@@ -154,7 +154,7 @@ impl<const W: usize> Voqs<W> {
     /// Removes the first packet of a queue.
     ///
     /// # Panics
-    /// When the queue is empty; it is not where the pair was requested.
+    /// If the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop(&mut self, input: usize, output: usize) -> Packet {
         let queue = &mut self.queues[input * self.ports + output];
@@ -167,7 +167,7 @@ impl<const W: usize> Voqs<W> {
     /// the cells left.
     ///
     /// # Panics
-    /// When the queue is empty; it is not where the pair was requested.
+    /// If the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop_cell(&mut self, input: usize, output: usize) -> Result<Packet, u32> {
         let queue = &mut self.queues[input * self.ports + output];
@@ -224,7 +224,7 @@ impl<const W: usize> Fifos<W> {
     /// Removes the first packet of a queue.
     ///
     /// # Panics
-    /// When the queue is empty; it is not where the pair was requested.
+    /// If the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop(&mut self, input: usize) -> Packet {
         let queue = &mut self.queues[input];
@@ -237,7 +237,7 @@ impl<const W: usize> Fifos<W> {
     /// the cells left.
     ///
     /// # Panics
-    /// When the queue is empty; it is not where the pair was requested.
+    /// If the queue is empty; it is not where the pair was requested.
     #[inline]
     pub fn pop_cell(&mut self, input: usize) -> Result<Packet, u32> {
         let packet = self.queues[input].pop_cell(&mut self.slab)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pattern {
-    /// The same load to every output.
+    /// Equal load to every output.
     #[default]
     Uniform,
     /// Two thirds to the output with the number of the input, one third to the next output.

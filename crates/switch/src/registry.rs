@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::arbiter::{Arbiter, Site};
+use crate::arbiter::{Arbiter, ArbiterContext};
 use crate::modes::{Fabric, fabric};
 use crate::options::{Mode, Options, Phases, Queueing};
 use crate::speed::Speedup;
@@ -32,14 +32,17 @@ pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOw
     ///
     /// # Errors
     /// The parameter that has no meaning there, and what to write instead.
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid>;
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid>;
 
     /// Builds the arbiter for short packets, in modes that have two classes.
     ///
     /// # Errors
     /// As [`arbiter`](ArbiterConfig::arbiter).
-    fn short_arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        self.arbiter(site)
+    fn short_arbiter<const W: usize>(
+        &self,
+        context: &ArbiterContext,
+    ) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        self.arbiter(context)
     }
 }
 
@@ -70,8 +73,8 @@ impl Spec {
     /// # Errors
     /// The parameter that has no meaning there, and what to write instead.
     pub fn check(&self, ports: usize) -> Result<(), Invalid> {
-        let site = Site { ports: ports.min(64), streams: Streams::new(0) };
-        self.fabric::<1>(&site).map(|_| ())
+        let context = ArbiterContext { ports: ports.min(64), streams: Streams::new(0) };
+        self.fabric::<1>(&context).map(|_| ())
     }
 
     /// Options and parameters by name, as one JSON object.
@@ -183,18 +186,18 @@ macro_rules! registry {
             ///
             /// # Errors
             /// The parameter that has no meaning for such a switch.
-            pub fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+            pub fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
                 match &self.algorithm {
-                    $(Algorithm::$name(config) => config.arbiter(site)),*
+                    $(Algorithm::$name(config) => config.arbiter(context)),*
                 }
             }
 
             /// Builds the queues and arbiters of a switch.
-            pub(crate) fn fabric<const W: usize>(&self, site: &Site) -> Result<Box<dyn Fabric<W>>, Invalid> {
+            pub(crate) fn fabric<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Fabric<W>>, Invalid> {
                 match &self.algorithm {
                     $(Algorithm::$name(config) => {
                         self.options.check(self.mode(), self.queueing())?;
-                        fabric(config, &self.options, site)
+                        fabric(config, &self.options, context)
                     })*
                 }
             }
@@ -264,8 +267,8 @@ mod tests {
     fn options_without_a_meaning_are_refused() {
         let built = |text: &str| {
             let spec: Spec = text.parse().unwrap();
-            let site = Site { ports: 4, streams: giveway_qdisc::Streams::new(1) };
-            spec.fabric::<1>(&site).map(|_| ()).map_err(|invalid| invalid.to_string())
+            let context = ArbiterContext { ports: 4, streams: giveway_qdisc::Streams::new(1) };
+            spec.fabric::<1>(&context).map(|_| ()).map_err(|invalid| invalid.to_string())
         };
         assert_eq!(built("islip mode preemptive lazy 3"), Ok(()));
         assert!(built("islip lazy 3").unwrap_err().contains("nothing is interrupted in this mode"));

@@ -18,7 +18,7 @@ impl<const W: usize> Row<W> {
     /// The set of ports 0 to `count` - 1.
     ///
     /// # Panics
-    /// When `count` is above 64·`W`.
+    /// If `count` is above 64·`W`.
     pub fn first(count: usize) -> Row<W> {
         assert!(count <= 64 * W, "{count} ports do not fit into a row of {}", 64 * W);
         let word = |at: usize| match count.saturating_sub(64 * at) {

@@ -1,5 +1,6 @@
-//! Storage for many queues, each a singly linked list. Unlike [`giveway_qdisc::Slots`] it removes items only from the
-//! front, which halves the writes. The slot that was freed last is reused first, while it is in the cache.
+//! Storage for many queues, each a singly linked list. Unlike [`giveway_qdisc::Slots`] it removes items only
+//! from the front, which halves the writes. The slot that was freed last is reused first, while it is in the
+//! cache.
 
 /// No slot.
 const NONE: u32 = u32::MAX;

@@ -43,7 +43,7 @@ pub trait Source: Send {
 
 /// The switch for which traffic is built.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct TrafficContext {
     /// Number of inputs, and of outputs.
     pub ports: usize,
     /// Source of random numbers.
@@ -75,7 +75,7 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     ///
     /// # Errors
     /// The parameter that cannot be used there, and what to write instead.
-    fn build(&self, place: &Place) -> Result<Offered, Invalid>;
+    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid>;
 }
 
 /// A kind of traffic in the registry.
@@ -126,9 +126,9 @@ macro_rules! sources {
             ///
             /// # Errors
             /// The parameter that cannot be used there.
-            pub fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+            pub fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
                 match self {
-                    $(TrafficSpec::$name(config) => config.build(place)),*
+                    $(TrafficSpec::$name(config) => config.build(context)),*
                 }
             }
         }

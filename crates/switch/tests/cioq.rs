@@ -1,7 +1,7 @@
 //! Combined input and output queueing compared with output queueing: every cell has the same delay in both.
 
 use giveway_qdisc::Streams;
-use giveway_switch::traffic::{Place, SOURCES, TrafficSpec};
+use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficSpec};
 use giveway_switch::{Outcome, Plan};
 use proptest::prelude::*;
 use serde_json::json;
@@ -19,9 +19,9 @@ fn traffic(name: &str, parameters: serde_json::Value) -> TrafficSpec {
 
 /// Independent cells in the first [`SLOTS`] slots, as a list, so that both switches can send all of them.
 fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
-    let place = Place { ports, streams: Streams::new(5), folder: Default::default() };
+    let context = TrafficContext { ports, streams: Streams::new(5), folder: Default::default() };
     let parameters = json!({ "load": load, "pattern": pattern });
-    let mut offered = traffic("bernoulli", parameters).build(&place).expect("it can be offered");
+    let mut offered = traffic("bernoulli", parameters).build(&context).expect("it can be offered");
     let mut packets = Vec::new();
     for (from, source) in offered.sources.iter_mut().enumerate() {
         while let Some(arrival) = source.next().filter(|arrival| arrival.first < SLOTS) {

@@ -7,8 +7,8 @@ use giveway_switch::Plan;
 use giveway_switch::traffic::SOURCES;
 use serde_json::json;
 
-/// Two inputs get a packet of one cell for output 0 in each of the slots 0 to 9. One cell a slot can leave, so
-/// that half of them are left when the interval begins with slot 10. Nothing arrives in it.
+/// Two inputs get a packet of one cell for output 0 in each of the slots 0 to 9. One cell a slot can leave,
+/// so that half of them are left when the interval begins with slot 10. Nothing arrives in it.
 fn numbers(arbiter: &str, class: &str) -> BTreeMap<String, f64> {
     let list = SOURCES.iter().find(|source| source.name == "list").expect("it is registered");
     let packets: Vec<_> = (0..10)
@@ -33,8 +33,8 @@ fn numbers(arbiter: &str, class: &str) -> BTreeMap<String, f64> {
 fn queues_of_inputs_count_from_the_beginning() {
     for arbiter in ["islip mode cell", "islip mode packet", "fifo", "p_spf", "p_spf mode spf"] {
         let numbers = numbers(arbiter, "long");
-        // Ten cells are left, five at each input if the arbiter serves them in turns. The cell that crosses in
-        // slot 9 has left its queue by then or not.
+        // Ten cells are left, five at each input if the arbiter serves them in turns. The cell that crosses
+        // in slot 9 has left its queue by then or not.
         assert!((10.0..=12.0).contains(&(2.0 * numbers["input_max_cells"])), "{arbiter}: {numbers:?}");
         assert!((10.0..=12.0).contains(&(2.0 * numbers["queue_max_cells"])), "{arbiter}: {numbers:?}");
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use giveway_qdisc::Streams;
 use giveway_switch::notes::Note;
 use giveway_switch::packet::{Class, Kind};
-use giveway_switch::traffic::{Arrival, Place, SOURCES, Source, TrafficSpec};
+use giveway_switch::traffic::{Arrival, SOURCES, Source, TrafficContext, TrafficSpec};
 use giveway_switch::{Plan, Sim};
 
 /// A cell that crosses: input, output, remaining cells of its packet.
@@ -23,9 +23,12 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(traffic: &TrafficSpec, ports: usize, streams: &Streams) -> Arrivals {
-        let place =
-            Place { ports, streams: streams.within("switch").within("traffic"), folder: PathBuf::new() };
-        let mut offered = traffic.build(&place).unwrap();
+        let place = TrafficContext {
+            ports,
+            streams: streams.within("switch").within("traffic"),
+            folder: PathBuf::new(),
+        };
+        let mut offered = traffic.build(&context).unwrap();
         let next = offered.sources.iter_mut().map(|source| source.next()).collect();
         Arrivals { sources: offered.sources, next, kinds: offered.kinds }
     }

@@ -1,15 +1,17 @@
 //! Exponential average of an arrival rate. Arrivals that are K old, the time constant, count 1/e.
 //!
-//! `r' = (1 - e^(-dt/K)) b/dt + e^(-dt/K) r`, for a packet of `b` bits that arrives `dt` after the previous one: equation (3) of the
-//! CSFQ paper (Stoica, Shenker and Zhang 1998); equations (1), (2) and (10) of FPIP (Zhang, Jiang and Dou 2007).
+//! `r' = (1 - e^(-dt/K)) b/dt + e^(-dt/K) r`, for a packet of `b` bits that arrives `dt` after the previous
+//! one: equation (3) of the CSFQ paper (Stoica, Shenker and Zhang 1998); equations (1), (2) and (10) of FPIP
+//! (Zhang, Jiang and Dou 2007).
 //!
 //! Choices where the papers are silent:
 //!
-//! - **Packets of one instant.** The first term tends to `b/K` as `dt` goes to 0, and this limit is used: n packets of one
-//!   instant raise the rate by n b/K, as if they had arrived shortly after one another. Public implementations of CSFQ add
-//!   their lengths instead, and count the sum with the next later packet: [`SameInstant::Accumulate`].
-//! - **The first packet** has no `dt`. It counts as `dt` = 0: `b/K`. With [`SameInstant::Accumulate`] its `dt` is the time
-//!   since time 0, as in those implementations.
+//! - **Packets of one instant.** The first term tends to `b/K` as `dt` goes to 0, and this limit is used: n
+//!   packets of one instant raise the rate by n b/K, as if they had arrived shortly after one another. Public
+//!   implementations of CSFQ add their lengths instead, and count the sum with the next later packet:
+//!   [`SameInstant::Accumulate`].
+//! - **The first packet** has no `dt`. It counts as `dt` = 0: `b/K`. With [`SameInstant::Accumulate`] its
+//!   `dt` is the time since time 0, as in those implementations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -190,8 +192,8 @@ mod tests {
     }
 
     proptest! {
-        /// A steady stream has its rate after ten constants, whatever it is; and no rate is ever negative or more than all bits
-        /// at once.
+        /// A steady stream has its rate after ten constants, whatever it is; and no rate is ever negative or
+        /// more than all bits at once.
         #[test]
         fn a_steady_stream_has_its_rate(gap_us in 1..50_000u64, bytes in 40..1500u32) {
             let packets: Vec<(u64, u32)> = (0..=1_000_000 / gap_us + 20).map(|n| (n * gap_us, bytes)).collect();

@@ -1,25 +1,27 @@
 //! Bucketed calendars: items in the order of the slots of time in which they are due, without sorting.
 //!
-//! [`Chains`] is an array of slots, each with a chain of items in the order in which they were filed, and a set of those that
-//! are not empty: the next of them is found with a few find-first-set instructions, however far it is. [`Calendar`] uses
-//! it as a window into slots that are numbered without end. An item that is due beyond the window is kept in a heap
-//! until the window reaches its slot: it is never filed under a slot of the same remainder that comes round earlier, which is
-//! what a timestamp taken modulo the size of an array does.
+//! [`Chains`] is an array of slots, each with a chain of items in the order of insertion, and a set of the
+//! slots that are not empty. A few find-first-set instructions find the next of them, at any distance.
+//! [`Calendar`] uses it as a window into an unbounded sequence of slots. An item after the end of the window
+//! is kept in a heap until the window reaches its slot. A timestamp modulo the size of an array would instead
+//! wrap round into an earlier slot.
 //!
-//! Filing, removing and taking the first are O(1), and O(log n) for items beyond the window, which are counted.
+//! Insertion, removal and the first item take O(1), and O(log n) for items after the window, which are
+//! counted.
 //!
-//! Timing wheels: G. Varghese, T. Lauck, SOSP 1987. Calendar queues: R. Brown, CACM 31(10), 1988. Circular queues with
-//! find-first-set: A. Saeed et al., "Eiffel", NSDI 2019.
+//! Timing wheels: G. Varghese, T. Lauck, SOSP 1987. Calendar queues: R. Brown, CACM 31(10), 1988. Circular
+//! queues with find-first-set: A. Saeed et al., "Eiffel", NSDI 2019.
 
 use super::flow_heap::FlowHeap;
 use super::positions::Positions;
 
-/// An array of chains. Items are small numbers, such as the place of a flow or packet in a slab; each is filed at most once.
+/// An array of chains. Items are small numbers, such as the place of a flow or packet in a slab; each is
+/// filed at most once.
 #[derive(Debug)]
 pub struct Chains {
     ends: Box<[Ends]>,
     busy: Positions,
-    /// By item.
+    /// Links by item.
     links: Vec<Link>,
     len: usize,
 }
@@ -34,7 +36,7 @@ struct Ends {
 struct Link {
     prev: u32,
     next: u32,
-    /// The slot of the item; `NONE` when it is not filed.
+    /// Slot of the item; `NONE` if the item is not in the array.
     slot: u32,
 }
 
@@ -43,44 +45,44 @@ const EMPTY: Ends = Ends { head: NONE, tail: NONE };
 const OUT: Link = Link { prev: NONE, next: NONE, slot: NONE };
 
 impl Chains {
-    /// So many slots.
+    /// An array of `slots` empty slots.
     ///
     /// # Panics
-    /// When there are none, or 2³² - 1 or more.
+    /// If there are none, or 2³² - 1 or more.
     pub fn new(slots: usize) -> Chains {
         assert!((1..NONE as usize).contains(&slots), "an array has slots, and their numbers fit 32 bits");
         let mut busy = Positions::default();
-        // Takes its memory now.
+        // Allocates the memory of the set.
         busy.insert(slots as u32 - 1);
         busy.remove(slots as u32 - 1);
         Chains { ends: vec![EMPTY; slots].into_boxed_slice(), busy, links: Vec::new(), len: 0 }
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     #[inline]
     pub fn slots(&self) -> u32 {
         self.ends.len() as u32
     }
-    /// How many items are filed.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Whether none is.
+    /// True if there are no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Bytes that it takes, used or not.
+    /// Memory in bytes, used or not.
     pub fn bytes(&self) -> u64 {
         let (ends, links) = (self.ends.len() * size_of::<Ends>(), self.links.capacity() * size_of::<Link>());
         (ends + links) as u64 + self.busy.bytes()
     }
 
-    /// Files an item at the end of a slot's chain.
+    /// Appends an item to the chain of a slot.
     ///
     /// # Panics
-    /// When there is no such slot.
+    /// If there is no such slot.
     #[inline(always)]
     pub fn push(&mut self, slot: u32, item: u32) {
         if item as usize >= self.links.len() {
@@ -100,14 +102,16 @@ impl Chains {
         self.len += 1;
     }
 
-    /// Takes an item out. Whether it was filed.
+    /// Removes an item. Returns true if it was there.
     #[inline]
     pub fn remove(&mut self, item: u32) -> bool {
         self.take(item).is_some()
     }
 
-    /// Takes an item out: the slot where it was filed, and whether that is empty now. Always in place, as are the other steps of filing
-    /// anew: as calls they took 45 instructions more, of 660 of a packet with TRR.
+    /// Removes an item. Returns its slot, and true if the slot is now empty.
+    ///
+    /// It is always inlined, like the other steps of a move: as calls, they added 45 instructions to the 660
+    /// of a packet with TRR.
     #[inline(always)]
     fn take(&mut self, item: u32) -> Option<(u32, bool)> {
         let Link { prev, next, slot } = *self.links.get(item as usize)?;
@@ -117,8 +121,8 @@ impl Chains {
         self.links[item as usize].slot = NONE;
         self.len -= 1;
         let ends = &mut self.ends[slot as usize];
-        // What comes before the first and after the last is not kept up: most leave as the first of their chain, and the next one
-        // would be written to, and so waited for, a whole turn before it is needed.
+        // `prev` of the first item and `next` of the last are not maintained. Most items leave as the first
+        // of their chain, and writing to the next item would fetch its cache line long before it is needed.
         match (ends.head == item, ends.tail == item) {
             (true, true) => {
                 *ends = EMPTY;
@@ -147,7 +151,7 @@ impl Chains {
         self.busy.from(slot).or_else(|| self.busy.first())
     }
 
-    /// Forgets all, keeping the memory.
+    /// Removes all items and keeps the memory.
     pub fn clear(&mut self) {
         self.ends.fill(EMPTY);
         self.busy.clear();
@@ -156,30 +160,33 @@ impl Chains {
     }
 }
 
-/// Items by slot of time, then in the order in which they were filed.
+/// Items by slot of time, then in the order of insertion.
 #[derive(Debug)]
 pub struct Calendar {
-    /// A power of two, so that a slot's chain is found without a division: as many as the window has slots, or more.
+    /// At least as many chains as the window has slots. A power of two, so that the chain of a slot is found
+    /// without a division.
     chains: Chains,
-    /// How many slots the window has.
+    /// Number of slots in the window.
     window: u64,
-    /// The slot with which the window begins. Nothing is filed before it.
+    /// First slot of the window. No item is before it.
     floor: u64,
-    /// The first slot in the window that has an item, if one has: looked for when the one before is empty, not whenever it is asked for.
+    /// First slot of the window with an item, if there is one. It is updated when the previous one becomes
+    /// empty, not at each query.
     nearest: u64,
-    /// The window may begin as late as this, as far as what is filed allows. It is moved when that makes a difference.
+    /// Latest first slot of the window, as far as the items allow. The window moves only when that makes a
+    /// difference.
     passed: u64,
-    /// Items that are due beyond the window, by slot, then by the order in which they came.
-    beyond: FlowHeap<(u64, u64)>,
-    /// How many there ever were.
+    /// Items after the end of the window, by slot, then by insertion.
+    later: FlowHeap<(u64, u64)>,
+    /// Number of insertions after the end of the window so far.
     overflowed: u64,
 }
 
 impl Calendar {
-    /// A window of so many slots, beginning at slot 0.
+    /// A calendar with a window of `slots` slots from slot 0 on.
     ///
     /// # Panics
-    /// As [`Chains::new`].
+    /// If [`Chains::new`] panics for this number of slots.
     pub fn new(slots: usize) -> Calendar {
         assert!(slots > 0, "a window has slots");
         Calendar {
@@ -188,38 +195,38 @@ impl Calendar {
             floor: 0,
             nearest: 0,
             passed: 0,
-            beyond: FlowHeap::with_capacity(0),
+            later: FlowHeap::with_capacity(0),
             overflowed: 0,
         }
     }
 
-    /// How many items are filed.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
-        self.chains.len() + self.beyond.len()
+        self.chains.len() + self.later.len()
     }
-    /// Whether none is.
+    /// True if there are no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many items were ever due beyond the window when they were filed.
+    /// Number of items so far that were after the end of the window at their insertion.
     pub fn overflowed(&self) -> u64 {
         self.overflowed
     }
-    /// Bytes that it takes, used or not.
+    /// Memory in bytes, used or not.
     pub fn bytes(&self) -> u64 {
-        self.chains.bytes() + self.beyond.bytes()
+        self.chains.bytes() + self.later.bytes()
     }
 
-    /// Files an item. One that is overdue goes to the first slot of the window.
+    /// Inserts an item. An overdue item goes to the first slot of the window.
     #[inline]
     pub fn file(&mut self, item: u32, slot: u64) {
         let slot = self.within(slot);
         self.put(item, slot);
     }
 
-    /// Files an item in another slot than before; overdue is what would have been so while it was filed there.
+    /// Moves an item to another slot. The window does not move past the old slot before.
     #[inline]
     pub fn refile(&mut self, item: u32, slot: u64) {
         let slot = self.within(slot);
@@ -227,11 +234,11 @@ impl Calendar {
         self.put(item, slot);
     }
 
-    /// Takes an item out. Whether it was filed.
+    /// Removes an item. Returns true if it was there.
     #[inline]
     pub fn remove(&mut self, item: u32) -> bool {
         let Some((chain, emptied)) = self.chains.take(item) else {
-            return !self.beyond.is_empty() && self.beyond.remove(item);
+            return !self.later.is_empty() && self.later.remove(item);
         };
         let nearest = self.chain(self.nearest);
         if emptied
@@ -243,31 +250,33 @@ impl Calendar {
         true
     }
 
-    /// The first slot that has an item, and the item that was filed there first.
+    /// The first slot with an item, and its first item.
     #[inline]
     pub fn first(&self) -> Option<(u64, u32)> {
         if self.chains.is_empty() {
-            // The window stays where it is: what is filed next may come before this.
-            return self.beyond.first().map(|((slot, _), item)| (slot, item));
+            // The window does not move: the next insertion may be before this item.
+            return self.later.first().map(|((slot, _), item)| (slot, item));
         }
         Some((self.nearest, self.chains.front(self.chain(self.nearest))?))
     }
 
-    /// Nothing is due before `slot` any more: the window moves up to there, or as far as what is filed allows when next something is.
+    /// Declares that all slots before `slot` have passed. The window follows at a later insertion, as far as
+    /// the items allow.
     #[inline]
     pub fn advance(&mut self, slot: u64) {
         self.passed = self.passed.max(slot);
     }
 
-    /// Forgets all and begins at slot 0 again, keeping the memory.
+    /// Removes all items, returns to slot 0, and keeps the memory.
     pub fn clear(&mut self) {
         self.chains.clear();
-        self.beyond.clear();
+        self.later.clear();
         (self.floor, self.nearest, self.passed) = (0, 0, 0);
     }
 
-    /// The slot that an item due in `slot` is filed under. Here the window moves, if it matters where it begins. That comes to the same as
-    /// moving it whenever something is filed: what was filed without was not due before `passed`, and did not hold it back.
+    /// The slot for an item that is due in `slot`. The window moves here, if its position matters for the
+    /// item. The result equals that of a move at each insertion: items that were inserted without a move were
+    /// not due before `passed`.
     #[inline]
     fn within(&mut self, slot: u64) -> u64 {
         if slot >= self.passed && slot - self.floor < self.window {
@@ -283,11 +292,11 @@ impl Calendar {
             self.push(item, slot);
         } else {
             self.overflowed += 1;
-            self.beyond.set(item, (slot, self.overflowed));
+            self.later.set(item, (slot, self.overflowed));
         }
     }
 
-    /// The window moves; what it reaches is filed in it.
+    /// Moves the window, and inserts the items that it reaches.
     fn catch_up(&mut self) {
         let first = self.first().map_or(self.passed, |(first, _)| first);
         let floor = self.passed.min(first);
@@ -295,15 +304,15 @@ impl Calendar {
             return;
         }
         self.floor = floor;
-        while let Some(((slot, _), item)) = self.beyond.first()
+        while let Some(((slot, _), item)) = self.later.first()
             && slot - self.floor < self.window
         {
-            self.beyond.remove(item);
+            self.later.remove(item);
             self.push(item, slot);
         }
     }
 
-    /// Puts an item in the window.
+    /// Inserts an item in the window.
     #[inline(always)]
     fn push(&mut self, item: u32, slot: u64) {
         if slot < self.nearest || self.chains.is_empty() {
@@ -325,8 +334,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It is a list sorted by slot and by the order of filing, whatever the size of the window: nothing wraps round. What is overdue goes where
-        /// the list begins, or to the slot that was passed last.
+        /// The calendar equals a list sorted by slot and insertion, for any size of the window: no item wraps
+        /// round. An overdue item goes to the start of the list, or to the slot that was passed last.
         #[test]
         fn is_a_sorted_list(
             ops in prop::collection::vec((0..10u8, 0..30u32, 0..200u64), 0..400),

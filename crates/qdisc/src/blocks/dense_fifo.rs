@@ -1,10 +1,10 @@
-//! A queue from which any item can be drawn at random: first in, first out, with its items in an array without holes, so
-//! that each number below the length names one of them.
+//! A FIFO queue from which a random item can be removed. Its items are in an array without gaps, so that each
+//! index below the length is an item.
 
-/// First in, first out; and any item by its number, out of the middle, in constant time.
+/// A FIFO queue with constant-time removal of an item by its index.
 ///
-/// Numbers are no order: taking an item out gives the last number to a new one. A number drawn evenly below the length is
-/// an item drawn evenly.
+/// Indices are not in queue order: a removal moves the last index to another item. A uniform index selects a
+/// uniform item.
 #[derive(Debug)]
 pub struct DenseFifo<T> {
     items: Vec<Linked<T>>,
@@ -22,23 +22,23 @@ struct Linked<T> {
 const NONE: u32 = u32::MAX;
 
 impl<T> DenseFifo<T> {
-    /// Room for `capacity` items; it grows when there are more.
+    /// An empty queue with capacity for `capacity` items. It grows on demand.
     pub fn with_capacity(capacity: usize) -> DenseFifo<T> {
         DenseFifo { items: Vec::with_capacity(capacity), head: NONE, tail: NONE }
     }
 
-    /// How many items it has.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// Whether it has none.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Puts an item at the end.
+    /// Appends an item.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         let number = u32::try_from(self.items.len()).expect("there are fewer than 2^32 items");
@@ -50,22 +50,22 @@ impl<T> DenseFifo<T> {
         self.tail = number;
     }
 
-    /// Takes the first item.
+    /// Removes the first item.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         (self.head != NONE).then(|| self.remove(self.head as usize))
     }
 
-    /// The item with this number.
+    /// The item with this index.
     #[inline]
     pub fn get(&self, number: usize) -> Option<&T> {
         self.items.get(number).map(|linked| &linked.item)
     }
 
-    /// Takes out the item with this number. The others keep their order.
+    /// Removes the item with this index. The others keep their order.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such item.
     #[inline]
     pub fn remove(&mut self, number: usize) -> T {
         let Linked { item, prev, next } = self.items.swap_remove(number);
@@ -82,7 +82,7 @@ impl<T> DenseFifo<T> {
         item
     }
 
-    /// Every item, first to last.
+    /// The items, first to last.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut at = self.head;
         std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ impl<T> DenseFifo<T> {
         })
     }
 
-    /// Makes two items neighbours; `NONE` stands for the ends.
+    /// Links two items; `NONE` stands for an end of the queue.
     #[inline]
     fn join(&mut self, before: u32, after: u32) {
         match before {

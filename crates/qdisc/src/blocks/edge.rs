@@ -1,17 +1,18 @@
-//! What an edge router does: it tells short flows from long ones, measures the rate of the long ones, and writes that on their
-//! packets, so that core routers need not know flows.
+//! An edge router: it distinguishes short from long flows, measures the rate of each long flow, and writes
+//! the rate on its packets, so that core routers need no state per flow.
 //!
-//! CSFQ (1998) measures every flow; FPIP (2007, section 2.2.1) only those that have sent more than a threshold, since most
-//! flows are short and most bytes are in long ones. A threshold of 0 is CSFQ.
+//! CSFQ (1998) measures every flow; FPIP (2007, section 2.2.1) only those that have sent more than a
+//! threshold, since most flows are short and most bytes are in long ones. A threshold of 0 is CSFQ.
 //!
-//! What the papers leave open, and what is chosen here:
+//! Choices where the papers are silent:
 //!
-//! - **The packet that crosses the threshold** is long: it is counted first, then compared ("once the counter exceeds").
-//! - **The rate at the crossing** begins at 0, and the time since the flow's packet before is its first interval: short flows
-//!   keep the time of their last packet for that.
-//! - **When a flow ends.** Nobody says. What has been silent for 5 s at a visit (every second) is forgotten, and begins again as
-//!   a new, short flow.
-//! - **How many flows** are known has a bound; the longest silent make room ([`RecentFlows`]).
+//! - **The packet that crosses the threshold** belongs to a long flow: it is counted before the comparison
+//!   ("once the counter exceeds").
+//! - **The rate at the crossing** begins at 0, and its first interval is the time since the previous packet
+//!   of the flow. So the time of the last packet is kept for short flows, too.
+//! - **The end of a flow.** A sweep every second removes flows that have been idle for 5 s. A later packet
+//!   starts a new, short flow.
+//! - **The number of flows** has a bound; the longest idle flows make room ([`RecentFlows`]).
 
 use std::num::NonZeroU32;
 
@@ -21,21 +22,21 @@ use crate::packet::FlowKey;
 use crate::qdisc::FlowTable;
 use crate::units::{Rate, Time};
 
-/// The flows that an edge router knows.
+/// The flows of an edge router.
 #[derive(Debug)]
 pub struct Edge {
     averaging: Averaging,
     flows: RecentFlows<Flow>,
 }
 
-/// A flow that was seen lately.
+/// A recent flow.
 #[derive(Debug)]
 struct Flow {
-    /// Bits per second; 0 while it is short.
+    /// Rate in bit/s; 0 while the flow is short.
     rate: f64,
-    /// Bytes of the last instant that do not count yet.
+    /// Bytes of the last arrivals that do not count yet.
     pending: u32,
-    /// Bytes that it has sent, plus one; stays at the largest number.
+    /// Bytes sent plus one, saturating.
     sent: NonZeroU32,
 }
 
@@ -47,12 +48,12 @@ impl Flow {
 }
 
 impl Edge {
-    /// An edge router that knows no flow yet.
+    /// An edge router without flows.
     pub fn new(averaging: Averaging, memory: Memory) -> Edge {
         Edge { averaging, flows: RecentFlows::new(memory, |_| false) }
     }
 
-    /// The label of a packet of `bytes` that comes now; flows are long when they have sent more than `threshold` bytes.
+    /// Label of a packet that arrives now. A flow is long if it has sent more than `threshold` bytes.
     #[inline]
     pub fn label(&mut self, flow: FlowKey, bytes: u32, threshold: u32, now: Time) -> Label {
         self.flows.sweep(now);
@@ -67,12 +68,12 @@ impl Edge {
         Label::of(Rate::bit(average.rate as u64))
     }
 
-    /// What there is to report.
+    /// Size of the state.
     pub fn table(&self) -> FlowTable {
         self.flows.table()
     }
 
-    /// Forgets all flows.
+    /// Removes all flows.
     pub fn clear(&mut self) {
         self.flows.clear();
     }

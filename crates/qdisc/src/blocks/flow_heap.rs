@@ -1,17 +1,18 @@
-//! Flows in the order of a key each: whose key is the least is known, and a key is changed or taken out wherever it stands,
-//! in O(log n). What sorted schedulers serve from (Virtual Clock, WFQ, WF²Q+, time-shift scheduling).
+//! A priority queue of flows by key, in which any key can be changed or removed in O(log n). Sorted
+//! schedulers use it (Virtual Clock, WFQ, WF²Q+, time-shift scheduling).
 //!
-//! Only flows are sorted, not their packets: within a flow tags never fall, so the heads of the queues are enough. Of equal
-//! keys the flow with the lower number is first: the order is total and does not depend on how the heap is stored.
+//! It sorts flows, not packets: tags never decrease within a flow, so the heads of the queues suffice. Flows
+//! with equal keys are ordered by their numbers, so the order is total and does not depend on the layout of
+//! the heap.
 //!
-//! A heap of four children per node, as they lie in one or two cache lines; flows are small numbers, such as their place in
-//! a slab.
+//! It is a heap with four children per node, which lie in one or two cache lines. Flows are small numbers,
+//! such as the index in a slab.
 
 /// Flows by key, then by number.
 #[derive(Debug)]
 pub struct FlowHeap<K> {
     heap: Vec<(K, u32)>,
-    /// Where each flow is in the heap.
+    /// Position of each flow in the heap.
     spots: Vec<u32>,
 }
 
@@ -19,25 +20,25 @@ const ARITY: usize = 4;
 const OUT: u32 = u32::MAX;
 
 impl<K: Ord + Copy> FlowHeap<K> {
-    /// Room for `flows` flows before it first grows.
+    /// An empty queue with capacity for `flows` flows. It grows on demand.
     pub fn with_capacity(flows: usize) -> FlowHeap<K> {
         FlowHeap { heap: Vec::with_capacity(flows), spots: Vec::with_capacity(flows) }
     }
 
-    /// Bytes that a flow takes.
+    /// Memory per flow in bytes.
     pub const fn bytes_per_flow() -> usize {
         size_of::<(K, u32)>() + size_of::<u32>()
     }
-    /// How many flows are in it.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
-    /// Whether none is.
+    /// True if there are no flows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
-    /// Bytes that it takes, used or not.
+    /// Memory in bytes, used or not.
     pub fn bytes(&self) -> u64 {
         (self.heap.capacity() * size_of::<(K, u32)>() + self.spots.capacity() * size_of::<u32>()) as u64
     }
@@ -48,13 +49,13 @@ impl<K: Ord + Copy> FlowHeap<K> {
         self.heap.first().copied()
     }
 
-    /// The key of a flow that is in it.
+    /// The key of a flow, if the flow is in the queue.
     #[inline]
     pub fn key(&self, flow: u32) -> Option<K> {
         self.spot(flow).map(|at| self.heap[at].0)
     }
 
-    /// Puts a flow in, or gives it another key.
+    /// Inserts a flow, or changes its key.
     #[inline]
     pub fn set(&mut self, flow: u32, key: K) {
         match self.spot(flow) {
@@ -69,7 +70,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         }
     }
 
-    /// Takes the flow of the least key out.
+    /// Removes the flow with the least key.
     #[inline]
     pub fn pop(&mut self) -> Option<(K, u32)> {
         let first = self.first()?;
@@ -77,7 +78,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         Some(first)
     }
 
-    /// Takes a flow out. Whether it was in.
+    /// Removes a flow. Returns true if it was in the queue.
     #[inline]
     pub fn remove(&mut self, flow: u32) -> bool {
         let Some(at) = self.spot(flow) else { return false };
@@ -89,7 +90,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         true
     }
 
-    /// Forgets all, keeping the memory.
+    /// Removes all flows and keeps the memory.
     pub fn clear(&mut self) {
         self.heap.clear();
         self.spots.fill(OUT);
@@ -106,7 +107,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         self.spots[entry.1 as usize] = at as u32;
     }
 
-    /// Puts an entry where it belongs, from the gap at `at` on.
+    /// Sinks an entry from the gap at `at` to its position.
     #[inline]
     fn settle(&mut self, mut at: usize, entry: (K, u32)) {
         while at > 0 && entry < self.heap[(at - 1) / ARITY] {
@@ -133,7 +134,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// It is a sorted list of (key, flow) under any sequence of changes.
+        /// The queue equals a sorted list of (key, flow) under any sequence of changes.
         #[test]
         fn is_a_sorted_list(ops in prop::collection::vec((0..5u8, 0..40u32, 0..12u64), 0..500)) {
             let mut heap = FlowHeap::with_capacity(0);

@@ -1,11 +1,13 @@
-//! A table from flow keys to places in a store that knows the keys: a fourth of the memory of a [`FlowMap`](super::FlowMap).
+//! A hash table from flow keys to places in a store that has the keys. It needs a fourth of the memory of a
+//! [`FlowMap`](super::FlowMap).
 //!
-//! Open addressing with linear probing, as there, and at most half of the slots are in use. But a slot is four bytes: the number of the place, and in
-//! the bits that numbers do not need as many of the key's hash as fit. Where these agree the store is asked, which who looks a flow
-//! up reads next anyway. With a hundred thousand flows the table is most of what a packet waits for: memory that no other packet touched
-//! for long, in an order that nobody can foresee. Two megabytes stay where eight do not.
+//! It has open addressing with linear probing, and at most half of its slots are in use. A slot has four
+//! bytes: the number of the place, and bits of the hash in the remaining bits. If these bits match, the key
+//! in the store is compared, which the caller reads next anyway. With a hundred thousand flows, cache misses
+//! in this table dominate the cost of a packet: two megabytes stay in a cache that eight megabytes exceed.
 //!
-//! Taking a flow out asks for the keys of those behind it, too. Who does so with most packets is better off with the other table.
+//! A removal reads the keys of the following entries, too. For flows that come and go with most packets,
+//! `FlowMap` is faster.
 
 use crate::packet::FlowKey;
 use crate::qdisc::FlowTable;
@@ -14,30 +16,30 @@ use crate::store::Place;
 /// Places by flow.
 #[derive(Debug)]
 pub struct FlowIndex {
-    /// Zero: empty. Otherwise the low bits, as many as numbers of slots have, are the number of the place plus one, and the others those of the
-    /// hash. The length is a power of two.
+    /// Slots; their number is a power of two. A slot is zero if it is empty. Otherwise its low bits, as many
+    /// as a slot number has, are the index of the place plus one, and the others are bits of the hash.
     slots: Vec<u32>,
     len: usize,
-    /// The most that it ever held.
+    /// Largest number of flows so far.
     most: usize,
 }
 
 impl FlowIndex {
-    /// Room for about `flows` flows before it first grows.
+    /// A table with capacity for about `flows` flows. It grows on demand.
     pub fn with_capacity(flows: usize) -> FlowIndex {
         let slots = (flows.min(1 << 20) * 2).next_power_of_two().max(16);
         FlowIndex { slots: vec![0; slots], len: 0, most: 0 }
     }
 
-    /// How many flows it holds.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Whether it holds none.
+    /// True if there are no flows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// What there is to report. An entry is two slots: the table is at most half full.
+    /// Size of the table. An entry counts as two slots, because the table is at most half full.
     pub fn table(&self) -> FlowTable {
         let slot = size_of::<u32>();
         FlowTable {
@@ -48,7 +50,7 @@ impl FlowIndex {
         }
     }
 
-    /// The place of a flow. `key`: that of the flow at a place.
+    /// Place of a flow. `key` returns the key of the flow at a place.
     #[inline]
     pub fn get(&self, flow: FlowKey, key: impl Fn(Place) -> FlowKey) -> Option<Place> {
         let mask = self.slots.len() - 1;
@@ -67,7 +69,8 @@ impl FlowIndex {
         }
     }
 
-    /// Puts in a flow that is not there. `key`: that of the flow at a place, which is asked for those that were there.
+    /// Inserts a new flow. `key` returns the key of the flow at a place, for flows that are in the table
+    /// already.
     pub fn insert(&mut self, flow: FlowKey, place: Place, key: impl Fn(Place) -> FlowKey) {
         while (self.len + 1) * 2 > self.slots.len() || place.index() as usize + 1 >= self.slots.len() {
             let mask = self.slots.len() - 1;
@@ -82,7 +85,7 @@ impl FlowIndex {
         self.most = self.most.max(self.len);
     }
 
-    /// Takes a flow out that is there. `key`: that of the flow at a place, this one's included.
+    /// Removes a flow of the table. `key` returns the key of the flow at a place, this flow included.
     pub fn remove(&mut self, flow: FlowKey, key: impl Fn(Place) -> FlowKey) {
         let mask = self.slots.len() - 1;
         let mut gap = home(hash(flow), mask);
@@ -108,7 +111,7 @@ impl FlowIndex {
         }
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all flows and keeps the memory.
     pub fn clear(&mut self) {
         self.slots.fill(0);
         self.len = 0;
@@ -127,7 +130,7 @@ impl FlowIndex {
 
 #[inline]
 fn hash(flow: FlowKey) -> u64 {
-    // Keys made by hand (tests, counters) are not spread; one multiplication makes them so.
+    // Keys made by hand (tests, counters) are not uniform; one multiplication spreads them.
     flow.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -1,10 +1,11 @@
 //! A table from flow keys to small values: open addressing with linear probing, deletion without tombstones.
 //!
 //! Flow keys are keyed hashes already, so the key itself is the probe start. The table grows by doubling and
-//! never shrinks; once it has seen its largest population it allocates nothing. At most half of the slots are in use, so
-//! that most look-ups end at the first or second slot, in one cache line: a mispredicted branch costs more than memory.
+//! never shrinks; once it has seen its largest population it allocates nothing. At most half of the slots are
+//! in use, so that most look-ups end at the first or second slot, in one cache line: a mispredicted branch
+//! costs more than memory.
 //!
-//! Give the value a niche (a `NonZeroU32`, a [`Place`](crate::Place)) where it can have one: then an empty slot needs no tag.
+//! A value type with a niche, such as `NonZeroU32` or [`Place`](crate::Place), saves the tag of empty slots.
 
 use crate::packet::FlowKey;
 use crate::qdisc::FlowTable;
@@ -15,7 +16,7 @@ pub struct FlowMap<V> {
     /// Occupied slots hold the key and its value; the length is a power of two.
     slots: Vec<Option<(FlowKey, V)>>,
     len: usize,
-    /// The most that it ever held.
+    /// Largest number of flows so far.
     most: usize,
 }
 
@@ -26,17 +27,17 @@ impl<V> Default for FlowMap<V> {
 }
 
 impl<V> FlowMap<V> {
-    /// Room for about `flows` flows before it first grows.
+    /// A table with capacity for about `flows` flows. It grows on demand.
     pub fn with_capacity(flows: usize) -> FlowMap<V> {
         let slots = (flows.min(1 << 20) * 2).next_power_of_two().max(16);
         FlowMap { slots: std::iter::repeat_with(|| None).take(slots).collect(), len: 0, most: 0 }
     }
 
-    /// How many flows it holds.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Whether it holds none.
+    /// True if there are no flows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -44,7 +45,7 @@ impl<V> FlowMap<V> {
     pub const fn bytes_per_slot() -> usize {
         size_of::<Option<(FlowKey, V)>>()
     }
-    /// What there is to report. An entry is two slots: the table is at most half full.
+    /// Size of the table. An entry counts as two slots, because the table is at most half full.
     pub fn table(&self) -> FlowTable {
         let slot = Self::bytes_per_slot();
         FlowTable {
@@ -61,14 +62,14 @@ impl<V> FlowMap<V> {
         self.slots[self.find(flow)].as_ref().map(|(_, value)| value)
     }
 
-    /// The value of a flow, to change it.
+    /// The value of a flow, mutably.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowKey) -> Option<&mut V> {
         let at = self.find(flow);
         self.slots[at].as_mut().map(|(_, value)| value)
     }
 
-    /// The value of a flow, made by `new` when the flow is not there yet.
+    /// The value of a flow, which `new` creates if the flow is new.
     #[inline]
     pub fn entry(&mut self, flow: FlowKey, new: impl FnOnce() -> V) -> &mut V {
         let mut at = self.find(flow);
@@ -85,7 +86,7 @@ impl<V> FlowMap<V> {
         value
     }
 
-    /// Changes the value of a flow, or makes it when the flow is not there yet; either way, gives the value.
+    /// Changes the value of a flow with `change`, or creates it with `new`. Returns the value.
     #[inline]
     pub fn upsert(&mut self, flow: FlowKey, change: impl FnOnce(&mut V), new: impl FnOnce() -> V) -> &mut V {
         let mut is_new = false;
@@ -99,7 +100,8 @@ impl<V> FlowMap<V> {
         value
     }
 
-    /// Changes the value of a flow, and takes the flow out when `done` says so. False when the flow is not there.
+    /// Passes the value of a flow to `done`, and removes the flow if it returns true. Returns false if there
+    /// is no such flow.
     #[inline]
     pub fn retire(&mut self, flow: FlowKey, done: impl FnOnce(&mut V) -> bool) -> bool {
         let at = self.find(flow);
@@ -112,7 +114,7 @@ impl<V> FlowMap<V> {
         true
     }
 
-    /// Takes a flow out.
+    /// Removes a flow.
     #[inline]
     pub fn remove(&mut self, flow: FlowKey) -> Option<V> {
         let at = self.find(flow);
@@ -122,22 +124,22 @@ impl<V> FlowMap<V> {
         Some(value)
     }
 
-    /// Asks memory for the slot of a flow that will be looked up soon, and does not wait for it.
+    /// Prefetches the slot of a flow that will be looked up soon.
     #[inline]
     pub fn expect(&self, flow: FlowKey) {
-        // A load whose value nobody waits for is what safe code has for a prefetch.
+        // Safe code has no prefetch instruction. A load whose value is not used has the same effect.
         std::hint::black_box(self.slots[home(flow, self.slots.len() - 1)].is_some());
     }
 
-    /// Every flow, in an order that depends only on what was inserted and removed.
+    /// All flows, in an order that depends only on the insertions and removals.
     pub fn iter(&self) -> impl Iterator<Item = (FlowKey, &V)> {
         self.slots.iter().flatten().map(|(flow, value)| (*flow, value))
     }
 
-    /// Keeps the flows that `keep` says yes to.
+    /// Keeps the flows for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(FlowKey, &mut V) -> bool) {
-        // Closing a gap can move an entry from behind into the slot just looked at, so look at it again. An entry
-        // that wraps round from the start may be asked about twice.
+        // Closing a gap can move a later entry into this slot, so the slot is examined again. An entry that
+        // wraps round from the start may be examined twice.
         let mut at = 0;
         while at < self.slots.len() {
             let goes = match &mut self.slots[at] {
@@ -154,7 +156,7 @@ impl<V> FlowMap<V> {
         }
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all flows and keeps the memory.
     pub fn clear(&mut self) {
         self.slots.fill_with(|| None);
         self.len = 0;
@@ -204,7 +206,7 @@ impl<V> FlowMap<V> {
 
 #[inline]
 fn home(flow: FlowKey, mask: usize) -> usize {
-    // Keys made by hand (tests, counters) are not spread; one multiplication makes them so.
+    // Keys made by hand (tests, counters) are not uniform; one multiplication spreads them.
     (flow.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
 }
 

@@ -1,26 +1,27 @@
-//! Which of at most 64 queues has the most packets, in constant time: queues by their count, since a count changes by one.
+//! The queue with most packets among at most 64, in constant time: an index by count, since a count changes
+//! by one.
 //!
-//! For more queues, and for lengths that change by more, there is [`LongestQueue`](super::LongestQueue).
+//! [`LongestQueue`](super::LongestQueue) is for more queues, and for lengths that change by more than one.
 
-/// The queues by how many packets they have. Queues are numbers below 64.
+/// Queues by number of packets. Queues are numbers below 64.
 #[derive(Debug, Default)]
 pub struct Fullest {
-    /// The queues that have one packet, two packets, and so on: a bit each.
+    /// For each count from 1 on, the set of queues with this count.
     by_count: Vec<u64>,
     /// The largest count.
     most: usize,
 }
 
 impl Fullest {
-    /// The most queues.
+    /// Largest number of queues.
     pub const MOST: usize = 64;
 
-    /// Room for counts up to `packets` before it first grows.
+    /// An index with capacity for counts up to `packets`. It grows on demand.
     pub fn with_capacity(packets: usize) -> Fullest {
         Fullest { by_count: vec![0; packets], most: 0 }
     }
 
-    /// The queue has one packet more, or is counted for the first time: so many now.
+    /// Records that a queue has grown by one packet to `packets`, or is new with this count.
     #[inline]
     pub fn grew(&mut self, queue: usize, packets: usize) {
         if packets > self.by_count.len() {
@@ -33,7 +34,7 @@ impl Fullest {
         self.most = self.most.max(packets);
     }
 
-    /// The queue has one packet less: so many now.
+    /// Records that a queue has shrunk by one packet to `packets`.
     #[inline]
     pub fn shrank(&mut self, queue: usize, packets: usize) {
         self.by_count[packets] &= !(1 << queue);
@@ -46,14 +47,14 @@ impl Fullest {
         }
     }
 
-    /// The queue with the most packets; of several the one with the smallest number.
+    /// The queue with most packets; of several, the one with the smallest number.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         let queues = *self.by_count.get(self.most.checked_sub(1)?)?;
         Some(queues.trailing_zeros() as usize)
     }
 
-    /// Forgets all, keeping the memory.
+    /// Removes all queues and keeps the memory.
     pub fn clear(&mut self) {
         self.by_count[..self.most].fill(0);
         self.most = 0;

@@ -1,10 +1,11 @@
-//! Sub-queues of a link by the next hops of its packets: the tree of burst shaping queueing (Darlagiannis, Karsten and
-//! Steinmetz 2003), with its service orders and drop policies.
+//! Sub-queues of a link by the next hops of its packets: the tree of burst shaping queueing (Darlagiannis,
+//! Karsten and Steinmetz 2003), with its service orders and drop policies.
 //!
-//! The root stands for the neighbour, and a child for a next hop after its parent, down to a depth. Each node has a queue for the
-//! packets whose listed route ends there. All queues share one slab.
+//! The root stands for the neighbour, and a child for a next hop after its parent, down to a depth. Each node
+//! has a queue for the packets whose listed route ends there. All queues share one slab.
 //!
-//! `branches.rs` creates and removes branches, `order.rs` selects the next packet, and `largest.rs` finds the largest queue.
+//! `branches.rs` creates and removes branches, `order.rs` selects the next packet, and `largest.rs` finds the
+//! largest queue.
 
 mod branches;
 mod largest;
@@ -30,8 +31,8 @@ pub enum ServiceOrder {
     /// Round robin at each node over its own queue and its branches. Empty ones are skipped.
     #[default]
     Corrected,
-    /// As in the paper's listing: each node inspects one place per call, and the next place at the next call. An empty place
-    /// yields no packet.
+    /// As in the paper's listing: each node inspects one place per call, and the next place at the next call.
+    /// An empty place yields no packet.
     Literal,
     /// As in the paper's listing, with its second advance after a branch that yielded a packet.
     Double,
@@ -48,7 +49,8 @@ pub enum Inner {
     Smooth,
     /// Deficit round robin: a turn has the bytes of the largest packet of the link, times the weight.
     Deficit,
-    /// Smoothed round robin: a turn has the bytes of the largest packet of the link; turns in proportion to weights, spread out.
+    /// Smoothed round robin: a turn has the bytes of the largest packet of the link; turns in proportion to
+    /// weights, spread out.
     Srr,
 }
 
@@ -70,8 +72,8 @@ pub enum Pick {
     HeadOfLargest,
     /// A random packet of the largest queue.
     RandomInLargest,
-    /// The oldest packet of the queue at the end of the largest parts: from the root on, the larger of the own queue and the
-    /// branches, each branch with everything below it.
+    /// The oldest packet of the queue at the end of the largest parts: from the root on, the larger of the
+    /// own queue and the branches, each branch with everything below it.
     HeadOfHeaviest,
     /// The oldest packet of the queue that is served next.
     Next,
@@ -128,7 +130,8 @@ pub struct HopTree<P> {
 /// Node of each packet in the order of arrival, for [`ServiceOrder::Fifo`] only.
 #[derive(Debug)]
 struct Arrivals {
-    /// Node of each packet. Entries come and go with the packets, so a packet has the same place in both slabs.
+    /// Node of each packet. Entries come and go with the packets, so a packet has the same place in both
+    /// slabs.
     nodes: Slots<u32>,
     order: List,
 }
@@ -192,7 +195,8 @@ impl<P> HopTree<P> {
             downstream,
             nodes: vec![root],
             branches: FlowMap::default(),
-            // The table is much larger than the number of routes, so that hardly any look-up has to probe a second slot.
+            // The table is much larger than the number of routes, so that hardly any look-up has to probe a
+            // second slot.
             routes: FlowMap::with_capacity(ROUTES),
             packets: Slots::with_capacity(packets),
             backlog: Backlog::ZERO,
@@ -222,8 +226,8 @@ impl<P> HopTree<P> {
         place
     }
 
-    /// Dequeues the next packet. The literal orders may find none although there is a backlog; they then return `again` as the
-    /// time of the next call.
+    /// Dequeues the next packet. The literal orders may find none although there is a backlog; they then
+    /// return `again` as the time of the next call.
     #[inline]
     pub fn pop(&mut self, again: Time) -> Next<P> {
         let at = match self.shape.order {
@@ -245,8 +249,8 @@ impl<P> HopTree<P> {
         Next::Packet(pkt)
     }
 
-    /// Removes a packet to drop, and returns it with its place. It may be the packet that arrived last. `draw` returns a uniform
-    /// number in 0 to 1.
+    /// Removes a packet to drop, and returns it with its place. It may be the packet that arrived last.
+    /// `draw` returns a uniform number in 0 to 1.
     ///
     /// # Panics
     /// If there is no backlog, or if `pick` needs the largest queue and [`Shape::largest`] is `None`.
@@ -322,7 +326,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Counts a packet that joins the queue of a node. A node that was empty joins the turns of its parent, and so on upwards.
+    /// Counts a packet that joins the queue of a node. A node that was empty joins the turns of its parent,
+    /// and so on upwards.
     #[inline]
     fn count_in(&mut self, at: usize, bytes: u32) {
         self.backlog.add(bytes);
@@ -389,8 +394,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Node, place and share with which the queue of `at` takes turns: at the node itself, or at its parent if the node has no
-    /// branches. A root without branches has no turns.
+    /// Node, place and share with which the queue of `at` takes turns: at the node itself, or at its parent
+    /// if the node has no branches. A root without branches has no turns.
     #[inline]
     fn own_place(&self, at: usize) -> Option<(usize, u32, Share)> {
         let node = &self.nodes[at];

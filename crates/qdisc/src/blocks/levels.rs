@@ -1,8 +1,8 @@
-//! A buffer with strict priority levels: a level is served when all levels above it are empty. EFD, Run2C and X-Protect have
-//! two levels and differ only in the choice of the level; PIAS has more.
+//! A buffer with strict priority levels: a level is served when all levels above it are empty. EFD, Run2C and
+//! X-Protect have two levels and differ only in the choice of the level; PIAS has more.
 //!
-//! The queues form one line of packets, upper levels before lower ones. Packets are pushed out at the tail of the line: the
-//! last packet of the lowest level that is not empty.
+//! The queues form one line of packets, upper levels before lower ones. Packets are pushed out at the tail of
+//! the line: the last packet of the lowest level that is not empty.
 
 use std::collections::VecDeque;
 
@@ -60,8 +60,9 @@ impl<P, const K: usize> Levels<P, K> {
         self.queues[level.index()].push_back(pkt);
     }
 
-    /// Appends to a level, then drops from the tail of the line until the rest is within `limit`. `gone` is called with each
-    /// victim before its drop. The reason is [`DropReason::Overlimit`] for the new packet, otherwise [`DropReason::Pushout`].
+    /// Appends to a level, then drops from the tail of the line until the rest is within `limit`. `gone` is
+    /// called with each victim before its drop. The reason is [`DropReason::Overlimit`] for the new packet,
+    /// otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(
         &mut self,
@@ -87,7 +88,8 @@ impl<P, const K: usize> Levels<P, K> {
         while !limit.allows(self.backlog) {
             let (level, victim) = self.push_out().expect("what exceeds the limit is queued");
             gone(level, &victim);
-            // The arrival is the tail of its own level, and the rest fits without it: so this victim is the arrival.
+            // The arrival is the tail of its own level, and the rest fits without it: so this victim is the
+            // arrival.
             let why = if level == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
@@ -199,7 +201,8 @@ mod tests {
             is_one_line::<5>(ops)?;
         }
 
-        /// A packet joins the line in its place; then the line is cut at its far end, packet by packet, until it fits.
+        /// A packet joins the line in its place; then the line is cut at its far end, packet by packet, until
+        /// it fits.
         #[test]
         fn what_exceeds_the_limit_is_the_tail(
             arrivals in prop::collection::vec((0..3usize, 40..1500u32), 1..100),

@@ -1,20 +1,20 @@
-//! Which of many queues is the longest, without looking at all of them: for disciplines that drop from it.
+//! The longest of many queues, without a scan, for disciplines that drop from the longest queue.
 //!
-//! A binary heap whose keys may be too large but never too small. A queue that grows past its key is told at once; one
-//! that shrinks, moves back in the round or empties is not told at all, because the heap finds out when such a
-//! queue comes up as the longest: it asks for the truth, corrects the key, and looks again. So the ordinary life
-//! of a queue (a packet in, a packet out) costs one comparison, and each correction, O(log queues), is paid for by an
-//! earlier departure.
+//! It is a binary heap whose keys are upper bounds. Growth beyond the key updates the heap at once. Other
+//! changes (the queue shrinks, moves back in the round, or empties) do not: when such a queue is at the top
+//! of the heap, its key is corrected, and the search continues. So a packet that comes and goes costs one
+//! comparison, and each correction, in O(log queues), is amortised by an earlier departure.
 //!
-//! The answer is exact, ties included: among equally long queues the one with the smallest ticket, which is the first
-//! in the round when a queue draws a new ticket each time it goes to the round's end.
+//! The result is exact, also for ties: among queues of equal length it is the one with the smallest ticket.
+//! That is the first in the round if a queue draws a new ticket each time it moves to the end of the round.
 
-/// How long a queue is, and where it stands in the round. Longer ranks higher; then the earlier ticket.
+/// Length of a queue and its position in the round. A longer queue ranks higher; of equal ones, that with the
+/// earlier ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// Its length, in bytes or in packets.
+    /// Length in bytes or in packets.
     pub length: u64,
-    /// Its place in the round: drawn from a counter, so later is larger. A queue may draw a later one at any time.
+    /// Ticket for the position in the round, from a counter. A queue may draw a later one at any time.
     pub ticket: u64,
 }
 
@@ -25,12 +25,12 @@ impl Rank {
     }
 }
 
-/// The queues by length. Queues are small numbers, such as their place in a slab.
+/// Queues by length. Queues are small numbers, such as the index in a slab.
 #[derive(Debug, Default)]
 pub struct LongestQueue {
     /// Queue numbers, as a binary heap.
     heap: Vec<u32>,
-    /// By queue number: the key it has in the heap and where.
+    /// Key and position in the heap, by queue number.
     keys: Vec<Key>,
 }
 
@@ -43,12 +43,12 @@ struct Key {
 const OUT: Key = Key { rank: Rank { length: 0, ticket: u64::MAX }, at: u32::MAX };
 
 impl LongestQueue {
-    /// Room for `queues` queues before it first grows.
+    /// An empty heap with capacity for `queues` queues. It grows on demand.
     pub fn with_capacity(queues: usize) -> LongestQueue {
         LongestQueue { heap: Vec::with_capacity(queues), keys: Vec::with_capacity(queues) }
     }
 
-    /// The queue has grown, or is new.
+    /// Records that a queue has grown or is new.
     #[inline]
     pub fn grew(&mut self, queue: u32, rank: Rank) {
         if queue as usize >= self.keys.len() {
@@ -66,7 +66,7 @@ impl LongestQueue {
         self.rise(self.keys[queue as usize].at as usize);
     }
 
-    /// The longest queue, given how long each one really is (`None`: it is empty or gone).
+    /// The longest queue. `truth` returns the current rank of a queue, or `None` if it is empty or gone.
     #[inline]
     pub fn longest(&mut self, mut truth: impl FnMut(u32) -> Option<Rank>) -> Option<u32> {
         loop {
@@ -74,7 +74,7 @@ impl LongestQueue {
             match truth(queue) {
                 Some(rank) if rank == self.keys[queue as usize].rank => return Some(queue),
                 Some(rank) => {
-                    debug_assert!(!rank.above(self.keys[queue as usize].rank), "growth is always told");
+                    debug_assert!(!rank.above(self.keys[queue as usize].rank), "growth is always recorded");
                     self.keys[queue as usize].rank = rank;
                 }
                 None => {
@@ -91,7 +91,7 @@ impl LongestQueue {
         }
     }
 
-    /// Forgets every queue, keeping the memory.
+    /// Removes all queues and keeps the memory.
     pub fn clear(&mut self) {
         self.heap.clear();
         self.keys.clear();
@@ -144,7 +144,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The answer is that of a search over all queues, whatever grew, shrank, moved back or left in between.
+        /// The answer is that of a search over all queues, whatever grew, shrank, moved back or left in
+        /// between.
         #[test]
         fn agrees_with_looking_at_all(ops in prop::collection::vec((0..6u8, 0..12u32, 1..5u64), 0..500)) {
             let mut index = LongestQueue::default();

@@ -1,40 +1,41 @@
-//! A discipline whose next packet can be seen before it is taken: for shapers, which must know its length.
+//! A wrapper with which the next packet of a discipline can be inspected before it is dequeued, for shapers,
+//! which need its length.
 //!
-//! The packet that was seen has left the child, so it waits here: it counts in the backlog, is given up in a reset,
-//! and is the next to leave whatever arrives meanwhile. This costs a child that sorts (a priority queue, an AQM) its
-//! say over one packet.
+//! The inspected packet has left the child and stays in the wrapper. It counts in the backlog, a reset drops
+//! it, and it leaves next, regardless of later arrivals. So a child that sorts or drops (a priority queue, an
+//! AQM) cannot change its decision about this packet.
 
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
 use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
 use crate::units::Time;
 
-/// A child and the packet that was seen.
+/// A child discipline and the packet that was inspected.
 #[derive(Debug)]
 pub struct Lookahead<P, Q> {
     child: Q,
     seen: Option<Packet<P>>,
 }
 
-/// What would leave next.
+/// Result of an inspection.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// A packet of this many bytes.
+    /// A packet of this many bytes leaves next.
     Bytes(u32),
-    /// Nothing before this time: the child shapes, too.
+    /// No packet may leave before this time, because the child is a shaper, too.
     At(Time),
-    /// Nothing is held.
+    /// There is no backlog.
     Empty,
 }
 
 impl<P, Q: Qdisc<P>> Lookahead<P, Q> {
-    /// Around `child`.
+    /// A wrapper of `child`.
     pub fn new(child: Q) -> Lookahead<P, Q> {
         Lookahead { child, seen: None }
     }
 
-    /// What would leave next. The same until it is taken.
+    /// Inspects the next packet. The result is the same until the packet is dequeued.
     #[inline]
     pub fn head(&mut self, cx: &mut Cx<'_, P>) -> Head {
         if let Some(pkt) = &self.seen {

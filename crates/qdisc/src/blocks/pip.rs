@@ -1,18 +1,19 @@
-//! PIP: a controller that derives a drop probability from the distance of the queue length to a reference, and from its change
-//! ("proportional integral based series compensation and position feedback compensation").
+//! PIP: a controller that derives a drop probability from the distance of the queue length to a reference,
+//! and from its change ("proportional integral based series compensation and position feedback
+//! compensation").
 //!
-//! `p' = p + dt/T (q - q0) + (tau/T - Kh) (q - q_before)`: section 2.2.4 of FPIP (Zhang, Jiang and Dou 2007), after a poster of
-//! SIGCOMM 2003 by Zhang, Liu and Dou; `dt` is the time between two arrivals. T = 200, tau = 0.4, Kh = 0.0014, q0 = 50 packets
-//! (section 3.1).
+//! `p' = p + dt/T (q - q0) + (tau/T - Kh) (q - q_before)`: section 2.2.4 of FPIP (Zhang, Jiang and Dou 2007),
+//! after a poster of SIGCOMM 2003 by Zhang, Liu and Dou; `dt` is the time between two arrivals. T = 200, tau
+//! = 0.4, Kh = 0.0014, q0 = 50 packets (section 3.1).
 //!
 //! Choices where the paper is silent:
 //!
-//! - **Units.** The numbers fit if T is in packet-seconds, tau in seconds and Kh per packet. Since `dt` is the time between
-//!   arrivals, the sum is an integral over time, whatever the rate of packets. So a queue of 100 packets raises the
-//!   probability by 0.25 per second, and a jump by 50 packets raises it by 0.03.
+//! - **Units.** The numbers fit if T is in packet-seconds, tau in seconds and Kh per packet. Since `dt` is
+//!   the time between arrivals, the sum is an integral over time, whatever the rate of packets. So a queue of
+//!   100 packets raises the probability by 0.25 per second, and a jump by 50 packets raises it by 0.03.
 //! - **The length** is the queue length at an arrival, in packets.
-//! - **The probability is limited to 0 to 1** after each step (`clamp`). Without the limit, an idle link drives it far below 0,
-//!   and the next congestion goes unnoticed for as long.
+//! - **The probability is limited to 0 to 1** after each step (`clamp`). Without the limit, an idle link
+//!   drives it far below 0, and the next congestion goes unnoticed for as long.
 //! - **A long pause** counts in full, with the length at its end, as in the equation; `most` bounds it.
 //! - **The first arrival** has a pause of zero, and a queue length of zero before it.
 
@@ -197,7 +198,8 @@ mod tests {
         assert_eq!(pip(0.1, 50.0).arrival(50.0, Time::s(3)), 0.1);
     }
 
-    /// Ten idle seconds, then a queue of 100 packets: without the clamp, congestion goes unnoticed for another ten seconds.
+    /// Ten idle seconds, then a queue of 100 packets: without the clamp, congestion goes unnoticed for
+    /// another ten seconds.
     #[test]
     fn without_the_clamp_an_idle_link_hides_the_next_congestion() {
         let seen_after = |clamp: bool| {
@@ -219,7 +221,8 @@ mod tests {
     }
 
     proptest! {
-        /// Odds stay probability, and a queue that is never shorter never has smaller probability, until a clamp comes between them.
+        /// The probability stays between 0 and 1, and a queue that is never shorter never has smaller
+        /// probability, until a clamp comes between them.
         #[test]
         fn longer_queues_have_larger_odds(
             arrivals in prop::collection::vec((0..300u32, 0..200u32, 0..100_000u64), 1..200),

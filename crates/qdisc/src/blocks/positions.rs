@@ -1,8 +1,9 @@
-//! A set of small numbers that finds the next one from any of them on: who of many has something to do.
+//! A set of small numbers with a fast search for the next number, for example the next of many queues with a
+//! packet.
 //!
-//! One bit per number, and above it one bit per word of 64 of them. So the next number is found in a few steps, however
-//! many are not in the set: each word that is looked at stands for 4,096 numbers. Numbers below 64, beyond which most sets have
-//! nothing, are in the first word, which lies in the set itself.
+//! It has one bit per number, and above that one bit per word of 64 numbers. So the next number is found in a
+//! few steps, even in a sparse set: each summary word stands for 4,096 numbers. Numbers below 64 are in a
+//! word inside the set itself, because most sets have no larger numbers.
 
 /// A set of small numbers.
 #[derive(Debug, Default)]
@@ -11,18 +12,18 @@ pub struct Positions {
     low: u64,
     /// Bit `n % 64` of word `n / 64` for all others: word 0 stays empty.
     words: Vec<u64>,
-    /// The same for words that are not zero.
+    /// Summary of the words: a bit for each one that is not zero.
     summary: Vec<u64>,
 }
 
 impl Positions {
-    /// Whether there is none.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.low == 0 && (self.words.is_empty() || self.summary.iter().all(|word| *word == 0))
     }
 
-    /// Puts a number in. It may be there already.
+    /// Inserts a number, if it is not there.
     #[inline]
     pub fn insert(&mut self, number: u32) {
         if number < 64 {
@@ -32,7 +33,7 @@ impl Positions {
         }
     }
 
-    /// Takes a number out. It need not be there.
+    /// Removes a number, if it is there.
     #[inline]
     pub fn remove(&mut self, number: u32) {
         if number < 64 {
@@ -42,7 +43,7 @@ impl Positions {
         }
     }
 
-    /// The smallest.
+    /// The smallest number.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         self.from(0)
@@ -60,14 +61,14 @@ impl Positions {
         if self.words.is_empty() { None } else { self.high_from(number.max(64)) }
     }
 
-    /// Forgets all, keeping the memory.
+    /// Removes all numbers and keeps the memory.
     pub fn clear(&mut self) {
         self.low = 0;
         self.words.fill(0);
         self.summary.fill(0);
     }
 
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub fn bytes(&self) -> u64 {
         ((self.words.capacity() + self.summary.capacity()) * size_of::<u64>()) as u64
     }

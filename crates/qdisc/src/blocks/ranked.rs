@@ -1,14 +1,15 @@
-//! A queue in the order of ranks that gives way at both ends: the best leaves next, the worst is pushed out. LAS, LARS,
-//! SCFQ, STFQ and SRPT differ only in how they rank.
+//! A queue in order of ranks, open at both ends: the best item leaves next, the worst is pushed out.
+//! LAS, LARS, SCFQ, STFQ and SRPT differ only in how they rank.
 //!
-//! The lowest rank is the best; of equal ranks the earliest arrival is the better one. So the order is total, and does not
-//! depend on how the queue is stored.
+//! The lowest rank is the best; of equal ranks the earliest arrival is the better one. So the order is total,
+//! and does not depend on how the queue is stored.
 //!
-//! It is an interval heap (van Leeuwen and Wood, "Interval Heaps", The Computer Journal 36(3), 1993): a heap whose nodes
-//! hold two entries each, the better ones ordered as a heap from the best, the worse ones as a heap from the worst. Both
-//! ends cost O(log n), and so does taking an item out of the middle. Each node has four below it, not two: half as many
-//! levels, and the four entries that are compared lie in one cache line or two. Entries are 16 bytes, rank and arrival in
-//! one number that is compared at once; the items themselves lie in a slab and never move.
+//! It is an interval heap (van Leeuwen and Wood, "Interval Heaps", The Computer Journal 36(3), 1993): a heap
+//! whose nodes hold two entries each, the better ones ordered as a heap from the best, the worse ones as a
+//! heap from the worst. Both ends cost O(log n), and so does taking an item out of the middle. Each node has
+//! four below it, not two: half as many levels, and the four entries that are compared lie in one cache line
+//! or two. Entries are 16 bytes, rank and arrival in one number that is compared at once; the items
+//! themselves lie in a slab and never move.
 
 use crate::store::Place;
 
@@ -21,7 +22,7 @@ pub struct Ranked<T> {
     worse: Vec<Entry>,
     /// The items, by slot.
     items: Vec<Option<T>>,
-    /// Where the entry of each slot is.
+    /// Position of the entry of each slot.
     spots: Vec<Spot>,
     /// Slots without an item.
     free: Vec<u32>,
@@ -29,10 +30,11 @@ pub struct Ranked<T> {
     arrivals: u32,
 }
 
-/// How many nodes are below a node.
+/// Number of children of a node.
 const ARITY: usize = 4;
 
-/// Rank, arrival number and slot, from the most significant bit on: comparing entries compares ranks, then arrivals.
+/// Rank, arrival number and slot, from the most significant bit on: comparing entries compares ranks, then
+/// arrivals.
 type Entry = u128;
 
 #[inline]
@@ -49,7 +51,7 @@ fn slot_of(entry: Entry) -> u32 {
 }
 
 impl<T> Ranked<T> {
-    /// Room for `capacity` items before it first grows.
+    /// An empty queue with capacity for `capacity` items. It grows on demand.
     pub fn with_capacity(capacity: usize) -> Ranked<T> {
         let room = capacity.min(1 << 16);
         Ranked {
@@ -62,12 +64,12 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// How many items it holds.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.better.len() + self.worse.len()
     }
-    /// Whether it holds none.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.better.is_empty()
@@ -84,7 +86,7 @@ impl<T> Ranked<T> {
         (entries + items + links) as u64
     }
 
-    /// Takes an item in, behind those of the same rank.
+    /// Inserts an item behind those of the same rank.
     #[inline]
     pub fn push(&mut self, rank: u64, item: T) -> Place {
         let slot = match self.free.pop() {
@@ -104,7 +106,7 @@ impl<T> Ranked<T> {
         Place::new(slot)
     }
 
-    /// Takes the best item out, with its rank.
+    /// Removes the best item, with its rank.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, T)> {
         let best = *self.better.first()?;
@@ -124,10 +126,10 @@ impl<T> Ranked<T> {
         self.worse.first().or(self.better.first()).map(|entry| (rank_of(*entry), Place::new(slot_of(*entry))))
     }
 
-    /// Takes an item out, with its rank, wherever it stands.
+    /// Removes an item at any position, with its rank.
     ///
     /// # Panics
-    /// When it is no longer there.
+    /// If the item has left.
     #[inline]
     pub fn remove(&mut self, place: Place) -> (u64, T) {
         let (spot, gone) = self.find(place);
@@ -135,10 +137,10 @@ impl<T> Ranked<T> {
         (rank_of(gone), self.release(gone))
     }
 
-    /// Gives an item another rank, behind those that have it already.
+    /// Changes the rank of an item, which goes behind those of the same rank.
     ///
     /// # Panics
-    /// When it is no longer there.
+    /// If the item has left.
     #[inline]
     pub fn rerank(&mut self, place: Place, rank: u64) {
         let (spot, _) = self.find(place);
@@ -147,7 +149,7 @@ impl<T> Ranked<T> {
         self.append(entry);
     }
 
-    /// Lowers every rank by as much: nothing changes its place.
+    /// Lowers all ranks by `by`. The order does not change.
     pub fn lower(&mut self, by: u64) {
         debug_assert!(self.best().is_none_or(|(rank, _)| rank >= by), "no rank is below zero");
         self.better.iter_mut().chain(&mut self.worse).for_each(|entry| *entry -= u128::from(by) << 64);
@@ -159,7 +161,7 @@ impl<T> Ranked<T> {
         self.items.get(place.index() as usize)?.as_ref()
     }
 
-    /// The item at a place, to change it.
+    /// The item at a place, mutably.
     #[inline]
     pub fn get_mut(&mut self, place: Place) -> Option<&mut T> {
         self.items.get_mut(place.index() as usize)?.as_mut()
@@ -168,13 +170,13 @@ impl<T> Ranked<T> {
     /// The rank of an item.
     ///
     /// # Panics
-    /// When it is no longer there.
+    /// If the item has left.
     #[inline]
     pub fn rank(&self, place: Place) -> u64 {
         rank_of(self.find(place).1)
     }
 
-    /// Every rank with its item, in no order that means anything.
+    /// Ranks and items in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         (self.better.iter().chain(&self.worse))
             .filter_map(|entry| Some((rank_of(*entry), self.items[slot_of(*entry) as usize].as_ref()?)))
@@ -244,8 +246,9 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Closes the gap that an entry leaves: others move up from below, and where that ends the last entry of the heap finds
-    /// its place. Going all the way down first saves a comparison per level, for the last entry mostly belongs there.
+    /// Closes the gap that an entry leaves: others move up from below, and where that ends the last entry of
+    /// the heap finds its place. Going all the way down first saves a comparison per level, for the last
+    /// entry mostly belongs there.
     #[inline]
     fn take_out(&mut self, spot: Spot) {
         let lone = self.better.len() > self.worse.len();
@@ -281,8 +284,8 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Moves a gap among the worse entries down; the node where it ends, and whether it is still among the worse entries:
-    /// in the last node a lone entry is both.
+    /// Moves a gap among the worse entries down; the node where it ends, and whether it is still among the
+    /// worse entries: in the last node a lone entry is both.
     #[inline]
     fn descend_worse(&mut self, mut node: usize) -> (usize, bool) {
         loop {
@@ -325,7 +328,7 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// The same among the worse ones.
+    /// Puts an entry into a gap among the worse entries that has none below, and moves it to its position.
     #[inline]
     fn settle_worse(&mut self, node: usize, entry: Entry) {
         let mate = self.better[node];
@@ -374,7 +377,7 @@ fn above(node: usize) -> usize {
     (node - 1) / ARITY
 }
 
-/// Where an entry is: its node, and at which end of it.
+/// Position of an entry: its node and its end of the node.
 #[derive(Clone, Copy, Debug)]
 struct Spot(u32);
 

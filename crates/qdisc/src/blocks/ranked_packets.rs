@@ -20,9 +20,9 @@ impl<P> RankedPackets<P> {
         RankedPackets { queue: Ranked::with_capacity(packets), backlog: Backlog::ZERO }
     }
 
-    /// Inserts a packet behind those of the same rank, then drops the worst packets until the rest is within `limit`. `gone` is
-    /// called with each victim and its rank before its drop. The reason is [`DropReason::Overlimit`] for the new packet,
-    /// otherwise [`DropReason::Pushout`].
+    /// Inserts a packet behind those of the same rank, then drops the worst packets until the rest is within
+    /// `limit`. `gone` is called with each victim and its rank before its drop. The reason is
+    /// [`DropReason::Overlimit`] for the new packet, otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(
         &mut self,

@@ -1,29 +1,31 @@
 //! A table of flows that outlives their packets: swept for what has been silent, and bounded whatever comes.
 //!
-//! LAS, LARS, X-Protect and their like remember what a flow has sent. Nothing tells them that a flow has ended, so they
-//! visit the table now and then and forget what has been silent for long (every 5 s, after 30 s: EFD paper, section 5.1).
-//! Between two visits, a stream of ever new flows would fill any memory; so there is a most, and a policy for it:
+//! LAS, LARS, X-Protect and their like remember what a flow has sent. Nothing tells them that a flow has
+//! ended, so they visit the table now and then and forget what has been silent for long (every 5 s, after 30
+//! s: EFD paper, section 5.1). Between two visits, a stream of ever new flows would fill any memory; so there
+//! is a most, and a policy for it:
 //!
-//! - When a new flow comes and the table is full, those that have been silent longest are forgotten, until three quarters
-//!   are left. A flow that sends again before so many new ones have come stays; an attacker's flows of one packet go
-//!   first. A quarter at a time, because looking for the silent ones means looking at all: so it costs a few entries
-//!   per new flow, and nothing per packet.
-//! - A flow that `busy` says yes to (it has packets queued whose order depends on the entry) is never forgotten. When too
-//!   many are busy the table exceeds its most; it is never larger than that, or than the busy flows and a quarter more.
+//! - When a new flow comes and the table is full, those that have been silent longest are forgotten, until
+//!   three quarters are left. A flow that sends again before so many new ones have come stays; an attacker's
+//!   flows of one packet go first. A quarter at a time, because looking for the silent ones means looking at
+//!   all: so it costs a few entries per new flow, and nothing per packet.
+//! - A flow that `busy` says yes to (it has packets queued whose order depends on the entry) is never
+//!   forgotten. When too many are busy the table exceeds its most; it is never larger than that, or than the
+//!   busy flows and a quarter more.
 
 use super::FlowMap;
 use crate::packet::FlowKey;
 use crate::qdisc::{FlowTable, Invalid};
 use crate::units::{Span, Time};
 
-/// When flows are forgotten.
+/// Rules for the removal of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// How often the table is visited. Zero: never.
+    /// Interval between two sweeps of the table; zero for no sweeps.
     pub sweep: Span,
-    /// How long a flow must have been silent at a visit to be forgotten.
+    /// Idle time after which a sweep removes a flow.
     pub idle: Span,
-    /// How many flows are remembered, at least 1.
+    /// Largest number of flows, at least 1.
     pub flows: usize,
 }
 
@@ -38,7 +40,7 @@ impl Memory {
     /// A memory as its users write it: parameters `sweep`, `idle` and `flows`.
     ///
     /// # Errors
-    /// When `flows` is none, or more than a table should have.
+    /// If `flows` is zero or too large for a table.
     pub fn checked(sweep: Span, idle: Span, flows: u32) -> Result<Memory, Invalid> {
         const MOST: u32 = 1 << 22;
         if !(1..=MOST).contains(&flows) {
@@ -49,15 +51,16 @@ impl Memory {
     }
 }
 
-/// Flows and when they were last seen.
+/// Flows with the time of their last packet.
 #[derive(Debug)]
 pub struct RecentFlows<V> {
     flows: FlowMap<Recent<V>>,
     memory: Memory,
     busy: fn(&V) -> bool,
-    /// When the next visit is due; not before the first call.
+    /// Time of the next sweep, which is set at the first call.
     visit: Option<Time>,
-    /// A new flow must find fewer than this: the most, or more when so many are busy that looking again would be in vain.
+    /// A new flow must find fewer than this: the most, or more when so many are busy that looking again would
+    /// be in vain.
     full: usize,
     /// Room for looking for the silent ones.
     times: Vec<Time>,
@@ -87,7 +90,7 @@ impl<V> RecentFlows<V> {
         FlowMap::<Recent<V>>::bytes_per_slot()
     }
 
-    /// Makes up for the visits that were due until `now`. Call it first in every verb.
+    /// Makes the sweeps that are due by `now`. Call it first in each method of a discipline.
     #[inline]
     pub fn sweep(&mut self, now: Time) {
         if self.memory.sweep.is_zero() {
@@ -111,13 +114,14 @@ impl<V> RecentFlows<V> {
         self.full = self.memory.flows.max(1);
     }
 
-    /// A packet of this flow came: its value, made by `new` when the flow is not known.
+    /// Records a packet of a flow. Returns the value of the flow, which `new` creates if the flow is new.
     #[inline]
     pub fn seen(&mut self, flow: FlowKey, now: Time, new: impl FnOnce() -> V) -> &mut V {
         self.seen_since(flow, now, new).1
     }
 
-    /// The same, with the time of the packet before it, where the flow was known.
+    /// Records a packet of a flow. Returns its value, and the time of its previous packet if the flow was in
+    /// the table.
     #[inline]
     pub fn seen_since(
         &mut self,
@@ -138,7 +142,7 @@ impl<V> RecentFlows<V> {
         (before, &mut recent.value)
     }
 
-    /// A packet of this flow came: its value, if the flow is known.
+    /// Records a packet of a flow. Returns the value of the flow, if the flow is in the table.
     #[inline]
     pub fn seen_if_known(&mut self, flow: FlowKey, now: Time) -> Option<&mut V> {
         let recent = self.flows.get_mut(flow)?;
@@ -146,7 +150,7 @@ impl<V> RecentFlows<V> {
         Some(&mut recent.value)
     }
 
-    /// The value of a flow, to change it without having seen it.
+    /// The value of a flow, mutably, without recording a packet.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowKey) -> Option<&mut V> {
         self.flows.get_mut(flow).map(|recent| &mut recent.value)
@@ -157,28 +161,28 @@ impl<V> RecentFlows<V> {
         self.flows.get(flow).map(|recent| &recent.value)
     }
 
-    /// How many flows are known.
+    /// Number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
-    /// Whether none is.
+    /// True if there are no flows.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// Every flow.
+    /// All flows.
     pub fn iter(&self) -> impl Iterator<Item = (FlowKey, &V)> {
         self.flows.iter().map(|(flow, recent)| (flow, &recent.value))
     }
 
-    /// What there is to report.
+    /// Size of the table.
     pub fn table(&self) -> FlowTable {
         let scratch = (self.times.capacity() * size_of::<Time>()) as u64;
         let table = self.flows.table();
         FlowTable { bytes: table.bytes + scratch, ..table }
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all flows and keeps the memory.
     pub fn clear(&mut self) {
         self.flows.clear();
         self.visit = None;
@@ -285,7 +289,8 @@ mod tests {
         assert!(flows.table().flows <= 8, "{} flows", flows.table().flows);
     }
 
-    /// A flow that sends a packet for every 5,000 new flows is remembered by a table of 8,000 while half a million come.
+    /// A flow that sends a packet for every 5,000 new flows is remembered by a table of 8,000 while half a
+    /// million come.
     #[test]
     fn who_keeps_sending_is_remembered() {
         let mut flows = table(8000);
@@ -304,9 +309,10 @@ mod tests {
     }
 
     proptest! {
-        /// Under any arrivals, departures and pauses, with many at one moment: busy flows and the flow that was just
-        /// seen are known, a flow is known again only when it is seen, and the table keeps its bound. Whoever is
-        /// forgotten while nothing is due was silent at least as long as every idle flow that stays.
+        /// Under any arrivals, departures and pauses, with many at one moment: busy flows and the flow that
+        /// was just seen are known, a flow is known again only when it is seen, and the table keeps its
+        /// bound. Whoever is forgotten while nothing is due was silent at least as long as every idle flow
+        /// that stays.
         #[test]
         fn forgets_only_who_may_be_forgotten(
             ops in prop::collection::vec((0..3u8, 0..60u64, 0..3u64), 1..400),

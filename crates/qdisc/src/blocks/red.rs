@@ -1,8 +1,8 @@
-//! Random early detection: the average queue length, and the drop probability that follows from it (Floyd and Jacobson 1993),
-//! with the later `gentle`, `wait` and adaptive rules (Floyd, Gummadi and Shenker 2001).
+//! Random early detection: the average queue length, and the drop probability that follows from it (Floyd and
+//! Jacobson 1993), with the later `gentle`, `wait` and adaptive rules (Floyd, Gummadi and Shenker 2001).
 //!
-//! Lengths and thresholds have the same unit, packets or bytes. The caller supplies the random draws, so that examples can be
-//! worked out by hand.
+//! Lengths and thresholds have the same unit, packets or bytes. The caller supplies the random draws, so that
+//! examples can be worked out by hand.
 
 use crate::units::{Span, Time};
 
@@ -13,7 +13,8 @@ pub struct Curve {
     pub min: f64,
     /// `max_th`: the probability reaches `max_p` there.
     pub max: f64,
-    /// If true, the probability rises from `max_p` at `max` to 1 at twice `max`; otherwise it jumps to 1 at `max`.
+    /// If true, the probability rises from `max_p` at `max` to 1 at twice `max`; otherwise it jumps to 1 at
+    /// `max`.
     pub gentle: bool,
 }
 
@@ -32,10 +33,11 @@ impl Curve {
     }
 }
 
-/// `p_a`, the probability that spaces drops evenly. `count` is the number of packets since the last drop, including this one.
+/// `p_a`, the probability that spaces drops evenly. `count` is the number of packets since the last drop,
+/// including this one.
 ///
-/// The gap between two drops is uniform in 1 to 1/`p_b`; with `wait` it is uniform in 1/`p_b` to 2/`p_b`, so that two drops are
-/// never close.
+/// The gap between two drops is uniform in 1 to 1/`p_b`; with `wait` it is uniform in 1/`p_b` to 2/`p_b`, so
+/// that two drops are never close.
 pub fn spread(p_b: f64, count: f64, wait: bool) -> f64 {
     let expected = count * p_b;
     match wait {
@@ -47,8 +49,9 @@ pub fn spread(p_b: f64, count: f64, wait: bool) -> f64 {
     .min(1.0)
 }
 
-/// The weight `w_q` for a burst size: the largest power of two with which a burst of `burst` packets into an empty queue keeps
-/// the average below `min` packets (Floyd and Jacobson, section 6.1; the kernel stores it as a shift).
+/// The weight `w_q` for a burst size: the largest power of two with which a burst of `burst` packets into an
+/// empty queue keeps the average below `min` packets (Floyd and Jacobson, section 6.1; the kernel stores it
+/// as a shift).
 ///
 /// `None` if the burst is shorter than `min`, which every weight satisfies.
 pub fn weight_for_burst(burst: u64, min: f64) -> Option<f64> {
@@ -68,8 +71,8 @@ pub fn weight_for_burst(burst: u64, min: f64) -> Option<f64> {
     Some(weight)
 }
 
-/// The weight `w_q` with which the average follows the queue within a second, at any link rate: 1 - exp(-1/C) with C in packets
-/// per second (Floyd, Gummadi and Shenker 2001: ten round trips of 100 ms).
+/// The weight `w_q` with which the average follows the queue within a second, at any link rate: 1 - exp(-1/C)
+/// with C in packets per second (Floyd, Gummadi and Shenker 2001: ten round trips of 100 ms).
 pub fn weight_for_rate(packets_per_s: f64) -> f64 {
     -libm::expm1(-1.0 / packets_per_s)
 }
@@ -161,8 +164,8 @@ impl Detector {
         }
     }
 
-    /// Updates the average for an arrival at a queue of `length`. `missed` is the number of packets that the link could have
-    /// sent while it was idle before.
+    /// Updates the average for an arrival at a queue of `length`. `missed` is the number of packets that the
+    /// link could have sent while it was idle before.
     #[inline]
     pub fn observe(&mut self, length: f64, missed: u64, now: Time) {
         let kept = match missed {
@@ -179,8 +182,9 @@ impl Detector {
         }
     }
 
-    /// Decides about the packet that [`observe`](Detector::observe) counted. It counts as `size` mean packets (1 unless sizes
-    /// count). `draw` returns a uniform number in 0 to 1; it is called only if the decision is random.
+    /// Decides about the packet that [`observe`](Detector::observe) counted. It counts as `size` mean packets
+    /// (1 unless sizes count). `draw` returns a uniform number in 0 to 1; it is called only if the decision
+    /// is random.
     #[inline]
     pub fn decide(&mut self, length: f64, size: f64, draw: impl FnOnce() -> f64) -> RedDecision {
         self.count += size;
@@ -192,7 +196,8 @@ impl Detector {
         self.decide_above(size, draw)
     }
 
-    /// The buffer overflowed. Its drops signal congestion, so the count of packets since the last signal restarts.
+    /// The buffer overflowed. Its drops signal congestion, so the count of packets since the last signal
+    /// restarts.
     pub fn overflowed(&mut self) {
         self.count = 0.0;
     }
@@ -361,7 +366,8 @@ mod tests {
 
     #[test]
     fn weights() {
-        // Floyd and Jacobson, section 6.1: min 5 packets, bursts of 50, so the weight is at most 0.0042 (two digits).
+        // Floyd and Jacobson, section 6.1: min 5 packets, bursts of 50, so the weight is at most 0.0042 (two
+        // digits).
         assert_eq!(weight_for_burst(50, 5.0), Some(1.0 / 256.0));
         let reached = |w: f64| 51.0 + (libm::pow(1.0 - w, 51.0) - 1.0) / w;
         assert!(reached(0.00415) < 5.0 && reached(0.00425) > 5.0);
@@ -441,7 +447,8 @@ mod tests {
             }
         }
 
-        /// No drop below min; with `wait`, none before 1/p_b packets came; max_p stays in its range once inside.
+        /// No drop below min; with `wait`, none before 1/p_b packets came; max_p stays in its range once
+        /// inside.
         #[test]
         fn it_keeps_its_word(
             lengths in prop::collection::vec((0..40u32, 0.0..1.0f64), 1..400), wait: bool, start in 0.01..0.5f64,

@@ -1,57 +1,60 @@
-//! How many items lie in each slot of time from now on: for schedulers that ask for the earliest, and not who it is.
+//! Number of items in each future slot of time, for schedulers that need the earliest slot but not its items.
 //!
-//! An array of counts that slots are filed in by their remainder, and a set of those that are not zero. An item that lies beyond the array is
-//! kept in a heap. Nothing is linked: an item remembers its slot itself, and time that passes takes out a slot at once, with all in it.
-//! What is filed is never nearer than what has passed, so a remainder means one slot only.
+//! It is an array of counts, indexed by slot modulo its size, and a set of the entries that are not zero.
+//! Items after the end of the array are kept in a heap. Items are not linked: the owner of an item stores its
+//! slot, and passing time removes whole slots. No item is inserted before the time that has passed, so an
+//! entry stands for one slot only.
 //!
-//! Filing, removing and the first are O(1), and O(log n) for items beyond the array. Passing is O(1) per slot in use, and so per item.
+//! Insertion, removal and the first slot take O(1), and O(log n) for items after the array. Passing time
+//! takes O(1) per slot in use, and so per item.
 
 use super::flow_heap::FlowHeap;
 use super::positions::Positions;
 
-/// Items by slot, counted. Items are small numbers, such as the place of a flow in a slab; each is filed at most once.
+/// Items by slot, counted. Items are small numbers, such as the place of a flow in a slab; each is filed at
+/// most once.
 #[derive(Debug)]
 pub struct SlotCounts {
-    /// A power of two. Slot n is that of its remainder.
+    /// Counts; their number is a power of two. Slot n has the entry n modulo this number.
     counts: Box<[u32]>,
     busy: Positions,
-    /// Up to here all is over.
+    /// Slots before this one have passed.
     passed: u64,
-    /// The lowest slot of the array that has items, if one has.
+    /// The lowest slot of the array with items, if there is one.
     nearest: u64,
-    /// How many are in the array.
+    /// Number of items in the array.
     len: usize,
-    /// Items that lay beyond the array when they were filed, by slot.
+    /// Items that were after the end of the array when they were inserted, by slot.
     beyond: FlowHeap<u64>,
 }
 
 impl SlotCounts {
-    /// Room for so many slots, or a few more, and a heap for what lies beyond.
+    /// An array of at least `slots` slots, and a heap for later items.
     pub fn new(slots: usize) -> SlotCounts {
         let counts = vec![0; slots.next_power_of_two()].into_boxed_slice();
         let mut busy = Positions::default();
-        // Takes its memory now.
+        // Allocates the memory of the set.
         busy.insert(counts.len() as u32 - 1);
         busy.remove(counts.len() as u32 - 1);
         SlotCounts { counts, busy, passed: 0, nearest: 0, len: 0, beyond: FlowHeap::with_capacity(0) }
     }
 
-    /// How many items are filed in slots that have not passed.
+    /// Number of items in slots that have not passed.
     #[inline]
     pub fn len(&self) -> usize {
         self.len + self.beyond.len()
     }
-    /// Whether none is.
+    /// True if there are no such items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Bytes that it takes, used or not.
+    /// Memory in bytes, used or not.
     pub fn bytes(&self) -> u64 {
         size_of_val(&*self.counts) as u64 + self.busy.bytes() + self.beyond.bytes()
     }
 
-    /// Files an item in a slot, which must not have passed.
+    /// Inserts an item in a slot that has not passed.
     #[inline]
     pub fn file(&mut self, item: u32, slot: u64) {
         debug_assert!(slot > self.passed, "what is filed has not passed");
@@ -71,7 +74,7 @@ impl SlotCounts {
         self.len += 1;
     }
 
-    /// Takes an item out that was filed in this slot. It is out already if that has passed.
+    /// Removes an item from its slot. Does nothing if the slot has passed.
     #[inline]
     pub fn remove(&mut self, item: u32, slot: u64) {
         if slot <= self.passed || (!self.beyond.is_empty() && self.beyond.remove(item)) {
@@ -92,7 +95,7 @@ impl SlotCounts {
         if self.len == 0 { beyond } else { Some(beyond.map_or(self.nearest, |slot| slot.min(self.nearest))) }
     }
 
-    /// All up to `slot`, that one included, is over.
+    /// Declares that all slots up to and including `slot` have passed.
     #[inline]
     pub fn pass(&mut self, slot: u64) {
         while self.len > 0 && self.nearest <= slot {
@@ -106,7 +109,7 @@ impl SlotCounts {
         self.passed = self.passed.max(slot);
     }
 
-    /// Forgets all and begins at slot 0 again, keeping the memory.
+    /// Removes all items, returns to slot 0, and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.busy.clear();
@@ -114,7 +117,7 @@ impl SlotCounts {
         (self.passed, self.nearest, self.len) = (0, 0, 0);
     }
 
-    /// A slot has no items any more.
+    /// Updates the set and the lowest slot after an entry became zero.
     #[inline]
     fn emptied(&mut self, chain: u32) {
         self.busy.remove(chain);
@@ -126,7 +129,7 @@ impl SlotCounts {
         }
     }
 
-    /// Where a slot is in the array.
+    /// Entry of a slot in the array.
     #[inline]
     fn chain(&self, slot: u64) -> u32 {
         slot as u32 & (self.counts.len() as u32 - 1)
@@ -140,7 +143,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// It is a map from items to slots from which all is taken out that has passed, whatever the size of the array.
+        /// It is a map from items to slots from which all is taken out that has passed, whatever the size of
+        /// the array.
         #[test]
         fn is_a_map(
             ops in prop::collection::vec((0..6u8, 0..30u32, 1..300u64), 0..400),

@@ -1,10 +1,10 @@
 //! Virtual time in fixed point: picoseconds with twenty binary digits after the point.
 //!
-//! Schedulers of the fair-queueing family add up what packets take at the rates reserved for their flows, L/ρ, and compare
-//! the sums. A picosecond is too coarse for that: at 1 Tbit/s a byte lasts eight, and a sum that is cut to whole ones at
-//! every packet gives a flow more than its rate. A tick is 2⁻²⁰ ps: 2⁻²³ of a byte at 1 Tbit/s, and what a packet
-//! takes is rounded up to one, never in a flow's favour. 128 bits leave room for what a queue of a billion packets takes at
-//! 1 bit/s (10¹³ s); the sums stay at the largest number instead of passing it.
+//! Schedulers of the fair-queueing family add up the transmission times of packets at the reserved rates,
+//! L/ρ, and compare the sums. A picosecond is too coarse: a byte at 1 Tbit/s takes eight, and rounding down
+//! at each packet would give a flow more than its rate. A tick is 2⁻²⁰ ps, or 2⁻²³ of a byte at 1 Tbit/s, and
+//! transmission times are rounded up, never in favour of the flow. 128 bits suffice for a billion packets at
+//! 1 bit/s (10¹³ s); sums saturate.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -18,40 +18,40 @@ pub struct Ticks(u128);
 const POINT: u32 = 20;
 
 impl Ticks {
-    /// The beginning, or no time at all.
+    /// Time zero, or no time.
     pub const ZERO: Ticks = Ticks(0);
-    /// Later than all that happens; about 10²⁰ s, so that no sum of two overflows.
+    /// Later than all events: about 10²⁰ s, so that no sum of two overflows.
     pub const MAX: Ticks = Ticks(1 << 116);
 
-    /// The same point in real time.
+    /// A point in real time, in ticks.
     #[inline]
     pub fn at(time: Time) -> Ticks {
         Ticks(u128::from(time.as_ps()) << POINT)
     }
 
-    /// As much.
+    /// A span, in ticks.
     #[inline]
     pub fn of(span: Span) -> Ticks {
         Ticks(u128::from(span.as_ps()) << POINT)
     }
 
-    /// What `bytes` take at `rate`, rounded up: L/ρ.
+    /// Transmission time of `bytes` at `rate`, rounded up: L/ρ.
     ///
     /// # Panics
-    /// When the rate is zero.
+    /// If the rate is zero.
     #[inline]
     pub fn to_send(bytes: u32, rate: Rate) -> Ticks {
         const PS_PER_BYTE_AT_1_BIT: u128 = 8_000_000_000_000 << POINT;
         Ticks((u128::from(bytes) * PS_PER_BYTE_AT_1_BIT).div_ceil(u128::from(rate.as_bit())))
     }
 
-    /// So many ticks of 2⁻²⁰ ps.
+    /// A number of ticks of 2⁻²⁰ ps.
     #[inline]
     pub fn from_raw(ticks: u128) -> Ticks {
         Ticks(ticks.min(Ticks::MAX.0))
     }
 
-    /// How many ticks.
+    /// Number of ticks.
     #[inline]
     pub fn raw(self) -> u128 {
         self.0
@@ -63,7 +63,7 @@ impl Ticks {
         Ticks(self.0.saturating_sub(other.0))
     }
 
-    /// `self * num / den`, rounded down. It stays at the largest number.
+    /// `self * num / den`, rounded down, saturating.
     #[inline]
     pub fn scale(self, num: u64, den: u64) -> Ticks {
         match self.0.checked_mul(u128::from(num)) {
@@ -72,13 +72,13 @@ impl Ticks {
         }
     }
 
-    /// How many widths lie before it: the number of its slot. It stays at the largest number.
+    /// Number of the slot of this width that contains it, saturating.
     #[inline]
     pub fn slot(self, width: Ticks) -> u64 {
         u64::try_from(self.0 / width.0).unwrap_or(u64::MAX)
     }
 
-    /// How many widths are in it, and what is left of it.
+    /// Quotient and remainder of a division by `width`.
     #[inline]
     pub fn split(self, width: Ticks) -> (u64, Ticks) {
         // Nearly always both fit a register, where a division costs a fraction.
@@ -89,7 +89,7 @@ impl Ticks {
         (self.slot(width), Ticks(self.0 % width.0))
     }
 
-    /// The beginning of a slot.
+    /// Start of a slot.
     #[inline]
     pub fn edge(slot: u64, width: Ticks) -> Ticks {
         Ticks::from_raw(u128::from(slot).saturating_mul(width.0))

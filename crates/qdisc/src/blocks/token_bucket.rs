@@ -1,18 +1,18 @@
-//! A token bucket without rounding: credit is counted in bit/s times picoseconds, so that a rate times a span is a whole
-//! number and nothing is ever gained or lost by asking often.
+//! A token bucket without rounding. Credit is counted in bit/s times picoseconds, so that a rate times a span
+//! is a whole number, and frequent calls neither gain nor lose credit.
 
 use crate::units::{Bytes, Rate, Time};
 
 /// Credit that one byte costs: 8 bits, and 10^12 picoseconds in the second.
 const BYTE: u128 = 8 * 1_000_000_000_000;
 
-/// Credit that grows at a rate up to a burst. In any interval of length t it lets at most `rate * t + burst` pass.
+/// A token bucket. In any interval of length t it admits at most `rate * t + burst` bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     rate: Rate,
     burst: u128,
     credit: u128,
-    /// When the credit was as stated.
+    /// Time of the credit.
     at: Time,
 }
 
@@ -20,20 +20,20 @@ impl TokenBucket {
     /// A full bucket.
     ///
     /// # Panics
-    /// When the rate is zero: nothing would ever pass again.
+    /// If the rate is zero.
     pub fn new(rate: Rate, burst: Bytes) -> TokenBucket {
         assert!(rate > Rate::bit(0), "a bucket fills at some rate");
         let burst = u128::from(burst.0) * BYTE;
         TokenBucket { rate, burst, credit: burst, at: Time::ZERO }
     }
 
-    /// Full again.
+    /// Fills the bucket.
     pub fn refill(&mut self) {
         self.credit = self.burst;
     }
 
-    /// When `bytes` may pass: now, or the first picosecond at which the credit suffices.
-    /// [`Time::NEVER`] when they are more than the burst.
+    /// Time at which `bytes` may pass: now, or the first picosecond at which the credit suffices.
+    /// [`Time::NEVER`] if they exceed the burst.
     #[inline]
     pub fn ready(&mut self, bytes: u32, now: Time) -> Time {
         self.advance(now);
@@ -48,10 +48,10 @@ impl TokenBucket {
         Time::from_ps(u64::try_from(wait).unwrap_or(u64::MAX).saturating_add(now.as_ps()))
     }
 
-    /// Lets `bytes` pass.
+    /// Spends the credit of `bytes`.
     ///
     /// # Panics
-    /// When they are not [`ready`](TokenBucket::ready).
+    /// If they are not [`ready`](TokenBucket::ready).
     #[inline]
     pub fn spend(&mut self, bytes: u32, now: Time) {
         self.advance(now);
@@ -59,7 +59,7 @@ impl TokenBucket {
         self.credit = self.credit.checked_sub(cost).expect("bytes pass only when the credit suffices");
     }
 
-    /// What may pass now, in whole bytes, as of the last question.
+    /// Credit in whole bytes, as of the last call.
     pub fn tokens(&self) -> Bytes {
         Bytes((self.credit / BYTE) as u64)
     }
@@ -109,8 +109,8 @@ mod tests {
     }
 
     proptest! {
-        /// The time it gives is exact: one picosecond earlier the credit does not suffice. And asking on the way
-        /// there changes nothing.
+        /// The time it gives is exact: one picosecond earlier the credit does not suffice. And asking on the
+        /// way there changes nothing.
         #[test]
         fn ready_is_the_first_picosecond(
             rate in 1u64..400_000_000_000, spent in 1u32..9000, wanted in 1u32..9000, early in 1u64..1_000_000,

@@ -1,46 +1,49 @@
-//! Turns by weight, spread out: the weight spread sequence of smoothed round robin (Guo, "SRR: An O(1) Time Complexity
-//! Packet Scheduler for Flows in Multi-Service Packet Networks", SIGCOMM 2001).
+//! Turns by weight, spread out: the weight spread sequence of smoothed round robin (Guo, "SRR: An O(1) Time
+//! Complexity Packet Scheduler for Flows in Multi-Service Packet Networks", SIGCOMM 2001).
 //!
-//! Weights are written in binary, one row each, and the sequence says which column has its turn: S_1 = 1 and S_k = S_(k-1),
-//! k, S_(k-1), where term i of S_k stands for bit k - i. So the highest bit comes with every second term, the next with every
-//! fourth, and so on; in a term every row that has the bit gets one visit, in the order of the rows. A row of weight w gets w
-//! visits per sequence, and they are spread over it. With equal weights this is plain round robin.
+//! Weights are written in binary, one row each, and the sequence selects the column that has its turn: S_1 =
+//! 1 and S_k = S_(k-1), k, S_(k-1), where term i of S_k stands for bit k - i. So the highest bit comes with
+//! every second term, the next with every fourth, and so on; in a term every row that has the bit gets one
+//! visit, in the order of the rows. A row of weight w gets w visits per sequence, and they are spread over
+//! it. With equal weights this is plain round robin.
 //!
-//! Here the sequence has always the same order, 48, and terms whose column nobody waits in are skipped in one step. That is the
-//! published rule for joining and leaving: when the highest bit changes by d, so does the number of the term, by a shift of d.
+//! Here the sequence always has the order 48, and terms of empty columns are skipped in one step. This is
+//! equivalent to the published rule for joining and leaving: when the highest bit changes by d, the number of
+//! the term is shifted by d.
 
 use super::positions::Positions;
 
-/// Rows that wait for their turns. Rows are small numbers; each has a weight, which it names when it comes and when it goes.
+/// Rows that take turns. Rows are small numbers. The caller passes the weight of a row when the row joins and
+/// when it leaves.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// By bit: the waiting rows whose weight has it.
+    /// For each bit, the rows whose weight has it.
     columns: Vec<Positions>,
-    /// Bit c is set when somebody waits in column c.
+    /// Bit c is set if column c has rows.
     busy: u64,
 }
 
-/// How far the turns have come.
+/// Position in the sequence of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The number of the term, from 1; zero before the first.
     term: u64,
-    /// The first row that has not had its visit in this term.
+    /// The first row without its visit in this term.
     row: u32,
 }
 
-/// The order of the sequence: weights are below 2 to the power of it.
+/// Order of the sequence: weights are below 2 to the power of it.
 const ORDER: u32 = 48;
-/// No row has this number: the term is over.
+/// Larger than all row numbers: the term is over.
 const OVER: u32 = u32::MAX;
 
 impl Turns {
     /// The largest weight.
     pub const MOST: u64 = (1 << ORDER) - 1;
-    /// So many rows that none is the last one.
+    /// A number of rows for which no row is the last one.
     pub const ANY: u32 = u32::MAX;
 
-    /// A row begins to wait.
+    /// A row joins.
     #[inline]
     pub fn wake(&mut self, row: u32, weight: u64) {
         debug_assert!((1..=Turns::MOST).contains(&weight), "a weight fits into the sequence");
@@ -53,7 +56,7 @@ impl Turns {
         self.busy |= weight;
     }
 
-    /// A row waits no longer.
+    /// A row leaves.
     #[inline]
     pub fn sleep(&mut self, row: u32, weight: u64) {
         for column in columns(weight) {
@@ -65,15 +68,15 @@ impl Turns {
         }
     }
 
-    /// Whose turn is next after `turn`, and where the turns are then. None when nobody waits. After the last of so many `rows` a
-    /// term is over, even for a row that is new then.
+    /// The row with the next turn after `turn`, and the position afterwards; `None` if there are no rows. A
+    /// term ends after the last of `rows` rows, even if a row joins then.
     #[inline]
     pub fn next(&self, turn: Turn, rows: u32) -> Option<(u32, Turn)> {
         let mut next = turn;
         Some((self.advance(&mut next, rows)?, next))
     }
 
-    /// The same, and `turn` moves on.
+    /// The row with the next turn; advances `turn`.
     #[inline(always)]
     pub fn advance(&self, turn: &mut Turn, rows: u32) -> Option<u32> {
         if self.busy == 0 {
@@ -96,24 +99,24 @@ impl Turns {
         Some(row)
     }
 
-    /// The first row that waits, not before `row`, in any column of these weights.
+    /// The first row from `row` on.
     pub fn waiting_from(&self, row: u32) -> Option<u32> {
         columns(self.busy).filter_map(|column| self.columns[column as usize].from(row)).min()
     }
 
-    /// Whether anybody waits.
+    /// True if there are rows.
     #[inline]
     pub fn any(&self) -> bool {
         self.busy != 0
     }
 
-    /// Nobody waits any more. The memory stays.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(Positions::clear);
         self.busy = 0;
     }
 
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub fn bytes(&self) -> u64 {
         let columns: u64 = self.columns.iter().map(Positions::bytes).sum();
         columns + (self.columns.capacity() * size_of::<Positions>()) as u64
@@ -124,10 +127,11 @@ impl Turns {
         self.columns.resize_with(columns, Positions::default);
     }
 
-    /// The next term in whose column somebody waits; after the last one comes the first.
+    /// The next term whose column has rows, cyclically.
     #[inline]
     fn next_term(&self, term: u64) -> u64 {
-        // The highest column has the finest grid of terms: every term of another column lies between two of its own.
+        // The highest column has the finest grid of terms: every term of another column lies between two of
+        // its own.
         let fine = ORDER - 1 - (63 - self.busy.leading_zeros());
         let step = 1 << fine;
         let mut next = (term | (step - 1)) + 1;
@@ -135,7 +139,8 @@ impl Turns {
             next = step;
         }
         if self.busy & (1 << column(next)) == 0 {
-            // Between two terms of the finest column lies one other term: then it is the finest column's turn again.
+            // Between two terms of the finest column lies one other term: then it is the finest column's turn
+            // again.
             next += step;
         }
         next
@@ -143,7 +148,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// The same turn when rows have been taken out that nobody waited in: `kept` says how many stay of the rows before one.
+    /// The position after the removal of rows that had left. `kept` returns the number of remaining rows
+    /// before a row.
     pub fn renumbered(self, kept: impl FnOnce(u32) -> u32) -> Turn {
         if self.row == OVER { self } else { Turn { row: kept(self.row), ..self } }
     }
@@ -246,8 +252,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: for each term of the sequence, the rows that have its bit. So over one sequence each row gets as
-        /// many visits as its weight.
+        /// Against the definition: for each term of the sequence, the rows that have its bit. So over one
+        /// sequence each row gets as many visits as its weight.
         #[test]
         fn equals_the_definition(weights in prop::collection::vec(1..40u64, 1..8)) {
             let order = bits(*weights.iter().max().unwrap()) as u32;
@@ -269,9 +275,9 @@ mod tests {
             prop_assert_eq!(turns.next(turn, 100).unwrap().0, expected[0]);
         }
 
-        /// Joining and leaving against the published rule: a sequence as long as the highest waiting weight needs, whose pointer is
-        /// shifted when that has changed. It is shifted here when it moves, so that who leaves and comes back in between does not
-        /// move it.
+        /// Joining and leaving against the published rule: a sequence as long as the highest waiting weight
+        /// needs, whose pointer is shifted when that has changed. It is shifted here when it moves, so that
+        /// who leaves and comes back in between does not move it.
         #[test]
         fn skipping_terms_is_rescaling_the_pointer(
             ops in prop::collection::vec((0..6u32, any::<bool>()), 1..80),
@@ -279,7 +285,8 @@ mod tests {
         ) {
             let mut turns = Turns::default();
             let (mut turn, mut awake) = (Turn::default(), [false; 6]);
-            // The published state: the order, the pointer into the sequence (from 1), and the next row of its term.
+            // The published state: the order, the pointer into the sequence (from 1), and the next row of its
+            // term.
             let (mut order, mut pointer, mut row) = (0u32, 0u64, 6usize);
             for (who, toggles) in ops {
                 if toggles {

@@ -1,12 +1,12 @@
-//! Weights of classes, and what a packet costs its flow: exactly, in integers.
+//! Weights of classes, and the cost of a packet for its flow, exactly, in integers.
 //!
-//! Fair queueing divides lengths by weights, and ranks by sums of what comes out; rounding would add up. So lengths are
-//! counted in a unit that every weight divides: the least common multiple of the weights to the byte.
+//! Fair queueing ranks by sums of lengths divided by weights, and rounding errors would add up. So lengths
+//! are counted in a unit that every weight divides: the least common multiple of the weights to the byte.
 
 use crate::packet::Meta;
 use crate::qdisc::Invalid;
 
-/// What the weights of classes make of lengths.
+/// Weights of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Units per byte at weight 1.
@@ -16,13 +16,14 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The most units to the byte.
+    /// Largest number of units per byte.
     pub const MOST: u64 = 1 << 20;
 
     /// The weights of the flows of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     ///
     /// # Errors
-    /// A weight of zero, or weights whose least common multiple is above [`Weights::MOST`]; `parameter` is its name.
+    /// A weight of zero, or weights whose least common multiple is above [`Weights::MOST`]; `parameter` is
+    /// its name.
     pub fn new(parameter: &'static str, weights: &[u32]) -> Result<Weights, Invalid> {
         let mut unit = 1;
         for weight in weights.iter().copied().map(u64::from) {
@@ -41,14 +42,14 @@ impl Weights {
         Ok(Weights { unit, per_byte: weights.iter().map(|weight| unit / u64::from(*weight)).collect() })
     }
 
-    /// What a packet costs its flow: its length over its weight, in units.
+    /// Cost of a packet for its flow: its length divided by its weight, in units.
     #[inline]
     pub fn cost(&self, meta: &Meta) -> u64 {
         let per_byte = self.per_byte.get(usize::from(meta.class)).copied().unwrap_or(self.unit);
         u64::from(meta.bytes) * per_byte
     }
 
-    /// So many units in bytes at weight 1.
+    /// A number of units, in bytes at weight 1.
     pub fn bytes(&self, units: u64) -> f64 {
         units as f64 / self.unit as f64
     }

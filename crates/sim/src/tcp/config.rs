@@ -28,7 +28,7 @@ pub struct TcpConfig {
     pub delayed_ack: bool,
     /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
     pub delayed_ack_timer: Span,
-    /// Whether the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation
+    /// True if the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation
     /// 3).
     pub counting: Counting,
     /// End the first slow start when the round-trip time grows: HyStart++, RFC 9406.

@@ -27,7 +27,7 @@ pub struct Ack {
     pub next: u64,
     /// Bytes in flight before this acknowledgement.
     pub flight: u64,
-    /// Whether the congestion window, and not the application or the receive window, limits the sender.
+    /// True if the congestion window, and not the application or the receive window, limits the sender.
     pub cwnd_limited: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Start {
     pub initial_window: u64,
     /// The quantity that makes the window grow.
     pub counting: Counting,
-    /// Whether HyStart++ ends the first slow start.
+    /// True if HyStart++ ends the first slow start.
     pub hystart: bool,
 }
 

@@ -50,15 +50,15 @@ pub struct Endpoint {
     reduced: bool,
     /// ECN sender: the window has been reduced for everything sent below this sequence number.
     reduced_until: u64,
-    /// When the last data segment or SYN was sent.
+    /// Time at which the last data segment or SYN was sent.
     last_sent: Time,
-    /// When the retransmission timer expires; never when it is off.
+    /// Expiry of the retransmission timer; never if it is off.
     retransmit_at: Time,
-    /// When a delayed acknowledgement is due; never when none is pending.
+    /// Time at which a delayed acknowledgement is due; never if none is pending.
     acknowledge_at: Time,
     /// Earliest time of the next segment by the pacer; in the past when the pacer does not delay.
     pace_until: Time,
-    /// Whether the pacer delays a segment that the window allows.
+    /// True if the pacer delays a segment that the window allows.
     paced: bool,
     counts: Counts,
 }
@@ -196,7 +196,7 @@ impl Endpoint {
         // The SYN takes sequence number 0, and the FIN one after the data: neither is data.
         (self.board.una() - 1).min(self.end - 1)
     }
-    /// Whether this end has sent all its data and its FIN, has them acknowledged, and has received those of
+    /// True if this end has sent all its data and its FIN, has them acknowledged, and has received those of
     /// the peer.
     pub fn finished(&self) -> bool {
         self.fin_sent && self.board.outstanding() == 0 && self.receiver.finished()
@@ -573,7 +573,7 @@ impl Endpoint {
         self.end > self.board.next() || (self.closing && !self.fin_sent)
     }
 
-    /// Whether new data of `len` bytes, or the FIN alone, may be sent: the receive window has space, and
+    /// True if new data of `len` bytes, or the FIN alone, may be sent: the receive window has space, and
     /// limited transmit is on or not needed.
     fn may_send_new(&self, len: u64, config: &TcpConfig) -> bool {
         if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
@@ -592,7 +592,7 @@ impl Endpoint {
         u64::from(self.duplicates.min(2)) * config.mss.0
     }
 
-    /// Whether the pacer delays the next segment. If not, the segment takes its place in the schedule.
+    /// True if the pacer delays the next segment. If not, the segment takes its place in the schedule.
     fn pacer_holds(&mut self, now: Time, config: &TcpConfig) -> bool {
         let rtt = self.rtt.smoothed();
         if !config.pacing || rtt.is_zero() {

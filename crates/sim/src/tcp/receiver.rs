@@ -39,7 +39,7 @@ impl Receiver {
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Whether everything up to and including the FIN has arrived.
+    /// True if everything up to and including the FIN has arrived.
     #[inline]
     pub fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)

@@ -37,7 +37,7 @@ use giveway_workload::{Adu, Connection, Cursor, Direction, Side as End, Train, T
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, flow};
+use super::{Source, SourceContext, Traffic, flow};
 use crate::net::{ConnId, Event, Net, Side, StreamId};
 
 /// Parameters of `applications`.
@@ -61,14 +61,14 @@ impl Traffic for Config {
     const SUMMARY: &'static str =
         "what the applications of a capture did: connections with requests, responses and think times";
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        let [(near, far)] = place.pairs[..] else {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        let [(near, far)] = context.pairs[..] else {
             return Err(Invalid::new(
                 "from",
                 "the capture has one link: name one node on the local side and one on the far side",
             ));
         };
-        let path = place.folder.join(&self.file);
+        let path = context.folder.join(&self.file);
         let wrong = |message: String| Invalid::new("file", format!("{} {message}", path.display()));
         let file = File::open(&path).map_err(|error| wrong(format!("cannot be opened: {error}")))?;
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
@@ -81,10 +81,10 @@ impl Traffic for Config {
         }
         let median = Span::ns(workload.rtt().unwrap_or(Workload::UNKNOWN_RTT));
         let mine = |group: &str| self.group.as_deref().is_none_or(|wanted| wanted == group);
-        let mut rng = place.streams.within("spread").rng();
+        let mut rng = context.streams.within("spread").rng();
         let mut begins = |at: u64| {
             let late = if self.spread.is_zero() { 0 } else { rng.below(self.spread.as_ps()) };
-            place.start + Span::ns(at) + Span::from_ps(late)
+            context.start + Span::ns(at) + Span::from_ps(late)
         };
         let mut pending = BinaryHeap::new();
         let mut replays = Vec::new();
@@ -116,7 +116,7 @@ impl Traffic for Config {
             by_conn: BTreeMap::new(),
             pending,
             pages,
-            stop: place.stop,
+            stop: context.stop,
         }))
     }
 }
@@ -396,7 +396,7 @@ impl Replay {
         later.map_or(self.plan.adus.len(), |skip| from + skip)
     }
 
-    /// Whether all data has arrived.
+    /// True if all data has arrived.
     fn is_done(&self) -> bool {
         self.epoch == self.plan.epochs.len()
     }

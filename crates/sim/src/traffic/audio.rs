@@ -24,7 +24,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
+use super::{Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `audio`.
@@ -37,7 +37,7 @@ pub struct Config {
     pub interval: Span,
     /// Largest delay of a packet after its time on the grid.
     pub jitter: Span,
-    /// Whether nothing is sent in pauses: voice activity detection.
+    /// True if nothing is sent in pauses: voice activity detection.
     pub vad: bool,
     /// Mean length of a talk spurt, with `vad`.
     pub talk: Span,
@@ -72,9 +72,9 @@ impl Traffic for Config {
         Some(Bytes(self.rate.bytes_in(self.interval)))
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
-        check_count("flows", self.flows, place)?;
+        check_count("flows", self.flows, context)?;
         if self.interval.is_zero() {
             return Err(Invalid::new("interval", "no time between packets: write for example \"20ms\""));
         }
@@ -97,9 +97,9 @@ impl Traffic for Config {
         } else {
             None
         };
-        let calls = (0..self.flows).flat_map(|_| &place.pairs).enumerate().map(|(number, (from, to))| {
-            let mut rng = place.streams.within(&number.to_string()).rng();
-            let grid = spread(place.start, self.interval, &mut rng);
+        let calls = (0..self.flows).flat_map(|_| &context.pairs).enumerate().map(|(number, (from, to))| {
+            let mut rng = context.streams.within(&number.to_string()).rng();
+            let grid = spread(context.start, self.interval, &mut rng);
             let mut call = Call {
                 grid,
                 next: grid,
@@ -113,7 +113,7 @@ impl Traffic for Config {
             call.begin(self);
             call
         });
-        Ok(Box::new(Audio { config: self.clone(), calls: calls.collect(), bytes, stop: place.stop }))
+        Ok(Box::new(Audio { config: self.clone(), calls: calls.collect(), bytes, stop: context.stop }))
     }
 }
 

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{Place, Source, Traffic, check_count, spread};
+use super::{Source, SourceContext, Traffic, check_count, spread};
 use crate::net::Net;
 
 /// Parameters of `bulk`.
@@ -60,14 +60,14 @@ impl Traffic for Config {
         Some(self.flows)
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         if self.size == Some(Bytes(0)) {
             return Err(Invalid::new(
                 "size",
                 "a transfer of 0 bytes sends nothing: leave size out for no end",
             ));
         }
-        check_count("flows", self.flows, place)?;
+        check_count("flows", self.flows, context)?;
         let mut starts = match (self.stagger, self.spread) {
             (Some(stagger), Some(_)) => {
                 let message = format!(
@@ -76,8 +76,8 @@ impl Traffic for Config {
                 );
                 return Err(Invalid::new("spread", message));
             }
-            (Some(stagger), None) => self.one_by_one(stagger, place)?,
-            (None, spread) => self.at_random(spread.unwrap_or(SPREAD), place),
+            (Some(stagger), None) => self.one_by_one(stagger, context)?,
+            (None, spread) => self.at_random(spread.unwrap_or(SPREAD), context),
         };
         // The latest first, so that the next one is taken from the end.
         starts.reverse();
@@ -90,24 +90,24 @@ type Start = (Time, u16, u16);
 
 impl Config {
     /// The pairs of all flows, in the order of their numbers.
-    fn flows<'a>(&self, place: &'a Place) -> impl Iterator<Item = &'a (u16, u16)> + use<'a> {
-        (0..self.flows).flat_map(|_| &place.pairs)
+    fn flows<'a>(&self, context: &'a SourceContext) -> impl Iterator<Item = &'a (u16, u16)> + use<'a> {
+        (0..self.flows).flat_map(|_| &context.pairs)
     }
 
     /// All starts, the earliest first.
-    fn one_by_one(&self, stagger: Span, place: &Place) -> Result<Vec<Start>, Invalid> {
-        let count = u64::from(self.flows) * place.pairs.len() as u64;
-        let series = Series::new(stagger, count, false, place)?;
-        let flows = self.flows(place).zip(0..);
+    fn one_by_one(&self, stagger: Span, context: &SourceContext) -> Result<Vec<Start>, Invalid> {
+        let count = u64::from(self.flows) * context.pairs.len() as u64;
+        let series = Series::new(stagger, count, false, context)?;
+        let flows = self.flows(context).zip(0..);
         Ok(flows.map(|((from, to), number)| (series.begin(number), *from, *to)).collect())
     }
 
     /// The starts before the source's stop, the earliest first.
-    fn at_random(&self, over: Span, place: &Place) -> Vec<Start> {
-        let mut rng = place.streams.rng();
-        let flows = self.flows(place);
-        let starts = flows.map(|(from, to)| (spread(place.start, over, &mut rng), *from, *to));
-        let mut starts: Vec<Start> = starts.filter(|(at, ..)| *at < place.stop).collect();
+    fn at_random(&self, over: Span, context: &SourceContext) -> Vec<Start> {
+        let mut rng = context.streams.rng();
+        let flows = self.flows(context);
+        let starts = flows.map(|(from, to)| (spread(context.start, over, &mut rng), *from, *to));
+        let mut starts: Vec<Start> = starts.filter(|(at, ..)| *at < context.stop).collect();
         starts.sort_unstable();
         starts
     }

@@ -32,7 +32,7 @@ use giveway_workload::{Direction, Local};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic};
+use super::{Source, SourceContext, Traffic};
 use crate::net::{Datagram, Net, StreamId};
 
 /// Parameters of `capture`.
@@ -83,7 +83,7 @@ impl Traffic for Config {
         "the packets of a pcap or pcapng file, at their times and with their lengths";
     const ANSWERED: bool = false;
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         if !(self.speed > 0.0 && self.speed.is_finite()) {
             return Err(Invalid::new(
                 "speed",
@@ -97,12 +97,12 @@ impl Traffic for Config {
                 "way and local belong together: the direction, and the side that it starts from",
             ));
         }
-        let path = place.folder.join(&self.file);
-        let replays = place.pairs.iter().map(|pair| self.replay(&path, *pair, place.start));
+        let path = context.folder.join(&self.file);
+        let replays = context.pairs.iter().map(|pair| self.replay(&path, *pair, context.start));
         let replays = replays.collect::<Result<_, String>>();
         let replays =
             replays.map_err(|message| Invalid::new("file", format!("{} {message}", path.display())))?;
-        Ok(Box::new(Capture { replays, stop: place.stop }))
+        Ok(Box::new(Capture { replays, stop: context.stop }))
     }
 }
 

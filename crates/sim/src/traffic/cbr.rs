@@ -31,7 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
+use super::{Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `cbr`.
@@ -56,7 +56,7 @@ pub struct Config {
     /// begins at a random time within its first interval.
     #[serde(default)]
     pub stagger: Option<Span>,
-    /// Whether flows begin in reverse order: the last flow, which is the fastest, begins first.
+    /// True if flows begin in reverse order: the last flow, which is the fastest, begins first.
     #[serde(default)]
     pub fastest_first: bool,
 }
@@ -83,39 +83,39 @@ impl Traffic for Config {
         Some(self.packet)
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, place)?;
-        let count = u64::from(self.flows) * place.pairs.len() as u64;
-        let series = self.series(count, place)?;
-        let mut rng = place.streams.rng();
-        let flows = (0..self.flows).flat_map(|_| &place.pairs).zip(0..).map(|((from, to), number)| {
+        check_count("flows", self.flows, context)?;
+        let count = u64::from(self.flows) * context.pairs.len() as u64;
+        let series = self.series(count, context)?;
+        let mut rng = context.streams.rng();
+        let flows = (0..self.flows).flat_map(|_| &context.pairs).zip(0..).map(|((from, to), number)| {
             let interval = self.rate_of(number).time_for(bytes.into());
             let begin = match &series {
                 Some(series) => series.begin(number),
-                None => spread(place.start, interval, &mut rng),
+                None => spread(context.start, interval, &mut rng),
             };
             let jitter = Span::from_s_f64(interval.as_s() * self.jitter.get());
             Flow { begin, interval, jitter, from: *from, to: *to, stream: None }
         });
         let flows: Vec<Flow> = flows.collect();
         let order = flows.iter().zip(0..).map(|(flow, number)| Reverse((flow.begin, number)));
-        let order = order.filter(|Reverse((begin, _))| *begin < place.stop).collect();
+        let order = order.filter(|Reverse((begin, _))| *begin < context.stop).collect();
         let in_order = self.step > Rate::default() || series.is_some();
-        Ok(Box::new(Cbr { flows, order, bytes, to_number: in_order, stop: place.stop, rng }))
+        Ok(Box::new(Cbr { flows, order, bytes, to_number: in_order, stop: context.stop, rng }))
     }
 }
 
 impl Config {
     /// The beginnings of the flows, if they are not random.
-    fn series(&self, count: u64, place: &Place) -> Result<Option<Series>, Invalid> {
+    fn series(&self, count: u64, context: &SourceContext) -> Result<Option<Series>, Invalid> {
         if self.fastest_first && (self.stagger.is_none() || self.step == Rate::default()) {
             let message = "it reverses the order in which flows of different rates begin: it needs a step, such as \
                            step = \"500kbit\", and a stagger, such as stagger = \"50ms\"";
             return Err(Invalid::new("fastest_first", message));
         }
-        self.stagger.map(|stagger| Series::new(stagger, count, self.fastest_first, place)).transpose()
+        self.stagger.map(|stagger| Series::new(stagger, count, self.fastest_first, context)).transpose()
     }
 
     /// The rate of a flow.
@@ -129,7 +129,7 @@ struct Cbr {
     /// Time of the next packet of each flow. At equal times the flow with the lower number is first.
     order: BinaryHeap<Reverse<(Time, u32)>>,
     bytes: u32,
-    /// Whether all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
+    /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
     /// begin.
     to_number: bool,
     stop: Time,

@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Row};
-use super::{MOST_FLOWS, Place, Placed, Source, Traffic};
+use super::{MOST_FLOWS, Placed, Source, SourceContext, Traffic};
 use crate::net::{Net, StreamId};
 use crate::segment::UDP_HEADER;
 
@@ -55,9 +55,9 @@ impl Traffic for Config {
     const PLACED: Placed = Placed::Either;
     const ANSWERED: bool = false;
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        let path = place.folder.join(&self.file);
-        let list = read(&path, place)
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        let path = context.folder.join(&self.file);
+        let list = read(&path, context)
             .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
         Ok(Box::new(list))
     }
@@ -71,7 +71,7 @@ struct DatagramList {
     /// Number of flows that each datagram is sent on: one for each pair of nodes that the scenario names,
     /// otherwise one.
     copies: usize,
-    /// Whether the file names nodes.
+    /// True if the file names nodes.
     names_nodes: bool,
 }
 
@@ -113,19 +113,19 @@ impl Source for DatagramList {
 /// The flow of a row: its nodes, if the file names them, and its name.
 type FlowName = (Option<(u16, u16)>, String);
 
-fn read(path: &Path, place: &Place) -> Result<DatagramList, String> {
+fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, String> {
     let mut list = DatagramList { datagrams: Vec::new(), flows: Vec::new(), copies: 1, names_nodes: false };
     let mut known: BTreeMap<FlowName, u32> = BTreeMap::new();
     rows::read(path, &KINDS, |row| {
-        let at = place.start + row.time("time_s")?.since(Time::ZERO);
-        let ends = row.nodes(&place.nodes)?;
+        let at = context.start + row.time("time_s")?.since(Time::ZERO);
+        let ends = row.nodes(&context.nodes)?;
         let bytes = length(&row)?;
         let name = match row.text("flow") {
             Some("") => return Err(row.bad("flow", "a number or a name")),
             name => name.unwrap_or_default().to_owned(),
         };
         list.names_nodes = ends.is_some();
-        let pairs = ends.as_ref().map_or(&place.pairs[..], std::slice::from_ref);
+        let pairs = ends.as_ref().map_or(&context.pairs[..], std::slice::from_ref);
         list.copies = pairs.len();
         let new = list.flows.len() as u32;
         let flow = *known.entry((ends, name)).or_insert(new);
@@ -137,7 +137,7 @@ fn read(path: &Path, place: &Place) -> Result<DatagramList, String> {
                 " is of one flow too many: a source has at most {MOST_FLOWS}, all pairs of nodes together"
             ));
         }
-        if at < place.stop {
+        if at < context.stop {
             list.datagrams.push(Datagram { at, flow, bytes });
         }
         Ok(())
@@ -168,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("datagrams.csv");
         std::fs::write(&path, text).unwrap();
-        let place = Place {
+        let context = SourceContext {
             pairs: vec![(0, 2), (1, 2)],
             start: Time::s(1),
             stop: Time::s(10),
@@ -177,7 +177,7 @@ mod tests {
             folder: folder.path().to_owned(),
             nodes: ["alice", "router", "bob"].map(str::to_owned).to_vec(),
         };
-        read(&path, &place)
+        read(&path, &context)
     }
 
     /// The datagrams in the order of sending: millisecond, bytes, and for each copy its nodes and the number

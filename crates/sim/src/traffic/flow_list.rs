@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Row};
-use super::{Place, Placed, Source, Traffic};
+use super::{Placed, Source, SourceContext, Traffic};
 use crate::net::Net;
 
 /// Parameters of `flow_list`.
@@ -40,17 +40,17 @@ impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers from a CSV file: start_s,src,dst,size_bytes";
     const PLACED: Placed = Placed::File;
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        let path = place.folder.join(&self.file);
-        let list = read(&path, &place.nodes)
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        let path = context.folder.join(&self.file);
+        let list = read(&path, &context.nodes)
             .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
         // Including the rows that are left out, so that the pairs of nodes do not depend on the stop of the
         // source.
         let named: BTreeSet<(u16, u16)> = list.iter().map(|transfer| (transfer.from, transfer.to)).collect();
         let mut transfers: Vec<Transfer> = list
             .into_iter()
-            .map(|transfer| Transfer { at: place.start + transfer.at.since(Time::ZERO), ..transfer })
-            .filter(|transfer| transfer.at < place.stop)
+            .map(|transfer| Transfer { at: context.start + transfer.at.since(Time::ZERO), ..transfer })
+            .filter(|transfer| transfer.at < context.stop)
             .collect();
         // The latest first, so that the next one is taken from the end; equal times keep the order of the
         // file.

@@ -35,7 +35,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Place, Source, Traffic, check_packet, check_rate};
+use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `onoff`.
@@ -68,7 +68,7 @@ pub struct Config {
     /// Mean load of all sources of a sending node together. Give this or `off`.
     #[serde(default)]
     pub load: Option<Rate>,
-    /// Whether the sources of a node send one after the other over a shared link of `rate`.
+    /// True if the sources of a node send one after the other over a shared link of `rate`.
     #[serde(default)]
     pub merge: bool,
 }
@@ -103,17 +103,17 @@ impl Traffic for Config {
         Some(self.packet)
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let cycle = self.cycle()?;
         // Sending nodes in the order of the pairs, each with its pairs.
         let mut senders: Vec<(u16, Vec<usize>)> = Vec::new();
-        let mut lines_of: BTreeMap<u16, usize> = BTreeMap::new();
-        for (number, (from, _)) in place.pairs.iter().enumerate() {
-            let line = *lines_of.entry(*from).or_insert(senders.len());
-            if line == senders.len() {
+        let mut numbers: BTreeMap<u16, usize> = BTreeMap::new();
+        for (number, (from, _)) in context.pairs.iter().enumerate() {
+            let node = *numbers.entry(*from).or_insert(senders.len());
+            if node == senders.len() {
                 senders.push((*from, Vec::new()));
             }
-            senders[line].1.push(number);
+            senders[node].1.push(number);
         }
         if self.sources as usize > MOST_FLOWS / senders.len().max(1) {
             let message = format!(
@@ -124,9 +124,9 @@ impl Traffic for Config {
             );
             return Err(Invalid::new("sources", message));
         }
-        let mut lines = Vec::new();
+        let mut nodes = Vec::new();
         let mut bursts = Vec::new();
-        for (line, (_, pairs)) in senders.iter().enumerate() {
+        for (node, (_, pairs)) in senders.iter().enumerate() {
             if (self.sources as usize) < pairs.len() {
                 let message = format!(
                     "{} for {} destinations of one node; write at least {}",
@@ -136,27 +136,27 @@ impl Traffic for Config {
                 );
                 return Err(Invalid::new("sources", message));
             }
-            lines.push(Line { free: place.start, due: BinaryHeap::new(), next: None });
+            nodes.push(NodeSources { free: context.start, due: BinaryHeap::new(), next: None });
             for source in 0..self.sources as usize {
-                let rng = place.streams.within(&line.to_string()).within(&source.to_string()).rng();
+                let rng = context.streams.within(&node.to_string()).within(&source.to_string()).rng();
                 let pair = pairs[source % pairs.len()];
-                let (burst, first) = Burst::begin(pair, &cycle, place.start, rng);
-                lines[line].due.push(Reverse((first, bursts.len())));
+                let (burst, first) = Burst::begin(pair, &cycle, context.start, rng);
+                nodes[node].due.push(Reverse((first, bursts.len())));
                 bursts.push(burst);
             }
         }
         let mut source = OnOff {
-            lines,
+            nodes,
             bursts,
             cycle,
             merge: self.merge,
-            pairs: place.pairs.clone(),
+            pairs: context.pairs.clone(),
             streams: BTreeMap::new(),
             nominal: cycle.load() * f64::from(self.sources),
-            stop: place.stop,
+            stop: context.stop,
         };
-        for line in 0..source.lines.len() {
-            source.advance(line);
+        for node in 0..source.nodes.len() {
+            source.advance(node);
         }
         Ok(Box::new(source))
     }
@@ -330,7 +330,7 @@ impl Cycle {
 
 struct OnOff {
     /// One per sending node.
-    lines: Vec<Line>,
+    nodes: Vec<NodeSources>,
     bursts: Vec<Burst>,
     cycle: Cycle,
     merge: bool,
@@ -343,7 +343,7 @@ struct OnOff {
 }
 
 /// The sources of one node.
-struct Line {
+struct NodeSources {
     /// With `merge`, when the shared link can take the next packet.
     free: Time,
     /// Time of the next packet of each source.
@@ -363,14 +363,14 @@ struct Burst {
 impl Source for OnOff {
     fn wake(&mut self, net: &mut Net<'_>) {
         let mut earliest = Time::NEVER;
-        for line in 0..self.lines.len() {
-            while let Some((at, source)) = self.lines[line].next
+        for node in 0..self.nodes.len() {
+            while let Some((at, source)) = self.nodes[node].next
                 && at <= net.now()
             {
                 self.send(source, net);
-                self.advance(line);
+                self.advance(node);
             }
-            if let Some((at, _)) = self.lines[line].next {
+            if let Some((at, _)) = self.nodes[node].next {
                 earliest = earliest.min(at);
             }
         }
@@ -381,7 +381,7 @@ impl Source for OnOff {
 
     fn remark(&self) -> Option<String> {
         let nominal = Rate::bit((self.nominal + 0.5) as u64);
-        Some(match self.lines.len() {
+        Some(match self.nodes.len() {
             1 => format!("nominal load {nominal}"),
             nodes => format!("nominal load {nominal} from each of {nodes} nodes"),
         })
@@ -398,14 +398,14 @@ impl OnOff {
     }
 
     /// Finds the packet of a node that leaves next: the one that is due first.
-    fn advance(&mut self, line: usize) {
-        let line = &mut self.lines[line];
-        line.next = line.due.pop().map(|Reverse((due, source))| {
-            let at = if self.merge { due.max(line.free) } else { due };
-            line.free = at + self.cycle.slot;
+    fn advance(&mut self, node: usize) {
+        let node = &mut self.nodes[node];
+        node.next = node.due.pop().map(|Reverse((due, source))| {
+            let at = if self.merge { due.max(node.free) } else { due };
+            node.free = at + self.cycle.slot;
             let next = self.bursts[source].after(due, &self.cycle);
             if next < self.stop {
-                line.due.push(Reverse((next, source)));
+                node.due.push(Reverse((next, source)));
             }
             (at, source)
         });

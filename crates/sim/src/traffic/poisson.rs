@@ -29,7 +29,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_count, check_packet, check_rate};
+use super::{Source, SourceContext, Traffic, check_count, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `poisson`.
@@ -64,13 +64,13 @@ impl Traffic for Config {
         Some(self.packet)
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, place)?;
-        let pairs = (0..self.flows).flat_map(|_| &place.pairs).enumerate();
+        check_count("flows", self.flows, context)?;
+        let pairs = (0..self.flows).flat_map(|_| &context.pairs).enumerate();
         let flows = pairs.map(|(number, (from, to))| {
-            let times = place.streams.within(&number.to_string()).rng();
+            let times = context.streams.within(&number.to_string()).rng();
             Flow { times, from: *from, to: *to, stream: None }
         });
         let mut source = Poisson {
@@ -78,10 +78,10 @@ impl Traffic for Config {
             order: BinaryHeap::new(),
             bytes,
             mean_gap_s: f64::from(bytes) / self.rate.bytes_per_s(),
-            stop: place.stop,
+            stop: context.stop,
         };
         for number in 0..source.flows.len() {
-            source.schedule(number as u32, place.start);
+            source.schedule(number as u32, context.start);
         }
         Ok(Box::new(source))
     }

@@ -5,7 +5,7 @@
 
 use giveway_qdisc::{Invalid, Span, Time};
 
-use super::Place;
+use super::SourceContext;
 
 /// The beginnings of the flows of a source: an arithmetic series.
 pub(super) struct Series {
@@ -22,16 +22,16 @@ impl Series {
     ///
     /// # Errors
     /// If the source stops before all flows have begun: a study would miss flows without a warning.
-    pub fn new(stagger: Span, count: u64, turned: bool, place: &Place) -> Result<Series, Invalid> {
-        let series = Series { start: place.start, stagger, count, turned };
-        let late = (0..count).find(|number| series.begin(*number) >= place.stop);
+    pub fn new(stagger: Span, count: u64, turned: bool, context: &SourceContext) -> Result<Series, Invalid> {
+        let series = Series { start: context.start, stagger, count, turned };
+        let late = (0..count).find(|number| series.begin(*number) >= context.stop);
         match late {
             Some(number) => {
                 let message = format!(
                     "flow {number} of 0 to {} would begin {} after the source, which stops before that: \
                      write less than {stagger}",
                     count - 1,
-                    series.begin(number).since(place.start),
+                    series.begin(number).since(context.start),
                 );
                 Err(Invalid::new("stagger", message))
             }

@@ -28,7 +28,7 @@ use giveway_qdisc::{Ending, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_rate, flow};
+use super::{Source, SourceContext, Traffic, check_rate, flow};
 use crate::net::{Event, Net};
 use crate::sizes::{Sampler, Sizes};
 use crate::tally::Pauses;
@@ -70,8 +70,8 @@ pub enum CapPolicy {
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers of random sizes that arrive at random times (Poisson)";
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        let sampler = self.size.sampler("size", place.tcp.mss, &place.folder)?;
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        let sampler = self.size.sampler("size", context.tcp.mss, &context.folder)?;
         let per_second = match (self.per_second, self.load) {
             (Some(_), Some(_)) => {
                 return Err(Invalid::new(
@@ -102,15 +102,15 @@ impl Traffic for Config {
             ));
         }
         let mut transfers = Transfers {
-            next: place.start,
+            next: context.start,
             mean_gap_s: 1.0 / per_second,
-            times: place.streams.within("times").rng(),
-            sizes: place.streams.within("sizes").rng(),
-            choices: place.streams.within("pairs").rng(),
-            pairs: place.pairs.clone(),
+            times: context.streams.within("times").rng(),
+            sizes: context.streams.within("sizes").rng(),
+            choices: context.streams.within("pairs").rng(),
+            pairs: context.pairs.clone(),
             sampler,
-            stop: place.stop,
-            left: if place.pairs.is_empty() { 0 } else { self.count.unwrap_or(u64::MAX) },
+            stop: context.stop,
+            left: if context.pairs.is_empty() { 0 } else { self.count.unwrap_or(u64::MAX) },
             most: self.concurrent.unwrap_or(u32::MAX),
             policy: self.cap_policy,
             running: 0,

@@ -22,7 +22,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_count, check_packet, check_rate, spread};
+use super::{Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `video`.
@@ -75,9 +75,9 @@ impl Traffic for Config {
         Some(self.packet)
     }
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "1500kbit")?;
-        check_count("flows", self.flows, place)?;
+        check_count("flows", self.flows, context)?;
         if !(self.fps > 0.0 && self.fps <= 1000.0) {
             return Err(Invalid::new("fps", format!("{} frames per second; write 1 to 1000", self.fps)));
         }
@@ -120,9 +120,9 @@ impl Traffic for Config {
         let interval = Span::from_s_f64(1.0 / self.fps);
         // The mean of a lognormal variable with this sigma and mu = 0 is exp(sigma^2 / 2).
         let sigma = libm::sqrt(libm::log1p(self.variation * self.variation));
-        let flows = (0..self.flows).flat_map(|_| &place.pairs).enumerate().map(|(number, (from, to))| {
-            let mut rng = place.streams.within(&number.to_string()).rng();
-            let next = spread(place.start, interval, &mut rng);
+        let flows = (0..self.flows).flat_map(|_| &context.pairs).enumerate().map(|(number, (from, to))| {
+            let mut rng = context.streams.within(&number.to_string()).rng();
+            let next = spread(context.start, interval, &mut rng);
             Flow { next, from: *from, to: *to, stream: None, frames: 0, rng }
         });
         Ok(Box::new(Video {
@@ -133,7 +133,7 @@ impl Traffic for Config {
             key_every: self.key_every,
             key_ratio: self.key_ratio,
             most,
-            stop: place.stop,
+            stop: context.stop,
         }))
     }
 }

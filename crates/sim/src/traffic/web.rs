@@ -42,7 +42,7 @@ use giveway_qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Place, Source, Traffic, check_count, flow};
+use super::{Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::net::{ConnId, Event, Net, Side};
 use crate::sizes::{Sampler, Sizes};
@@ -68,7 +68,7 @@ pub struct Config {
     pub parallel: u32,
     /// Size of the other direction of each object: the request, or the response if objects are uploaded.
     pub request: Bytes,
-    /// Whether objects are sent from the client to the server.
+    /// True if objects are sent from the client to the server.
     pub upload: bool,
     /// The unit that is reported as a flow.
     pub report: Report,
@@ -116,9 +116,9 @@ impl Default for Config {
 impl Traffic for Config {
     const SUMMARY: &'static str = "web users: pages of objects over TCP, with think times";
 
-    fn build(&self, place: &Place) -> Result<Box<dyn Source>, Invalid> {
-        let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, place.tcp.mss, &place.folder);
-        check_count("users", self.users, place)?;
+    fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, context.tcp.mss, &context.folder);
+        check_count("users", self.users, context)?;
         if self.parallel == 0 {
             return Err(Invalid::new("parallel", "a page needs at least 1 connection"));
         }
@@ -134,17 +134,18 @@ impl Traffic for Config {
             object: sampler("object", &self.object)?,
             count: self.objects.sampler().map_err(|message| Invalid::new("objects", message))?,
             think_s: self.think.as_s(),
-            stop: place.stop,
+            stop: context.stop,
         };
         let users =
-            (0..self.users).flat_map(|_| &place.pairs).enumerate().map(|(number, (client, server))| {
-                let streams = place.streams.within(&number.to_string());
+            (0..self.users).flat_map(|_| &context.pairs).enumerate().map(|(number, (client, server))| {
+                let streams = context.streams.within(&number.to_string());
                 let (think, pages) = (streams.within("think").rng(), streams.within("pages").rng());
                 User { client: *client, server: *server, think, pages, page: None, kept: Vec::new() }
             });
-        let mut web = Web { kind, users: users.collect(), clicks: BinaryHeap::new(), lines: BTreeMap::new() };
+        let mut web =
+            Web { kind, users: users.collect(), clicks: BinaryHeap::new(), connections: BTreeMap::new() };
         for user in 0..web.users.len() {
-            web.think(user, place.start);
+            web.think(user, context.start);
         }
         Ok(Box::new(web))
     }
@@ -166,7 +167,7 @@ struct Web {
     /// Time of the next click of each user.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
     /// Connections that carry an object, and those that are kept.
-    lines: BTreeMap<ConnId, Line>,
+    connections: BTreeMap<ConnId, Connection>,
 }
 
 struct User {
@@ -193,7 +194,7 @@ struct Page {
     got: Got,
     failed: bool,
     /// Its connections, all of them and those without an object.
-    lines: Vec<ConnId>,
+    connections: Vec<ConnId>,
     idle: Vec<ConnId>,
 }
 
@@ -208,7 +209,7 @@ struct Got {
 }
 
 /// A connection and the object that it carries.
-struct Line {
+struct Connection {
     user: usize,
     /// Number of the flow of the object, if objects are reported.
     id: u64,
@@ -241,18 +242,18 @@ impl Source for Web {
             Event::Received { conn, side, total } => self.received(conn, side, total, net),
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
-                if let Some(line) = self.lines.remove(&conn) {
-                    self.broken(conn, line, net);
+                if let Some(connection) = self.connections.remove(&conn) {
+                    self.broken(conn, connection, net);
                 }
             }
         }
     }
 
     fn finish(&mut self, net: &mut Net<'_>) {
-        for (conn, mut line) in std::mem::take(&mut self.lines) {
-            if !line.done {
-                self.kind.account(conn, &mut line, net);
-                self.close_books(&line, Ending::Unfinished, net);
+        for (conn, mut connection) in std::mem::take(&mut self.connections) {
+            if !connection.done {
+                self.kind.account(conn, &mut connection, net);
+                self.report_object(&connection, Ending::Unfinished, net);
             }
         }
         for user in &mut self.users {
@@ -297,7 +298,7 @@ impl Web {
             under_way: 0,
             got: Got::default(),
             failed: false,
-            lines: kept.clone(),
+            connections: kept.clone(),
             idle: kept,
         });
         self.ask(user, net);
@@ -314,11 +315,11 @@ impl Web {
             let asked = net.now();
             let conn = page.idle.pop().unwrap_or_else(|| {
                 let conn = net.connect(this.client, this.server);
-                page.lines.push(conn);
+                page.connections.push(conn);
                 conn
             });
             let (up, down) = self.kind.up_and_down(object);
-            let line = self.lines.entry(conn).or_insert(Line {
+            let connection = self.connections.entry(conn).or_insert(Connection {
                 user,
                 id: 0,
                 asked,
@@ -330,41 +331,42 @@ impl Web {
                 got: Got::default(),
                 before: (0, 0, 0),
             });
-            line.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
-            (line.asked, line.object, line.answered, line.done) = (asked, object, false, false);
-            line.got = Got::default();
-            line.up += up;
-            line.down += down;
+            connection.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
+            (connection.asked, connection.object, connection.answered, connection.done) =
+                (asked, object, false, false);
+            connection.got = Got::default();
+            connection.up += up;
+            connection.down += down;
             net.send(conn, Side::Client, up);
         }
     }
 
     fn received(&mut self, conn: ConnId, side: Side, total: u64, net: &mut Net<'_>) {
-        let Some(line) = self.lines.get_mut(&conn) else { return };
+        let Some(connection) = self.connections.get_mut(&conn) else { return };
         if side == self.kind.reader() {
-            self.kind.count_bytes(line, total);
+            self.kind.count_bytes(connection, total);
         }
-        if side == Side::Server && total >= line.up && !line.answered {
-            line.answered = true;
-            let (_, down) = self.kind.up_and_down(line.object);
+        if side == Side::Server && total >= connection.up && !connection.answered {
+            connection.answered = true;
+            let (_, down) = self.kind.up_and_down(connection.object);
             net.send(conn, Side::Server, down);
             if self.kind.config.connections == Connections::PerObject {
                 net.close(conn, Side::Server);
             }
         }
-        if side == Side::Client && total >= line.down && line.answered && !line.done {
+        if side == Side::Client && total >= connection.down && connection.answered && !connection.done {
             self.complete(conn, net);
         }
     }
 
     /// An object is complete.
     fn complete(&mut self, conn: ConnId, net: &mut Net<'_>) {
-        let line = self.lines.get_mut(&conn).expect("the connection carries the object");
-        line.done = true;
-        self.kind.account(conn, line, net);
-        let (user, got) = (line.user, line.got);
+        let connection = self.connections.get_mut(&conn).expect("the connection carries the object");
+        connection.done = true;
+        self.kind.account(conn, connection, net);
+        let (user, got) = (connection.user, connection.got);
         let this = &mut self.users[user];
-        self.kind.report_object(this.client, this.server, line, Ending::Completed, net);
+        self.kind.report_object(this.client, this.server, connection, Ending::Completed, net);
         let page = this.page.as_mut().expect("its page is open");
         page.got.add(&got);
         page.under_way -= 1;
@@ -372,8 +374,8 @@ impl Web {
         match self.kind.config.connections {
             Connections::PerObject => {
                 net.close(conn, Side::Client);
-                self.lines.remove(&conn);
-                page.lines.retain(|known| *known != conn);
+                self.connections.remove(&conn);
+                page.connections.retain(|known| *known != conn);
             }
             Connections::Persistent | Connections::Kept => page.idle.push(conn),
         }
@@ -381,30 +383,30 @@ impl Web {
     }
 
     /// A connection was aborted with an object on it, or while it was idle.
-    fn broken(&mut self, conn: ConnId, mut line: Line, net: &mut Net<'_>) {
-        let user = line.user;
+    fn broken(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
+        let user = connection.user;
         self.users[user].kept.retain(|known| *known != conn);
         let Some(page) = self.users[user].page.as_mut() else { return };
-        page.lines.retain(|known| *known != conn);
+        page.connections.retain(|known| *known != conn);
         page.idle.retain(|known| *known != conn);
-        if line.done {
+        if connection.done {
             return; // another connection is opened when it is needed
         }
         page.failed = true;
         page.under_way -= 1;
         page.to_ask.clear();
         page.after_main.clear();
-        self.kind.account(conn, &mut line, net);
-        self.close_books(&line, Ending::Aborted, net);
+        self.kind.account(conn, &mut connection, net);
+        self.report_object(&connection, Ending::Aborted, net);
         self.go_on(user, net);
     }
 
     /// Counts an object that will never be complete.
-    fn close_books(&mut self, line: &Line, ending: Ending, net: &mut Net<'_>) {
-        let user = &mut self.users[line.user];
-        self.kind.report_object(user.client, user.server, line, ending, net);
+    fn report_object(&mut self, connection: &Connection, ending: Ending, net: &mut Net<'_>) {
+        let user = &mut self.users[connection.user];
+        self.kind.report_object(user.client, user.server, connection, ending, net);
         if let Some(page) = &mut user.page {
-            page.got.add(&line.got);
+            page.got.add(&connection.got);
         }
     }
 
@@ -422,8 +424,8 @@ impl Web {
         if self.kind.config.connections == Connections::Kept {
             this.kept = std::mem::take(&mut page.idle); // all of them: no object is in flight
         } else {
-            for conn in &page.lines {
-                self.lines.remove(conn);
+            for conn in &page.connections {
+                self.connections.remove(conn);
                 net.close(*conn, Side::Client);
                 net.close(*conn, Side::Server);
             }
@@ -453,31 +455,39 @@ impl Kind {
     }
 
     /// Counts bytes of the object that have arrived; `total` counts from the beginning of the connection.
-    fn count_bytes(&self, line: &mut Line, total: u64) {
-        let end = self.end(line);
-        line.got.bytes = line.object.saturating_sub(end.saturating_sub(total));
+    fn count_bytes(&self, connection: &mut Connection, total: u64) {
+        let end = self.end(connection);
+        connection.got.bytes = connection.object.saturating_sub(end.saturating_sub(total));
     }
 
     /// The end of the object in the stream to its reader, in bytes.
-    fn end(&self, line: &Line) -> u64 {
-        if self.config.upload { line.up } else { line.down }
+    fn end(&self, connection: &Connection) -> u64 {
+        if self.config.upload { connection.up } else { connection.down }
     }
 
     /// Counters of the connection since this object began.
-    fn account(&self, conn: ConnId, line: &mut Line, net: &Net<'_>) {
-        let end = self.end(line);
-        line.got.measured = net.measured(conn, self.reader(), end - line.object..end);
+    fn account(&self, conn: ConnId, connection: &mut Connection, net: &Net<'_>) {
+        let end = self.end(connection);
+        connection.got.measured = net.measured(conn, self.reader(), end - connection.object..end);
         let now = net.counts(conn, self.writer());
-        line.got.packets = now.0 - line.before.0;
-        line.got.retransmitted = now.1 - line.before.1;
-        line.got.timeouts = now.2 - line.before.2;
-        line.before = now;
+        connection.got.packets = now.0 - connection.before.0;
+        connection.got.retransmitted = now.1 - connection.before.1;
+        connection.got.timeouts = now.2 - connection.before.2;
+        connection.before = now;
     }
 
-    fn report_object(&self, client: u16, server: u16, line: &Line, ending: Ending, net: &mut Net<'_>) {
+    fn report_object(
+        &self,
+        client: u16,
+        server: u16,
+        connection: &Connection,
+        ending: Ending,
+        net: &mut Net<'_>,
+    ) {
         if self.config.report == Report::Objects {
-            let whole = flow(line.id, self.direction(client, server), line.asked, line.object);
-            self.report(whole, &line.got, ending, net);
+            let whole =
+                flow(connection.id, self.direction(client, server), connection.asked, connection.object);
+            self.report(whole, &connection.got, ending, net);
         }
     }
 

@@ -3,10 +3,12 @@
 #![allow(dead_code, missing_docs)]
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time};
+use giveway_qdisc::{
+    DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
+};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::traffic::bulk;
-use giveway_sim::{LinkPlan, Network, Place, Plan, Segment, Sim, TcpConfig, Traffic};
+use giveway_sim::{LinkPlan, Network, Plan, Segment, Sim, SourceContext, TcpConfig, Traffic};
 
 /// Builds networks link by link.
 pub struct Lab {
@@ -67,8 +69,8 @@ impl Lab {
         self.link(b, a, rate, delay, "fifo limit 100000p");
     }
 
-    pub fn place(&self, pairs: &[(u16, u16)], tcp: &TcpConfig) -> Place {
-        Place {
+    pub fn context(&self, pairs: &[(u16, u16)], tcp: &TcpConfig) -> SourceContext {
+        SourceContext {
             pairs: pairs.to_vec(),
             start: Time::ZERO,
             stop: Time::NEVER,
@@ -80,15 +82,15 @@ impl Lab {
     }
 
     pub fn source(&mut self, config: &impl Traffic, pairs: &[(u16, u16)], tcp: &TcpConfig) {
-        self.source_at(config, &self.place(pairs, tcp));
+        self.source_at(config, &self.context(pairs, tcp));
     }
 
-    pub fn source_at(&mut self, config: &impl Traffic, place: &Place) {
+    pub fn source_at(&mut self, config: &impl Traffic, context: &SourceContext) {
         let name = format!("source-{}", self.sources.len());
         self.sources.push(SourcePlan {
-            start: place.start,
-            tcp: place.tcp.clone(),
-            ..SourcePlan::new(name, config.build(place).unwrap())
+            start: context.start,
+            tcp: context.tcp.clone(),
+            ..SourcePlan::new(name, config.build(context).unwrap())
         });
     }
 

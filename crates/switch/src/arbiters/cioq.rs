@@ -45,7 +45,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::oq::NoArbiter;
-use crate::arbiter::{Arbiter, Site};
+use crate::arbiter::{Arbiter, ArbiterContext};
 use crate::options::{Mode, Queueing};
 use crate::registry::ArbiterConfig;
 use crate::speed::Speedup;
@@ -60,7 +60,7 @@ impl ArbiterConfig for Config {
     const SPEEDUP: Speedup = Speedup::TWO;
 
     /// The fabric does not call an arbiter; its queues decide.
-    fn arbiter<const W: usize>(&self, _: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, _: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         Ok(Box::new(NoArbiter))
     }
 }

@@ -28,7 +28,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::Pointers;
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
@@ -38,13 +38,13 @@ config!(iterations, "Parameters of DRRM.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "dual round robin: an input requests one output, which grants one input";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         Ok(Box::new(Drrm::<W> {
             iterations: self.iterations,
-            request: Pointers::new(site.ports),
-            grant: Pointers::new(site.ports),
-            requesting: vec![Row::EMPTY; site.ports],
+            request: Pointers::new(context.ports),
+            grant: Pointers::new(context.ports),
+            requesting: vec![Row::EMPTY; context.ports],
         }))
     }
 }
@@ -104,14 +104,14 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, pointers, site};
+    use super::super::hand::{Hand, context, pointers};
     use super::*;
 
     /// All inputs request all outputs: pointers slip apart within N - 1 slots, and then every slot is full.
     #[test]
     fn pointers_slip_apart() {
         let hand = Hand::cells([[1; 3]; 3]);
-        let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
+        let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&context(3)).unwrap();
         let slots = [
             // All request output 0, which grants input 0.
             ("0-0", "request 100, grant 100"),
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_second_request_in_the_same_slot() {
         let hand = Hand::cells([[1, 1, 1], [1, 0, 1], [1, 0, 0]]);
-        let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 2 }.arbiter(&site(3)).unwrap();
+        let mut drrm: Box<dyn Arbiter<1>> = Config { iterations: 2 }.arbiter(&context(3)).unwrap();
         assert_eq!(hand.grants(&mut *drrm), "0>0, 1>2");
         assert_eq!(pointers(&*drrm), "request 100, grant 100");
     }

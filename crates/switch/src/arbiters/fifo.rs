@@ -18,7 +18,7 @@
 use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::options::Queueing;
 use crate::registry::ArbiterConfig;
@@ -30,8 +30,8 @@ impl ArbiterConfig for Config {
         "one queue for each input, heads of line chosen at random: head-of-line blocking";
     const QUEUEING: Queueing = Queueing::Fifo;
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Heads { rng: site.streams.rng() }))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Heads { rng: context.streams.rng() }))
     }
 }
 

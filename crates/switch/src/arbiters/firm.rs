@@ -25,7 +25,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::{Both, RoundRobin, Rule};
-use crate::arbiter::{Arbiter, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, check_iterations};
 use crate::registry::ArbiterConfig;
 
 config!(iterations, "Parameters of FIRM.");
@@ -33,9 +33,9 @@ config!(iterations, "Parameters of FIRM.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iSLIP whose outputs return to the input of a grant that was not accepted";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(RoundRobin::new(self.iterations, site.ports, BackToGranted)))
+        Ok(Box::new(RoundRobin::new(self.iterations, context.ports, BackToGranted)))
     }
 }
 
@@ -63,7 +63,7 @@ impl Rule for BackToGranted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, pointers, site};
+    use super::super::hand::{Hand, context, pointers};
     use super::super::islip;
     use super::*;
 
@@ -72,9 +72,9 @@ mod tests {
     /// so input 0 overtakes.
     #[test]
     fn an_input_that_was_granted_comes_first() {
-        let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
+        let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&context(3)).unwrap();
         let islip = islip::Config { iterations: 1, ..islip::Config::default() };
-        let mut islip: Box<dyn Arbiter<1>> = islip.arbiter(&site(3)).unwrap();
+        let mut islip: Box<dyn Arbiter<1>> = islip.arbiter(&context(3)).unwrap();
         let slots = [
             // Requests; pairs of FIRM, its pointers afterwards; pairs of iSLIP, its pointers afterwards.
             (
@@ -98,7 +98,7 @@ mod tests {
     /// A second iteration finds another pair and moves nothing.
     #[test]
     fn pointers_move_in_the_first_iteration_only() {
-        let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 2 }.arbiter(&site(3)).unwrap();
+        let mut firm: Box<dyn Arbiter<1>> = Config { iterations: 2 }.arbiter(&context(3)).unwrap();
         let hand = Hand::cells([[1, 1, 0], [0, 1, 0], [0, 0, 0]]);
         assert_eq!(hand.grants(&mut *firm), "0>0 0>1, 1>1");
         assert_eq!(pointers(&*firm), "grant 100, accept 100");

@@ -25,8 +25,8 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
-use crate::matching::order::Order;
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::matching::order::PortOrder;
 use crate::matching::{Ties, Weight, greedy};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
@@ -44,15 +44,15 @@ pub struct Config {
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "greedy maximal weight matching: the heaviest pair first";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        let order = Order::new(self.ties, site.ports, &site.streams.within("ties"));
-        Ok(Box::new(Greedy { order, greedy: greedy::Greedy::new(self.weight, site.ports) }))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        let order = PortOrder::new(self.ties, context.ports, &context.streams.within("ties"));
+        Ok(Box::new(Greedy { order, greedy: greedy::Greedy::new(self.weight, context.ports) }))
     }
 }
 
 /// The order of ports, and buffers.
 struct Greedy {
-    order: Order,
+    order: PortOrder,
     greedy: greedy::Greedy,
 }
 

@@ -1,6 +1,6 @@
 //! A switch of a few ports, for tests that can be followed by hand.
 
-use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights};
 use crate::notes::{Note, Notes};
 use crate::queues::Requests;
 use crate::row::Row;
@@ -110,9 +110,9 @@ impl Weights for Hand {
     }
 }
 
-/// The site of a switch of `ports` ports.
-pub fn site(ports: usize) -> Site {
-    Site { ports, streams: Streams::new(1) }
+/// The context of a switch of `ports` ports.
+pub fn context(ports: usize) -> ArbiterContext {
+    ArbiterContext { ports, streams: Streams::new(1) }
 }
 
 /// The positions of the pointers of an arbiter, such as `grant 012, accept 000`.

@@ -24,7 +24,7 @@ use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::rounds::{Choice, Rounds, heaviest};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
@@ -34,9 +34,9 @@ config!(iterations, "Parameters of iLQF.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative longest queue first: grants and accepts by the length of queues";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(Heaviest::<W, Length>::new(self.iterations, &site.within("ilqf"))))
+        Ok(Box::new(Heaviest::<W, Length>::new(self.iterations, &context.within("ilqf"))))
     }
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Heaviest<const W: usize, M> {
 
 impl<const W: usize, M> Heaviest<W, M> {
     /// An arbiter with at most `iterations` iterations per slot.
-    pub fn new(iterations: u32, site: &Site) -> Heaviest<W, M> {
-        let ports = site.ports;
+    pub fn new(iterations: u32, context: &ArbiterContext) -> Heaviest<W, M> {
+        let ports = context.ports;
         Heaviest {
             rounds: Rounds::new(iterations),
-            scales: Scales { weights: vec![0; ports * ports], ports, rng: site.streams.rng() },
+            scales: Scales { weights: vec![0; ports * ports], ports, rng: context.streams.rng() },
             weight: std::marker::PhantomData,
         }
     }
@@ -108,11 +108,11 @@ impl<const W: usize, M: Weight> Arbiter<W> for Heaviest<W, M> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, site};
+    use super::super::hand::{Hand, context};
     use super::*;
 
     fn ilqf(iterations: u32) -> Box<dyn Arbiter<1>> {
-        Config { iterations }.arbiter(&site(3)).unwrap()
+        Config { iterations }.arbiter(&context(3)).unwrap()
     }
 
     /// Outputs 0 and 1 both grant input 0, which accepts its longer queue; output 2 grants input 2, which

@@ -23,7 +23,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::ilqf::{Heaviest, Weight};
-use crate::arbiter::{Arbiter, Demand, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, check_iterations};
 use crate::registry::ArbiterConfig;
 
 config!(iterations, "Parameters of iOCF.");
@@ -31,9 +31,9 @@ config!(iterations, "Parameters of iOCF.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "iterative oldest cell first: grants and accepts by the age of heads";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(Heaviest::<W, Age>::new(self.iterations, &site.within("iocf"))))
+        Ok(Box::new(Heaviest::<W, Age>::new(self.iterations, &context.within("iocf"))))
     }
 }
 
@@ -52,11 +52,11 @@ impl Weight for Age {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, site};
+    use super::super::hand::{Hand, context};
     use super::*;
 
     fn iocf(iterations: u32) -> Box<dyn Arbiter<1>> {
-        Config { iterations }.arbiter(&site(3)).unwrap()
+        Config { iterations }.arbiter(&context(3)).unwrap()
     }
 
     /// Outputs 0 and 1 both grant input 0, which accepts the older request; then output 0 grants input 2.

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::round_robin::{Both, RoundRobin, Rule};
-use crate::arbiter::{Arbiter, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, check_iterations};
 use crate::registry::ArbiterConfig;
 
 /// Parameters of iSLIP.
@@ -57,9 +57,9 @@ impl Default for Config {
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that slip apart; request, grant, accept, a few times";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(self.islip::<W>(site.ports)))
+        Ok(Box::new(self.islip::<W>(context.ports)))
     }
 }
 

@@ -25,9 +25,9 @@
 use giveway_qdisc::Invalid;
 
 use super::config::config;
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::matching::Ties;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::matching::size::MaxSize;
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
@@ -37,21 +37,21 @@ config!(ties, "Parameters of MSM.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum size matching: the largest number of pairs";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Msm::<W>::new(self.ties, site)))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Msm::<W>::new(self.ties, context)))
     }
 }
 
 /// The order of ports, and buffers.
 pub(crate) struct Msm<const W: usize> {
-    order: Order,
+    order: PortOrder,
     size: MaxSize<W>,
 }
 
 impl<const W: usize> Msm<W> {
-    pub fn new(ties: Ties, site: &Site) -> Msm<W> {
-        let order = Order::new(ties, site.ports, &site.streams.within("ties"));
-        Msm { order, size: MaxSize::new(site.ports) }
+    pub fn new(ties: Ties, context: &ArbiterContext) -> Msm<W> {
+        let order = PortOrder::new(ties, context.ports, &context.streams.within("ties"));
+        Msm { order, size: MaxSize::new(context.ports) }
     }
 }
 

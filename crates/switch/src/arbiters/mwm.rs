@@ -37,8 +37,8 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
-use crate::matching::order::Order;
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::matching::order::PortOrder;
 use crate::matching::weight::MaxWeight;
 use crate::matching::{Ties, Weight};
 use crate::notes::Notes;
@@ -57,21 +57,21 @@ pub struct Config {
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "maximum weight matching: by queue lengths, ages or ports";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Mwm::new(self.weight, self.ties, site)))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Mwm::new(self.weight, self.ties, context)))
     }
 }
 
 /// The order of ports, prices and buffers.
 pub(crate) struct Mwm {
-    order: Order,
+    order: PortOrder,
     weight: MaxWeight,
 }
 
 impl Mwm {
-    pub fn new(weight: Weight, ties: Ties, site: &Site) -> Mwm {
-        let order = Order::new(ties, site.ports, &site.streams.within("ties"));
-        Mwm { order, weight: MaxWeight::new(weight, site.ports) }
+    pub fn new(weight: Weight, ties: Ties, context: &ArbiterContext) -> Mwm {
+        let order = PortOrder::new(ties, context.ports, &context.streams.within("ties"));
+        Mwm { order, weight: MaxWeight::new(weight, context.ports) }
     }
 }
 

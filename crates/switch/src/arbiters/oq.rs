@@ -17,7 +17,7 @@
 use giveway_qdisc::Invalid;
 
 use super::config::config;
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::options::Queueing;
 use crate::registry::ArbiterConfig;
@@ -28,7 +28,7 @@ impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "output queueing: the fabric takes everything at once; the ideal";
     const QUEUEING: Queueing = Queueing::Output;
 
-    fn arbiter<const W: usize>(&self, _: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, _: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         Ok(Box::new(NoArbiter))
     }
 }

@@ -23,7 +23,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::msm::Msm;
-use crate::arbiter::{Arbiter, Site};
+use crate::arbiter::{Arbiter, ArbiterContext};
 use crate::options::Mode;
 use crate::registry::ArbiterConfig;
 
@@ -34,7 +34,7 @@ impl ArbiterConfig for Config {
     const MODE: Mode = Mode::Preemptive;
 
     /// The arbiter of both classes.
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Msm::<W>::new(self.ties, site)))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Msm::<W>::new(self.ties, context)))
     }
 }

@@ -25,7 +25,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::mwm::Mwm;
-use crate::arbiter::{Arbiter, Site};
+use crate::arbiter::{Arbiter, ArbiterContext};
 use crate::matching::Weight;
 use crate::options::Mode;
 use crate::registry::ArbiterConfig;
@@ -38,7 +38,7 @@ impl ArbiterConfig for Config {
     const MODE: Mode = Mode::Preemptive;
 
     /// The arbiter of both classes.
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Mwm::new(Weight::QueueLength, self.ties, site)))
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Mwm::new(Weight::QueueLength, self.ties, context)))
     }
 }

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::islip::{self, Pointers as Moving};
 use super::round_robin::Pointers;
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::options::{Mode, Phases};
 use crate::registry::ArbiterConfig;
@@ -60,16 +60,19 @@ impl ArbiterConfig for Config {
     const MODE: Mode = Mode::Preemptive;
     const PHASES: Phases = Phases::Parallel;
 
-    fn short_arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        Ok(Box::new(Short { op_s: Pointers::<W>::new(site.ports) }))
+    fn short_arbiter<const W: usize>(
+        &self,
+        context: &ArbiterContext,
+    ) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        Ok(Box::new(Short { op_s: Pointers::<W>::new(context.ports) }))
     }
 
     /// Steps 1 to 3 for long packets are iSLIP with pointers that move with every accepted grant: `OP_L` is
     /// its grant pointer, `IP_L` its accept pointer.
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
         let config = islip::Config { iterations: self.iterations, pointers: Moving::Every };
-        Ok(Box::new(config.islip::<W>(site.ports)))
+        Ok(Box::new(config.islip::<W>(context.ports)))
     }
 }
 

@@ -24,7 +24,7 @@ use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::rounds::{Choice, Rounds, any};
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
@@ -34,9 +34,9 @@ config!(iterations, "Parameters of PIM.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, a few times";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        let dice = Dice { rng: site.streams.within("pim").rng() };
+        let dice = Dice { rng: context.streams.within("pim").rng() };
         Ok(Box::new(Pim { rounds: Rounds::new(self.iterations), dice }))
     }
 }
@@ -69,11 +69,11 @@ impl<const W: usize> Arbiter<W> for Pim<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, site};
+    use super::super::hand::{Hand, context};
     use super::*;
 
     fn pim(iterations: u32) -> Box<dyn Arbiter<1>> {
-        Config { iterations }.arbiter(&site(3)).unwrap()
+        Config { iterations }.arbiter(&context(3)).unwrap()
     }
 
     /// Frequencies of the answers in 12,000 slots, in twelfths.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn no_iterations_are_refused() {
-        let error = ArbiterConfig::arbiter::<1>(&Config { iterations: 0 }, &site(3)).err().unwrap();
+        let error = ArbiterConfig::arbiter::<1>(&Config { iterations: 0 }, &context(3)).err().unwrap();
         assert!(error.to_string().contains("write 1 to 1024"));
     }
 }

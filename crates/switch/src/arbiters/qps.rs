@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
-use crate::arbiter::{Arbiter, Demand, Matching, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
@@ -58,18 +58,18 @@ impl Default for Config {
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "queue-proportional sampling: inputs propose at random, then iSLIP";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         if self.iterations > 0 {
             check_iterations(self.iterations)?;
         }
-        let ports = site.ports;
+        let ports = context.ports;
         let rest = islip::Config { iterations: self.iterations, ..islip::Config::default() };
         Ok(Box::new(Qps::<W> {
             lengths: vec![0; ports],
             proposed: vec![0; ports],
             proposals: vec![Row::EMPTY; ports],
             rest: rest.islip(ports),
-            rng: site.streams.within("qps").rng(),
+            rng: context.streams.within("qps").rng(),
         }))
     }
 }
@@ -139,11 +139,11 @@ impl<const W: usize> Arbiter<W> for Qps<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, site};
+    use super::super::hand::{Hand, context};
     use super::*;
 
     fn qps(iterations: u32) -> Box<dyn Arbiter<1>> {
-        Config { iterations }.arbiter(&site(3)).unwrap()
+        Config { iterations }.arbiter(&context(3)).unwrap()
     }
 
     /// Input 0 has 1, 3 and 6 cells: output 2 gets six proposals in ten.

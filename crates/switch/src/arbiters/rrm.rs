@@ -31,7 +31,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::{Both, RoundRobin, Rule};
-use crate::arbiter::{Arbiter, Site, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterContext, check_iterations};
 use crate::registry::ArbiterConfig;
 
 config!(iterations, "Parameters of RRM.");
@@ -39,9 +39,9 @@ config!(iterations, "Parameters of RRM.");
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "round-robin pointers that always move and synchronise; corrected by iSLIP";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
-        Ok(Box::new(RoundRobin::new(self.iterations, site.ports, Always)))
+        Ok(Box::new(RoundRobin::new(self.iterations, context.ports, Always)))
     }
 }
 
@@ -62,14 +62,14 @@ impl Rule for Always {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, pointers, site};
+    use super::super::hand::{Hand, context, pointers};
     use super::*;
 
     /// All inputs request all outputs: the pointers of all outputs stay together, and each slot has one pair.
     #[test]
     fn pointers_synchronise() {
         let hand = Hand::cells([[1; 3]; 3]);
-        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&site(3)).unwrap();
+        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 1 }.arbiter(&context(3)).unwrap();
         let slots = [
             ("0-0", "grant 111, accept 100"),
             ("1-0", "grant 222, accept 110"),
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn later_iterations_move_them_too() {
         let hand = Hand::cells([[1; 3]; 3]);
-        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 3 }.arbiter(&site(3)).unwrap();
+        let mut rrm: Box<dyn Arbiter<1>> = Config { iterations: 3 }.arbiter(&context(3)).unwrap();
         assert_eq!(hand.grants(&mut *rrm), "0>0 0>1 0>2, 1>1 1>2, 2>2");
         assert_eq!(pointers(&*rrm), "grant 120, accept 120");
     }

@@ -34,7 +34,7 @@ use giveway_qdisc::{Invalid, Rng};
 use super::config::config;
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::registry::ArbiterConfig;
 use crate::row::Row;
@@ -45,8 +45,8 @@ impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
         "the last matching merged with the arrivals, the heavier part of each piece";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        let ports = site.ports;
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        let ports = context.ports;
         // With as many iterations as ports the matching is maximal.
         let rest = islip::Config { iterations: ports as u32, ..islip::Config::default() };
         Ok(Box::new(Serena::<W> {
@@ -56,7 +56,7 @@ impl ArbiterConfig for Config {
             candidates: vec![Row::EMPTY; ports],
             piece: Vec::with_capacity(ports),
             rest: rest.islip(ports),
-            rng: site.streams.within("serena").rng(),
+            rng: context.streams.within("serena").rng(),
         }))
     }
 }
@@ -228,11 +228,11 @@ impl<const W: usize> Arbiter<W> for Serena<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hand::{Hand, site};
+    use super::super::hand::{Hand, context};
     use super::*;
 
     fn serena() -> Box<dyn Arbiter<1>> {
-        Config {}.arbiter(&site(4)).unwrap()
+        Config {}.arbiter(&context(4)).unwrap()
     }
 
     /// A cycle and a path, and a port that is left over.

@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::decomposition::{permutations, slots};
-use crate::arbiter::{Arbiter, Demand, Matching, Site};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::rates::{Pattern, Rates};
 use crate::registry::ArbiterConfig;
@@ -63,7 +63,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PatternName {
-    /// The same load to every output.
+    /// Equal load to every output.
     #[default]
     Uniform,
     /// Two thirds to the output with the number of the input, one third to the next output.
@@ -120,8 +120,8 @@ impl Config {
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str = "time division: each pair has fixed slots in a frame, regardless of queues";
 
-    fn arbiter<const W: usize>(&self, site: &Site) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        let ports = site.ports;
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        let ports = context.ports;
         let name = if self.pattern == PatternName::Matrix { "rates" } else { "share" };
         let named = |invalid: Invalid| Invalid::new(name, invalid.message);
         let rates = Rates::new(&self.traffic(ports)?, ports, 1.0).map_err(named)?;

@@ -4,7 +4,7 @@
 //! D. Avis, A Survey of Heuristics for the Weighted Matching Problem, Networks 13, 1983.
 
 use crate::arbiter::Demand;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::matching::weights::{Block, Reader, Weight};
 
 /// Finds greedy matchings.
@@ -34,7 +34,7 @@ impl Greedy {
     pub fn solve<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         mut pair: impl FnMut(usize, usize),
     ) {
         order.begin();

@@ -71,7 +71,7 @@ impl Dice {
 
 /// The order in which a matching takes its ports.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct PortOrder {
     ties: Ties,
     dice: Dice,
     ports: usize,
@@ -79,9 +79,9 @@ pub(crate) struct Order {
     first: usize,
 }
 
-impl Order {
-    pub fn new(ties: Ties, ports: usize, streams: &Streams) -> Order {
-        Order { ties, dice: Dice::new(streams.rng()), ports, first: 0 }
+impl PortOrder {
+    pub fn new(ties: Ties, ports: usize, streams: &Streams) -> PortOrder {
+        PortOrder { ties, dice: Dice::new(streams.rng()), ports, first: 0 }
     }
 
     /// Begins a new matching.
@@ -105,8 +105,8 @@ impl Order {
     }
 
     /// Adds a port to a list of `length` ports if `there`, without a branch, and returns the new length.
-    /// Ports must be added in ascending order. Unless the order is random, [`turn`](Order::turn) must follow
-    /// the last one.
+    /// Ports must be added in ascending order. Unless the order is random, [`turn`](PortOrder::turn) must
+    /// follow the last one.
     #[inline]
     pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, there: bool) -> usize {
         let mut place = length;
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_order_of_four_ports_is_as_likely() {
-        let mut order = Order::new(Ties::Random, 64, &Streams::new(1));
+        let mut order = PortOrder::new(Ties::Random, 64, &Streams::new(1));
         let row: Row<1> = [3, 17, 40, 63].into_iter().collect();
         let mut seen = std::collections::BTreeMap::<Vec<u16>, u32>::new();
         let mut ports = [0; 5];
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn picks_are_as_likely() {
-        let mut order = Order::new(Ties::Random, 16, &Streams::new(2));
+        let mut order = PortOrder::new(Ties::Random, 16, &Streams::new(2));
         let row: Row<1> = [0, 5, 15].into_iter().collect();
         let mut seen = [0; 16];
         (0..90_000).for_each(|_| seen[order.pick(row).unwrap()] += 1);
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn ports_that_are_not_there_change_no_order() {
         for ties in [Ties::Random, Ties::Fixed] {
-            let mut order = Order::new(ties, 64, &Streams::new(4));
+            let mut order = PortOrder::new(ties, 64, &Streams::new(4));
             let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
             for _ in 0..60_000 {
                 let (mut list, mut length) = ([0; 4], 0);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn place_by_place_every_order_is_as_likely() {
-        let mut order = Order::new(Ties::Random, 16, &Streams::new(5));
+        let mut order = PortOrder::new(Ties::Random, 16, &Streams::new(5));
         let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
         for _ in 0..60_000 {
             let mut list = [1, 2, 3];
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_rotating_order_moves_by_one() {
-        let mut order = Order::new(Ties::Rotating, 3, &Streams::new(1));
+        let mut order = PortOrder::new(Ties::Rotating, 3, &Streams::new(1));
         let mut ports = [0; 4];
         let mut lists = Vec::new();
         for _ in 0..4 {

@@ -11,7 +11,7 @@
 //! ports.
 
 use crate::arbiter::Demand;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::row::Row;
 
 /// Finds matchings of maximum size.
@@ -49,7 +49,12 @@ impl<const W: usize> MaxSize<W> {
 
     /// Passes every pair of a matching of maximum size to `pair`.
     #[inline]
-    pub fn solve(&mut self, demand: &Demand<'_, W>, order: &mut Order, mut pair: impl FnMut(usize, usize)) {
+    pub fn solve(
+        &mut self,
+        demand: &Demand<'_, W>,
+        order: &mut PortOrder,
+        mut pair: impl FnMut(usize, usize),
+    ) {
         order.begin();
         // One input and one output leave no choice. In preemptive mode these are half of all calls.
         if let (Some(input), Some(output)) = (demand.inputs.only(), demand.outputs.only()) {
@@ -94,7 +99,7 @@ impl<const W: usize> MaxSize<W> {
     fn search(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         mut free: Row<W>,
         mut matched: usize,
         left: usize,
@@ -125,7 +130,7 @@ impl<const W: usize> MaxSize<W> {
     fn path(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         root: u16,
         free: Row<W>,
         dead: Row<W>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use giveway_qdisc::Streams;
 
-use crate::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights};
 use crate::notes::Notes;
 use crate::queues::Requests;
 use crate::registry::ArbiterConfig;
@@ -37,7 +37,7 @@ impl<const W: usize> Table<W> {
         Table { cells, inputs: (0..ports).collect(), outputs: (0..ports).collect() }
     }
 
-    /// The same table with only these ports free.
+    /// This table with only these ports free.
     pub fn only(&self, inputs: &[usize], outputs: &[usize]) -> Table<W> {
         Table { cells: self.cells.clone(), inputs: inputs.to_vec(), outputs: outputs.to_vec() }
     }
@@ -49,7 +49,7 @@ impl<const W: usize> Table<W> {
 
     /// A new arbiter for it.
     pub fn arbiter(&self, config: &impl ArbiterConfig) -> Box<dyn Arbiter<W>> {
-        config.arbiter(&Site { ports: self.cells.len(), streams: Streams::new(1) }).unwrap()
+        config.arbiter(&ArbiterContext { ports: self.cells.len(), streams: Streams::new(1) }).unwrap()
     }
 
     /// The pairs that a new arbiter matches.

@@ -14,7 +14,7 @@
 
 use crate::arbiter::Demand;
 use crate::matching::assignment::Assignment;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::matching::small::{MOST, Small};
 use crate::matching::weights::{Block, Reader, Weight};
 use crate::row::Row;
@@ -60,7 +60,7 @@ impl MaxWeight {
     pub fn solve<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         mut pair: impl FnMut(usize, usize),
     ) {
         order.begin();
@@ -82,7 +82,7 @@ impl MaxWeight {
     fn solve_few<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         mut pair: impl FnMut(usize, usize),
     ) {
         self.reader.begin(demand);
@@ -118,7 +118,7 @@ impl MaxWeight {
     fn solve_all<const W: usize>(
         &mut self,
         demand: &Demand<'_, W>,
-        order: &mut Order,
+        order: &mut PortOrder,
         mut pair: impl FnMut(usize, usize),
     ) {
         let ports = self.ports;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arbiter::Demand;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::row::Row;
 
 /// Weight of a pair of an input and an output. Pairs with nothing to send have weight 0.
@@ -119,7 +119,11 @@ impl Block {
 
     /// Collects the ports. Returns the numbers of inputs and outputs.
     #[inline]
-    pub fn gather<const W: usize>(&mut self, demand: &Demand<'_, W>, order: &mut Order) -> (usize, usize) {
+    pub fn gather<const W: usize>(
+        &mut self,
+        demand: &Demand<'_, W>,
+        order: &mut PortOrder,
+    ) -> (usize, usize) {
         self.sides = if demand.inputs.count() <= demand.outputs.count() {
             let (inputs, wanted) =
                 with_requests(demand.inputs, |input| demand.of_input(input), order, &mut self.inputs);
@@ -206,7 +210,7 @@ impl Block {
 fn with_requests<const W: usize>(
     ports: Row<W>,
     requests: impl Fn(usize) -> Row<W>,
-    order: &mut Order,
+    order: &mut PortOrder,
     into: &mut [u16],
 ) -> (usize, Row<W>) {
     let (mut length, mut all) = (0, Row::EMPTY);

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mixed::{Mixed, Packets};
-use super::{Arrival, Offered, Place, Silence, Source, Traffic};
+use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
 use crate::draws::Geometric;
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -40,15 +40,15 @@ fn cells() -> Sizes {
 impl Traffic for Config {
     const SUMMARY: &'static str = "each slot a packet or none, independently; cells unless sizes are given";
 
-    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
-        let mixed = Mixed::new(place, self.load, &self.pattern, &self.sizes, self.overload)?;
+    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
+        let mixed = Mixed::new(context, self.load, &self.pattern, &self.sizes, self.overload)?;
         let source = |input: usize| -> Box<dyn Source> {
             let load = mixed.rates.input(input);
             if load <= 0.0 {
                 return Box::new(Silence);
             }
             let probability = (load / mixed.mean).min(1.0);
-            let rng = Mixed::rng(place, input);
+            let rng = Mixed::rng(context, input);
             Box::new(Bernoulli {
                 packets: mixed.packets(input),
                 gap: Arc::new(Geometric::new(probability)),
@@ -56,7 +56,7 @@ impl Traffic for Config {
                 slot: 0,
             })
         };
-        let sources = (0..place.ports).map(source).collect();
+        let sources = (0..context.ports).map(source).collect();
         Ok(Offered { kinds: mixed.kinds(), serial: false, sources, rates: Some(mixed.rates) })
     }
 }

@@ -7,7 +7,7 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Offered, Place, Source, Traffic};
+use super::{Arrival, Offered, Source, Traffic, TrafficContext};
 use crate::packet::{Class, Kind, Part, Sizes};
 
 /// A list of packets.
@@ -38,16 +38,16 @@ pub struct Listed {
 impl Traffic for Config {
     const SUMMARY: &'static str = "packets written one by one, to follow a small case by hand";
 
-    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
         let mut kinds: Vec<Kind> = Vec::new();
-        let mut arrivals: Vec<Vec<Arrival>> = vec![Vec::new(); place.ports];
+        let mut arrivals: Vec<Vec<Arrival>> = vec![Vec::new(); context.ports];
         let mut sorted: Vec<&Listed> = self.packets.iter().collect();
         sorted.sort_by_key(|packet| packet.slot);
         for packet in sorted {
             if let Some(port) =
-                [packet.from, packet.to].iter().find(|port| usize::from(**port) >= place.ports)
+                [packet.from, packet.to].iter().find(|port| usize::from(**port) >= context.ports)
             {
-                let message = format!("there is no port {port}: ports are 0 to {}", place.ports - 1);
+                let message = format!("there is no port {port}: ports are 0 to {}", context.ports - 1);
                 return Err(Invalid::new("packets", message));
             }
             let part = Part { cells: packet.cells, share: 1.0, class: packet.class };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use giveway_qdisc::{Invalid, Rng};
 
-use super::Place;
+use super::TrafficContext;
 use crate::draws::Alias;
 use crate::packet::{Kind, Sizes};
 use crate::rates::{Pattern, Rates};
@@ -24,17 +24,17 @@ pub(super) struct Mixed {
 impl Mixed {
     /// Checks and combines the parameters. `overload` permits outputs with more than 1 cell per slot.
     pub fn new(
-        place: &Place,
+        context: &TrafficContext,
         load: f64,
         pattern: &Pattern,
         sizes: &Sizes,
         overload: bool,
     ) -> Result<Mixed, Invalid> {
         let parts = sizes.parts()?;
-        let rates = Rates::new(pattern, place.ports, load)?;
+        let rates = Rates::new(pattern, context.ports, load)?;
         rates.check(overload)?;
         let mean = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
-        let uniform = Arc::new(Packets::new(&parts, &vec![1.0; place.ports]));
+        let uniform = Arc::new(Packets::new(&parts, &vec![1.0; context.ports]));
         Ok(Mixed { parts, mean, rates, uniform })
     }
 
@@ -53,8 +53,8 @@ impl Mixed {
     }
 
     /// Source of random numbers of an input.
-    pub fn rng(place: &Place, input: usize) -> Rng {
-        place.streams.within("input").within(&input.to_string()).rng()
+    pub fn rng(context: &TrafficContext, input: usize) -> Rng {
+        context.streams.within("input").within(&input.to_string()).rng()
     }
 }
 

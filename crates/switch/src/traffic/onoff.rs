@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mixed::{Mixed, Packets};
-use super::{Arrival, Offered, Place, Silence, Source, Traffic};
+use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
 use crate::draws::{Geometric, Lomax};
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -101,17 +101,17 @@ impl Traffic for Config {
     const SUMMARY: &'static str =
         "bursts and pauses, geometric or Pareto; one packet per burst as in the P-SPF paper";
 
-    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
         if !(self.burst.is_finite() && self.burst >= 1.0) {
             let message = format!("{}: a burst has at least 1 packet on average", self.burst);
             return Err(Invalid::new("burst", message));
         }
-        let mixed = Mixed::new(place, self.load, &self.pattern, &self.sizes, self.overload)?;
+        let mixed = Mixed::new(context, self.load, &self.pattern, &self.sizes, self.overload)?;
         let on = Arc::new(Lengths::new("on", self.on, self.burst - 1.0)?);
         // Inputs with the same load share a table, which then stays in the cache.
         let mut off: Vec<(f64, Arc<Lengths>)> = Vec::new();
-        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(place.ports);
-        for input in 0..place.ports {
+        let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(context.ports);
+        for input in 0..context.ports {
             let load = mixed.rates.input(input);
             if load <= 0.0 {
                 sources.push(Box::new(Silence));
@@ -132,7 +132,7 @@ impl Traffic for Config {
                 on: Arc::clone(&on),
                 off: law,
                 scattered: self.scattered,
-                rng: Mixed::rng(place, input),
+                rng: Mixed::rng(context, input),
                 slot: 0,
                 left: 0,
                 to: 0,

@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::reading::Trace;
-use super::{Arrival, Offered, Place, Silence, Source, Traffic};
+use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
 
 /// The packets of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,10 +117,10 @@ const MOST_SLOTS: u64 = 1 << 42;
 impl Traffic for Config {
     const SUMMARY: &'static str = "the packets of a pcap or pcapng file, at their times and cut into cells";
 
-    fn build(&self, place: &Place) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
         self.check()?;
-        let path = place.folder.join(&self.file);
-        let mut trace = Trace::new(place);
+        let path = context.folder.join(&self.file);
+        let mut trace = Trace::new(context);
         trace.read(self, &path)?;
         let stretch = self.stretch(&trace)?;
         let length = trace.place_in_slots(|ns| self.slot(ns, stretch));

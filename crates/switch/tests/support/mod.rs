@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use giveway_qdisc::{Rng, Streams};
-use giveway_switch::arbiter::{Arbiter, Demand, Matching, Site, Weights};
+use giveway_switch::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights};
 use giveway_switch::notes::Notes;
 use giveway_switch::options::Queueing;
 use giveway_switch::registry::Entry;
@@ -118,8 +118,8 @@ impl<const W: usize> Weights for Paper<W> {
 
 /// Builds an arbiter for a switch of `ports` ports.
 pub fn build<const W: usize>(spec: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
-    let site = Site { ports, streams: Streams::new(seed).within("arbiters") };
-    spec.arbiter(&site).expect("it can be built")
+    let context = ArbiterContext { ports, streams: Streams::new(seed).within("arbiters") };
+    spec.arbiter(&context).expect("it can be built")
 }
 
 /// An arbiter with a number of iterations, if it has that parameter.

@@ -1,7 +1,8 @@
-//! Branches. A packet creates the branches of its route; empty ones are removed when there are too many nodes.
+//! Branches. A packet creates the branches of its route; empty ones are removed when there are too many
+//! nodes.
 //!
-//! All empty branches are removed at once, and the others keep their order. The service order does not change, because empty
-//! branches have no turns.
+//! All empty branches are removed at once, and the others keep their order. The service order does not
+//! change, because empty branches have no turns.
 
 use std::num::NonZeroU32;
 
@@ -95,8 +96,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// Removes empty branches. At most the number of packets times the depth remain. The next call is at twice as many nodes, so
-    /// that no traffic can cause a call per packet.
+    /// Removes empty branches. At most the number of packets times the depth remain. The next call is at
+    /// twice as many nodes, so that no traffic can cause a call per packet.
     #[cold]
     pub(super) fn prune(&mut self) {
         const GONE: u32 = u32::MAX;

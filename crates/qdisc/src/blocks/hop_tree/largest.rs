@@ -6,9 +6,9 @@ use crate::qdisc::Backlog;
 
 /// Index of the largest queue.
 ///
-/// It is built at the first request, and given up when the tree is empty. While all packets have the same length, the queue with
-/// most bytes is the one with most packets, which [`Fullest`] finds in constant time for up to [`Fullest::MOST`] queues. A heap
-/// serves all other cases.
+/// It is built at the first request, and given up when the tree is empty. While all packets have the same
+/// length, the queue with most bytes is the one with most packets, which [`Fullest`] finds in constant time
+/// for up to [`Fullest::MOST`] queues. A heap serves all other cases.
 #[derive(Debug)]
 pub(super) struct Largest {
     by_packets: Fullest,

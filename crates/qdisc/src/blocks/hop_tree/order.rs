@@ -42,8 +42,8 @@ impl<P> HopTree<P> {
         }
     }
 
-    /// The node whose queue is served next, if turns are measured in bytes. A turn may end with the length of the packet, so the
-    /// path is chosen first, and the turns are given when the packet is known.
+    /// The node whose queue is served next, if turns are measured in bytes. A turn may end with the length of
+    /// the packet, so the path is chosen first, and the turns are given when the packet is known.
     #[inline(never)]
     fn give_bytes(&mut self) -> usize {
         let mut path = Path::default();

@@ -136,8 +136,8 @@ fn the_heaviest_branch_need_not_have_the_largest_queue() {
     assert_eq!(tree.evict(Pick::HeadOfLargest, || 0.0).1.payload, "y1");
 }
 
-/// Runs of three to each next hop, of which the first has more: what goes to the neighbour in runs of three leaves one by
-/// one, until only the longest branch is left.
+/// Runs of three to each next hop, of which the first has more: what goes to the neighbour in runs of three
+/// leaves one by one, until only the longest branch is left.
 #[test]
 fn runs_are_broken() {
     let arrivals: Vec<String> = (0..13)
@@ -161,7 +161,8 @@ fn runs_are_broken() {
 // The tale
 // -----------------------------------------------------------------------------------------------
 
-/// The sheet's tree, written as plainly as can be: every list is searched, every number is summed up when it is asked for.
+/// The sheet's tree, written as plainly as can be: every list is searched, every number is summed up when it
+/// is asked for.
 #[derive(Clone)]
 struct Tale {
     shape: Shape,
@@ -235,7 +236,8 @@ impl Tale {
         let equal =
             self.shape.inner == Inner::Deficit || (0..places).all(|place| self.weight(at, place) == 16);
         if equal {
-            // Starting at the cursor, cyclically, the first that is not empty; then the cursor goes behind it.
+            // Starting at the cursor, cyclically, the first that is not empty; then the cursor goes behind
+            // it.
             let place = (0..places)
                 .map(|step| (self.nodes[at].cursor + step) % places)
                 .find(|place| self.count(at, *place) > 0)
@@ -431,7 +433,7 @@ fn packet(hops: &[u16], bytes: u32, serial: u64) -> Packet<u64> {
 /// Next hops, or none for the own queue of a node: a place of the tree.
 type Spot = Vec<Option<u16>>;
 
-/// Whether a node or anything below it holds packets.
+/// True if a node or anything below it holds packets.
 fn holds(tree: &HopTree<u64>, node: &Node) -> bool {
     node.own.packets > 0 || node.children.iter().any(|child| holds(tree, &tree.nodes[*child as usize]))
 }
@@ -477,7 +479,8 @@ proptest! {
         let largest = Some(if by_packets { Measure::Packets } else { Measure::Bytes });
         let shape = Shape { depth, order, inner, weighted, largest, ..SHAPE };
         let mut tree = HopTree::new(shape, downstream.clone(), 0);
-        // Weights that a later, slower branch changes in the middle of a term are compared from the beginning.
+        // Weights that a later, slower branch changes in the middle of a term are compared from the
+        // beginning.
         let mut tale = Tale { shape, downstream, nodes: vec![Branch::default()] };
         if weighted && inner != Inner::Deficit {
             // Four to a node, three levels: more than are counted by packets.
@@ -510,13 +513,15 @@ proptest! {
         }
     }
 
-    /// Equal shares: while two places of a node have packets, none of them is served twice before the other; over any time in
-    /// which both have, they differ by one packet at most. And packets of one way through the tree keep their order.
+    /// Equal shares: while two places of a node have packets, none of them is served twice before the other;
+    /// over any time in which both have, they differ by one packet at most. And packets of one way through
+    /// the tree keep their order.
     #[test]
     fn places_take_turns(ops in ops(), depth in 1..4usize) {
         let shape = Shape { depth, weighted: false, ..SHAPE };
         let mut tree = HopTree::new(shape, Downstream::default(), 0);
-        // What each place of each node holds; a place is the way to it, which for an own queue ends in nothing.
+        // What each place of each node holds; a place is the way to it, which for an own queue ends in
+        // nothing.
         let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
         // By two places of one node: how far the first is ahead, and the least and most that it was.
@@ -566,7 +571,8 @@ proptest! {
         }
     }
 
-    /// A place of weight w has w turns for each of a place of weight 1, and the same bytes where turns are bytes.
+    /// A place of weight w has w turns for each of a place of weight 1, and the same bytes where turns are
+    /// bytes.
     #[test]
     fn turns_are_shared_by_weight(rates in prop::collection::vec(1..8u64, 1..4), order in any::<prop::sample::Index>()) {
         let inner = [Inner::Smooth, Inner::Deficit, Inner::Srr][order.index(3)];
@@ -643,7 +649,8 @@ proptest! {
     }
 }
 
-/// The own queue of node 4 has the turn when its only branch is forgotten, and is empty when there is a branch again.
+/// The own queue of node 4 has the turn when its only branch is forgotten, and is empty when there is a
+/// branch again.
 #[test]
 fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
     for inner in [Inner::Deficit, Inner::Srr] {

@@ -82,7 +82,7 @@ pub struct Cubic {
     prior: f64,
     /// Estimate of the window of Reno (W_est).
     estimate: f64,
-    /// When this stage of congestion avoidance began (t_epoch); `None` in slow start.
+    /// Start of this stage of congestion avoidance (t_epoch); `None` in slow start.
     epoch: Option<Time>,
     /// Time of the last acknowledgement.
     last_ack: Time,
@@ -90,7 +90,7 @@ pub struct Cubic {
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
     k: f64,
-    /// Whether this slow start follows a timeout.
+    /// True if this slow start follows a timeout.
     after_timeout: bool,
     hystart: HyStart,
 }

@@ -47,7 +47,7 @@ pub struct Reno {
     threshold: u64,
     /// Bytes acknowledged since additive increase last added a segment.
     counted: u64,
-    /// Whether this slow start follows a timeout.
+    /// True if this slow start follows a timeout.
     after_timeout: bool,
     hystart: HyStart,
 }

@@ -4,7 +4,7 @@ use giveway_qdisc::Streams;
 
 use crate::arbiter::{Demand, Weights};
 use crate::matching::Ties;
-use crate::matching::order::Order;
+use crate::matching::order::PortOrder;
 use crate::matching::size::MaxSize;
 use crate::queues::Requests;
 use crate::rates::Rates;
@@ -65,7 +65,7 @@ pub(super) fn permutations<const W: usize>(ports: usize, mut slots: Vec<u32>) ->
     }
     let mut size = MaxSize::new(ports);
     // A fixed order uses no random numbers, so any stream will do.
-    let mut order = Order::new(Ties::Fixed, ports, &Streams::new(0));
+    let mut order = PortOrder::new(Ties::Fixed, ports, &Streams::new(0));
     while left > 0 {
         let mut requests = Requests::<W>::none();
         for at in (0..ports * ports).filter(|at| slots[*at] > 0) {

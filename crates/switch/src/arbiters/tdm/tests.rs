@@ -1,10 +1,10 @@
-use super::super::hand::{Hand, site};
+use super::super::hand::{Hand, context};
 use super::decomposition::{permutations, slots};
 use super::*;
 
 #[test]
 fn every_pair_has_its_slot() {
-    let mut tdm: Box<dyn Arbiter<1>> = Config::default().arbiter(&site(3)).unwrap();
+    let mut tdm: Box<dyn Arbiter<1>> = Config::default().arbiter(&context(3)).unwrap();
     let all = Hand::cells([[1; 3]; 3]);
     for (slot, pairs) in
         [(0, "0-0 1-1 2-2"), (1, "0-1 1-2 2-0"), (2, "0-2 1-0 2-1"), (3, "0-0 1-1 2-2"), (7, "0-1 1-2 2-0")]
@@ -99,7 +99,7 @@ fn matchings_follow_rotations() {
         rates: vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
         ..Config::default()
     };
-    let mut tdm: Box<dyn Arbiter<1>> = swapped.arbiter(&site(3)).unwrap();
+    let mut tdm: Box<dyn Arbiter<1>> = swapped.arbiter(&context(3)).unwrap();
     assert_eq!(Hand::cells([[1; 3]; 3]).at(5).pairs(&mut *tdm), "0-1 1-0 2-2");
     // A row or column with less than others is filled up, and every pair is still served in full.
     let rates = Rates::new(&Pattern::Matrix(vec![vec![0.5, 0.25], vec![0.0, 0.25]]), 2, 1.0).unwrap();
@@ -109,7 +109,7 @@ fn matchings_follow_rotations() {
 
 #[test]
 fn contradictory_parameters_are_refused() {
-    let refused = |config: Config| match config.arbiter::<1>(&site(3)) {
+    let refused = |config: Config| match config.arbiter::<1>(&context(3)) {
         Ok(_) => "nothing".to_owned(),
         Err(invalid) => invalid.to_string(),
     };

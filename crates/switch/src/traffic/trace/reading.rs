@@ -10,7 +10,7 @@ use giveway_qdisc::{Invalid, Streams};
 use super::{Config, Inputs, Outputs};
 use crate::packet::{Class, Kind, MOST_CELLS};
 use crate::rates::{Pattern, Rates};
-use crate::traffic::{Arrival, Place};
+use crate::traffic::{Arrival, TrafficContext};
 
 /// The packets of a capture, by input. Times are nanoseconds after the first packet, and slots after
 /// [`place_in_slots`](Trace::place_in_slots).
@@ -31,18 +31,18 @@ pub(super) struct Trace {
 
 impl Trace {
     /// No packets.
-    pub fn new(place: &Place) -> Trace {
+    pub fn new(context: &TrafficContext) -> Trace {
         let hasher = |streams: Streams| {
             let mut rng = streams.rng();
             SipHasher::new(rng.word(), rng.word())
         };
         Trace {
-            inputs: vec![Vec::new(); place.ports],
+            inputs: vec![Vec::new(); context.ports],
             kinds: Vec::new(),
             number_of: BTreeMap::new(),
             last: (0, 0),
-            to_input: hasher(place.streams.within("input")),
-            to_output: hasher(place.streams.within("output")),
+            to_input: hasher(context.streams.within("input")),
+            to_output: hasher(context.streams.within("output")),
         }
     }
 

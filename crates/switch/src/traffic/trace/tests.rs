@@ -80,8 +80,8 @@ fn spec(more: Value) -> TrafficSpec {
     (entry.from_json)(value).unwrap()
 }
 
-fn place(folder: &Path, ports: usize, seed: u64) -> Place {
-    Place { ports, streams: Streams::new(seed), folder: folder.to_owned() }
+fn place(folder: &Path, ports: usize, seed: u64) -> TrafficContext {
+    TrafficContext { ports, streams: Streams::new(seed), folder: folder.to_owned() }
 }
 
 fn build(folder: &TempDir, ports: usize, more: Value) -> Result<Offered, Invalid> {
