@@ -1,10 +1,10 @@
-//! NewDiscipline: what it is, in one or two sentences, and whom it helps.
+//! NewDiscipline: its purpose, in one or two sentences.
 //!
 //! # Principles
-//! - Say here what it decides and on what grounds; so far packets leave in the order in which they came.
+//! - Describe its decisions and their reasons here. At present packets leave in the order of arrival.
 //!
 //! # Deviations
-//! - None. Say where it departs from its paper, and why.
+//! - None. List each departure from its paper with the reason.
 //!
 //! # Cost
 //! - One queue operation per packet.
@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use qdisc::{
+use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, check_limit,
 };
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How much it holds, in packets or in bytes.
+    /// The largest backlog, in packets or in bytes.
     pub limit: Limit,
 }
 
@@ -40,12 +40,12 @@ impl Discipline for Config {
     const SUMMARY: &'static str = "one line for lists";
     type Qdisc<P: 'static> = NewDiscipline<P>;
 
-    fn build<P: 'static>(&self, site: &LinkContext) -> Result<NewDiscipline<P>, Invalid> {
-        check_limit("limit", self.limit, site.mtu)?;
-        Ok(NewDiscipline { limit: self.limit, queue: VecDeque::new(), held: Backlog::ZERO })
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<NewDiscipline<P>, Invalid> {
+        check_limit("limit", self.limit, context.mtu)?;
+        Ok(NewDiscipline { limit: self.limit, queue: VecDeque::new(), backlog: Backlog::ZERO })
     }
 
-    fn nature(&self, _: &LinkContext) -> Properties {
+    fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(self.limit)
     }
 
@@ -58,44 +58,44 @@ impl Discipline for Config {
 pub struct NewDiscipline<P> {
     limit: Limit,
     queue: VecDeque<Packet<P>>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl<P> Qdisc<P> for NewDiscipline<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(self.held, pkt.bytes()) {
+        if !self.limit.admits(self.backlog, pkt.bytes()) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         self.queue.push_back(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for pkt in self.queue.drain(..) {
             cx.drop(pkt, DropReason::Reset);
         }
-        self.held = Backlog::ZERO;
+        self.backlog = Backlog::ZERO;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::trace::{T1, trace};
+    use crate::testing::trace::{T1, trace};
 
-    /// Three flows into a short buffer at 1,000 bytes per millisecond: name[start-end] of what left, name@time of what
-    /// was dropped, in milliseconds. Replace it by what your discipline must do, worked out by hand.
+    /// Three flows into a short buffer at 1,000 bytes per millisecond: name[start-end] of departures,
+    /// name@time of drops, in milliseconds. Replace it by the trace of your discipline, worked out by hand.
     #[test]
     fn a_packet_leaves_when_it_should() {
         assert_eq!(
