@@ -17,9 +17,9 @@
 
 use serde::Deserialize;
 
+use crate::about::{About, Experiment};
 use crate::fact;
 use crate::measure::{Fact, Measure};
-use crate::paper::{About, Experiment};
 
 /// `claims.toml`.
 #[derive(Clone, Debug, Deserialize)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use giveway_document::{Axis, Figure as Drawn, Mark, Panel as Drawing, Point, Series};
 use giveway_measure::Estimate;
 
+use crate::about::{Experiment, Figure, Panel, Section};
 use crate::curve::{Curve, Data, Held};
 use crate::measure::{Measure, Unit, bits_per_s, gauge_words};
-use crate::paper::{Experiment, Figure, Panel, Section};
 use crate::study::{Results, Study};
 use crate::verdict::flowing;
 

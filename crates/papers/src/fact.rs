@@ -1,4 +1,4 @@
-//! Numbers that need no run: what follows from a paper's own definitions, computed, and what was measured where a study cannot go.
+//! Numbers without a run: computed from the definitions of a paper, or measured outside the study.
 //!
 //! ```toml
 //! [[claim.test]]
@@ -10,18 +10,18 @@
 //! at_most = 1
 //! ```
 //!
-//! `measured.toml` says of each number by which command, where and when it was measured. A study cannot do that again: it has no privileges.
+//! `measured.toml` has the command, the machine and the date of each measurement, which needs privileges that a study does not have.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Rate, Streams, Time};
 use giveway_theory::pages;
 use serde::Deserialize;
 
-/// Something that was measured elsewhere.
+/// A number that was measured outside the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
-    /// What it is: its name for claims, too.
+    /// The name of the number, in words. Claims use it.
     pub what: String,
     pub value: f64,
     /// The command.
@@ -40,7 +40,7 @@ pub(crate) struct MeasuredFile {
     pub measured: Vec<Measured>,
 }
 
-/// The names of what can be computed, and what each is.
+/// The facts that can be computed: name and words.
 const FACTS: [(&str, &str); 5] = [
     ("figure_2_rounds", "rounds of figure 2 in which the shift clock and the order are those printed"),
     ("page_packets", "packets of {at} bytes in a page"),
@@ -49,12 +49,12 @@ const FACTS: [(&str, &str); 5] = [
     ("flows_with_structures", "flows in 128 KiB with structures of {at} bytes"),
 ];
 
-/// What a fact is; `None` when there is no such.
+/// The words for a fact; `None` if it does not exist.
 pub(crate) fn words(name: &str) -> Option<&'static str> {
     FACTS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
 }
 
-/// Computes it; `at` where it is a function.
+/// Computes a fact, at the place `at` if it is a function.
 pub(crate) fn compute(name: &str, at: Option<f64>) -> Option<f64> {
     let at = at.unwrap_or_default() as u32;
     let of_page = |pick: fn((u32, u32)) -> u32| pages::packets_in_page(at).map(pick);
@@ -90,7 +90,7 @@ fn figure_2_rounds() -> u32 {
         (&[(3, 1)], 15.0, &[1, 3, 4]),
         (&[], 18.0, &[1, 4]),
     ];
-    let mut right = 0;
+    let mut matching = 0;
     for (comes, clock, order) in rounds {
         for (flow, packets) in comes {
             for _ in 0..*packets {
@@ -100,18 +100,18 @@ fn figure_2_rounds() -> u32 {
             }
         }
         let mut left = Vec::new();
-        let mut told = None;
+        let mut shown = None;
         for _ in order {
             left.extend(trr.dequeue(&mut cx).packet().map(|pkt| pkt.payload));
             trr.gauges(&mut |name, value| {
                 if name == "shift_clock_s" {
-                    told = Some(value * 1e3);
+                    shown = Some(value * 1e3);
                 }
             });
         }
-        right += u32::from(left == order && told.is_some_and(|told| (told - clock).abs() < 1e-6));
+        matching += u32::from(left == order && shown.is_some_and(|shown| (shown - clock).abs() < 1e-6));
     }
-    right
+    matching
 }
 
 #[cfg(test)]

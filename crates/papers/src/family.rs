@@ -18,37 +18,8 @@
 //! The points take the family's place when a paper is read; from then on each is an experiment like any other. Where a
 //! figure or a claim names the family, it means all its points, in their order.
 
-use giveway_qdisc::Rate;
-use serde::Deserialize;
-
+use crate::about::{AT, About, Experiment, Place, Point};
 use crate::cost;
-use crate::paper::{About, Experiment};
-
-/// What stands for the number of a point.
-pub(crate) const AT: &str = "{at}";
-
-/// A point, as it is written.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Point {
-    at: f64,
-    #[serde(default)]
-    set: Vec<String>,
-    #[serde(default)]
-    limit: Option<String>,
-    #[serde(default)]
-    ideal: Option<Rate>,
-}
-
-/// Of which family an experiment is a point, and where.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
-    pub family: String,
-    pub at: f64,
-    /// Its name and its place in a sentence, with `{at}` for the number.
-    name: String,
-    place: String,
-}
 
 /// Every experiment, with families as their points.
 pub(crate) fn expand(written: Vec<Experiment>) -> Result<Vec<Experiment>, String> {
@@ -116,11 +87,6 @@ impl Experiment {
             }),
             ..self.clone()
         })
-    }
-
-    /// Where it stands on the axis of its family.
-    pub fn along(&self) -> Option<f64> {
-        self.of.as_ref().map(|place| place.at)
     }
 }
 

@@ -5,19 +5,7 @@ use serde_json::{Value, json};
 
 use crate::report;
 use crate::study::{Results, Study};
-use crate::verdict::{Judged, Verdict, flowing};
-
-/// "40 reproduce, 7 differ, 1 cannot be tested, of 48 claims".
-pub fn counted(judged: &[Judged]) -> String {
-    let count = |verdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
-    format!(
-        "{} reproduce, {} differ, {} could not be tested, of {} claims.",
-        count(Verdict::Reproduces),
-        count(Verdict::Differs),
-        count(Verdict::NotTestable),
-        judged.len()
-    )
-}
+use crate::verdict::{Judged, counted, flowing};
 
 /// As JSON: `paper`, `title`, `seeds`, `quick`, `runs`, and `claims` with `id`, `source`, `statement`, `paper`, `ours`, `verdict`,
 /// `why`, `figure`, `tests` and `otherwise` each.
@@ -53,7 +41,7 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
         ),
     ];
     if !about.conclusion.is_empty() {
-        parts.push("## What it comes to".to_owned());
+        parts.push("## Conclusion".to_owned());
         parts.extend(about.conclusion.trim().split("\n\n").map(flowing));
     }
     parts.push("## Verdicts".to_owned());
@@ -76,12 +64,12 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
         parts.push(format!("## {}", report::MEASURED));
         parts.push(table(&sheet));
     }
-    parts.push("## What the paper leaves open, and what we chose".to_owned());
+    parts.push("## Open questions of the paper, and our decisions".to_owned());
     parts.push(table(&report::decisions(study)));
     parts.join("\n\n") + "\n"
 }
 
-/// The file in which a figure stands, beside the page: a link has no spaces.
+/// The file of a figure, beside the page. Its name has no spaces, since links cannot have any.
 fn picture(paper: &str, figure: &str) -> String {
     format!("{paper}-{}.svg", figure.replace(' ', "-"))
 }

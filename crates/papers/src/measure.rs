@@ -21,7 +21,6 @@ use giveway_qdisc::Rate;
 use serde::Deserialize;
 
 use crate::fact::Measured;
-use crate::paper::Experiment;
 
 pub(crate) use select::{
     Size, Unfinished, bits_per_s, gauge, held, incomplete, largest_transfers, means, names, segments,
@@ -204,30 +203,6 @@ impl Measure {
     /// The data that it needs.
     pub fn needs(&self) -> Needs {
         self.kind().needs()
-    }
-
-    /// Checks that an experiment has what it needs.
-    ///
-    /// # Errors
-    /// A sentence on what is missing.
-    pub fn check(&self, experiment: &Experiment) -> Result<(), String> {
-        let Needs { timing, ideal, .. } = self.needs();
-        if timing != experiment.cost.is_some() {
-            let what = if timing { "times nothing" } else { "times, and measures nothing else" };
-            return Err(format!(
-                "experiment \"{}\" {what}: it cannot measure \"{}\"",
-                experiment.id,
-                self.words()
-            ));
-        }
-        if ideal && experiment.ideal.is_none_or(|ideal| ideal.bytes_per_s() == 0.0) {
-            return Err(format!(
-                "experiment \"{}\" has no ideal, which \"{}\" compares with: write for example ideal = \"5 Mbit/s\"",
-                experiment.id,
-                self.words()
-            ));
-        }
-        Ok(())
     }
 }
 

@@ -1,20 +1,19 @@
-//! The page: verdicts, what the paper leaves open, every figure, and the same under other assumptions.
+//! The page of a study: verdicts, decisions, and every figure, also under other assumptions.
 
 use giveway_document::{Cell, Document, Part, Sheet, Tone};
 
 use crate::drawing;
 use crate::fact::Measured;
-use crate::listing::counted;
 use crate::measure::Unit;
 use crate::study::{Results, Study};
-use crate::verdict::{Judged, Verdict, flowing, told};
+use crate::verdict::{Judged, Verdict, counted, flowing, rounded};
 
 /// The page of a study.
 pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
     let about = &study.paper.about;
     let mut parts = vec![Part::Text(flowing(&about.about)), Part::Text(summary(study, results, judged))];
     if !about.conclusion.is_empty() && !study.scope.quick && study.scope.figure.is_none() {
-        parts.push(Part::Heading("What it comes to".to_owned()));
+        parts.push(Part::Heading("Conclusion".to_owned()));
         parts.push(Part::Text(about.conclusion.clone()));
     }
     parts.push(Part::Heading("Verdicts".to_owned()));
@@ -41,7 +40,7 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
         parts.push(Part::Heading(MEASURED.to_owned()));
         parts.push(Part::Table(sheet));
     }
-    parts.push(Part::Heading("What the paper leaves open, and what we chose".to_owned()));
+    parts.push(Part::Heading("Open questions of the paper, and our decisions".to_owned()));
     parts.push(Part::Table(decisions(study)));
     let tests: Vec<String> = judged
         .iter()
@@ -61,10 +60,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
     }
 }
 
-/// What stands above the reasons.
-pub(crate) const REASONS: &str = "Where we see something else and why, and where more is to be said";
+/// The heading of the reasons.
+pub(crate) const REASONS: &str = "Differences and their reasons, and notes";
 
-/// Claims about which there is something to say, each with that.
+/// The claims with a reason or a note, each with its text.
 pub(crate) fn reasons(judged: &[Judged]) -> Vec<String> {
     let said = judged.iter().filter(|claim| !claim.why.is_empty());
     said.map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why)).collect()
@@ -75,7 +74,9 @@ fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
     text.push_str(" A claim reproduces when each of its tests holds for the mean over the seeds, and for at least 8 of 10 of them.");
     text.push_str(&format!(" {} runs, up to {} seeds each.", results.finished, study.seeds()));
     if study.scope.quick {
-        text.push_str(" This is a first look, with shorter runs and few seeds: its verdicts are hints.");
+        text.push_str(
+            " This is a quick study, with shorter runs and few seeds: its verdicts are only hints.",
+        );
     }
     if results.finished < results.planned {
         text.push_str(&format!(" It was stopped: {} runs are missing.", results.planned - results.finished));
@@ -94,7 +95,7 @@ pub(crate) fn verdicts(judged: &[Judged]) -> Sheet {
         ]
     };
     Sheet {
-        caption: "What the paper says, in our words, and what we measured. In brackets: the band that was fixed before, and how many seeds lie in it.".to_owned(),
+        caption: "The claims in our words, and our measurements. In brackets: the band, which was fixed before the measurement, and the number of seeds in it.".to_owned(),
         head: ["figure", "claim", "paper", "ours", "verdict"].map(str::to_owned).to_vec(),
         rows: judged.iter().map(row).collect(),
     }
@@ -110,7 +111,7 @@ pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
             let found = claim.otherwise.iter().find(|(name, _)| *name == variant.name);
             row.push(found.map_or_else(
                 || Cell { text: "-".to_owned(), tone: Tone::Faint },
-                |(_, told)| verdict(*told),
+                |(_, other)| verdict(*other),
             ));
         }
         row
@@ -120,8 +121,8 @@ pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
         variants.iter().map(|variant| format!("{}: {}", variant.short, variant.name)).collect();
     Sheet {
         caption: format!(
-            "The claims whose verdict hangs on what the paper leaves open; the others get the same whatever is assumed. The first \
-             column of verdicts is the one that counts. {}.",
+            "Claims whose verdict depends on the decisions that the paper leaves open. All other claims have the same verdict under every \
+             assumption. The first column of verdicts counts. {}.",
             names.join("; ")
         ),
         head,
@@ -132,8 +133,8 @@ pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
 pub(crate) fn decisions(study: &Study) -> Sheet {
     let decisions = &study.paper.about.decision;
     Sheet {
-        caption: "Decided before any result was looked at.".to_owned(),
-        head: ["what", "chosen", "why"].map(str::to_owned).to_vec(),
+        caption: "All decisions were taken before any result was known.".to_owned(),
+        head: ["question", "decision", "reason"].map(str::to_owned).to_vec(),
         rows: decisions
             .iter()
             .map(|decision| vec![plain(&decision.what), plain(&decision.chosen), plain(&decision.why)])
@@ -141,21 +142,21 @@ pub(crate) fn decisions(study: &Study) -> Sheet {
     }
 }
 
-/// What stands above what was measured where a study cannot go.
-pub(crate) const MEASURED: &str = "What was measured beside the study";
+/// The heading of numbers that were measured outside the study.
+pub(crate) const MEASURED: &str = "Measured outside the study";
 
-/// What was measured where a study cannot go; `None` when nothing was.
+/// The table of numbers that were measured outside the study; `None` if there are none.
 pub(crate) fn measured(study: &Study) -> Option<Sheet> {
     let measured = &study.paper.measured;
     let row = |of: &Measured| {
-        let value = told(of.value, Unit::Plain);
+        let value = rounded(of.value, Unit::Plain);
         vec![plain(&of.what), plain(&value), plain(&of.how), plain(&of.machine), plain(&of.date)]
     };
     (!measured.is_empty()).then(|| Sheet {
         caption:
-            "A study has no privileges and measures no memory: these numbers are recorded with the paper."
+            "A study has no privileges and measures no memory, so these numbers are stored with the paper."
                 .to_owned(),
-        head: ["what", "value", "command", "machine", "date"].map(str::to_owned).to_vec(),
+        head: ["quantity", "value", "command", "machine", "date"].map(str::to_owned).to_vec(),
         rows: measured.iter().map(row).collect(),
     })
 }

@@ -7,11 +7,13 @@ use giveway_measure::Estimate;
 use giveway_qdisc::{Rate, Span};
 use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
+use crate::about::{Experiment, Figure, Panel, Section};
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::cost;
 use crate::curve::{Curve, Data};
 use crate::measure::{self, Measure, Run};
-use crate::paper::{Experiment, Figure, Panel, Paper, PaperError, Section};
+use crate::observe::{layout, observe};
+use crate::paper::{Paper, PaperError};
 
 /// How much of a paper is done again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -274,7 +276,7 @@ impl Study {
             }));
         }
         let scenario = self.scenario(experiment, variant, &disciplines, &measures, &curves)?;
-        let known = crate::layout(&scenario, false).source_names;
+        let known = layout(&scenario, false).source_names;
         let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
         for source in named {
             if !known.iter().any(|traffic| measure::names(source, traffic)) {
@@ -406,7 +408,7 @@ impl Study {
         };
         let series = scene.curves.iter().any(Curve::needs_series)
             || scene.measures.iter().any(|measure| measure.needs().series);
-        let (record, _) = crate::observe(scenario, &job.trial, series, go_on)?;
+        let (record, _) = observe(scenario, &job.trial, series, go_on)?;
         let first = Some(&job.trial.seed) == scenario.seeds.first();
         let run = Run { record: &record, ideal: scene.ideal, bound: &bound };
         Some(Observed {

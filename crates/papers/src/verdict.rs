@@ -7,22 +7,22 @@ use crate::claim::{Claim, Fold, How, Place, Test};
 use crate::measure::Unit;
 use crate::study::{Results, Study};
 
-/// Whether we see what a paper says.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// Every test holds for the mean, and for at least 8 of 10 seeds.
     #[serde(rename = "reproduces")]
     Reproduces,
-    /// One does not.
+    /// A test does not hold.
     #[serde(rename = "differs")]
     Differs,
-    /// It cannot be tested here, or was not run.
+    /// The claim cannot be tested here, or its runs are missing.
     #[serde(rename = "not testable")]
     NotTestable,
 }
 
 impl Verdict {
-    /// Its word.
+    /// The word for it in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Verdict::Reproduces => "reproduces",
@@ -32,37 +32,37 @@ impl Verdict {
     }
 }
 
-/// A claim and what became of it.
+/// A claim with its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// What it is called.
+    /// The identifier of the claim.
     pub id: String,
-    /// Which figure it is about.
+    /// The figure that the claim is about.
     pub figure: Option<String>,
-    /// Where the paper says it.
+    /// The place in the paper.
     pub source: String,
-    /// What it says, in our words.
+    /// The claim in our words.
     pub statement: String,
     /// The paper's number or word.
     pub paper: String,
-    /// Our numbers: all of a claim with few tests, otherwise the test that decides.
+    /// Our numbers: of all tests if there are few, otherwise of the decisive test.
     pub ours: String,
-    /// What we say about it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it differs, or cannot be tested; where it reproduces, what else there is to say, often nothing.
+    /// The reason of a difference, or a note; often empty.
     pub why: String,
     /// Every test.
     pub tests: Vec<JudgedTest>,
-    /// The verdict under every other assumption that was run, by its name.
+    /// The verdicts under the other assumptions of the study, by name.
     pub otherwise: Vec<(String, Verdict)>,
 }
 
-/// A test and what became of it.
+/// A test with its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedTest {
-    /// What was measured.
+    /// The measure, in words.
     pub what: String,
-    /// Mean over the seeds.
+    /// The mean over the seeds.
     pub mean: Option<f64>,
     /// Half the width of its 95 % interval.
     pub ci95: Option<f64>,
@@ -70,27 +70,39 @@ pub struct JudgedTest {
     pub at_least: Option<f64>,
     /// The upper end of the band.
     pub at_most: Option<f64>,
-    /// How many seeds lie in the band, and how many were measured.
+    /// The number of seeds in the band.
     pub seeds_held: usize,
-    /// See `seeds_held`.
+    /// The number of measured seeds.
     pub seeds: usize,
-    /// Whether it holds; `None` when nothing was measured.
+    /// True if the test holds; `None` if nothing was measured.
     pub holds: Option<bool>,
-    /// All of it as a sentence.
+    /// The measure and its result, as a sentence.
     pub said: String,
-    /// The same without what was measured.
+    /// The result without the measure.
     #[serde(skip)]
     short: String,
 }
 
 /// The share of seeds for which a test must hold.
 const SEEDS_NEEDED: f64 = 0.8;
-/// With more tests than these only the one that decides is told in short.
+/// The most tests of a claim that are all shown in its row of the table.
 const FEW_TESTS: usize = 3;
 
 /// A verdict for every claim of a study.
 pub fn judge(study: &Study, results: &Results) -> Vec<Judged> {
     study.claims().map(|claim| one(claim, study, results)).collect()
+}
+
+/// "40 reproduce, 7 differ, 1 cannot be tested, of 48 claims".
+pub fn counted(judged: &[Judged]) -> String {
+    let count = |verdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
+    format!(
+        "{} reproduce, {} differ, {} could not be tested, of {} claims.",
+        count(Verdict::Reproduces),
+        count(Verdict::Differs),
+        count(Verdict::NotTestable),
+        judged.len()
+    )
 }
 
 fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
@@ -162,7 +174,7 @@ fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> Judge
     }
 }
 
-/// What a test measures, in words.
+/// The measure of a test, in words.
 fn what(test: &Test, study: &Study) -> String {
     let about = &study.paper.about;
     let main = &test.value;
@@ -217,7 +229,7 @@ fn unit(test: &Test) -> Unit {
 
 fn number(estimate: &Estimate, test: &Test) -> String {
     let unit = unit(test);
-    let mean = estimate.mean.map_or_else(|| "-".to_owned(), |mean| told(mean, unit));
+    let mean = estimate.mean.map_or_else(|| "-".to_owned(), |mean| rounded(mean, unit));
     match estimate.ci95 {
         Some(ci) => format!("{mean} ± {}", to_digits(ci, unit, |_| 3)),
         None => mean,
@@ -227,15 +239,15 @@ fn number(estimate: &Estimate, test: &Test) -> String {
 fn band(test: &Test) -> String {
     let unit = unit(test);
     match (test.at_least, test.at_most) {
-        (Some(least), Some(most)) => format!("{} to {}", told(least, unit), told(most, unit)),
-        (Some(least), None) => format!("at least {}", told(least, unit)),
-        (None, Some(most)) => format!("at most {}", told(most, unit)),
+        (Some(least), Some(most)) => format!("{} to {}", rounded(least, unit), rounded(most, unit)),
+        (Some(least), None) => format!("at least {}", rounded(least, unit)),
+        (None, Some(most)) => format!("at most {}", rounded(most, unit)),
         (None, None) => "no band".to_owned(),
     }
 }
 
-/// A number for people: three digits, four below 1 (where throughputs differ in the third), and its unit.
-pub(crate) fn told(value: f64, unit: Unit) -> String {
+/// A number for reading: three digits, four below 1 (where throughputs differ in the third), and its unit.
+pub(crate) fn rounded(value: f64, unit: Unit) -> String {
     to_digits(value, unit, |magnitude| if magnitude == -1 { 4 } else { 3 })
 }
 
@@ -298,7 +310,7 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
         return reason.trim().to_owned();
     }
     if verdict == Verdict::NotTestable {
-        return "not measured: none of the runs that it needs finished, or nothing of the kind happened in them".to_owned();
+        return "not measured: none of its runs finished, or they had no such event".to_owned();
     }
     let said = if verdict == Verdict::Reproduces { &claim.note } else { &claim.why };
     if verdict == Verdict::Reproduces && said.is_none() {
@@ -316,7 +328,7 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
         sentences.push(format!("Measured: {}.", shown.join("; ")));
     }
     if sentences.is_empty() {
-        sentences.push("No reason is recorded for this.".to_owned());
+        sentences.push("No reason is recorded.".to_owned());
     }
     sentences.join(" ")
 }
@@ -332,16 +344,16 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_and_their_unit() {
-        assert_eq!(told(0.0421, Unit::Plain), "0.0421");
-        assert_eq!(told(12.345, Unit::Plain), "12.3");
-        assert_eq!(told(1234.5, Unit::Plain), "1234");
-        assert_eq!(told(0.0123, Unit::Seconds), "12.3 ms");
-        assert_eq!(told(0.5, Unit::Share), "50 %");
-        assert_eq!(told(-0.00001, Unit::Share), "-0.001 %");
-        assert_eq!(told(7_920_000.0, Unit::Bytes), "7.92 MB");
-        assert_eq!(told(0.0, Unit::Seconds), "0 s");
-        assert_eq!(told(33_400.0, Unit::Room), "33.4 kB");
-        assert_eq!(told(960.0, Unit::Room), "960 B");
-        assert_eq!(told(1_920_000.0, Unit::Room), "1.92 MB");
+        assert_eq!(rounded(0.0421, Unit::Plain), "0.0421");
+        assert_eq!(rounded(12.345, Unit::Plain), "12.3");
+        assert_eq!(rounded(1234.5, Unit::Plain), "1234");
+        assert_eq!(rounded(0.0123, Unit::Seconds), "12.3 ms");
+        assert_eq!(rounded(0.5, Unit::Share), "50 %");
+        assert_eq!(rounded(-0.00001, Unit::Share), "-0.001 %");
+        assert_eq!(rounded(7_920_000.0, Unit::Bytes), "7.92 MB");
+        assert_eq!(rounded(0.0, Unit::Seconds), "0 s");
+        assert_eq!(rounded(33_400.0, Unit::Room), "33.4 kB");
+        assert_eq!(rounded(960.0, Unit::Room), "960 B");
+        assert_eq!(rounded(1_920_000.0, Unit::Room), "1.92 MB");
     }
 }

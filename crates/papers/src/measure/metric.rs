@@ -22,7 +22,7 @@ impl Kind for Metric {
             "flows_completed" => "transfers completed".to_owned(),
             "utilization" => "utilization".to_owned(),
             "src.cbr.loss" => "loss of the stream".to_owned(),
-            "src.ftp.retransmitted" => "segments of the transfers sent again".to_owned(),
+            "src.ftp.retransmitted" => "retransmitted segments of the transfers".to_owned(),
             "src.ftp.goodput_bps" => "goodput of the transfers".to_owned(),
             "backlog_mean_bytes" | "backlog_mean_packets" => "queue, mean".to_owned(),
             "backlog_max_packets" => "queue, most".to_owned(),
@@ -52,9 +52,9 @@ fn of_source(metric: &str) -> Option<String> {
     let (source, what) = metric.strip_prefix("src.")?.rsplit_once('.')?;
     let what = match what {
         "goodput_bps" => "goodput",
-        "fct_p50_s" => "median response time",
+        "fct_p50_s" => "median flow completion time",
         "delay_p99_s" => "99th percentile of the delay",
-        "retransmitted" => "share sent again",
+        "retransmitted" => "share of retransmissions",
         "loss" => "loss",
         _ => return None,
     };
