@@ -23,7 +23,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(traffic: &TrafficSpec, ports: usize, streams: &Streams) -> Arrivals {
-        let place = TrafficContext {
+        let context = TrafficContext {
             ports,
             streams: streams.within("switch").within("traffic"),
             folder: PathBuf::new(),
