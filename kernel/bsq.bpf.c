@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Burst shaping queueing: crates/disciplines/src/shape/bsq.rs in the kernel. V. Darlagiannis, M. Karsten, R. Steinmetz, 2003.
+// Burst shaping queueing: crates/disciplines/src/shape/bsq.rs in the kernel. V. Darlagiannis, M. Karsten, R.
+// Steinmetz, 2003.
 //
-// - Sub-queues stand in a tree: the root is the neighbour, a branch is a next hop beyond. A packet waits where its way ends, or where
-//   `level` says that nobody looks further. Each node serves its own queue and its branches in turn, a packet at a time; what is
-//   empty has no turn. So what parts at the next router leaves in turn, and what goes the same way keeps its order.
-// - The kernel knows the next hop of a packet and not those after it. They are told: a mark stands for a way, of at most four hops.
-//   With nft a mark can follow from the address, which makes of its rules the extended routing table of the paper. What has no way is
-//   the neighbour's own.
-// - The rates of the links beyond are not told: all branches weigh the same.
-// - When the buffer is full the oldest packet of the largest sub-queue goes, by bytes or packets, and of equally large ones that
-//   of the node that was first there; with `drop tail`, the arrival.
-// - Which places of a node hold packets is a set of bits in one word: a router has up to 63 links beyond it, and who is next is found
-//   in one step per hop. The tree has as many nodes as ways were told, so none is forgotten.
+// - Sub-queues stand in a tree: the root is the neighbour, a branch is a next hop beyond. A packet waits
+//   where its way ends, or where `level` says that nobody looks further. Each node serves its own queue and
+//   its branches in turn, a packet at a time; what is empty has no turn. So what parts at the next router
+//   leaves in turn, and what goes the same way keeps its order.
+// - The kernel knows the next hop of a packet and not those after it. They are configured: a mark stands for
+//   a route, of at most four hops. With nft a mark can follow from the address, which makes of its rules the
+//   extended routing table of the paper. What has no way is the neighbour's own.
+// - The rates of the downstream links are not configured: all branches weigh the same.
+// - When the buffer is full the oldest packet of the largest sub-queue goes, by bytes or packets, and of
+//   equally large ones that of the node that was first there; with `drop tail`, the arrival.
+// - Which places of a node hold packets is a set of bits in one word: a router has up to 63 links beyond it,
+//   and who is next is found in one step per hop. The tree has as many nodes as routes were configured, so
+//   none is forgotten.
 #define ASKS_MARK
 #include "giveway.h"
 #include "flows.h"
@@ -57,9 +60,11 @@ INLINE u64 node_number(u32 at)
 
 LONGEST(largest, node_size, node_number)
 
-// ---------------------------------------------------------------------------------------------------- the tree
+// ---------------------------------------------------------------------------------------------------- the
+// tree
 
-// The way to a node as a key of the table, whose lowest bits differ where any do. Different ways have different keys.
+// The way to a node as a key of the table, whose lowest bits differ where any do. Different ways have
+// different keys.
 INLINE u64 key_of(u64 way)
 {
 	u64 mixed = way * 0x9e3779b97f4a7c15ULL;
@@ -129,7 +134,7 @@ INLINE u32 waits_at(u32 at, u32 *place)
 	return node->branches ? at : node->parent;
 }
 
-// A queue holds packets now, and whoever had none above it waits for turns.
+// A queue holds packets now, and each node above it that had none waits for turns.
 INLINE void wake(u32 at)
 {
 	u32 place;
@@ -185,7 +190,8 @@ INLINE u32 give_turns(void)
 	return at;
 }
 
-// ---------------------------------------------------------------------------------------------------- packets
+// ----------------------------------------------------------------------------------------------------
+// packets
 
 INLINE void push(u32 at)
 {
@@ -213,7 +219,8 @@ INLINE u32 pop(u32 place)
 	return at;
 }
 
-// ---------------------------------------------------------------------------------------------------- the calls
+// ---------------------------------------------------------------------------------------------------- the
+// calls
 
 // Turns that others had before are not forgotten.
 static bool stands_alone(u32 at)

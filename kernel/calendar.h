@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Items in the order of the slots of time in which they are due, then in the order in which they were filed:
-// crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time; which of them are not empty is a set of bits,
-// in two steps of 64. An item that is due beyond the window waits in a heap until the window reaches it. Items are numbers below
-// ROOM, not 0.
+// crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time; which of them are
+// not empty is a set of bits, in two steps of 64. An item that is due beyond the window waits in a heap until
+// the window reaches it. Items are numbers below ROOM, not 0.
 //
-// One item alone is in neither: most of the time a link has one packet or none. And the window moves when it must, not when it may:
-// who files says from where on anything will ever be due, and what is filed never comes before that or before the first that is filed.
+// One item alone is in neither: most of the time a link has one packet or none. And the window moves when it
+// must, not when it may: who files says from where on anything will ever be due, and what is filed never
+// comes before that or before the first that is filed.
 #pragma once
 
 #include "heap.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Deficit round robin: crates/disciplines/src/fair/drr.rs in the kernel, with a queue for each flow and the longest that pays.
-// M. Shreedhar, G. Varghese, 1996.
+// Deficit round robin: crates/disciplines/src/fair/drr.rs in the kernel, with a queue for each flow and the
+// longest that pays. M. Shreedhar, G. Varghese, 1996.
 //
-// - The flows that have packets stand in a round. The first gets its quantum once per visit and sends while its deficit covers its
-//   next packet; then it goes to the end, keeping the rest. A flow that empties leaves, and its deficit with it.
-// - When the buffer is full the newest packet of the longest queue goes, in bytes; of equally long ones the first in the round pays.
+// - The flows that have packets stand in a round. The first gets its quantum once per visit and sends while
+//   its deficit covers its next packet; then it goes to the end, keeping the rest. A flow that empties
+//   leaves, and its deficit with it.
+// - When the buffer is full the newest packet of the longest queue goes, in bytes; of equally long ones the
+//   first in the round pays.
 #pragma once
 
 #include "flows.h"
@@ -79,7 +81,8 @@ INLINE void round_take(u32 at)
 	}
 }
 
-// The next packet of the first flow, if its deficit covers it; otherwise the flow goes to the end, and the answer is 0.
+// The next packet of the first flow, if its deficit covers it; otherwise the flow goes to the end, and the
+// answer is 0.
 INLINE u32 round_visit(void)
 {
 	u32 place = in_round.head, at;
@@ -100,7 +103,8 @@ INLINE u32 round_visit(void)
 	return 0;
 }
 
-// The packet whose turn it is, taken out; 0 when there is none. A quantum that is smaller than a packet takes several rounds.
+// The packet whose turn it is, taken out; 0 when there is none. A quantum that is smaller than a packet takes
+// several rounds.
 INLINE u32 round_next(void)
 {
 	u32 found;

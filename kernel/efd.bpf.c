@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Early Flow Discard: crates/disciplines/src/size/efd.rs in the kernel. J. Chen, M. Heusse, G. Urvoy-Keller, NETWORKING 2011.
+// Early Flow Discard: crates/disciplines/src/size/efd.rs in the kernel. J. Chen, M. Heusse, G. Urvoy-Keller,
+// NETWORKING 2011.
 //
-// - The first `threshold` of a flow goes to a high queue, the rest to a low one that is served when the high one is empty.
+// - The first `threshold` of a flow goes to a high queue, the rest to a low one that is served when the high
+//   one is empty.
 // - A flow is known while a packet of it is queued, so the table is never larger than the buffer.
-// - The two queues are one line. When it is full its last packet gives way: the newest low one, or the arrival.
+// - The two queues are one line. When it is full its last packet gives way: the newest low one, or the
+//   arrival.
 #define ASKS_FLOW
 #include "giveway.h"
 #include "flows.h"

@@ -2,7 +2,8 @@
 //
 // First in, first out: crates/disciplines/src/shape/fifo.rs in the kernel.
 //
-// Departure order is acceptance order. When it is full the arriving packet is refused, or with `drop head` the oldest make room.
+// Departure order is acceptance order. When it is full the arriving packet is refused, or with `drop head`
+// the oldest make room.
 #include "giveway.h"
 
 struct list queue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A table of flows by key: chains from an array of buckets, through the flows themselves. No two flows share an entry. A key is a
-// keyed hash already, so its low bits are the bucket.
+// A table of flows by key: chains from an array of buckets, through the flows themselves. No two flows share
+// an entry. A key is a keyed hash already, so its low bits are the bucket.
 #pragma once
 
 // What an entry begins with.

@@ -3,18 +3,22 @@
 // What every Giveway discipline in the kernel is built on: packets, lists, counters, the journal.
 //
 // Principles
-// - A discipline decides about numbers. A packet that came is put into a slot (`slots`), and from then on it is the number of
-//   that slot, as in the Rust disciplines it is a place in a slab. Only port.h touches a socket buffer.
-// - Number 0 is nobody. So memory that is all zero is a state: nothing held, everything free, every list empty.
-// - Arrays have ROOM elements, a power of two, and are indexed with `& MASK`: for the verifier that is the proof of every
-//   access, and no access needs a branch for what cannot happen.
-// - All state is in global variables, none of them static: of those the compiler makes pieces that BTF does not know. The kernel calls a root qdisc under its lock, so nothing here is locked; and it shares
-//   globals between all qdiscs of one kind, so port.h refuses a second one. Who wants two loads this twice, under two names.
+// - A discipline decides about numbers. A packet that came is put into a slot (`slots`), and from then on it
+//   is the number of that slot, as in the Rust disciplines it is a place in a slab. Only port.h touches a
+//   socket buffer.
+// - Number 0 is nobody. So memory that is all zero is a state: nothing held, everything free, every list
+//   empty.
+// - Arrays have ROOM elements, a power of two, and are indexed with `& MASK`: for the verifier that is the
+//   proof of every access, and no access needs a branch for what cannot happen.
+// - All state is in global variables, none of them static: of those the compiler makes pieces that BTF does
+//   not know. The kernel calls a root qdisc under its lock, so nothing here is locked; and it shares globals
+//   between all qdiscs of one kind, so port.h refuses a second one. Who wants two loads this twice, under two
+//   names.
 // - Integers only. Times are nanoseconds of CLOCK_MONOTONIC, as the watchdog takes them.
 //
-// The licence that is declared to the kernel is "Dual MIT/GPL". It gives the functions that a qdisc needs only to programs
-// that declare a licence that is compatible with the GPL; this is the string for one under MIT (and Apache-2.0, here as
-// everywhere in Giveway) that says so. No line of the kernel is in here.
+// The licence that is declared to the kernel is "Dual MIT/GPL". It gives the functions that a qdisc needs
+// only to programs that declare a licence that is compatible with the GPL; this is the string for one under
+// MIT (and Apache-2.0, here as everywhere in Giveway) that says so. No line of the kernel is in here.
 #pragma once
 
 // The functions of the kernel are declared below, whatever the version of bpftool that wrote the types.
@@ -44,8 +48,8 @@ extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
-// A loop over 0 to n - 1, through a pointer to the number; the verifier takes the number for unknown, so that it looks at one
-// turn and not at all of them.
+// A loop over 0 to n - 1, through a pointer to the number; the verifier takes the number for unknown, so that
+// it looks at one turn and not at all of them.
 #define EACH(at, n)                                                                                         \
 	for (struct bpf_iter_num at##_turn __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),      \
 	     *at##_unused __attribute__((unused)) = (bpf_iter_num_new(&at##_turn, 0, (n)), (void *)0);      \
@@ -57,7 +61,8 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 	     *unused __attribute__((unused)) = (bpf_iter_num_new(&turn, 0, (n)), (void *)0);                \
 	     bpf_iter_num_next(&turn);)
 
-// ---------------------------------------------------------------------------------------------------- parameters
+// ----------------------------------------------------------------------------------------------------
+// parameters
 
 // Written once, before the qdisc is attached. A limit is in packets or in bytes; the other one is 0.
 struct params {
@@ -78,7 +83,8 @@ struct params {
 
 SEC(".data.params") struct params params = {};
 
-// ---------------------------------------------------------------------------------------------------- counters
+// ----------------------------------------------------------------------------------------------------
+// counters
 
 // Why a packet was dropped: the numbers and names that Giveway has everywhere.
 enum reason { OVERLIMIT, PUSHOUT, EARLY, CONGESTED, FLOW_LIMIT, TOO_LARGE, NO_CLASS, POLICY, RESET };
@@ -131,8 +137,9 @@ struct list {
 	u32 head, tail, len;
 };
 
-// Lists through an array whose elements have `next` and `prev`, and who is free in it. A free number is used again before a
-// new one, the last one first: the Rust slab does so, and a tie between equally long queues goes by numbers in TRR.
+// Lists through an array whose elements have `next` and `prev`, and who is free in it. A free number is used
+// again before a new one, the last one first: the Rust slab does so, and a tie between equally long queues
+// goes by numbers in TRR.
 #define LISTS(array)                                                                                        \
 	u32 array##_free, array##_used;                                                              \
 	INLINE u32 array##_take(void)                                                                       \
@@ -185,7 +192,8 @@ struct list {
 		list->len--;                                                                                \
 	}
 
-// ---------------------------------------------------------------------------------------------------- packets
+// ----------------------------------------------------------------------------------------------------
+// packets
 
 struct packet {
 	u32 next, prev;
@@ -200,7 +208,8 @@ struct packet {
 struct packet packets[ROOM];
 LISTS(packets)
 
-// Packets that this call drops, in that order. The port gives them back to the kernel when the discipline has answered.
+// Packets that this call drops, in that order. The port gives them back to the kernel when the discipline has
+// answered.
 struct list doomed;
 
 INLINE void doom(u32 at, u32 reason)
@@ -211,10 +220,12 @@ INLINE void doom(u32 at, u32 reason)
 	packets_push_back(&doomed, at);
 }
 
-// ---------------------------------------------------------------------------------------------------- the journal
+// ---------------------------------------------------------------------------------------------------- the
+// journal
 
-// With -DGIVEWAY_JOURNAL=ENTRIES every call of the discipline is written down with what came of it, so that the Rust discipline
-// can be called in the same way. It stops when it is full. Entry 0 says how many follow, in `now`.
+// With -DGIVEWAY_JOURNAL=ENTRIES every call of the discipline is written down with what came of it, so that
+// the Rust discipline can be called in the same way. It stops when it is full. Entry 0 says how many follow,
+// in `now`.
 enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD };
 
 struct entry {
@@ -269,13 +280,15 @@ INLINE void note(u64 now, u32 kind, u32 at) {}
 INLINE void begin_journal(void) {}
 #endif
 
-// What a discipline is. `accept` keeps the packet or dooms it or others; `next` says who leaves, taken out of all lists, or 0;
-// `clear` forgets everything. `stands_alone` says of a packet that comes when nothing is held whether it may wait without being accepted:
-// whose it is does not matter then, and when it leaves before another one comes it is as if it had not been there. Most packets of a
-// link that is not full are such, and to know whose a packet is costs more than all decisions about it. `accept_first` accepts it
-// after all, when another one comes: it fits.
+// What a discipline is. `accept` keeps the packet or dooms it or others; `next` says who leaves, taken out of
+// all lists, or 0; `clear` forgets everything. `stands_alone` says of a packet that comes when nothing is
+// held whether it may wait without being accepted: whose it is does not matter then, and when it leaves
+// before another one comes it is as if it had not been there. Most packets of a link that is not full are
+// such, and to know whose a packet is costs more than all decisions about it. `accept_first` accepts it after
+// all, when another one comes: it fits.
 //
-// Before it includes this, a discipline defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK if it reads `reserved`.
+// Before it includes this, a discipline defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK if
+// it reads `reserved`.
 static bool stands_alone(u32 at);
 static void accept_first(u32 at);
 static void accept(u32 at, u64 now);

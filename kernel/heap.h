@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Items in the order of a key each, of two numbers: the least is known, and a key is changed or taken out wherever it stands, in
-// O(log n). A binary heap. Items are numbers below ROOM, not 0.
+// Items in the order of a key each, of two numbers: the least is known, and a key is changed or taken out
+// wherever it stands, in O(log n). A binary heap. Items are numbers below ROOM, not 0.
 #pragma once
 
 struct order {
@@ -92,9 +92,10 @@ INLINE bool less(struct order one, struct order other)
 		name##_len = 0;                                                                             \
 	}
 
-// Which of many queues is the longest, without being told when one shrinks: crates/qdisc/src/blocks/longest_queue.rs. A key may be
-// too long, never too short; the truth is asked when a queue comes up as the longest. `truth(queue)` says how long it is, 0 where it
-// is gone, and `ticket(queue)` who is first among equals.
+// Finds the longest of many queues, without a call when one shrinks:
+// crates/qdisc/src/blocks/longest_queue.rs. A key may be too long, never too short; the truth is asked when a
+// queue comes up as the longest. `truth(queue)` says how long it is, 0 where it is gone, and `ticket(queue)`
+// who is first among equals.
 #define LONGEST(name, truth, ticket)                                                                        \
 	HEAP(name)                                                                                          \
 	INLINE void name##_grew(u32 queue)                                                                  \

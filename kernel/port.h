@@ -2,15 +2,15 @@
 //
 // The four calls of the kernel, once for all disciplines: a packet's life, top-down. Included last.
 //
-// - A packet's flow is the kernel's own hash of it (`bpf_skb_get_hash`), which knows tunnels, VLANs and IPv6, and which for a local
-//   connection is the connection's. It has 32 bits and a key of its own since the machine started. It is asked for when it matters:
-//   not where one packet waits alone (see `stands_alone`).
-// - With a rate the port is the link: it hands out a packet only when the one before it would have been sent, and asks the
-//   watchdog to be called then. The watchdog is late, always; so the schedule goes on from when the link was free, not from
-//   when it was asked, as far back as CATCH_UP.
-//   Where there is no rate, nobody asks for the time.
-// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): a map says what rate a flow with this mark has, or
-//   what way its packets go.
+// - A packet's flow is the kernel's own hash of it (`bpf_skb_get_hash`), which knows tunnels, VLANs and IPv6,
+//   and which for a local connection is the connection's. It has 32 bits and a key of its own since the
+//   machine started. It is asked for when it matters: not where one packet waits alone (see `stands_alone`).
+// - With a rate the port is the link: it hands out a packet only when the one before it would have been sent,
+//   and asks the watchdog to be called then. The watchdog is late, always; so the schedule goes on from when
+//   the link was free, not from when it was asked, as far back as CATCH_UP. Where there is no rate, nobody
+//   asks for the time.
+// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): a map says what rate a
+//   flow with this mark has, or what way its packets go.
 #pragma once
 
 #define NET_XMIT_SUCCESS 0

@@ -2,10 +2,10 @@
 //
 // Virtual time without 128-bit numbers: crates/qdisc/src/blocks/ticks.rs, in slots.
 //
-// The Rust discipline counts in ticks of 2^-20 ps, in 128 bits, and divides by a slot's width to know the slot. A BPF program has
-// neither. But a width is a whole number of picoseconds, so a time can be kept as what the division would give: the slot and the
-// ticks since its beginning. Sums carry at the width; nothing is rounded that is not rounded there, and nothing is divided
-// but what a packet of a new length costs.
+// The Rust discipline counts in ticks of 2^-20 ps, in 128 bits, and divides by a slot's width to know the
+// slot. A BPF program has neither. But a width is a whole number of picoseconds, so a time can be kept as
+// what the division would give: the slot and the ticks since its beginning. Sums carry at the width; nothing
+// is rounded that is not rounded there, and nothing is divided but what a packet of a new length costs.
 #pragma once
 
 #define TICKS_PER_PS (1ULL << 20)

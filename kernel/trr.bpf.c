@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Timestamp round robin, put right: crates/disciplines/src/reserved/trr_sound.rs in the kernel, with common/guaranteed.rs around it.
+// Timestamp round robin, corrected: crates/disciplines/src/reserved/trr_sound.rs in the kernel, with
+// common/guaranteed.rs around it.
 //
-// - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow had nothing queued;
-//   T = S + L/rate. The flow with the lowest slot of T is next.
-// - Virtual time V goes with real time, and is shifted forward to the slot of the earliest S when all who wait start later.
-// - A reservation is admitted while the sum fits the link; silent flows keep theirs until others need the room. A packet that comes
-//   without one is best effort, and so is what follows it; what its flow has queued before leaves first.
-// - Packets without a reservation share by bytes what the reserved flows leave (drr.h). When the buffer is full the longest of
-//   their queues pays; when there is none, the longest of the reserved flows.
+// - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow
+//   had nothing queued; T = S + L/rate. The flow with the lowest slot of T is next.
+// - Virtual time V goes with real time, and is shifted forward to the slot of the earliest S when all who
+//   wait start later.
+// - A reservation is admitted while the sum fits the link; silent flows keep theirs until others need the
+//   room. A packet that comes without one is best effort, and so is what follows it; what its flow has queued
+//   before leaves first.
+// - Packets without a reservation share by bytes what the reserved flows leave (drr.h). When the buffer is
+//   full the longest of their queues pays; when there is none, the longest of the reserved flows.
 #define ASKS_FLOW
 #define ASKS_MARK
 #include "giveway.h"
@@ -56,7 +59,8 @@ INLINE u64 flow_number(u32 at)
 
 LONGEST(longest_flow, flow_bytes, flow_number)
 
-// ---------------------------------------------------------------------------------------------------- the schedule
+// ---------------------------------------------------------------------------------------------------- the
+// schedule
 
 INLINE struct stamp cost_of(u32 place, u32 at)
 {
@@ -122,7 +126,8 @@ INLINE void leave(u32 place)
 		later_remove(place);
 }
 
-// ---------------------------------------------------------------------------------------------------- reservations
+// ----------------------------------------------------------------------------------------------------
+// reservations
 
 INLINE void fall_silent(u32 place)
 {
@@ -179,8 +184,8 @@ INLINE void forget(u32 place)
 	known--;
 }
 
-// Ends the reservation of a flow that was silent for long. Whether there was one. The first may have a debt; then another is looked
-// at, and it comes last.
+// Ends the reservation of a flow that was silent for long. Whether there was one. The first may have a debt;
+// then another is looked at, and it comes last.
 INLINE bool release_silent(u64 now)
 {
 	for (int turn = 0; turn < 2; turn++) {
@@ -289,7 +294,8 @@ INLINE u32 revoke(void)
 	return at;
 }
 
-// ---------------------------------------------------------------------------------------------------- the calls
+// ---------------------------------------------------------------------------------------------------- the
+// calls
 
 // Where nobody has a reservation. What comes with one, or after one, needs to be stamped or taken for lapsed.
 static bool stands_alone(u32 at)

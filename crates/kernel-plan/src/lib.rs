@@ -3,7 +3,8 @@
 //! - [`plan`] parses a discipline and returns the parameters of its BPF program.
 //! - [`route`] has the downstream hops that a packet mark stands for. Only `bsq` uses them.
 //!
-//! Nothing here runs a program or reads a file, so that a scenario that names such a discipline can be checked on any machine.
+//! Nothing here runs a program or reads a file, so that a scenario that names such a discipline can be
+//! checked on any machine.
 
 #![forbid(unsafe_code)]
 

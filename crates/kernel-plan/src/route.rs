@@ -1,12 +1,12 @@
 //! Routes: the hops after the next router that packets with a mark will take. `bsq` has a sub-queue for each.
 //!
-//! In a simulation the routing tables of all routers are available. A kernel has only its own table, so the operator
-//! configures the routes, one for each mark, and sets the marks by rules of his firewall.
+//! In a simulation the routing tables of all routers are available. A kernel has only its own table, so the
+//! operator configures the routes, one for each mark, and sets the marks by rules of his firewall.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use giveway_qdisc::Ahead;
+use giveway_qdisc::NextHops;
 
 use crate::PlanError;
 
@@ -20,19 +20,20 @@ impl Route {
     /// The most downstream links of one router: with its own queue they are the bits of a word.
     const LINKS: usize = 63;
 
-    /// The route as a word for the kernel: 16 bits for each hop, its number plus one, the nearest hop in the lowest bits.
+    /// The route as a word for the kernel: 16 bits for each hop, its number plus one, the nearest hop in the
+    /// lowest bits.
     pub fn word(&self) -> u64 {
         self.0.iter().rev().fold(0, |word, hop| word << 16 | u64::from(hop + 1))
     }
 
     /// The hops of such a word. Zero has none.
-    pub fn ahead(word: u64) -> Ahead {
+    pub fn next_hops(word: u64) -> NextHops {
         let hops = (0..Route::MOST).map(|at| (word >> (16 * at)) as u16);
-        Ahead::new(hops.take_while(|hop| *hop != 0).map(|hop| hop - 1))
+        NextHops::new(hops.take_while(|hop| *hop != 0).map(|hop| hop - 1))
     }
 
-    /// Checks that a tree of `branches` nodes can hold these routes to a depth of `level` hops. Then the discipline never
-    /// removes a branch.
+    /// Checks that a tree of `branches` nodes can hold these routes to a depth of `level` hops. Then the
+    /// discipline never removes a branch.
     pub(crate) fn check(routes: &[(u32, Route)], level: usize, branches: u32) -> Result<(), PlanError> {
         let nodes: BTreeSet<&[u16]> = routes
             .iter()
@@ -85,8 +86,8 @@ mod tests {
     fn a_route_is_a_word() {
         let route: Route = "4.0.65534".parse().unwrap();
         assert_eq!(route.word(), 0xffff_0001_0005);
-        assert_eq!(Route::ahead(route.word()), Ahead::new([4, 0, 65534]));
-        assert_eq!(Route::ahead(0), Ahead::default());
+        assert_eq!(Route::next_hops(route.word()), NextHops::new([4, 0, 65534]));
+        assert_eq!(Route::next_hops(0), NextHops::default());
         for wrong in ["", "4.", "65535", "1.2.3.4.5", "a"] {
             assert!(wrong.parse::<Route>().is_err(), "{wrong}");
         }
@@ -95,7 +96,8 @@ mod tests {
     #[test]
     fn a_tree_holds_all_routes_or_its_error_has_the_size_that_would() {
         let three = routes(&["4", "5.7", "5.8"]);
-        // 4, 5, 5.7, 5.8, the root, and one more: the Rust tree removes a branch when it has as many as it may.
+        // 4, 5, 5.7, 5.8, the root, and one more: the Rust tree removes a branch when it has as many as it
+        // may.
         let error = Route::check(&three, 2, 5).unwrap_err().to_string();
         assert!(error.contains("branches 6"), "{error}");
         assert!(Route::check(&three, 2, 6).is_ok() && Route::check(&three, 1, 4).is_ok());

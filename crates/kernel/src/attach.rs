@@ -1,9 +1,11 @@
 //! Loads a discipline, puts it on an interface, reads its counters and removes it.
 //!
 //! - A load is complete or leaves nothing: a step that fails reverts those before it.
-//! - Each interface has an object of its own, under a name of its own (`giveway_efd`, `giveway_efd_2`), because all qdiscs of one
-//!   name share the variables of its object. The discipline itself refuses to be attached a second time.
-//! - The record of an interface is in [`state`]; the maps are pinned below [`PINS`], so that other programs can read them.
+//! - Each interface has an object of its own, under a name of its own (`giveway_efd`, `giveway_efd_2`),
+//!   because all qdiscs of one name share the variables of its object. The discipline itself refuses to be
+//!   attached a second time.
+//! - The record of an interface is in [`state`]; the maps are pinned below [`PINS`], so that other programs
+//!   can read them.
 //! - [`unload_gone`] finds objects whose interface or network namespace was removed.
 
 use std::fs;
@@ -49,7 +51,8 @@ pub struct LoadRequest<'a> {
     pub source: Source<'a>,
     /// Bytes to add to the kernel's length of a packet, which includes the Ethernet header.
     pub overhead: i32,
-    /// True if this process removes the discipline at its end. If the process is killed, the next load removes it.
+    /// True if this process removes the discipline at its end. If the process is killed, the next load
+    /// removes it.
     pub keep: bool,
     /// True if a qdisc that the user set may be replaced.
     pub replace: bool,
@@ -95,7 +98,8 @@ pub fn ready() -> Result<(), KernelError> {
 /// Loads a discipline and puts it on an interface.
 ///
 /// # Errors
-/// If a precondition does not hold, the interface already has a discipline, or a step fails. Then nothing is left of it.
+/// If a precondition does not hold, the interface already has a discipline, or a step fails. Then nothing is
+/// left of it.
 pub fn load(request: &LoadRequest<'_>) -> Result<Attached, KernelError> {
     let LoadRequest { device, plan, .. } = *request;
     ready()?;
@@ -188,8 +192,8 @@ fn put(
     Ok(attached)
 }
 
-/// Removes the discipline of an interface and restores the qdisc that was there before. Returns a sentence if that qdisc could not
-/// be restored.
+/// Removes the discipline of an interface and restores the qdisc that was there before. Returns a sentence if
+/// that qdisc could not be restored.
 ///
 /// # Errors
 /// If the interface has no discipline, or it cannot be removed.
@@ -222,8 +226,8 @@ fn forget(attached: &Attached) -> Result<(), KernelError> {
     bpf::unregister(attached.object)
 }
 
-/// Removes the objects and records of interfaces that no longer exist, in this network namespace or in one that no longer exists.
-/// Returns these records.
+/// Removes the objects and records of interfaces that no longer exist, in this network namespace or in one
+/// that no longer exists. Returns these records.
 ///
 /// # Errors
 /// If a record cannot be read, or an object cannot be removed.

@@ -42,7 +42,8 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    /// True if the user can remove the cause: something is missing, or the command is wrong. False if a step failed.
+    /// True if the user can remove the cause: something is missing, or the command is wrong. False if a step
+    /// failed.
     pub fn is_prerequisite(&self) -> bool {
         matches!(self, KernelError::Missing { .. } | KernelError::Precondition(_) | KernelError::Plan(_))
     }

@@ -1,16 +1,20 @@
-//! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface, and back.
+//! Disciplines in the Linux kernel, as BPF qdiscs: from their source in `kernel/` to a qdisc on an interface,
+//! and back.
 //!
 //! The input is a [`giveway_kernel_plan::plan::Plan`].
 //!
 //! - [`object`] compiles the program against the types of the running kernel.
-//! - [`attach`] loads it, puts it on an interface, reads its counters and removes it; the qdisc that it replaced comes back.
+//! - [`attach`] loads it, puts it on an interface, reads its counters and removes it; the qdisc that it
+//!   replaced comes back.
 //! - [`state`] has the files that record what is loaded, on which interface of which network namespace.
-//! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc` and `ip`.
-//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each makes a shaped wire.
+//! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc`
+//!   and `ip`.
+//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each makes a
+//!   shaped wire.
 //!
-//! Everything that changes the kernel is a program of the distribution, run as a child process: `clang`, `bpftool`, `tc`, `ip`
-//! ([`process`]). Giveway therefore links no libbpf and needs no `unsafe` here, and a user who loads no qdisc installs
-//! none of them. The error of a child that fails is part of ours.
+//! Everything that changes the kernel is a program of the distribution, run as a child process: `clang`,
+//! `bpftool`, `tc`, `ip` ([`process`]). Giveway therefore links no libbpf and needs no `unsafe` here, and a
+//! user who loads no qdisc installs none of them. The error of a child that fails is part of ours.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Compiles a discipline's C program against the types of the kernel that will run it.
 //!
-//! The C sources are embedded in the Rust program, so that it works without its repository. They are written to a temporary
-//! folder for the compiler.
+//! The C sources are embedded in the Rust program, so that it works without its repository. They are written
+//! to a temporary folder for the compiler.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Parsers of the output of `bpftool`, `tc` and `ip`.
 //!
-//! Their output differs between versions, so a parser never panics: an item that it cannot read counts as missing.
+//! Their output differs between versions, so a parser never panics: an item that it cannot read counts as
+//! missing.
 
 use serde_json::Value;
 
@@ -34,7 +35,8 @@ pub fn registered(output: &str) -> Option<u64> {
     lines.find_map(|line| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?)
 }
 
-/// The maps of an object with their numbers, and the number of entries of its map `slots`, from `bpftool -j map show`.
+/// The maps of an object with their numbers, and the number of entries of its map `slots`, from `bpftool -j
+/// map show`.
 pub fn maps(shown: &Value, object: u64) -> (Vec<(String, u64)>, u64) {
     let all = shown.as_array().map(Vec::as_slice).unwrap_or_default();
     // All maps of an object have the same `btf_id`.
@@ -58,15 +60,17 @@ pub fn counters(dump: &Value) -> Option<Vec<(String, u64)>> {
     Some(counters.iter().filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect())
 }
 
-/// An object's qdisc name in `tc`, from `bpftool -j struct_ops dump`: the `id` of `struct Qdisc_ops`, which is a string, unlike the
-/// `id` of a map. The output of bpftool 7.1 is JSON only in parts, so the text is searched.
+/// An object's qdisc name in `tc`, from `bpftool -j struct_ops dump`: the `id` of `struct Qdisc_ops`, which
+/// is a string, unlike the `id` of a map. The output of bpftool 7.1 is JSON only in parts, so the text is
+/// searched.
 pub fn object_name(dump: &str) -> Option<String> {
     let (_, rest) = dump.split_once("\"id\":\"")?;
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// Converts a line of `tc qdisc show` to arguments of `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root refcnt 2 rate 1Mbit"
-/// becomes "handle 8001: tbf rate 1Mbit". Units that `tc` prints but does not accept are removed.
+/// Converts a line of `tc qdisc show` to arguments of `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root
+/// refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit". Units that `tc` prints but does not accept are
+/// removed.
 pub fn as_typed(line: &str) -> String {
     let mut words = line.split_whitespace().skip(1);
     let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
-/// Runs a program with `input` on its standard input, waits for its end and returns its exit status and output.
+/// Runs a program with `input` on its standard input, waits for its end and returns its exit status and
+/// output.
 ///
 /// # Errors
 /// If the program cannot be started, or its output cannot be read.

@@ -1,7 +1,8 @@
-//! Forwards all frames between two interfaces in the kernel, through the qdisc at the root of each: a wire, without a bridge.
+//! Forwards all frames between two interfaces in the kernel, through the qdisc at the root of each: a wire,
+//! without a bridge.
 //!
-//! - A `tc` filter at the ingress of each interface matches every frame (`matchall`) and redirects it to the other (`mirred`).
-//!   Frames pass unchanged, and the machine's own network stack does not receive them.
+//! - A `tc` filter at the ingress of each interface matches every frame (`matchall`) and redirects it to the
+//!   other (`mirred`). Frames pass unchanged, and the machine's own network stack does not receive them.
 //! - Other filters at an ingress would run before or after this one, so an interface that has any is refused.
 
 use crate::KernelError;

@@ -1,8 +1,9 @@
-//! Records of loaded disciplines: a file for each interface below [`STATE`], because the kernel does not store which
-//! object belongs to which interface, nor which qdisc was there before.
+//! Records of loaded disciplines: a file for each interface below [`STATE`], because the kernel does not
+//! store which object belongs to which interface, nor which qdisc was there before.
 //!
-//! Each network namespace has its own interfaces, so `eth0` in one is another interface than `eth0` in the next: both parts are in
-//! the record's [file name](Attached::file_stem). Objects belong to the whole machine.
+//! Each network namespace has its own interfaces, so `eth0` in one is another interface than `eth0` in the
+//! next: both parts are in the record's [file name](Attached::file_stem). Objects belong to the whole
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,8 @@ impl Attached {
         Path::new(STATE).join(format!("{}.json", self.file_stem()))
     }
 
-    /// Writes the record. Readers see all of it or nothing, because the file gets its name when it is complete.
+    /// Writes the record. Readers see all of it or nothing, because the file gets its name when it is
+    /// complete.
     pub(crate) fn write(&self) -> Result<(), KernelError> {
         let path = self.path();
         let text = serde_json::to_string_pretty(self).expect("a record is plain data");
@@ -90,8 +92,8 @@ impl Process {
 
 fn start_of(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // proc(5): field 22 is `starttime`. Field 2, the program's name in brackets, may contain spaces and brackets, so the
-    // fields are counted from the last bracket: the 20th after it.
+    // proc(5): field 22 is `starttime`. Field 2, the program's name in brackets, may contain spaces and
+    // brackets, so the fields are counted from the last bracket: the 20th after it.
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
@@ -161,7 +163,8 @@ pub(crate) fn has_namespace(number: u64) -> bool {
         })
 }
 
-/// True if the caller's network namespace has an interface. Unlike `/sys/class/net`, this file follows the calling thread.
+/// True if the caller's network namespace has an interface. Unlike `/sys/class/net`, this file follows the
+/// calling thread.
 pub(crate) fn has_interface(device: &str) -> bool {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     text.lines().any(|line| line.split_once(':').is_some_and(|(name, _)| name.trim() == device))

@@ -12,7 +12,8 @@ use crate::tools::{TC, UNSHARE};
 /// Qdiscs with classes. `tc qdisc show` prints no classes, so these qdiscs cannot be restored.
 const CLASSFUL: [&str; 9] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", "mqprio", "taprio"];
 
-/// The largest packet of an interface, as the kernel's qdiscs count it: with the Ethernet header, if it has one.
+/// The largest packet of an interface, as the kernel's qdiscs count it: with the Ethernet header, if it has
+/// one.
 ///
 /// # Errors
 /// If there is no such interface.
@@ -39,7 +40,8 @@ pub(crate) fn root_name(device: &str) -> Result<Option<String>, KernelError> {
     Ok(root(device)?.and_then(|root| root["kind"].as_str().map(str::to_owned)))
 }
 
-/// The qdisc that has to be restored later, as arguments of `tc qdisc add dev DEVICE root`; none if it is the default one.
+/// The qdisc that has to be restored later, as arguments of `tc qdisc add dev DEVICE root`; none if it is the
+/// default one.
 ///
 /// # Errors
 /// If the interface has a qdisc that must not be replaced, or that could not be restored.
@@ -103,7 +105,8 @@ fn root(device: &str) -> Result<Option<Value>, KernelError> {
     Ok(printed::root_qdisc(&all).cloned())
 }
 
-/// Adds a qdisc in a network namespace that ends with the command: an error shows that `tc` does not accept these words.
+/// Adds a qdisc in a network namespace that ends with the command: an error shows that `tc` does not accept
+/// these words.
 fn try_elsewhere(typed: &str) -> Result<String, KernelError> {
     let words = ["--net", TC.name, "qdisc", "add", "dev", "lo", "root"].into_iter().chain(typed.split(' '));
     UNSHARE.run(&words.collect::<Vec<_>>())

@@ -5,7 +5,8 @@ use std::io;
 use crate::KernelError;
 use crate::{printed, process};
 
-/// Lines of a failed program's output that its error has: the verifier of BPF prints thousands, and its reason is at the end.
+/// Lines of a failed program's output that its error has: the verifier of BPF prints thousands, and its
+/// reason is at the end.
 const LAST_LINES: usize = 6;
 
 /// A program of the distribution.
