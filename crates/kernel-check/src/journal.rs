@@ -1,10 +1,11 @@
-//! What a discipline in the kernel did, as it wrote it down itself: a trace of operations is made of it.
+//! Converts the journal of a discipline in the kernel to a trace of operations.
 //!
-//! Built with a journal, a discipline in the kernel writes an entry for each packet that came, was dropped or left, and for each
-//! time that it was asked and had none, with its own time (`kernel/giveway.h`). [`to_trace`] makes the calls of a
-//! [`giveway_qdisc::Qdisc`] of that. There is one format of traces and one checker; so the kernel's calls are made again, on a
-//! puppet that answers what the kernel answered, and [`giveway_replay::Tracer`] writes them down. The puppet holds the packets: a packet
-//! that left twice, or was dropped when it had left already, is found before any discipline is asked.
+//! Built with a journal, a discipline in the kernel writes an entry for each packet that came, was dropped or
+//! left, and for each time that it was asked and had none, with its own time (`kernel/giveway.h`).
+//! [`to_trace`] makes the calls of a [`giveway_qdisc::Qdisc`] of that. There is one format of traces and one
+//! checker; so the kernel's calls are made again, on a puppet that answers what the kernel answered, and
+//! [`giveway_replay::Tracer`] writes them down. The puppet holds the packets: a packet that left twice, or
+//! was dropped when it had left already, is found before any discipline is asked.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::rc::Rc;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    Ahead, Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
+    Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Next, NextHops, Outbox, Packet, Qdisc, Rate, Time,
 };
 use giveway_replay::{Options, Recording, Stamped, WhenFull, Written};
 
@@ -22,7 +23,7 @@ use giveway_kernel_plan::route::Route;
 /// Bytes of an entry.
 const ENTRY: usize = 40;
 
-/// Why a journal is none, or makes no sense.
+/// Error of a journal that cannot be read or converted.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It is shorter than it says, or not a whole number of entries.
@@ -36,7 +37,7 @@ pub enum JournalError {
     /// An entry cannot follow those before it.
     #[error("entry {at}: {what}")]
     Wrong {
-        /// Which, from 1.
+        /// Number of the entry, from 1.
         at: usize,
         /// A sentence.
         what: String,
@@ -46,43 +47,43 @@ pub enum JournalError {
     Write(#[from] io::Error),
 }
 
-/// One entry.
+/// An entry of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, in nanoseconds since the qdisc was attached.
+    /// Time in nanoseconds since the qdisc was attached.
     pub now: u64,
     /// The packet's flow.
     pub flow: u64,
-    /// What its mark says: the rate reserved for it, bit/s, or its way.
+    /// Value of the packet's mark: the reserved rate of its flow, bit/s, or its route.
     pub reserved: u64,
     /// The packet, in the order of arrival, from 0.
     pub number: u32,
     /// Its length.
     pub bytes: u32,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// What happened.
+/// Event of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A packet came.
+    /// A packet arrived.
     Enqueued,
-    /// The packet that came last cost this one.
+    /// The packet was dropped because of the last arrival.
     Dropped(DropReason),
-    /// It left.
+    /// The packet left.
     Sent,
-    /// The link asked, and nothing was held.
+    /// The link requested a packet, and the queue was empty.
     NothingHeld,
     /// A timer of the kernel's own qdisc ran.
     Updated,
 }
 
-/// Reads a journal as the kernel has it: entries of 40 bytes, integers as the machine has them (little-endian everywhere that
-/// this runs); the first says how many follow.
+/// Reads a journal as the kernel has it: entries of 40 bytes, integers as the machine has them (little-endian
+/// everywhere that this runs); the first says how many follow.
 ///
 /// # Errors
-/// When it is cut off, or an entry is of no known kind.
+/// If it is cut off, or an entry is of no known kind.
 pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
     let word =
         |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
@@ -111,11 +112,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
     (1..=entries as usize).map(one).collect()
 }
 
-/// Writes the trace of a journal: `spec` at `context` is what it should be, `name` says where it stood. The trace is for
-/// [`giveway_replay::check()`].
+/// Writes the trace of a journal: `spec` at `context` is what it should be, `name` says where it stood. The
+/// trace is for [`giveway_replay::check()`].
 ///
 /// # Errors
-/// When an entry cannot follow those before it: such a discipline loses or duplicates packets. When the trace cannot be written.
+/// If an entry cannot follow those before it: such a discipline loses or duplicates packets. When the trace
+/// cannot be written.
 pub fn to_trace(
     journal: &[Entry],
     name: &str,
@@ -128,10 +130,10 @@ pub fn to_trace(
     let script = Rc::new(RefCell::new(Script::default()));
     let puppet = Puppet { script: Rc::clone(&script), held: BTreeMap::new(), came: 0 };
     let mut traced = recording.tracer().wrap(name, &spec.to_string(), context, Box::new(puppet));
-    let mut told = Outbox::default();
+    let mut outbox = Outbox::default();
     let mut at = 0;
     while let Some(entry) = journal.get(at) {
-        let cx = &mut Cx::new(Time::from_ps(entry.now.saturating_mul(1000)), &mut told);
+        let cx = &mut Cx::new(Time::from_ps(entry.now.saturating_mul(1000)), &mut outbox);
         let place = at + 1;
         let wrong = |what: String| JournalError::Wrong { at: place, what };
         let number = u64::from(entry.number);
@@ -144,15 +146,15 @@ pub fn to_trace(
                 script.borrow_mut().dropped.extend(drops);
                 at += script.borrow().dropped.len();
                 // What a mark says is a way to one that looks ahead, and a rate to others.
-                let (reserved, ahead) = match spec {
-                    Spec::bsq(_) => (0, Route::ahead(entry.reserved)),
-                    _ => (entry.reserved, Ahead::default()),
+                let (reserved, next_hops) = match spec {
+                    Spec::bsq(_) => (0, Route::next_hops(entry.reserved)),
+                    _ => (entry.reserved, NextHops::default()),
                 };
                 let meta = Meta {
                     bytes: entry.bytes,
                     flow: FlowKey(entry.flow),
                     reserved: Rate::bit(reserved),
-                    ahead,
+                    next_hops,
                     arrived: cx.now(),
                     ..Meta::default()
                 };
@@ -180,14 +182,14 @@ pub fn to_trace(
         if let Some(missing) = script.borrow().missing {
             return Err(wrong(format!("packet {missing} goes a second time")));
         }
-        told.dropped.clear();
+        outbox.dropped.clear();
         at += 1;
     }
     drop(traced);
     Ok(recording.finish()?)
 }
 
-/// What the kernel answered next.
+/// The kernel's result of the next call.
 #[derive(Default)]
 struct Script {
     dropped: Vec<(u64, DropReason)>,
@@ -284,7 +286,7 @@ mod tests {
         bytes
     }
 
-    /// Whether the discipline does the same, and what it says otherwise.
+    /// The difference from the discipline, if there is one.
     fn judged(spec: &str, entries: &[Entry]) -> Result<(), String> {
         let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let trace = Memory::default();

@@ -1,23 +1,25 @@
-//! The kernel's own qdiscs as an oracle for ours: the same arrivals at the same times, and do they do the same?
+//! The kernel's own qdiscs as an oracle for ours: the same arrivals at the same times, and do they do the
+//! same?
 //!
-//! A program of ours stands before and behind the functions of the kernel's qdisc and writes down each call with what came of it
-//! (`kernel/test/oracle.bpf.c`). Here the Rust discipline of the same name is asked the same.
+//! A program of ours stands before and behind the functions of the kernel's qdisc and writes down each call
+//! with what came of it (`kernel/test/oracle.bpf.c`). Here the Rust discipline of the same name is asked the
+//! same.
 //!
-//! - [`drr`, `sfq`, `codel`, `fq_codel`](Asked::Same) decide by what they were told alone: every departure and every drop is compared.
-//!   Where CoDel's rules differ, a [model](model) of both says in which; that is an experiment, not an excuse: with ours it must do what
-//!   ours does, with the kernel's what the kernel did.
-//! - [`red`](red) and [`pie`](pie) draw. What they draw against is compared at each step, what is certain exactly, and the draws by their
-//!   sum.
+//! - `drr`, `sfq`, `codel` and `fq_codel` decide by their calls alone, without random numbers:
+//!   every departure and every drop is compared. Where CoDel's rules differ, a [model](model) of both says in
+//!   which; that is an experiment, not an excuse: with ours it must do what ours does, with the kernel's what
+//!   the kernel did.
+//! - [`red`](red) and [`pie`](pie) draw. What they draw against is compared at each step, what is certain
+//!   exactly, and the draws by their sum.
 //!
-//! Queues are chosen by the mark of a packet in the kernel. Here a flow is found for each of them that ours hashes to the bucket of the
-//! same number, so that neither has collisions and a tie goes to the same.
+//! Queues are chosen by the mark of a packet in the kernel. Here a flow is found for each of them that ours
+//! hashes to the bucket of the same number, so that neither has collisions and a tie goes to the same.
 
 pub mod calls;
 pub mod model;
 pub mod pie;
 pub mod red;
-
-use std::fmt;
+mod verdict;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
@@ -27,7 +29,9 @@ use crate::journal::{Entry, What};
 use calls::{Call, Difference, calls, compare};
 use model::{Model, Rule, STEP_NS, Setup};
 
-/// What came of it.
+pub use verdict::Verdict;
+
+/// Result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Packets that came to the kernel's qdisc.
@@ -36,50 +40,16 @@ pub struct Answer {
     pub sent: u64,
     /// Packets that it dropped.
     pub dropped: u64,
-    /// Whether ours does the same.
+    /// Equality of the decisions.
     pub verdict: Verdict,
 }
 
-/// Whether ours does the same.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// Every departure, every drop.
-    Equal,
-    /// Chance has a say: what was compared, in words.
-    Alike(String),
-    /// Not; but with these rules of the kernel's it would, and not without any of them.
-    Explained(Difference, Vec<Rule>),
-    /// Not, and why is not known: a sentence.
-    Different(String),
-}
-
-impl Verdict {
-    /// Whether nothing is left to be explained.
-    pub fn holds(&self) -> bool {
-        !matches!(self, Verdict::Different(_))
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Verdict::Equal => write!(f, "equal"),
-            Verdict::Alike(what) => write!(f, "alike: {what}"),
-            Verdict::Different(why) => write!(f, "DIFFERENT: {why}"),
-            Verdict::Explained(difference, rules) => {
-                let rules: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
-                write!(f, "equal with the kernel's {}; without: {difference}", rules.join(", "))
-            }
-        }
-    }
-}
-
-/// Asks `spelling` what the kernel's qdisc of a journal was asked. `rate` is that of the link.
+/// Compares a discipline with the kernel's qdisc that wrote a journal. `rate` is the rate of the link.
 ///
 /// # Errors
-/// A spelling that is none, or a journal that makes no sense: a sentence.
-pub fn ask(journal: &[Entry], spelling: &str, rate: Rate) -> Result<Answer, String> {
-    let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
+/// A sentence if the text is not a discipline, or the journal is inconsistent.
+pub fn ask(journal: &[Entry], text: &str, rate: Rate) -> Result<Answer, String> {
+    let spec: Spec = text.parse().map_err(|error| format!("{error}"))?;
     // The kernel counts the header of the link.
     let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(rate, Streams::new(1)) };
     let count = |what: fn(&What) -> bool| journal.iter().filter(|entry| what(&entry.what)).count() as u64;
@@ -95,7 +65,7 @@ pub fn ask(journal: &[Entry], spelling: &str, rate: Rate) -> Result<Answer, Stri
     Ok(Answer { came, sent, dropped, verdict })
 }
 
-/// One that decides by what it was told alone.
+/// Compares a discipline without random numbers.
 fn same(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, String> {
     let keys = keys(spec, context);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
@@ -140,7 +110,7 @@ fn explain(
     }
 }
 
-/// A flow for each bucket of ours, in their order; none where flows are told apart exactly.
+/// A flow for each bucket of ours, in their order; none if each flow has its own queue.
 fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
     let secret = context.streams.rng().word();
     let (buckets, bucket): (u32, Box<dyn Fn(u64) -> u64>) = match spec {
@@ -169,7 +139,7 @@ fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
     keys.into_iter().flatten().collect()
 }
 
-/// What the model is told.
+/// Parameters of the model.
 fn setup(spec: &Spec, context: &LinkContext) -> Option<Setup> {
     let steps = |span: Span| span.as_ps() / 1000 / STEP_NS;
     let mtu = context.mtu.0;
@@ -201,8 +171,8 @@ mod tests {
     use super::calls::{Came, answers};
     use super::*;
 
-    /// Bursts and pauses, in CoDel's steps: packets of 60 to 1,514 bytes in eight flows come, and the link asks for one after the other. What
-    /// came of it is for a discipline to say.
+    /// Bursts and pauses, in CoDel's steps: packets of 60 to 1,514 bytes in eight flows come, and the link
+    /// asks for one after the other. What came of it is for a discipline to say.
     fn traffic(packets: u64) -> Vec<Call> {
         let mut word = 1u64;
         let mut drawn = |below: u64| {
@@ -267,7 +237,7 @@ mod tests {
         }
     }
 
-    /// What follows the kernel's rules is told from ours by exactly these.
+    /// A qdisc with the kernel's rules differs from the Rust discipline by exactly these rules.
     #[test]
     fn a_difference_is_explained_by_the_rules_that_make_it() {
         let calls = traffic(20_000);
@@ -305,7 +275,8 @@ mod tests {
         assert_eq!(buckets, (0..64).collect::<Vec<_>>());
     }
 
-    /// RED as the kernel has it, with an average in whole numbers; it drops every fiftieth packet between the thresholds.
+    /// RED as the kernel has it, with an average in whole numbers; it drops every fiftieth packet between the
+    /// thresholds.
     fn red(calls: &[Call]) -> Vec<Call> {
         let (mut average, mut held, mut queue) = (0u64, 0u64, std::collections::VecDeque::new());
         let (mut count, mut answers) = (0, Vec::new());
@@ -340,8 +311,8 @@ mod tests {
         let Spec::red(config) = text.parse().unwrap() else { panic!("it is red") };
         let mut calls = red(&traffic(20_000));
         let verdict = red::ask(&calls, &config, &context()).unwrap();
-        let told = verdict.to_string();
-        assert!(told.contains("averages within") && !told.contains("of 0 between"), "{told}");
+        let sentence = verdict.to_string();
+        assert!(sentence.contains("averages within") && !sentence.contains("of 0 between"), "{sentence}");
         let kept = calls.iter_mut().filter(|call| call.came.is_some() && call.dropped.is_empty());
         kept.last().unwrap().state += 2 << 6;
         assert!(!red::ask(&calls, &config, &context()).unwrap().holds());

@@ -1,8 +1,9 @@
-//! Judges journals of disciplines in the kernel: the Rust discipline gets the same arrivals at the same times, and must let the same
-//! packets go, in the same order, and drop the same for the same reasons. `cargo xtask test-kernel` runs it.
+//! Judges journals of disciplines in the kernel: the Rust discipline gets the same arrivals at the same
+//! times, and must let the same packets go, in the same order, and drop the same for the same reasons. `cargo
+//! xtask test-kernel` runs it.
 //!
-//! Arguments, four each: the file of a journal, the rate of the link, the discipline as it would be typed, and how many packets it must
-//! have got at least.
+//! Arguments, four each: the file of a journal, the rate of the link, the discipline as it would be typed,
+//! and how many packets it must have got at least.
 
 #![allow(clippy::print_stdout, reason = "it has nothing else to say")]
 
@@ -19,14 +20,14 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut equal = !words.is_empty();
     for four in words.chunks(4) {
-        let [file, rate, spelling, packets] = four else {
+        let [file, rate, discipline, packets] = four else {
             println!("four words for each journal: FILE RATE DISCIPLINE PACKETS");
             return ExitCode::from(2);
         };
-        match judge(file, rate, spelling, packets) {
+        match judge(file, rate, discipline, packets) {
             Ok(line) => println!("equal     {line}"),
             Err(why) => {
-                println!("DIFFERENT {file}, {spelling}: {why}");
+                println!("DIFFERENT {file}, {discipline}: {why}");
                 equal = false;
             }
         }
@@ -34,9 +35,9 @@ fn main() -> ExitCode {
     if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn judge(file: &str, rate: &str, spelling: &str, packets: &str) -> Result<String, String> {
+fn judge(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<String, String> {
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
-    let spec: Spec = spelling.parse().map_err(|error| format!("{error}"))?;
+    let spec: Spec = discipline.parse().map_err(|error| format!("{error}"))?;
     // The kernel counts the header of the link.
     let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(rate, Streams::new(1)) };
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
@@ -58,7 +59,7 @@ fn judge(file: &str, rate: &str, spelling: &str, packets: &str) -> Result<String
     }
     let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     Ok(format!(
-        "{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {spelling}"
+        "{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {discipline}"
     ))
 }
 

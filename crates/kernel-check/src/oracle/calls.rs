@@ -1,4 +1,5 @@
-//! What a qdisc of the kernel's own was asked and answered, and a Rust discipline that is asked the same.
+//! The calls of one of the kernel's own qdiscs, with their results, and a Rust discipline that gets the same
+//! calls.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use crate::journal::{Entry, What};
 /// A call of a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// When, in nanoseconds.
+    /// Time in nanoseconds.
     pub now: u64,
     /// The packet that came; none where the link asked for one.
     pub came: Option<Came>,
@@ -32,11 +33,11 @@ pub struct Came {
     pub mark: u64,
 }
 
-/// The calls of a journal. Where the qdisc keeps no order among the classes' own queues, what these refused never came to it: it is
-/// left out with `refused_by_others`.
+/// The calls of a journal. Where the qdisc keeps no order among the classes' own queues, what these refused
+/// never came to it: it is left out with `refused_by_others`.
 ///
 /// # Errors
-/// When a packet goes that is not there, or was dropped outside of a call: a sentence.
+/// If a packet goes that is not there, or was dropped outside of a call: a sentence.
 pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
     let mut held = std::collections::BTreeSet::new();
@@ -90,18 +91,18 @@ pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, St
     Ok(calls)
 }
 
-/// Where the kernel and a Rust discipline part.
+/// The first call with different results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Packets that came before.
     pub packets: u64,
-    /// Which call, from 1.
+    /// Number of the call, from 1.
     pub call: u64,
-    /// What the call was.
+    /// The call in words.
     pub what: String,
-    /// What came of it in the kernel.
+    /// Result in the kernel.
     pub kernel: String,
-    /// What came of it here.
+    /// Result of the Rust discipline.
     pub here: String,
 }
 
@@ -112,7 +113,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Asks a discipline the same, and tells where it answers something else. `key` makes a flow of a mark.
+/// Gives a discipline the same calls, and returns the first different result. `key` returns the flow of a
+/// mark.
 pub fn compare(
     calls: &[Call],
     qdisc: &mut dyn Qdisc<u64>,
@@ -128,7 +130,7 @@ pub fn compare(
                 Some(came) => format!("packet {} of flow {} comes at {now}", came.number, came.mark),
                 None => format!("the link asks at {now}"),
             };
-            let (kernel, here) = (told(call.sent, &call.dropped), told(sent, &dropped));
+            let (kernel, here) = (in_words(call.sent, &call.dropped), in_words(sent, &dropped));
             return Some(Difference { packets, call: at, what, kernel, here });
         }
         packets += u64::from(call.came.is_some());
@@ -136,7 +138,7 @@ pub fn compare(
     None
 }
 
-/// The same calls with what a discipline answers.
+/// Replaces the results of calls by those of a discipline.
 pub fn answers(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
     let mut out = Outbox::default();
     let answered = |call: &Call| {
@@ -166,7 +168,7 @@ fn make(
     (sent, out.dropped.drain(..).map(|(victim, _)| victim.payload).collect())
 }
 
-fn told(sent: Option<u64>, dropped: &[u64]) -> String {
+fn in_words(sent: Option<u64>, dropped: &[u64]) -> String {
     let sent = sent.map(|number| format!("sends {number}"));
     let dropped = match dropped {
         [] => None,

@@ -1,8 +1,9 @@
-//! CoDel and FQ-CoDel once more, told simply, with each rule in which the kernel's differs from ours to be chosen.
+//! A second, simple implementation of CoDel and FQ-CoDel, with each rule in which the kernel's differs from
+//! ours to be chosen.
 //!
-//! It is the experiment that explains a difference. With ours everywhere it must do what the Rust discipline does, with the kernel's
-//! everywhere what the kernel did; and a rule whose choice changes nothing explains nothing. Times are in the kernel's steps
-//! of 1,024 ns.
+//! It is the experiment that explains a difference. With ours everywhere it must do what the Rust discipline
+//! does, with the kernel's everywhere what the kernel did; and a rule whose choice changes nothing explains
+//! nothing. Times are in the kernel's steps of 1,024 ns.
 
 use std::collections::VecDeque;
 
@@ -14,14 +15,16 @@ pub const STEP_NS: u64 = 1024;
 /// A rule in which the kernel's way is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The n-th drop follows after interval/sqrt(n), in the kernel with a root of 16 bits that makes one Newton step when n changes;
-    /// ours is exact.
+    /// The n-th drop follows after interval/sqrt(n), in the kernel with a root of 16 bits that makes one
+    /// Newton step when n changes; ours is exact.
     Root,
-    /// Late is who is late for longer than an interval; ours, and RFC 8289's, who is for as long as that. The kernel's steps make it happen.
+    /// Late is who is late for longer than an interval; ours, and RFC 8289's, who is for as long as that. The
+    /// kernel's steps make it happen.
     Longer,
     /// "No more than an MTU stays behind" looks at all queues together; ours at the flow's own.
     Behind,
-    /// A new flow that is empty leaves the lists at once when no old one waits; ours becomes an old one (RFC 8290, 4.2).
+    /// A new flow that is empty leaves the lists at once when no old one waits; ours becomes an old one (RFC
+    /// 8290, 4.2).
     Alone,
     /// A batch ends with half the bytes of the fattest queue; ours with half its packets (RFC 8290, 4.1).
     Half,
@@ -46,7 +49,7 @@ impl Rule {
     }
 }
 
-/// What is modelled.
+/// Parameters of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Packets that it holds.
@@ -143,8 +146,9 @@ impl Model {
         Some((pkt, late))
     }
 
-    /// The count is what it is; the root follows by one step, x (3 - n x^2) / 2 with 16 digits. When the count has jumped the difference
-    /// is below zero, which in the kernel's 64 bits without a sign is a large number: the root is anything then.
+    /// The count is what it is; the root follows by one step, x (3 - n x^2) / 2 with 16 digits. When the
+    /// count has jumped the difference is below zero, which in the kernel's 64 bits without a sign is a large
+    /// number: the root is anything then.
     fn follow(&mut self, queue: usize) {
         let of = &mut self.queues[queue];
         let quarter = (3u64 << 32).wrapping_sub(of.count.wrapping_mul(of.root * of.root)) >> 2;
@@ -188,7 +192,8 @@ impl Model {
             }
         } else {
             cx.drop(pkt, DropReason::Congested);
-            // Under our rules more than an MTU stays behind; under the kernel's it may have been the only one, and still begins the state.
+            // Under our rules more than an MTU stays behind; under the kernel's it may have been the only
+            // one, and still begins the state.
             let next = self.head(queue, now);
             let sixteen = u128::from(16 * self.setup.interval) << FINE;
             let of = &mut self.queues[queue];

@@ -1,25 +1,28 @@
 //! PIE, step by step.
 //!
-//! The kernel's timer updates the odds from the delay; each update is made again from what the delay was, by RFC 8033's law, and with the
-//! rules in which the kernel's differs. What chance has no say in is compared at each arrival: nothing is dropped while a burst is let
-//! pass, while delay and odds are low, while two packets or less are queued (the kernel: less than two), and before the odds have summed up
-//! to 0.85; at 8.5 everything is. The delay is that of the last update, as in the RFC; the kernel's is that of the last packet that left. In between both draw, and the drops that were to be expected are summed up. How long a burst
-//! is let pass is taken from the kernel, which counts it down when packets leave; ours does at updates, as the RFC.
+//! The kernel's timer updates the probability from the delay; each update is made again from what the delay
+//! was, by RFC 8033's law, and with the rules in which the kernel's differs. What chance has no say in is
+//! compared at each arrival: nothing is dropped while a burst is let pass, while delay and probability are
+//! low, while two packets or less are queued (the kernel: less than two), and before the probability have
+//! summed up to 0.85; at 8.5 everything is. The delay is that of the last update, as in the RFC; the kernel's
+//! is that of the last packet that left. In between both draw, and the drops that were to be expected are
+//! summed up. How long a burst is let pass is taken from the kernel, which counts it down when packets leave;
+//! ours does at updates, as the RFC.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
-use super::Verdict;
 use super::calls::{Came, calls};
+use super::verdict::Verdict;
 use crate::journal::{Entry, What};
 
-/// The kernel's odds in parts of 1: 2^56 - 1.
+/// The kernel's probability in parts of 1: 2^56 - 1.
 const CERTAIN: f64 = ((1u64 << 56) - 1) as f64;
 /// Nanoseconds of a tick of its clock for packet schedulers.
 const TICK_NS: u64 = 64;
 /// The gains are whole numbers of the kernel's parts, shifted by up to eleven places.
 const CLOSE: f64 = 1e-4;
-/// How far the clock of the journal may be from the kernel's.
+/// The largest difference between the clocks of the journal and of the kernel.
 const BESIDE: Span = Span::us(50);
 /// Standard deviations that chance may be away.
 const SIGMA: f64 = 4.0;
@@ -27,7 +30,7 @@ const SIGMA: f64 = 4.0;
 /// A rule of the kernel's that RFC 8033 does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Without delay the odds fall by a 64th per update, not by 2 %.
+    /// Without delay the probability fall by a 64th per update, not by 2 %.
     Sixtyfourth,
     /// Beyond 250 ms they rise by 2 % more per update.
     Quarter,
@@ -44,7 +47,7 @@ const LONGEST: Span = Span::s(60);
 #[derive(Clone, Copy, Debug)]
 struct Update {
     delay: Span,
-    odds: f64,
+    probability: f64,
 }
 
 /// The law of RFC 8033, section 4.2 and 5.5, from one update to the next.
@@ -52,33 +55,33 @@ fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, r
     let seconds = |a: Span, b: Span| a.as_s() - b.as_s();
     let step = f64::from(config.alpha) / 16.0 * seconds(delay, config.target)
         + f64::from(config.beta) / 16.0 * seconds(delay, before.delay);
-    let scale = match before.odds {
-        odds if odds < 1e-6 => 2048.0,
-        odds if odds < 1e-5 => 512.0,
-        odds if odds < 1e-4 => 128.0,
-        odds if odds < 1e-3 => 32.0,
-        odds if odds < 1e-2 => 8.0,
-        odds if odds < 1e-1 => 2.0,
+    let scale = match before.probability {
+        probability if probability < 1e-6 => 2048.0,
+        probability if probability < 1e-5 => 512.0,
+        probability if probability < 1e-4 => 128.0,
+        probability if probability < 1e-3 => 32.0,
+        probability if probability < 1e-2 => 8.0,
+        probability if probability < 1e-1 => 2.0,
         _ => 1.0,
     };
     let mut step = step / scale;
-    if before.odds >= 0.1 {
+    if before.probability >= 0.1 {
         step = step.min(0.02);
     }
     if rules.contains(&Rule::Quarter) && delay > Span::ms(250) {
         step += 0.02;
     }
-    let mut odds = before.odds + step;
+    let mut probability = before.probability + step;
     if delay.is_zero() && before.delay.is_zero() {
-        odds *= if rules.contains(&Rule::Sixtyfourth) { 1.0 - 1.0 / 64.0 } else { 0.98 };
+        probability *= if rules.contains(&Rule::Sixtyfourth) { 1.0 - 1.0 / 64.0 } else { 0.98 };
     }
-    odds.clamp(0.0, if rules.contains(&Rule::Beyond) { f64::INFINITY } else { 1.0 })
+    probability.clamp(0.0, if rules.contains(&Rule::Beyond) { f64::INFINITY } else { 1.0 })
 }
 
 /// Compares.
 ///
 /// # Errors
-/// When the discipline cannot be built: a sentence.
+/// If the discipline cannot be built: a sentence.
 pub fn ask(
     journal: &[Entry],
     config: &giveway_disciplines::pie::Config,
@@ -89,7 +92,7 @@ pub fn ask(
         .filter(|entry| entry.what == What::Updated)
         .map(|entry| Update {
             delay: Span::ns(entry.flow.saturating_mul(TICK_NS)),
-            odds: entry.reserved as f64 / CERTAIN,
+            probability: entry.reserved as f64 / CERTAIN,
         })
         .collect();
     if let Some(at) = kernel.iter().position(|update| update.delay > LONGEST) {
@@ -100,8 +103,8 @@ pub fn ask(
     }
     let steps = |rules: &[Rule]| -> Vec<usize> {
         let off = |(at, pair): (usize, &[Update])| {
-            let odds = law(pair[0], pair[1].delay, config, rules);
-            ((odds - pair[1].odds).abs() > CLOSE * odds.max(1e-4)).then_some(at)
+            let probability = law(pair[0], pair[1].delay, config, rules);
+            ((probability - pair[1].probability).abs() > CLOSE * probability.max(1e-4)).then_some(at)
         };
         kernel.windows(2).enumerate().filter_map(off).collect()
     };
@@ -114,7 +117,7 @@ pub fn ask(
         let here = law(before, after.delay, config, &RULES);
         return Ok(Verdict::Different(format!(
             "update {at}: from {:.6} with delays of {} and {} to {:.6} in the kernel, {here:.6} here",
-            before.odds, before.delay, after.delay, after.odds
+            before.probability, before.delay, after.delay, after.probability
         )));
     }
     let updates = kernel.len();
@@ -131,7 +134,7 @@ pub fn ask(
     })
 }
 
-/// Our discipline gets the same delays, and must have the odds of the law above, with the RFC's rules.
+/// Our discipline gets the same delays, and must have the probability of the law above, with the RFC's rules.
 fn ours_differs(
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
@@ -139,7 +142,7 @@ fn ours_differs(
 ) -> Option<String> {
     let mut ours = Spec::pie(config.clone()).build_numbered(context).ok()?;
     let mut out = Outbox::default();
-    let mut update = Update { delay: Span::ZERO, odds: 0.0 };
+    let mut update = Update { delay: Span::ZERO, probability: 0.0 };
     // A minute after nothing: a packet may have waited for long.
     let mut now = Time::ZERO + LONGEST;
     let come = |ours: &mut dyn Qdisc<u64>, out: &mut Outbox<u64>, at: Time, arrived: Time| {
@@ -148,7 +151,8 @@ fn ours_differs(
     };
     come(&mut *ours, &mut out, now, now);
     for (at, of) in kernel.iter().enumerate() {
-        // Just before the update one leaves that waited as long, and another one stays behind it; without delay nobody stays.
+        // Just before the update one leaves that waited as long, and another one stays behind it; without
+        // delay nobody stays.
         let before = now + config.tupdate - Span::ns(1);
         while ours.dequeue(&mut Cx::new(before, &mut out)).packet().is_some() {}
         if !of.delay.is_zero() {
@@ -158,22 +162,22 @@ fn ours_differs(
         }
         now += config.tupdate;
         come(&mut *ours, &mut out, now, now);
-        let odds = law(update, of.delay, config, &[]);
-        update = Update { delay: of.delay, odds };
+        let probability = law(update, of.delay, config, &[]);
+        update = Update { delay: of.delay, probability };
         let mut here = 0.0;
         ours.gauges(&mut |name, value| {
             if name == "drop_probability" {
                 here = value;
             }
         });
-        if (here - odds).abs() > 1e-9 {
-            return Some(format!("update {at}: the law of the judge gives {odds}, ours {here}"));
+        if (here - probability).abs() > 1e-9 {
+            return Some(format!("update {at}: the law of the judge gives {probability}, ours {here}"));
         }
     }
     None
 }
 
-/// What became of the arrivals: a sentence, or what is wrong.
+/// Checks the arrivals. Returns a sentence in both cases: the result, or the difference.
 fn decisions(
     journal: &[Entry],
     kernel: &[Update],
@@ -200,7 +204,7 @@ fn decisions(
             continue;
         };
         let update = match updates_before[nth] {
-            0 => Update { delay: Span::ZERO, odds: 0.0 },
+            0 => Update { delay: Span::ZERO, probability: 0.0 },
             n => kernel[n - 1],
         };
         nth += 1;
@@ -209,7 +213,7 @@ fn decisions(
         let burst = mark > 0;
         let full = packets >= config.limit.0;
         // The RFC and ours spare two packets exactly, too.
-        let low = |delay: Span| delay < config.target / 2 && update.odds < 0.2;
+        let low = |delay: Span| delay < config.target / 2 && update.probability < 0.2;
         let always = burst || held < 2 * context.mtu.0;
         let spared = always || low(waited);
         otherwise += u64::from(spared != (always || low(update.delay)));
@@ -224,7 +228,7 @@ fn decisions(
             } else if spared {
                 Some(false)
             } else {
-                accumulated = if update.odds == 0.0 { 0.0 } else { accumulated + update.odds };
+                accumulated = if update.probability == 0.0 { 0.0 } else { accumulated + update.probability };
                 match accumulated {
                     sum if sum < 0.85 => Some(false),
                     sum if sum >= 8.5 => Some(true),
@@ -234,9 +238,9 @@ fn decisions(
             match fate {
                 Some(fate) if fate != dropped => {
                     return Ok(Err(format!(
-                        "packet {number}: {} in the kernel, with odds of {:.4}, {accumulated:.4} in all, a delay of {waited} and {held} bytes queued",
+                        "packet {number}: {} in the kernel, with probability of {:.4}, {accumulated:.4} in all, a delay of {waited} and {held} bytes queued",
                         if dropped { "dropped" } else { "kept" },
-                        update.odds,
+                        update.probability,
                     )));
                 }
                 Some(_) => certain += 1,
@@ -244,9 +248,9 @@ fn decisions(
                     // What it draws against is known at all of these.
                     drawn += 1;
                     drops += u64::from(dropped);
-                    let odds = update.odds.min(1.0);
-                    expected += odds;
-                    variance += odds * (1.0 - odds);
+                    let probability = update.probability.min(1.0);
+                    expected += probability;
+                    variance += probability * (1.0 - probability);
                 }
             }
             if dropped {
@@ -254,7 +258,7 @@ fn decisions(
             }
             if !spared && !full && (accumulated - kernel).abs() > CLOSE {
                 return Ok(Err(format!(
-                    "packet {number}: the odds sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
+                    "packet {number}: the probability sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
                 )));
             }
         }
@@ -291,38 +295,38 @@ mod tests {
     use super::*;
     use giveway_qdisc::{Bytes, Rate, Streams};
 
-    fn update(delay_us: u64, odds: f64) -> Entry {
-        let (flow, reserved) = (delay_us * 1000 / TICK_NS, (odds * CERTAIN) as u64);
+    fn update(delay_us: u64, probability: f64) -> Entry {
+        let (flow, reserved) = (delay_us * 1000 / TICK_NS, (probability * CERTAIN) as u64);
         Entry { now: 0, flow, reserved, number: 0, bytes: 0, what: What::Updated }
     }
 
-    /// A kernel whose odds follow the law under these rules.
+    /// A kernel whose probability follow the law under these rules.
     fn journal(rules: &[Rule], config: &giveway_disciplines::pie::Config) -> Vec<Entry> {
         let delays =
             [0, 8000, 16_000, 40_000, 120_000, 240_000, 320_000, 320_000, 64_000, 16_000, 0, 0, 0, 0, 0];
-        let mut before = Update { delay: Span::ZERO, odds: 0.0 };
+        let mut before = Update { delay: Span::ZERO, probability: 0.0 };
         let mut entries = Vec::new();
         for delay in delays.iter().cycle().take(300) {
-            let odds = law(before, Span::us(*delay), config, rules);
-            before = Update { delay: Span::us(*delay), odds };
-            entries.push(update(*delay, odds));
+            let probability = law(before, Span::us(*delay), config, rules);
+            before = Update { delay: Span::us(*delay), probability };
+            entries.push(update(*delay, probability));
         }
         entries
     }
 
     #[test]
-    fn updates_are_told_apart_by_their_rules() {
+    fn updates_are_distinguished_by_their_rules() {
         let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) };
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
-        let told = |journal: &[Entry]| ask(journal, &config, &context).unwrap().to_string();
-        let kernel = told(&journal(&RULES, &config));
+        let verdict = |journal: &[Entry]| ask(journal, &config, &context).unwrap().to_string();
+        let kernel = verdict(&journal(&RULES, &config));
         assert!(
             kernel.starts_with("alike: 300 updates, ") && kernel.contains("rules of the kernel's own"),
             "{kernel}"
         );
         let mut wrong = journal(&RULES, &config);
         wrong[200].reserved += 1 << 54;
-        assert!(told(&wrong).contains("DIFFERENT: update 199"), "{}", told(&wrong));
+        assert!(verdict(&wrong).contains("DIFFERENT: update 199"), "{}", verdict(&wrong));
     }
 
     #[test]
@@ -331,7 +335,7 @@ mod tests {
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
-            .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), odds: 0.0 })
+            .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), probability: 0.0 })
             .collect();
         assert_eq!(ours_differs(&updates, &config, &context), None);
         let other = giveway_disciplines::pie::Config { alpha: 3, ..config };

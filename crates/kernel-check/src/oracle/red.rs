@@ -1,23 +1,26 @@
 //! RED, step by step.
 //!
-//! The averages are those of our own [`Detector`], which is shown the queue as the kernel had it at each arrival. Below `min` nothing may
-//! be dropped, above `max` everything must be. In between both draw, and single draws cannot be compared: the drops that were to be expected
-//! are summed up, and the kernel's counted.
+//! The averages are those of our own [`Detector`], which is shown the queue as the kernel had it at each
+//! arrival. Below `min` nothing may be dropped, above `max` everything must be. In between both draw, and
+//! single draws cannot be compared: the drops that were to be expected are summed up, and the kernel's
+//! counted.
 //!
-//! Floyd and Jacobson have two ways, a draw for each packet and, where they speak of the implementation, one for each gap. They are the same
-//! as long as the average does not move. Ours is the first, the kernel's the second: with R from 0 to 1, the n-th packet goes when
-//! n p_b exceeds R. So there are two sums, and the kernel's drops are held against that of its own way.
+//! Floyd and Jacobson have two ways, a draw for each packet and, where they speak of the implementation, one
+//! for each gap. They are the same as long as the average does not move. Ours is the first, the kernel's the
+//! second: with R from 0 to 1, the n-th packet goes when n p_b exceeds R. So there are two sums, and the
+//! kernel's drops are held against that of its own way.
 //!
-//! The kernel learns that the link is idle only when it is asked for a packet and has none. A parent that counts packets never asks then,
-//! and HTB is one. So here no time is ever idle.
+//! The kernel learns that the link is idle only when it is asked for a packet and has none. A parent that
+//! counts packets never asks then, and HTB is one. So here no time is ever idle.
 
-use giveway_qdisc::blocks::red::{Curve, Detector, Verdict as Decision, spread};
+use giveway_qdisc::blocks::red::{Curve, Detector, RedDecision, spread};
 use giveway_qdisc::{Backlog, LinkContext, Time};
 
-use super::Verdict;
 use super::calls::{Call, Came};
+use super::verdict::Verdict;
 
-/// The kernel's average is a whole number of 2^-w bytes, cut off at each arrival: that adds up to at most a byte.
+/// The kernel's average is a whole number of 2^-w bytes, cut off at each arrival: that adds up to at most a
+/// byte.
 const GAP: f64 = 1.0;
 /// Standard deviations that chance may be away.
 const SIGMA: f64 = 4.0;
@@ -25,7 +28,7 @@ const SIGMA: f64 = 4.0;
 /// Compares.
 ///
 /// # Errors
-/// When the discipline cannot be built: a sentence.
+/// If the discipline cannot be built: a sentence.
 pub fn ask(
     calls: &[Call],
     config: &giveway_disciplines::red::Config,
@@ -45,7 +48,7 @@ pub fn ask(
     Ok(if off.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
 }
 
-/// What was found.
+/// Numbers of compared decisions.
 #[derive(Default)]
 struct Found {
     arrivals: u64,
@@ -56,9 +59,9 @@ struct Found {
     between: u64,
     /// Of those between.
     drops: u64,
-    /// What ours would have dropped of these, each time as the kernel's gap stood.
+    /// Expected drops of the Rust discipline among these, with the kernel's gap before each.
     ours: f64,
-    /// What the kernel's way would have.
+    /// Expected drops of the kernel's rule among these.
     expected: f64,
     variance: f64,
     /// The largest difference of the averages, in bytes.
@@ -121,10 +124,10 @@ impl Found {
             // Only what is decided by chance. The first one between only starts the count, in both.
             if let (None, false, Some((since, passed))) = (here, full, count) {
                 let reached = ((since + 1.0) * p_b).clamp(passed, 1.0);
-                let odds = if passed < 1.0 { (reached - passed) / (1.0 - passed) } else { 1.0 };
+                let probability = if passed < 1.0 { (reached - passed) / (1.0 - passed) } else { 1.0 };
                 found.ours += spread(p_b, since + 1.0, false);
-                found.expected += odds;
-                found.variance += odds * (1.0 - odds);
+                found.expected += probability;
+                found.variance += probability * (1.0 - probability);
                 found.drops += u64::from(dropped);
             }
             count = match (here, dropped && !full) {
@@ -137,7 +140,7 @@ impl Found {
                 }
             };
             // Ours decides as the kernel did.
-            let _: Decision = detector.decide(length, 1.0, || if dropped { 0.0 } else { f64::INFINITY });
+            let _: RedDecision = detector.decide(length, 1.0, || if dropped { 0.0 } else { f64::INFINITY });
             if !dropped {
                 held.add(bytes);
                 bytes_of.insert(number, bytes);
