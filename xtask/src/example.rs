@@ -1,7 +1,7 @@
 //! Records `examples/home-uplink.pcapng` over real Linux TCP.
 //!
-//! Network namespaces, packet sockets and tcpdump are the business of `xtask/testbed/record.py`, which needs no more
-//! than Python's standard library; it says what else is missing on this machine.
+//! Network namespaces, packet sockets and tcpdump are the business of `xtask/testbed/record.py`, which needs
+//! no more than Python's standard library; it says what else is missing on this machine.
 
 use crate::repository::{Done, Repository};
 

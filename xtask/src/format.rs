@@ -1,7 +1,7 @@
 //! rustfmt over every file.
 //!
-//! `cargo fmt` follows `mod` lines, and the registries declare their modules with a macro: it would skip exactly the
-//! files that newcomers write.
+//! `cargo fmt` follows `mod` lines, and the registries declare their modules with a macro: it would skip
+//! exactly the files that newcomers write.
 
 use crate::repository::{Done, Repository};
 

@@ -1,7 +1,8 @@
 //! Fuzzing with libFuzzer: every target in turn, what is new is kept, and a table at the end.
 //!
-//! The targets are functions of the crate `giveway-fuzzing`; its program prints their names and writes the inputs that are kept
-//! in the repository. The programs for libFuzzer, three lines each, are written here and built by cargo-fuzz.
+//! The targets are functions of the crate `giveway-fuzzing`; its program prints their names and writes the
+//! inputs that are kept in the repository. The programs for libFuzzer, three lines each, are written here and
+//! built by cargo-fuzz.
 
 mod finds;
 mod libfuzzer;
@@ -17,7 +18,7 @@ use options::Options;
 /// `cargo xtask fuzz`.
 ///
 /// # Errors
-/// What is missing, or how many finds there are.
+/// The missing program, or the number of finds.
 pub fn run(repository: &Repository, words: &[&str]) -> Done {
     let options = Options::parse(words)?;
     set_up(repository)?;
@@ -96,8 +97,8 @@ fn targets(repository: &Repository, kept: &Path) -> Result<Vec<String>, String> 
 /// Writes libFuzzer's programs and builds them.
 fn build(repository: &Repository, targets: &[String]) -> Done {
     let folder = repository.root.join("fuzz/src/bin");
-    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| told(&folder, error))?;
+    let explain = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| explain(&folder, error))?;
     for target in targets {
         let path = folder.join(format!("{target}.rs"));
         let text = program(target);
@@ -105,11 +106,11 @@ fn build(repository: &Repository, targets: &[String]) -> Done {
         if fs::read_to_string(&path).is_ok_and(|there| there == text) {
             continue;
         }
-        fs::write(&path, text).map_err(|error| told(&path, error))?;
+        fs::write(&path, text).map_err(|error| explain(&path, error))?;
     }
     for target in targets {
-        // Everything that the targets reach is safe Rust, but for device drivers, which they do not reach: an address sanitizer
-        // would find nothing and halve the speed.
+        // Everything that the targets reach is safe Rust, but for device drivers, which they do not reach: an
+        // address sanitizer would find nothing and halve the speed.
         let build =
             ["run", "nightly", "cargo", "fuzz", "build", "--fuzz-dir", "fuzz", "--sanitizer", "none", target];
         repository.run("rustup", &build)?;
@@ -133,7 +134,7 @@ fn scratch() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// What came of a target.
+/// Result of a target.
 struct Line {
     target: String,
     inputs: u64,

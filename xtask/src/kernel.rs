@@ -1,8 +1,9 @@
 //! The kernel's disciplines, packet by packet against the Rust ones, in a virtual machine.
 //!
-//! A Debian kernel that has BPF qdiscs is fetched (its version is found now, the package is kept below `target/`) and started in qemu,
-//! in software. In it `giveway kernel load` puts each discipline on an interface, traffic is sent, and what the discipline did
-//! comes out through a disk. The judge (`crates/kernel-check/src/bin/kernel-judge.rs`) then asks the Rust discipline to do the same.
+//! A Debian kernel that has BPF qdiscs is fetched (its version is found now, the package is kept below
+//! `target/`) and started in qemu, in software. In it `giveway kernel load` puts each discipline on an
+//! interface, traffic is sent, and what the discipline did comes out through a disk. The judge
+//! (`crates/kernel-check/src/bin/kernel-judge.rs`) then asks the Rust discipline to do the same.
 //!
 //! Nothing of the machine that runs this is changed but what is below `target/kernel`.
 
@@ -28,7 +29,7 @@ use crate::tools;
 
 /// Packets per discipline and mix; the second number for a quick look.
 const PACKETS: [u32; 2] = [100_000, 5_000];
-/// What else is done, or how much.
+/// Flags of the chore.
 pub const FLAGS: [&str; 6] = ["--quick", "--oracle", "--flood", "--again", "--compare", "--book"];
 
 /// A kernel, and the folder in which all of this happens.
@@ -37,7 +38,7 @@ pub struct Ready {
     kernel: Kernel,
 }
 
-/// Whether it can be done here: what there is, or why not.
+/// Prepares the test. Fails if this machine cannot run it.
 ///
 /// # Errors
 /// The reason, in a sentence.
@@ -50,7 +51,7 @@ pub fn ready(repository: &Repository) -> Result<Ready, String> {
     Ok(Ready { folder, kernel })
 }
 
-/// Does it, where that is possible.
+/// Runs the test, or prints why this machine cannot run it.
 pub fn test(repository: &Repository, flags: &[&str]) -> Done {
     match ready(repository) {
         Ok(ready) => run(repository, &ready, flags),
@@ -61,7 +62,7 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
     }
 }
 
-/// Does it.
+/// Runs the test.
 pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     let has = |flag: &str| flags.contains(&flag);
     let quick = usize::from(has("--quick"));
@@ -99,8 +100,8 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     if has("--flood") {
         let flood = include_str!("../../kernel/test/flood.sh");
         stages.time("initramfs", || initramfs(repository, folder, kernel, flood))?;
-        let told = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
-        show(&told, &["FLOOD", "MEMORY"]);
+        let output = stages.time("flood", || boot(folder, kernel, 0, &PARALLEL))?;
+        show(&output, &["FLOOD", "MEMORY"]);
     }
     if has("--compare") {
         println!("{}", stages.time("comparison", || compare::compare(repository, folder, kernel))?);

@@ -1,7 +1,8 @@
 //! Licences of everything that the workspace depends on, against the allow-list in `deny.toml`.
 //!
-//! `cargo metadata` knows each package's licence, so the list is read here in an instant. cargo-deny reads the same file
-//! and more of it; building it takes two and a half minutes of CPU, so it is asked where it is installed already.
+//! `cargo metadata` knows each package's licence, so the list is read here in an instant. cargo-deny reads
+//! the same file and more of it; building it takes two and a half minutes of CPU, so it is asked where it is
+//! installed already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,11 +29,11 @@ pub fn check(repository: &Repository) -> Done {
     repository.cargo(&["deny", "--all-features", "check", "licenses", "bans", "sources"])
 }
 
-/// What `deny.toml` says.
+/// Contents of `deny.toml`.
 struct Policy {
     allowed: BTreeSet<String>,
     banned: BTreeSet<String>,
-    /// What single crates may have beyond that.
+    /// Further licences of single crates.
     exceptions: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -84,7 +85,7 @@ impl Policy {
     }
 }
 
-/// Whether an SPDX expression can be satisfied with the allowed licences.
+/// True if the allowed licences satisfy an SPDX expression.
 fn allows(expression: &str, allowed: &BTreeSet<String>) -> bool {
     // Old manifests write "MIT/Apache-2.0" for a choice.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
@@ -114,8 +115,8 @@ fn all(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
     holds
 }
 
-/// A licence, with or without an exception, or an expression in parentheses. Exceptions only widen, so they are read
-/// over; an allow-list entry may name one ("Apache-2.0 WITH LLVM-exception") without effect here.
+/// A licence, with or without an exception, or an expression in parentheses. Exceptions only widen, so they
+/// are read over; an allow-list entry may name one ("Apache-2.0 WITH LLVM-exception") without effect here.
 fn one(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
     let (holds, tail) = match *rest {
         ["(", inner @ ..] => {

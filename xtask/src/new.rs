@@ -53,8 +53,8 @@ pub fn try_it(repository: &Repository) -> Done {
     let elsewhere = Repository { root: copy.clone() };
     let file = format!("crates/disciplines/src/{FAMILY}/{NAME}.rs");
     let formatted = elsewhere.run("rustfmt", &["--edition", "2024", "--check", &file]);
-    // Into the same target folder, where what it depends on is built already. Nothing of ours is mixed up: cargo tells crates
-    // apart by their paths.
+    // Into the same target folder, where what it depends on is built already. Nothing of ours is mixed up:
+    // cargo tells crates apart by their paths.
     let target = repository.target()?.to_string_lossy().into_owned();
     // What a template can get wrong; how all disciplines together bear ten million flows is tested once.
     let tests = ["--lib", "--test", "all", "--", "contract::", "bytes::", "allocations::", NAME];

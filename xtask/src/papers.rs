@@ -1,21 +1,23 @@
-//! Papers, done again: a first look in the gate, all of it for the book.
+//! Reproduces the papers: a quick run for the gate, a full one for the book.
 
 use serde_json::Value;
 
 use crate::repository::{Done, Repository};
 use crate::scenarios::{Profile, build, program};
 
-/// Every paper runs, and each of its claims gets a verdict. Which one is not asked: the runs are too short for that.
+/// Every paper runs, and each of its claims gets a verdict. Which one is not asked: the runs are too short
+/// for that.
 pub fn first_look(repository: &Repository) -> Done {
     for id in ids(repository, Profile::Debug)? {
         let out = repository.root.join("target/xtask").join(format!("{id}-quick"));
-        let told = reproduce(
+        let report = reproduce(
             repository,
             Profile::Debug,
             &[&id, "--quick", "--quiet", "--json", "--out", &out.to_string_lossy()],
         )?;
-        let told: Value = serde_json::from_str(&told).map_err(|error| format!("{id}: not JSON: {error}"))?;
-        let claims = told["claims"].as_array().ok_or_else(|| format!("{id}: it lists no claims"))?;
+        let report: Value =
+            serde_json::from_str(&report).map_err(|error| format!("{id}: not JSON: {error}"))?;
+        let claims = report["claims"].as_array().ok_or_else(|| format!("{id}: it lists no claims"))?;
         let count = |verdict: &str| claims.iter().filter(|claim| claim["verdict"] == verdict).count();
         let (reproduce, differ, open) = (count("reproduces"), count("differs"), count("not testable"));
         println!(
@@ -25,7 +27,7 @@ pub fn first_look(repository: &Repository) -> Done {
         if claims.is_empty() || reproduce + differ + open != claims.len() {
             return Err(format!("{id}: a claim has no verdict"));
         }
-        if told["runs"]["finished"] != told["runs"]["planned"] {
+        if report["runs"]["finished"] != report["runs"]["planned"] {
             return Err(format!("{id}: runs are missing"));
         }
     }
@@ -63,7 +65,7 @@ fn figures(repository: &Repository, id: &str, page: &str) -> Done {
     Ok(())
 }
 
-/// Which papers there are.
+/// Names of the papers.
 fn ids(repository: &Repository, profile: Profile) -> Result<Vec<String>, String> {
     let listed = reproduce(repository, profile, &["--json"])?;
     let listed: Value = serde_json::from_str(&listed).map_err(|error| format!("not JSON: {error}"))?;

@@ -1,11 +1,13 @@
 //! `cargo xtask prose [PATH...]`: checks of the language that a machine can make.
 //!
-//! - [`TERMS`]: words that the project no longer uses, each with its replacement. In a name, `_` separates words.
-//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that means nothing alone.
+//! - [`TERMS`]: words that the project no longer uses, each with its replacement. In a name, `_` separates
+//!   words.
+//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that means
+//!   nothing alone.
 //! - The length of comment lines ([`COLUMNS`]).
 //!
-//! Whether a sentence is good is for a reader to decide; `host`, for example, is right for an end system and wrong for a
-//! backend.
+//! Only a reader can judge a sentence; `host`, for example, is right for an end system and
+//! wrong for a backend.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +44,7 @@ const TERMS: &[(&str, &str)] = &[
     ("is no", "is not a"),
 ];
 
-/// What may stand before or after `is no`: "there is no queue", "is no longer", "is no more than".
+/// Words that may stand before or after `is no`: "there is no queue", "is no longer", "is no more than".
 const FINE_BEFORE: &[&str] = &["there", "if", "since"];
 const FINE_AFTER: &[&str] = &[
     "longer", "more", "less", "larger", "smaller", "faster", "slower", "later", "earlier", "worse", "better",
@@ -169,7 +171,9 @@ fn has(line: &str, term: &str) -> bool {
         let next =
             after.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
         let fine = term == "is no"
-            && (!after.starts_with(' ') || FINE_BEFORE.contains(&last) || FINE_AFTER.contains(&next));
+            && (!after.starts_with(' ')
+                || FINE_BEFORE.contains(&last.trim_start_matches(|c: char| !c.is_alphanumeric()))
+                || FINE_AFTER.contains(&next));
         bounded && !fine
     })
 }
@@ -197,6 +201,11 @@ mod tests {
         {
             assert!(!has(fine, "is no"), "{fine}");
         }
+    }
+
+    #[test]
+    fn a_term_in_a_string_is_found_and_its_idiom_is_not() {
+        assert!(!has("\"there is no interface\"", "is no") && has("\"that is no interface\"", "is no"));
     }
 
     #[test]

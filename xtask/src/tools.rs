@@ -1,9 +1,9 @@
-//! What the other steps need, installed where it is missing. Safe to repeat.
+//! Installs the programs that other steps need. Safe to repeat.
 
 use crate::repository::{Done, Repository, cargo};
 
-/// rustfmt, clippy and a C compiler (for zstd). Python and a browser are wanted, not needed; where `CI` is set the test of
-/// the report insists on the browser.
+/// rustfmt, clippy and a C compiler (for zstd). Python and a browser are wanted, not needed; where `CI` is
+/// set the test of the report insists on the browser.
 pub fn set_up(repository: &Repository) -> Done {
     component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
     component(repository, "clippy", (&cargo(), &["clippy", "--version"]), "rust-clippy")?;
@@ -73,11 +73,11 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// The path of mdBook. Where none is installed it is built from its crate, once for each build folder, without its web
-/// server and its search.
+/// The path of mdBook. Where none is installed it is built from its crate, once for each build folder,
+/// without its web server and its search.
 ///
 /// # Errors
-/// When it cannot be built.
+/// If it cannot be built.
 pub fn mdbook(repository: &Repository) -> Result<String, String> {
     if repository.has("mdbook", &["--version"]) {
         return Ok("mdbook".to_owned());

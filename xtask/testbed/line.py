@@ -22,7 +22,8 @@ ETH_P_ALL = 3
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23
 SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 32, 33, 35
 
-# Frames waiting in tbf count as unsent, with up to a kilobyte of overhead each: this must never be what is full.
+# Frames waiting in tbf count as unsent, with up to a kilobyte of overhead each: this must never be what is
+# full.
 BUFFER = 64 << 20
 
 

@@ -57,7 +57,8 @@ class Refused(Exception):
     """Why there is no recording, for the one who asked for it."""
 
 
-# -- the network -----------------------------------------------------------------------------------------------------
+# -- the network
+# -----------------------------------------------------------------------------------------------------
 
 
 def run(*words):
@@ -82,7 +83,8 @@ def build():
     for address in (f"{ROUTER}/24", *(f"{a}/32" for a in (traffic.WEB, traffic.UPLOAD, traffic.NAMES, traffic.CALL))):
         run("ip", "-n", NET, "addr", "add", address, "dev", "net0")
     run("ip", "-n", HOME, "route", "add", "default", "via", ROUTER)
-    # A home's router answers ARP at once; this one would take the way through the line. So the neighbours are known.
+    # A home's router answers ARP at once; this one would take the way through the line. So the neighbours are
+    # known.
     neighbour(HOME, ROUTER, ROUTER_MAC, "lan0")
     for address in (traffic.PC, traffic.PHONE):
         neighbour(NET, address, HOME_MAC, "net0")
@@ -124,11 +126,12 @@ def tear_down():
         run("ip", "netns", "delete", namespace)
 
 
-# -- the recording ---------------------------------------------------------------------------------------------------
+# -- the recording
+# ---------------------------------------------------------------------------------------------------
 
 
 class Role:
-    """A program in a namespace: says "ready", is told something, answers in JSON."""
+    """A program in a namespace: prints "ready", reads a command, prints JSON."""
 
     def __init__(self, namespace, script, *arguments):
         command = within(namespace, sys.executable, "-B", str(HERE / script), *arguments)
@@ -145,12 +148,12 @@ class Role:
 
     def result(self):
         try:
-            told, _ = self.process.communicate(timeout=120)
+            report, _ = self.process.communicate(timeout=120)
         except subprocess.TimeoutExpired:
             raise Refused(f"{self.name} did not end") from None
         if self.process.returncode:
             raise Refused(f"{self.name} failed: {self.process.returncode}")
-        return json.loads(told)
+        return json.loads(report)
 
 
 def listen(path):
@@ -158,19 +161,19 @@ def listen(path):
     options = ["-i", "lan0", "-w", path, "-s", "96", "--nano", "--immediate-mode", "-B", "65536", "-Z", "root"]
     command = within(HOME, "tcpdump", *options)
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    heard = process.stderr.readline()
-    while "listening" not in heard:
-        if not heard:
+    received = process.stderr.readline()
+    while "listening" not in received:
+        if not received:
             raise Refused("tcpdump did not start")
-        heard = process.stderr.readline()
+        received = process.stderr.readline()
     return process
 
 
 def stop_listening(process):
     """How many packets tcpdump missed."""
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
-    return sum(int(count) for count in re.findall(r"(\d+) packets? dropped", told))
+    _, report = process.communicate(timeout=30)
+    return sum(int(count) for count in re.findall(r"(\d+) packets? dropped", report))
 
 
 def clock_offset():
@@ -180,7 +183,8 @@ def clock_offset():
 def record(raw):
     """Builds, lets all run, and returns what everyone measured."""
     build()
-    # Frames that two processors hand on may overtake each other. So all of this runs on one, and has time to spare.
+    # Frames that two processors hand on may overtake each other. So all of this runs on one, and has time to
+    # spare.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     line = Role(LINE, "line.py", "lan", "wan", str(DELAY_MS))
     servers = Role(NET, "traffic.py", "servers")
@@ -208,7 +212,8 @@ def drops(device):
     return json.loads(run("tc", "-n", LINE, "-s", "-j", "qdisc", "show", "dev", device))[0]["drops"]
 
 
-# -- what came of it -------------------------------------------------------------------------------------------------
+# -- what came of it
+# -------------------------------------------------------------------------------------------------
 
 
 def truth(measured, packets):
@@ -237,25 +242,25 @@ def truth(measured, packets):
         "pages": measured["home"]["pages"],
         "upload": upload,
         "call": {
-            "up": speech(measured["near"]["sent"], measured["far"]["heard"], busy),
-            "down": speech(measured["far"]["sent"], measured["near"]["heard"], busy),
+            "up": speech(measured["near"]["sent"], measured["far"]["received"], busy),
+            "down": speech(measured["far"]["sent"], measured["near"]["received"], busy),
         },
     })
 
 
-def speech(sent, heard, busy):
+def speech(sent, received, busy):
     """One direction of the call: all of it, and what was said during the upload."""
     first, last = (round(moment / traffic.CALL_GAP) for moment in busy)
-    during = [delay for number, delay in heard if first <= number < last]
+    during = [delay for number, delay in received if first <= number < last]
     return {
-        **delays(sent, [delay for _, delay in heard]),
+        **delays(sent, [delay for _, delay in received]),
         "during_upload": delays(min(last, sent) - min(first, sent), during),
     }
 
 
-def delays(sent, heard):
-    loss = 1 - len(heard) / sent if sent else 0.0
-    quantile = lambda share: sorted(heard)[math.ceil(len(heard) * share) - 1] if heard else None
+def delays(sent, received):
+    loss = 1 - len(received) / sent if sent else 0.0
+    quantile = lambda share: sorted(received)[math.ceil(len(received) * share) - 1] if received else None
     return {"sent": sent, "loss": loss, "p50_ms": quantile(0.5), "p99_ms": quantile(0.99)}
 
 
@@ -267,11 +272,11 @@ def rounded(value):
     return round(value, 4) if isinstance(value, float) else value
 
 
-def phases(told):
+def phases(report):
     """The pages before, beside and after the upload; one that is still loading as the other begins is beside it."""
-    begun = told["upload"].get("start_s", 0)
-    ended = begun + told["upload"].get("duration_s", 0)
-    pages = [page for page in told["pages"] if page]
+    begun = report["upload"].get("start_s", 0)
+    ended = begun + report["upload"].get("duration_s", 0)
+    pages = [page for page in report["pages"] if page]
     before = [page for page in pages if page["start_s"] + page["completion_s"] <= begun]
     after = [page for page in pages if page["start_s"] >= ended]
     return {
@@ -281,18 +286,18 @@ def phases(told):
     }
 
 
-def objections(told, opened, measured, packets, size):
+def objections(report, opened, measured, packets, size):
     """All that speaks against keeping this recording."""
-    upload = told["upload"]
+    upload = report["upload"]
     # The first connection of a page, opened while nothing else uses the line but the call.
-    idle = idle_handshakes(told, opened)
+    idle = idle_handshakes(report, opened)
     late = max(way["late_p99_ms"] for way in measured["line"].values())
     lost = sum(way["lost"] for way in measured["line"].values())
-    # Tbf counts what it drops; the bridge is told of each. If they differ, something else was dropped.
+    # Tbf counts what it drops; the bridge counts each. If they differ, something else was dropped.
     refused = {way: counts["refused_by_tbf"] for way, counts in measured["line"].items()}
     checks = [
         (size < 3_000_000, f"the capture has {size} bytes, 3 MB or more"),
-        (all(told["pages"]), "a page did not complete"),
+        (all(report["pages"]), "a page did not complete"),
         (bool(upload), "the upload did not complete"),
         (measured["missed"] == 0, f"tcpdump missed {measured['missed']} packets"),
         (lost == 0, f"the bridge lost {lost} frames"),
@@ -306,37 +311,37 @@ def objections(told, opened, measured, packets, size):
     return [why for holds, why in checks if not holds]
 
 
-def idle_handshakes(told, opened):
+def idle_handshakes(report, opened):
     """Of each page before the upload the round trip of its first connection, in milliseconds."""
-    starts = [told["start_unix_ns"] + page["start_s"] * 1e9 for page in phases(told)["before"]]
+    starts = [report["start_unix_ns"] + page["start_s"] * 1e9 for page in phases(report)["before"]]
     firsts = (next((took / 1e6 for at, took in opened if at >= start), None) for start in starts)
     return [first for first in firsts if first is not None]
 
 
-def summary(told, opened, measured, size):
-    upload = told["upload"]
-    yield "packets", f"{told['packets']} in {told['flows']} flows, {told['bytes_on_wire'] / 1e6:.1f} MB on the wire"
+def summary(report, opened, measured, size):
+    upload = report["upload"]
+    yield "packets", f"{report['packets']} in {report['flows']} flows, {report['bytes_on_wire'] / 1e6:.1f} MB on the wire"
     yield "file", f"{size / 1e6:.2f} MB"
     yield "line", (
         f"up {UP_BPS / 1e6:g} Mbit/s, {UP_LIMIT // 1000} kB; down {DOWN_BPS / 1e6:g} Mbit/s, {DOWN_LIMIT // 1000} kB;"
         f" {DELAY_MS} ms each way; TCP: cubic, else as the kernel has it"
     )
-    yield "drops of tbf", f"{told['up']['drops']} up, {told['down']['drops']} down"
+    yield "drops of tbf", f"{report['up']['drops']} up, {report['down']['drops']} down"
     for way, counts in measured["line"].items():
         late = f"p99 {counts['late_p99_ms']:.3f} ms, at most {counts['late_max_ms']:.3f} ms"
         yield f"bridge {way}", f"{counts['frames']} frames, {counts['lost']} lost, late {late}"
     if upload:
         rate = upload["goodput_bps"] / 1e6
         yield "upload", f"{upload['bytes'] / 1e6:.1f} MB in {upload['duration_s']:.1f} s: {rate:.2f} Mbit/s"
-    for phase, pages in phases(told).items():
+    for phase, pages in phases(report).items():
         if pages:
             times = [page["completion_s"] for page in pages]
             spread = f"{min(times):.2f} to {max(times):.2f}"
             yield f"pages {phase}", f"{len(pages)}: median {statistics.median(times):.2f} s ({spread})"
-    yield "idle round trips", ", ".join(f"{rtt:.2f}" for rtt in idle_handshakes(told, opened)) + " ms"
+    yield "idle round trips", ", ".join(f"{rtt:.2f}" for rtt in idle_handshakes(report, opened)) + " ms"
     yield "handshakes", f"{len(opened)}, the slowest {max((took for _, took in opened), default=0) / 1e6:.0f} ms"
-    for way, heard in told["call"].items():
-        for when, part in (("", heard), (", upload", heard["during_upload"])):
+    for way, received in report["call"].items():
+        for when, part in (("", received), (", upload", received["during_upload"])):
             if part["p50_ms"] is not None:
                 quantiles = f"p50 {part['p50_ms']:.1f} ms, p99 {part['p99_ms']:.1f} ms"
                 yield f"call {way}{when}", f"{quantiles}, {part['loss']:.2%} of {part['sent']} lost"
@@ -352,7 +357,8 @@ def comment():
     )
 
 
-# -- the program -----------------------------------------------------------------------------------------------------
+# -- the program
+# -----------------------------------------------------------------------------------------------------
 
 
 def check_machine():
@@ -395,18 +401,18 @@ def main():
         # Arrivals are stamped a moment before they are noted, and a departure may come between.
         packets = sorted(capture.read(raw), key=lambda packet: packet.time)
     lock.close()
-    told = truth(measured, packets)
+    report = truth(measured, packets)
     opened = list(capture.handshakes(packets))
     # Beside, then renamed: who reads the old ones meanwhile gets whole files.
     fresh = {ending: into / f".{NAME}.{ending}.new" for ending in ("pcapng", "json")}
     # Only the kernel's release: what comes after it names the machine.
     system = "Linux " + ".".join(os.uname().release.split(".")[:2])
     capture.write(fresh["pcapng"], packets, "lan0", system, "cargo xtask record-example", comment())
-    fresh["json"].write_text(json.dumps(told, indent=1) + "\n")
+    fresh["json"].write_text(json.dumps(report, indent=1) + "\n")
     size = fresh["pcapng"].stat().st_size
-    for name, value in summary(told, opened, measured, size):
+    for name, value in summary(report, opened, measured, size):
         print(f"{name:<20} {value}")
-    wrong = objections(told, opened, measured, packets, size)
+    wrong = objections(report, opened, measured, packets, size)
     for ending, path in fresh.items():
         if wrong:
             path.unlink()

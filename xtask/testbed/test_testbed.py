@@ -125,7 +125,7 @@ class Objections(unittest.TestCase):
 
     def setUp(self):
         way = {"lost": 0, "refused_by_tbf": 3, "late_p99_ms": 0.2}
-        call = {"sent": 2000, "heard": [[number, 15.0] for number in range(2000)]}
+        call = {"sent": 2000, "received": [[number, 15.0] for number in range(2000)]}
         self.measured = {
             "home": {
                 "pages": [{"start_s": 0.5, "completion_s": 0.3, "objects": 6, "bytes": 90_000}],
@@ -146,8 +146,8 @@ class Objections(unittest.TestCase):
         import record
 
         measured = copy.deepcopy(self.measured)
-        told = record.truth(measured, self.packets)
-        return record.objections(told, self.opened, measured, self.packets, size)
+        report = record.truth(measured, self.packets)
+        return record.objections(report, self.opened, measured, self.packets, size)
 
     def test_a_sound_recording_has_none(self):
         self.assertEqual(self.objections(), [])

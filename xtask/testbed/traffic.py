@@ -31,7 +31,8 @@ CALL_PORT, CALL_SECONDS, CALL_GAP, CALL_PAYLOAD = 4000, 40, 0.020, 172
 PARALLEL = 6
 
 
-# -- what is asked for -----------------------------------------------------------------------------------------------
+# -- what is asked for
+# -----------------------------------------------------------------------------------------------
 
 
 def plan():
@@ -51,7 +52,8 @@ def plan():
         yield {"at": at, "document": document, "objects": objects, "linger": draw.uniform(0.5, 2.5)}
 
 
-# -- common ----------------------------------------------------------------------------------------------------------
+# -- common
+# ----------------------------------------------------------------------------------------------------------
 
 
 def begin():
@@ -77,7 +79,8 @@ def use_cubic(end):
     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
 
 
-# -- at home ---------------------------------------------------------------------------------------------------------
+# -- at home
+# ---------------------------------------------------------------------------------------------------------
 
 
 def home():
@@ -180,7 +183,8 @@ def send_file(start, result):
     connection.close()
 
 
-# -- the servers -----------------------------------------------------------------------------------------------------
+# -- the servers
+# -----------------------------------------------------------------------------------------------------
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -238,7 +242,8 @@ def servers():
     print("{}")
 
 
-# -- the call --------------------------------------------------------------------------------------------------------
+# -- the call
+# --------------------------------------------------------------------------------------------------------
 
 
 def call(address, peer):
@@ -247,23 +252,23 @@ def call(address, peer):
     end.setblocking(False)
     start = begin()
     packets = round(CALL_SECONDS / CALL_GAP)
-    sent, heard = 0, []
+    sent, received = 0, []
     # The last packets may stand in a full queue.
     close = start + CALL_SECONDS + 1.5
     while time.monotonic() < close:
         due = start + sent * CALL_GAP if sent < packets else close
         select.select([end], [], [], max(0, due - time.monotonic()))
-        receive(end, heard)
+        receive(end, received)
         if sent < packets and time.monotonic() >= due:
             # RTP, G.711 (payload type 0), then for the measurement: the moment of sending.
             header = struct.pack("!BBHII", 0x80, 0, sent, sent * 160, 0x61626364)
-            told = struct.pack("!Q", time.monotonic_ns())
-            end.sendto((header + told).ljust(CALL_PAYLOAD, b"\0"), (peer, CALL_PORT))
+            now = struct.pack("!Q", time.monotonic_ns())
+            end.sendto((header + now).ljust(CALL_PAYLOAD, b"\0"), (peer, CALL_PORT))
             sent += 1
-    print(json.dumps({"sent": sent, "heard": heard}))
+    print(json.dumps({"sent": sent, "received": received}))
 
 
-def receive(end, heard):
+def receive(end, received):
     """Of each packet its number and its delay in milliseconds."""
     while True:
         try:
@@ -271,7 +276,7 @@ def receive(end, heard):
         except BlockingIOError:
             return
         number, _, _, sent = struct.unpack_from("!HIIQ", packet, 2)
-        heard.append([number, (time.monotonic_ns() - sent) / 1e6])
+        received.append([number, (time.monotonic_ns() - sent) / 1e6])
 
 
 if __name__ == "__main__":

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use super::libfuzzer::Fuzzer;
 
-/// How many steps an input is made smaller in.
+/// Steps in which an input is made smaller.
 const STEPS: &str = "-runs=20000";
-/// How long it is made smaller at most, in seconds.
+/// Limit of that, in seconds.
 const SECONDS: &str = "-max_total_time=30";
 
 /// Keeps what libFuzzer found, and returns where. What it wrote is removed.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn keep(fuzzer: &Fuzzer) -> Result<Vec<PathBuf>, String> {
     let mut smallest: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let told = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    let entries = fs::read_dir(&fuzzer.artifacts).map_err(|error| told(&fuzzer.artifacts, error))?;
+    let explain = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let entries = fs::read_dir(&fuzzer.artifacts).map_err(|error| explain(&fuzzer.artifacts, error))?;
     let mut artifacts: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     artifacts.sort_by_key(|path| (fs::metadata(path).map_or(0, |about| about.len()), path.clone()));
     for path in artifacts.iter().filter(|path| kind(path) != "slow-unit") {
@@ -29,17 +29,18 @@ pub fn keep(fuzzer: &Fuzzer) -> Result<Vec<PathBuf>, String> {
     let mut kept = Vec::new();
     for (place, artifact) in smallest {
         println!("{}: {place}", fuzzer.target);
-        fs::create_dir_all(&fuzzer.finds).map_err(|error| told(&fuzzer.finds, error))?;
+        fs::create_dir_all(&fuzzer.finds).map_err(|error| explain(&fuzzer.finds, error))?;
         let bytes = smaller(fuzzer, &artifact, &place);
         let path = fuzzer.finds.join(name(&artifact));
-        fs::write(&path, bytes).map_err(|error| told(&path, error))?;
+        fs::write(&path, bytes).map_err(|error| explain(&path, error))?;
         kept.push(path);
     }
-    fs::remove_dir_all(&fuzzer.artifacts).map_err(|error| told(&fuzzer.artifacts, error))?;
+    fs::remove_dir_all(&fuzzer.artifacts).map_err(|error| explain(&fuzzer.artifacts, error))?;
     Ok(kept)
 }
 
-/// Where a target fails on an input: the place of the panic, or what kind of failure it is. `None` when it passes now.
+/// Place of the panic of a target on an input, or another kind of failure. `None` when it
+/// passes now.
 fn place(fuzzer: &Fuzzer, input: &Path) -> Option<String> {
     let output = fuzzer.command(&[]).arg(input).output().ok()?;
     if output.status.success() {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_are_told_apart_by_their_place() {
+    fn finds_are_distinguished_by_their_place() {
         let said =
             "thread '<unnamed>' (12) panicked at crates/sim/src/net.rs:7:9:\nattempt to add with overflow\n";
         assert_eq!(panic_in(said).as_deref(), Some("crates/sim/src/net.rs:7:9"));

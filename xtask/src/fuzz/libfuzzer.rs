@@ -16,7 +16,7 @@ const MEMORY: &str = "-rss_limit_mb=2048";
 /// Longer inputs are slow and find nothing new.
 const LONGEST: &str = "-max_len=16384";
 
-/// What a corpus reaches.
+/// Coverage of a corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Edges of the control flow.
@@ -29,15 +29,15 @@ pub struct Coverage {
 pub struct Fuzzer {
     /// Its name.
     pub target: String,
-    /// Where finds are kept in the repository.
+    /// Folder of the repository for finds.
     pub finds: PathBuf,
-    /// Where libFuzzer writes inputs that fail.
+    /// Folder into which libFuzzer writes inputs that fail.
     pub artifacts: PathBuf,
     program: PathBuf,
     /// Inputs that are kept in the repository, as files.
     kept: PathBuf,
     dictionary: PathBuf,
-    /// What was found to be interesting.
+    /// Folder of the inputs that reached new code.
     corpus: PathBuf,
     scratch: PathBuf,
 }
@@ -81,11 +81,12 @@ impl Fuzzer {
         command
     }
 
-    /// What the corpus and the kept inputs reach together.
+    /// Coverage of the corpus and the kept inputs together.
     pub fn coverage(&self) -> Result<Coverage, String> {
-        let output = self.with_inputs(&["-runs=0"]).output().map_err(|error| self.told(&error))?;
+        let output = self.with_inputs(&["-runs=0"]).output().map_err(|error| self.explain(&error))?;
         let said = String::from_utf8_lossy(&output.stderr);
-        // An input that fails ends the program before it counts: what it says until then is better than nothing.
+        // An input that fails ends the program before it counts: what it says until then is better than
+        // nothing.
         said.lines()
             .rev()
             .find_map(read_coverage)
@@ -109,7 +110,7 @@ impl Fuzzer {
         }
         let begun = Instant::now();
         let mut child =
-            self.with_inputs(&words).stderr(Stdio::piped()).spawn().map_err(|error| self.told(&error))?;
+            self.with_inputs(&words).stderr(Stdio::piped()).spawn().map_err(|error| self.explain(&error))?;
         let mut inputs = 0;
         for line in BufReader::new(child.stderr.take().expect("it is piped")).lines().map_while(Result::ok) {
             if let Some(count) = read_inputs(&line) {
@@ -117,33 +118,33 @@ impl Fuzzer {
                 println!("{line}");
             }
         }
-        child.wait().map_err(|error| self.told(&error))?;
+        child.wait().map_err(|error| self.explain(&error))?;
         Ok((inputs, begun.elapsed().as_secs_f64()))
     }
 
     /// Leaves out of the corpus what reaches nothing of its own. Returns how many inputs are left.
     pub fn minimise(&self) -> Result<usize, String> {
         let smaller = self.corpus.with_extension("smaller");
-        let told = |error: std::io::Error| format!("{}: {error}", smaller.display());
+        let explain = |error: std::io::Error| format!("{}: {error}", smaller.display());
         if smaller.exists() {
-            fs::remove_dir_all(&smaller).map_err(told)?;
+            fs::remove_dir_all(&smaller).map_err(explain)?;
         }
-        fs::create_dir_all(&smaller).map_err(told)?;
+        fs::create_dir_all(&smaller).map_err(explain)?;
         let mut merge = self.command(&["-merge=1"]);
         let merged = merge.arg(&smaller).arg(&self.corpus).arg(&self.kept).output();
-        let merged = merged.map_err(|error| self.told(&error))?;
-        let left = fs::read_dir(&smaller).map_err(told)?.count();
+        let merged = merged.map_err(|error| self.explain(&error))?;
+        let left = fs::read_dir(&smaller).map_err(explain)?.count();
         if !merged.status.success() || left == 0 {
             // The larger one does as well.
-            fs::remove_dir_all(&smaller).map_err(told)?;
-            return Ok(fs::read_dir(&self.corpus).map_err(told)?.count());
+            fs::remove_dir_all(&smaller).map_err(explain)?;
+            return Ok(fs::read_dir(&self.corpus).map_err(explain)?.count());
         }
-        fs::remove_dir_all(&self.corpus).map_err(told)?;
-        fs::rename(&smaller, &self.corpus).map_err(told)?;
+        fs::remove_dir_all(&self.corpus).map_err(explain)?;
+        fs::rename(&smaller, &self.corpus).map_err(explain)?;
         Ok(left)
     }
 
-    fn told(&self, error: &std::io::Error) -> String {
+    fn explain(&self, error: &std::io::Error) -> String {
         format!("{}: {error}", self.program.display())
     }
 }

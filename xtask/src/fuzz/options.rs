@@ -4,19 +4,19 @@ use std::time::Duration;
 
 const HELP: &str = "cargo xtask fuzz [10m] [--runs N] [--only NAME]... [--jobs N]";
 
-/// How long each target is fuzzed, which, and on how many cores.
+/// Time, targets and processes of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long each target is fuzzed at most.
+    /// Limit of the time of each target.
     pub time: Option<Duration>,
-    /// How many inputs each target gets at most.
+    /// Limit of the inputs of each target.
     pub inputs: Option<u64>,
-    /// How many processes at a time.
+    /// Number of parallel processes.
     pub jobs: usize,
     only: Vec<String>,
 }
 
-/// How long each target is fuzzed where nothing is said.
+/// Time of each target without options.
 const USUAL: Duration = Duration::from_secs(600);
 
 impl Options {
@@ -55,7 +55,7 @@ impl Options {
         }
     }
 
-    /// When a target is left for the next one, for people.
+    /// The limits of a target in words.
     pub fn bounds_in_words(&self) -> String {
         let time = self.time.map(|time| format!("{} s", time.as_secs()));
         let inputs = self.inputs.map(|inputs| format!("{inputs} inputs"));
@@ -64,12 +64,12 @@ impl Options {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.replace('_', "").parse().map_err(|_| format!("{text} is no number: {HELP}"))
+    text.replace('_', "").parse().map_err(|_| format!("{text} is not a number: {HELP}"))
 }
 
 /// `90s`, `10m`, `2h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is no time such as 90s, 10m or 2h: {HELP}");
+    let wrong = || format!("{text} is not a time such as 90s, 10m or 2h: {HELP}");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,

@@ -1,8 +1,10 @@
-//! The page "in the kernel" of the book, followed by somebody who has such a kernel, a compiler, and nothing else.
+//! The page "in the kernel" of the book, followed by somebody who has such a kernel, a compiler, and nothing
+//! else.
 //!
-//! Commands are taken from the page as they stand there, block by block, and run in the virtual machine by a user without privileges, who
-//! says sudo where the page does. A command that ends in `# refused: WORDS` must fail, and say these words; every other one must
-//! succeed. What the page has for developers of Giveway (`cargo`) is left out.
+//! Commands are taken from the page as they stand there, block by block, and run in the virtual machine by a
+//! user without privileges, who says sudo where the page does. A command that ends in `# refused: WORDS` must
+//! fail, and say these words; every other one must succeed. What the page has for developers of Giveway
+//! (`cargo`) is left out.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -56,7 +58,7 @@ fn commands(page: &str) -> Vec<Command> {
     commands
 }
 
-/// What the machine runs: each command between lines that no command has.
+/// The script of the machine: each command between lines that no command has.
 fn steps(commands: &[Command]) -> String {
     let mut text = String::new();
     for Command { line, refused } in commands {
@@ -69,16 +71,16 @@ fn steps(commands: &[Command]) -> String {
 /// clang with its libraries, and the headers of libbpf.
 fn compiler(repository: &Repository, folder: &Path) -> Done {
     let root = folder.join("root");
-    let told = |error: std::io::Error| format!("clang-19: {error}");
+    let explain = |error: std::io::Error| format!("clang-19: {error}");
     let from = repository.output("sh", &["-c", "command -v clang-19"])?;
-    let from = fs::canonicalize(from.trim()).map_err(told)?;
+    let from = fs::canonicalize(from.trim()).map_err(explain)?;
     let to = root.join(from.strip_prefix("/").expect("it is absolute"));
-    fs::create_dir_all(to.parent().expect("it is a file")).map_err(told)?;
-    fs::copy(&from, &to).map_err(told)?;
+    fs::create_dir_all(to.parent().expect("it is a file")).map_err(explain)?;
+    fs::copy(&from, &to).map_err(explain)?;
     libraries(repository, &root, &[from.to_string_lossy().into_owned()])?;
-    fs::create_dir_all(root.join("usr/bin")).map_err(told)?;
-    std::os::unix::fs::symlink(&from, root.join("usr/bin/clang-19")).map_err(told)?;
-    fs::create_dir_all(root.join("usr/include")).map_err(told)?;
+    fs::create_dir_all(root.join("usr/bin")).map_err(explain)?;
+    std::os::unix::fs::symlink(&from, root.join("usr/bin/clang-19")).map_err(explain)?;
+    fs::create_dir_all(root.join("usr/include")).map_err(explain)?;
     repository.run("cp", &["-r", "/usr/include/bpf", &root.join("usr/include").to_string_lossy()])?;
     // Such a machine takes longer to uncompress it than to read it.
     pack(repository, folder, "cat")

@@ -37,7 +37,8 @@ pub fn compare(repository: &Repository, folder: &Path, kernel: &Kernel) -> Resul
     .concat())
 }
 
-/// What a packet costs with each qdisc, in instructions: all of it, and beyond what it costs with the one that is named.
+/// Cost of a packet with each qdisc, in instructions: all of it, and beyond what it costs with the one
+/// that is named.
 fn table(said: &str, word: &str, least: &str) -> Result<String, String> {
     let mut rows = Vec::new();
     for line in said.lines() {
@@ -72,8 +73,8 @@ fn results(said: &str, scenario: &str) -> Result<Vec<(String, Value)>, String> {
     let start = format!("BED {scenario} ");
     let text = said.lines().find_map(|line| line.strip_prefix(&start));
     let text = text.ok_or_else(|| format!("the machine says nothing of the test bed {scenario}"))?;
-    let told: Value = serde_json::from_str(text).map_err(|error| format!("{scenario}: {error}"))?;
-    let rows = told["results"].as_array().ok_or_else(|| format!("{scenario} has no results"))?;
+    let report: Value = serde_json::from_str(text).map_err(|error| format!("{scenario}: {error}"))?;
+    let rows = report["results"].as_array().ok_or_else(|| format!("{scenario} has no results"))?;
     let row = |row: &Value| (row["qdisc"].as_str().unwrap_or_default().to_owned(), row["metrics"].clone());
     Ok(rows.iter().map(row).collect())
 }

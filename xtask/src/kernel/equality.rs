@@ -1,4 +1,5 @@
-//! The equality test: each of our disciplines in the kernel under each mix of traffic, judged against the one in Rust.
+//! The equality test: each of our disciplines in the kernel under each mix of traffic, judged against the one
+//! in Rust.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +83,7 @@ pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done
     repository.run("cc", &["-O2", "-static", "-Wall", "-Werror", "-o", &drive, "kernel/test/drive.c"])
 }
 
-/// What the machine does: the runs in two lanes beside each other.
+/// The script of the machine: the runs, on two interfaces in parallel.
 pub fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
     let mut plan = "ip link add lane0 type dummy; ip link set lane0 up\nip link add lane1 type dummy; ip link set lane1 up\n\
                     memory before\n"

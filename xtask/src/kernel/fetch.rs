@@ -23,8 +23,8 @@ impl Kernel {
     }
 }
 
-/// The newest kernel of Debian, from the servers that this machine's own apt asks. What was fetched before is used again, and where
-/// nobody answers the one that is there.
+/// The newest kernel of Debian, from the servers that this machine's own apt asks. What was fetched before is
+/// used again, and where nobody answers the one that is there.
 pub fn fetch(repository: &Repository, folder: &Path) -> Result<Kernel, String> {
     match fetch_newest(repository, folder) {
         Ok(kernel) => Ok(kernel),
@@ -93,7 +93,7 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
     Ok(kernel)
 }
 
-/// Where this machine's packages come from.
+/// Sources of this machine's packages.
 fn mirror() -> Result<String, String> {
     let folder =
         fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! The virtual machine: what is in it, and how it is started and heard out.
+//! The virtual machine: its files, its start and its output.
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use super::disk::{ENTRIES, ENTRY, SLOT};
 use super::fetch::Kernel;
 use crate::repository::{Done, Repository};
 
-/// What it prints when it got to its end.
+/// Last line of a complete run.
 const END: &str = "END OF THE KERNEL TEST";
 
 /// Modules of the kernel's own qdiscs that the oracle compares.
@@ -17,16 +17,17 @@ const QDISC_MODULES: [&str; 6] = ["sch_htb", "sch_drr", "sch_codel", "sch_red", 
 
 /// Two processors, as fast as they go.
 pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];
-/// One whose clock counts its instructions, a nanosecond each: what something costs does not depend on who else is at work.
+/// One whose clock counts its instructions, a nanosecond each: what something costs does not depend on who
+/// else is at work.
 pub const COUNTED: [&str; 6] = ["-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off"];
 
 /// Everything that is in the machine.
 pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
     let root = folder.join("root");
     let _ = fs::remove_dir_all(&root);
-    let told = |error: std::io::Error| error.to_string();
+    let explain = |error: std::io::Error| error.to_string();
     for part in ["bin", "usr/sbin", "lib/modules", "objects", "proc", "sys", "dev", "run", "tmp"] {
-        fs::create_dir_all(root.join(part)).map_err(told)?;
+        fs::create_dir_all(root.join(part)).map_err(explain)?;
     }
     let giveway = root.join("bin/giveway").to_string_lossy().into_owned();
     let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
@@ -37,8 +38,8 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
     {
         let from =
             repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {program}")])?;
-        let from = fs::canonicalize(from.trim()).map_err(told)?;
-        fs::copy(&from, root.join(to).join(program)).map_err(told)?;
+        let from = fs::canonicalize(from.trim()).map_err(explain)?;
+        fs::copy(&from, root.join(to).join(program)).map_err(explain)?;
         programs.push(from.to_string_lossy().into_owned());
     }
     libraries(repository, &root, &programs)?;
@@ -53,15 +54,16 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
     for module in usual.into_iter().chain(watched.iter().map(String::as_str)) {
         self::module(kernel, &root, module)?;
     }
-    fs::copy(folder.join("drive"), root.join("bin/drive")).map_err(told)?;
+    fs::copy(folder.join("drive"), root.join("bin/drive")).map_err(explain)?;
     let from = folder.join("objects").to_string_lossy().into_owned();
     repository.run("cp", &["-r", &format!("{from}/."), &root.join("objects").to_string_lossy()])?;
-    fs::write(root.join("plan.sh"), plan).map_err(told)?;
-    fs::copy(repository.root.join("kernel/test/init.sh"), root.join("init")).map_err(told)?;
+    fs::write(root.join("plan.sh"), plan).map_err(explain)?;
+    fs::copy(repository.root.join("kernel/test/init.sh"), root.join("init")).map_err(explain)?;
     pack(repository, folder, "gzip -1")
 }
 
-/// Makes the file that the machine begins with of what is in the folder `root`, through a program that compresses it.
+/// Makes the file that the machine begins with of what is in the folder `root`, through a program that
+/// compresses it.
 pub fn pack(repository: &Repository, folder: &Path, through: &str) -> Done {
     let (root, packed) = (folder.join("root"), folder.join("initramfs.gz"));
     let words = "chmod +x \"$1/init\" && cd \"$1\" && find . | cpio --quiet -o -H newc | $3 > \"$2\"";
@@ -70,13 +72,13 @@ pub fn pack(repository: &Repository, folder: &Path, through: &str) -> Done {
 
 /// The libraries that programs need, where they look for them.
 pub fn libraries(repository: &Repository, root: &Path, programs: &[String]) -> Done {
-    let told = |error: std::io::Error| error.to_string();
+    let explain = |error: std::io::Error| error.to_string();
     for program in programs {
         let listed = repository.output("ldd", &[program]).unwrap_or_default();
         for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
             let to = root.join(library.trim_start_matches('/'));
-            fs::create_dir_all(to.parent().expect("it is a file")).map_err(told)?;
-            fs::copy(library, to).map_err(told)?;
+            fs::create_dir_all(to.parent().expect("it is a file")).map_err(explain)?;
+            fs::copy(library, to).map_err(explain)?;
         }
     }
     Ok(())
@@ -84,23 +86,23 @@ pub fn libraries(repository: &Repository, root: &Path, programs: &[String]) -> D
 
 /// A module of the kernel, as in "net/sched/sch_fq".
 pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
-    let told = |error: std::io::Error| format!("the module {module}: {error}");
+    let explain = |error: std::io::Error| format!("the module {module}: {error}");
     let packed = kernel.modules.join("kernel").join(format!("{module}.ko.xz"));
     let name = packed.file_stem().expect("it is a file").to_string_lossy().into_owned();
-    let text = Command::new("xz").arg("-dc").arg(&packed).output().map_err(told)?;
+    let text = Command::new("xz").arg("-dc").arg(&packed).output().map_err(explain)?;
     if text.stdout.is_empty() {
         return Err(format!("the kernel has no module {module}"));
     }
-    fs::write(root.join("lib/modules").join(name), text.stdout).map_err(told)
+    fs::write(root.join("lib/modules").join(name), text.stdout).map_err(explain)
 }
 
-/// Starts it and hears it out. The answer is what it said, and it said that it got to its end.
+/// Starts the machine and returns its output, which ends with the line of a complete run.
 pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Result<String, String> {
     // Twice what it takes on two processors: others may be at work.
     boot_for(folder, kernel, journals, how, "480")
 }
 
-/// The same, for at most so many seconds.
+/// Starts the machine and returns its output, or ends it after this many seconds.
 pub fn boot_for(
     folder: &Path,
     kernel: &Kernel,
@@ -137,27 +139,27 @@ pub fn boot_for(
 
 /// Takes journals from the disk, from its slot `first` on, and gives their files.
 pub fn journals(folder: &Path, first: usize, names: &[String], said: &str) -> Result<Vec<String>, String> {
-    let told = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
+    let explain = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
     let to = folder.join("journals");
-    fs::create_dir_all(&to).map_err(told)?;
-    let mut disk = fs::File::open(folder.join("disk")).map_err(told)?;
+    fs::create_dir_all(&to).map_err(explain)?;
+    let mut disk = fs::File::open(folder.join("disk")).map_err(explain)?;
     let mut files = Vec::new();
     for (slot, name) in (first as u64..).zip(names) {
         if !said.lines().any(|line| line == format!("JOURNAL {name}")) {
             return Err(format!("{name} has no journal"));
         }
         let mut count = [0; 8];
-        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(told)?;
-        disk.read_exact(&mut count).map_err(told)?;
+        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(explain)?;
+        disk.read_exact(&mut count).map_err(explain)?;
         let entries = u64::from_le_bytes(count);
         if entries + 1 >= ENTRIES {
             return Err(format!("the journal of {name} is full: it ends before the traffic does"));
         }
         let mut journal = vec![0; (entries as usize + 1) * ENTRY as usize];
-        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(told)?;
-        disk.read_exact(&mut journal).map_err(told)?;
+        disk.seek(SeekFrom::Start(slot * SLOT)).map_err(explain)?;
+        disk.read_exact(&mut journal).map_err(explain)?;
         let path = to.join(format!("{name}.journal"));
-        fs::write(&path, journal).map_err(told)?;
+        fs::write(&path, journal).map_err(explain)?;
         files.push(path.to_string_lossy().into_owned());
     }
     Ok(files)

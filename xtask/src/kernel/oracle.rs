@@ -1,5 +1,5 @@
-//! The kernel's own qdiscs as an oracle for the Rust disciplines of the same names: see `kernel/test/oracle.bpf.c` and
-//! `crates/kernel-check/src/oracle.rs`.
+//! The kernel's own qdiscs as an oracle for the Rust disciplines of the same names: see
+//! `kernel/test/oracle.bpf.c` and `crates/kernel-check/src/oracle.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ struct Watched {
     lane: &'static str,
     enqueue: &'static str,
     dequeue: &'static str,
-    /// What is to be read of its state.
+    /// Part of its state that the journal has.
     state: &'static str,
 }
 
@@ -68,8 +68,9 @@ const WATCHED: [Watched; 6] = [
     },
 ];
 
-/// A qdisc under a mix of traffic: the flows, the sizes, the rate, its parameters as tc takes them (for drr the quantum of each class and
-/// the limit of its queue), and the Rust discipline. The kernel cuts CoDel's times down to steps of 1,024 ns: 5 ms are 4,999,168 ns.
+/// A qdisc under a mix of traffic: the flows, the sizes, the rate, its parameters as tc takes them (for drr
+/// the quantum of each class and the limit of its queue), and the Rust discipline. The kernel cuts CoDel's
+/// times down to steps of 1,024 ns: 5 ms are 4,999,168 ns.
 type Asked = (&'static str, u32, &'static str, &'static str, &'static str, &'static str);
 
 const ASKED: [Asked; 16] = [
@@ -182,7 +183,7 @@ const ASKED: [Asked; 16] = [
     ),
 ];
 
-/// How many journals there are.
+/// Number of journals.
 pub const JOURNALS: usize = ASKED.len();
 
 fn name(asked: &Asked) -> String {
@@ -219,7 +220,7 @@ pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done
     Ok(())
 }
 
-/// What the machine does, from that place of the disk on: the qdiscs in two lanes beside each other.
+/// The script of the machine, from this slot of the disk on: the qdiscs, on two interfaces in parallel.
 pub fn plan(first: usize, packets: u32) -> String {
     let mut plan = include_str!("../../../kernel/test/oracle.sh").to_owned();
     for lane in ["lane0", "lane1"] {

@@ -1,4 +1,5 @@
-//! What uses the kernel's disciplines beside `giveway kernel`: `giveway testbed` and `giveway live`, in the virtual machine.
+//! Other users of the kernel's disciplines than `giveway kernel`: `giveway testbed` and `giveway live`, in
+//! the virtual machine.
 
 use std::fs;
 use std::path::Path;
@@ -30,12 +31,12 @@ pub fn test(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
 
 /// A machine in which test beds can be built, with objects under the names that tc has for them.
 pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
-    let told = |error: std::io::Error| error.to_string();
+    let explain = |error: std::io::Error| error.to_string();
     let named = folder.join("objects/named");
-    fs::create_dir_all(&named).map_err(told)?;
-    for entry in fs::read_dir(folder.join("objects/plain")).map_err(told)?.flatten() {
+    fs::create_dir_all(&named).map_err(explain)?;
+    for entry in fs::read_dir(folder.join("objects/plain")).map_err(explain)?.flatten() {
         let name = format!("giveway_{}", entry.file_name().to_string_lossy());
-        fs::copy(entry.path(), named.join(name)).map_err(told)?;
+        fs::copy(entry.path(), named.join(name)).map_err(explain)?;
     }
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let (second, types) = (named.join("giveway_efd_2.o"), kernel.types.to_string_lossy());
@@ -49,9 +50,9 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     // That of busybox runs its own tc.
     program(repository, &root, "unshare", "usr/sbin")?;
     let scenarios = root.join("scenarios/testbed");
-    fs::create_dir_all(&scenarios).map_err(told)?;
-    for entry in fs::read_dir(repository.root.join("scenarios/testbed")).map_err(told)?.flatten() {
-        fs::copy(entry.path(), scenarios.join(entry.file_name())).map_err(told)?;
+    fs::create_dir_all(&scenarios).map_err(explain)?;
+    for entry in fs::read_dir(repository.root.join("scenarios/testbed")).map_err(explain)?.flatten() {
+        fs::copy(entry.path(), scenarios.join(entry.file_name())).map_err(explain)?;
     }
     pack(repository, folder, "gzip -1")
 }
@@ -59,7 +60,7 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
 /// A program of this machine, with its libraries.
 fn program(repository: &Repository, root: &Path, name: &str, to: &str) -> Done {
     let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {name}")])?;
-    let told = |error: std::io::Error| format!("{name}: {error}");
-    fs::copy(from.trim(), root.join(to).join(name)).map_err(told)?;
+    let explain = |error: std::io::Error| format!("{name}: {error}");
+    fs::copy(from.trim(), root.join(to).join(name)).map_err(explain)?;
     libraries(repository, root, &[from.trim().to_owned()])
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What a crate may know of the workspace, and what only its tests and benchmarks may know.
+/// The crates of the workspace that a crate may use, and those that only its tests and benchmarks may use.
 struct Place {
     name: &'static str,
     knows: &'static [&'static str],
@@ -150,7 +150,7 @@ const PLACES: &[Place] = &[
     Place { name: "xtask", knows: &[], tests_know: &[] },
 ];
 
-/// What the innermost crates may use from outside: they must build for browsers, kernels and fuzzers.
+/// Crates from outside that the innermost crates may use: they must build for browsers, kernels and fuzzers.
 const INNERMOST: &[&str] = &["libm", "rand_core", "rand_pcg", "schemars", "serde", "serde_json"];
 
 /// Heavy or dangerous things that exactly one crate may see.

@@ -1,19 +1,21 @@
 //! No circle of imports among the files of a crate.
 //!
-//! The nodes are the files below `src`; inline modules belong to their file. File A imports file B if code of A names an item that
-//! B *defines*, by a path (`crate::b::Item`, `super::Item`, `b::f()`) or by a `use`. Re-exports are followed to the definition, so
-//! the file between them is not imported. A circle is a set of files each of which imports, directly or not, each other one.
+//! The nodes are the files below `src`; inline modules belong to their file. File A imports file B if code of
+//! A names an item that B *defines*, by a path (`crate::b::Item`, `super::Item`, `b::f()`) or by a `use`.
+//! Re-exports are followed to the definition, so the file between them is not imported. A circle is a set of
+//! files each of which imports, directly or not, each other one.
 //!
 //! Not counted:
 //!
 //! - Tests: everything after `#[cfg(test)]`, and files whose name ends in `tests.rs`.
-//! - `mod` declarations, those of the registries' macros included, and a `pub use` of a name that the file itself does not use. A parent
-//!   that only declares and re-exports its children imports none. But a child that uses items of its parent's file, while the
-//!   parent uses the child's, is a circle of two files.
-//! - Links in doc comments, items that macros of other files name, and methods: the test reads text, not types.
+//! - `mod` declarations, those of the registries' macros included, and a `pub use` of a name that the file
+//!   itself does not use. A parent that only declares and re-exports its children imports none. But a child
+//!   that uses items of its parent's file, while the parent uses the child's, is a circle of two files.
+//! - Links in doc comments, items that macros of other files name, and methods: the test reads text, not
+//!   types.
 //!
-//! [`OPEN`] lists the circles that exist. It may only shrink: a file that is no longer in a circle fails the test until
-//! its entry is removed.
+//! [`OPEN`] lists the circles that exist. It may only shrink: a file that is no longer in a circle fails the
+//! test until its entry is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +23,91 @@ use std::path::Path;
 use super::{root, rust_files};
 
 /// Crates in which circles are still open: the files of each circle, relative to `src`.
-const OPEN: &[(&str, &[&[&str]])] = &[];
+const OPEN: &[(&str, &[&[&str]])] = &[
+    ("capture", &[&["file.rs", "ip.rs", "lib.rs"]]),
+    ("cli", &[&["live.rs", "live/disk.rs", "live/in_kernel.rs", "live/pcap.rs", "live/preparing.rs"]]),
+    (
+        "papers",
+        &[&[
+            "measure.rs",
+            "measure/bound.rs",
+            "measure/completed.rs",
+            "measure/correlation.rs",
+            "measure/cost.rs",
+            "measure/cost_per_byte.rs",
+            "measure/delay.rs",
+            "measure/delivered.rs",
+            "measure/dropped.rs",
+            "measure/fact.rs",
+            "measure/goodput.rs",
+            "measure/jain.rs",
+            "measure/largest_delay.rs",
+            "measure/largest_over_bound.rs",
+            "measure/longest_pause.rs",
+            "measure/mean_of_incomplete.rs",
+            "measure/measured_elsewhere.rs",
+            "measure/metric.rs",
+            "measure/normalized.rs",
+            "measure/offered_bytes.rs",
+            "measure/packets_per_fragment.rs",
+            "measure/paused.rs",
+            "measure/queue_deviation.rs",
+            "measure/queue_quantile.rs",
+            "measure/response.rs",
+            "measure/share_of_incomplete.rs",
+            "measure/short_share_of_inserted.rs",
+            "measure/step.rs",
+            "measure/timeouts.rs",
+            "measure/unaccounted.rs",
+            "measure/utilization_min.rs",
+            "measure/worst_share.rs",
+        ]],
+    ),
+    (
+        "qdisc",
+        &[
+            &["blocks/hop_tree.rs", "blocks/hop_tree/largest.rs"],
+            &["cx.rs", "label.rs", "packet.rs", "qdisc.rs", "units.rs"],
+        ],
+    ),
+    (
+        "runner",
+        &[
+            &["compare.rs", "compare/capture.rs", "compare/findings.rs", "compare/link.rs"],
+            &["error.rs", "outputs.rs"],
+            &["search.rs", "search/capacity.rs", "search/crossover.rs"],
+        ],
+    ),
+    (
+        "sim",
+        &[
+            &["engine.rs", "origin.rs", "transport.rs", "transport/carrier.rs"],
+            &["tcp/config.rs", "tcp/controller.rs"],
+        ],
+    ),
+    ("spec", &[&["catalogue.rs", "kind.rs", "read.rs"]]),
+    (
+        "switch",
+        &[
+            &["engine.rs", "sim.rs"],
+            &[
+                "modes.rs",
+                "modes/cell.rs",
+                "modes/cioq.rs",
+                "modes/fifo.rs",
+                "modes/output.rs",
+                "modes/packet.rs",
+                "modes/preemptive.rs",
+                "modes/spf.rs",
+                "registry.rs",
+            ],
+            &["traffic/trace.rs", "traffic/trace/reading.rs"],
+        ],
+    ),
+    ("testbed", &[&["load.rs", "load/sockets.rs"]]),
+    ("wire", &[&["label.rs", "label/ipv4.rs", "label/ipv6.rs"]]),
+    ("xtask", &[&["papers.rs", "scenarios.rs"]]),
+];
 
 #[test]
 fn files_of_a_crate_have_no_import_circle() {
@@ -271,7 +357,7 @@ fn tokens(text: &str) -> Vec<String> {
                 }
             }
             '\'' if rest.peek() == Some(&'"') || rest.peek() == Some(&'\\') => {
-                // A character such as '"': what follows is no string.
+                // A character such as '"': what follows is not a string.
                 let escaped = rest.next() == Some('\\');
                 if escaped {
                     rest.next();
