@@ -180,8 +180,8 @@ fn what_is_refused() {
     );
     assert_eq!(
         complain(&patched(IPV6, 4, &[0, 0])),
-        "the packet is malformed at byte 4: a payload of 0 bytes, and something in it: a jumbogram, or a length left to a \
-         network card"
+        "the packet is malformed at byte 4: a payload length of 0 with a payload: a jumbogram, or a length that was left to \
+         a network card"
     );
     assert_eq!(
         complain(&patched(IPV6_LABELLED, 41, &[2])),
@@ -193,7 +193,7 @@ fn what_is_refused() {
     );
     assert_eq!(
         complain(&patched(IPV6_LABELLED, 43, &[4])),
-        "the option 62 at byte 42 is no label: it is 6 bytes long, not 4"
+        "the option 62 at byte 42 is not a label: it is 6 bytes long, not 4"
     );
 
     for (with, without, at) in [(IPV4_LABELLED, IPV4, 20), (IPV6_LABELLED, IPV6, 42)] {
