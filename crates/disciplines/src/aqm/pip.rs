@@ -242,7 +242,7 @@ mod tests {
         let warned = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warned("pip"), "");
         assert!(warned("pip noclamp").contains("goes unnoticed for as long"));
-        assert!(warned("pip kh 0.1").contains("a growing queue lowers the probability"));
+        assert!(warned("pip kh 0.1").contains("a growing queue lowers the drop probability"));
         assert!(warned("pip limit 20p").contains("the queue never is as long as 50p with a limit of 20p"));
     }
 }
