@@ -566,7 +566,7 @@ mod tests {
         let mut series = Series::default();
         let times: Vec<Time> = (0..3 * 3600 * 5).map(|number| Time::ms(200 * number)).collect();
         for part in times.chunks(50) {
-            let row = |time, held, gauge| QueueRow { time, port: PortId(0), held, gauge };
+            let row = |time, backlog, gauge| QueueRow { time, port: PortId(0), backlog, gauge };
             let sample = |time: &Time| {
                 [row(*time, Some(Backlog::ZERO), None), row(*time, None, Some(("flow_table", 1.0)))]
             };
