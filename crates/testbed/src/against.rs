@@ -1,41 +1,41 @@
-//! Simulation against reality: the same scenario, with the same arrivals, from both hosts side by side.
+//! Simulation against reality: the results of one scenario, with the same arrivals, from both backends side by side.
 //!
-//! What is compared is what users feel: how long transfers take, by size, and how long small packets wait; the median and the
-//! 95th percentile of each. A row has the mean over the seeds with its 95 % interval from either host, and the ratio. Seeds
-//! are pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the seeds' ratios, and its interval, by
-//! Student's t of their logarithms, says how far it may be from 1 by chance.
+//! The table compares flow completion times by size, and sojourn times of small packets, each with the median and the 95th
+//! percentile. A row has the mean over the seeds with its 95 % interval from either backend, and the ratio. Seeds are
+//! pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the ratios of the seeds. Its interval, by
+//! Student's t of their logarithms, is the range of chance.
 
 use std::fmt::Write as _;
 
 use giveway_measure::{Estimate, Row, Table};
 use serde_json::{Value, json};
 
-/// One metric of one discipline from both hosts.
+/// One metric of one discipline from both backends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The discipline, as it is spelled.
+    /// The spec of the discipline.
     pub qdisc: String,
-    /// The metric's name.
+    /// The name of the metric.
     pub metric: String,
-    /// Measured.
+    /// The measurement on the test bed.
     pub reality: Estimate,
-    /// Simulated.
+    /// The result of the simulation.
     pub simulation: Estimate,
-    /// Reality over simulation; `None` where no seed has both.
+    /// The ratio of reality to simulation; `None` if no seed has both.
     pub ratio: Option<Ratio>,
 }
 
-/// Reality over simulation.
+/// A ratio of reality to simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// Geometric mean over the seeds.
+    /// The geometric mean over the seeds.
     pub mean: f64,
-    /// Its 95 % interval; `None` below two seeds.
+    /// The 95 % interval; `None` with fewer than two seeds.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Ratio {
-    /// Of pairs, reality first. Pairs that lack one, or in which one is zero, do not count.
+    /// The ratio of pairs, reality first. Incomplete pairs, and pairs with a zero, do not count.
     pub fn of(pairs: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Option<Ratio> {
         let logs = pairs.filter_map(|pair| match pair {
             (Some(reality), Some(simulation)) if reality > 0.0 && simulation > 0.0 => {
@@ -50,7 +50,7 @@ impl Ratio {
     }
 }
 
-/// What is compared of each discipline: the metrics of these names, and those of the size classes in between.
+/// The names of the compared metrics.
 fn metrics(row: &Row) -> Vec<String> {
     let names = row.metrics.iter().map(|(name, _)| name.as_str());
     let compared = |name: &&str| {
@@ -62,7 +62,7 @@ fn metrics(row: &Row) -> Vec<String> {
     names.filter(compared).map(str::to_owned).collect()
 }
 
-/// Lays the tables of both hosts side by side: disciplines that both have, in the order of the first.
+/// Compares the tables of both backends: disciplines that both have, in the order of the first.
 pub fn lay(reality: &Table, simulation: &Table) -> Vec<Line> {
     let mut lines = Vec::new();
     for real in &reality.rows {
@@ -82,7 +82,7 @@ pub fn lay(reality: &Table, simulation: &Table) -> Vec<Line> {
     lines
 }
 
-/// A name for people: `fct_le10kB_p50_s` is "up to 10kB, median".
+/// The label of a metric: `fct_le10kB_p50_s` is "up to 10kB, median".
 fn label(metric: &str) -> String {
     let (what, word) = match metric.strip_suffix("_p50_s") {
         Some(what) => (what, "median"),
@@ -94,7 +94,7 @@ fn label(metric: &str) -> String {
             (_, Some(size)) => format!("transfers above {size}"),
             _ => format!("transfers {class}"),
         },
-        None => "small packets wait".to_owned(),
+        None => "sojourn time of small packets".to_owned(),
     };
     format!("{what}, {word}")
 }
@@ -161,7 +161,7 @@ pub fn text(lines: &[Line]) -> String {
     out
 }
 
-/// The table for a page. `about` says what was run.
+/// The table as Markdown. `about` describes the run.
 pub fn markdown(about: &str, lines: &[Line]) -> String {
     let mut out = format!("# Simulation against reality\n\n{about}\n\n");
     out.push_str(
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_pairs_and_disciplines_of_one_host_are_left_out() {
+    fn seeds_are_pairs_and_disciplines_of_one_backend_are_left_out() {
         let class = "fct_le10kB_p50_s";
         let real = table(&[
             (
@@ -260,7 +260,7 @@ mod tests {
             text.contains("transfers up to 10kB, median") && text.contains("2.00 [2.00, 2.00]"),
             "{text}"
         );
-        assert!(markdown("about", &lines).contains("| fifo | small packets wait, p95 | 10.00 |"));
+        assert!(markdown("about", &lines).contains("| fifo | sojourn time of small packets, p95 | 10.00 |"));
         assert_eq!(json(&lines)[1]["reality"]["per_seed"], json!([0.01, null]));
     }
 }

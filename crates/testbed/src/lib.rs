@@ -12,6 +12,13 @@
 //! has the form of any other backend.
 //!
 //! This crate depends on scenarios and on the simulator's sources, not on the data path: the router is another program.
+//!
+//! ```
+//! // A test bed needs root and some programs; the error names the first one that is missing, and the remedy.
+//! if let Err(error) = giveway_testbed::ready() {
+//!     println!("{error}");
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 

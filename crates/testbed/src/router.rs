@@ -162,7 +162,7 @@ impl Router {
             Router::Bpf(bpf) => {
                 let attached = bpf.attached.clone();
                 let options = thread::spawn(move || attach::counters(&attached));
-                *bpf.before.lock().expect("nobody panics while holding it") = Some(options);
+                *bpf.before.lock().expect("no thread panics while it holds the lock") = Some(options);
             }
             // A router that has ended is noticed in `stop`.
             Router::Live(live_router) => {
@@ -180,9 +180,9 @@ impl Router {
             Router::Kernel(wire) => {
                 let result = wire.map_or_else(|| Ok(RouterResult::default()), |wire| wire.stop())?;
                 let line = topology.name(Namespace::Line);
-                let counts = [("there", RIGHT), ("back", LEFT)].map(|(way, device)| {
+                let counts = [("forward", RIGHT), ("reverse", LEFT)].map(|(direction, device)| {
                     let dropped = dropped(&run(&["tc", "-s", "-n", &line, "qdisc", "show", "dev", device])?);
-                    Ok(format!("the kernel dropped {dropped} packets on the way {way}"))
+                    Ok(format!("the kernel dropped {dropped} packets, {direction}"))
                 });
                 let counts: Result<Vec<String>, TestbedError> = counts.into_iter().collect();
                 Ok(RouterResult { remarks: [counts?, result.remarks].concat(), ..result })
@@ -196,7 +196,7 @@ impl Router {
 impl Bpf {
     fn stop(self, topology: &Topology) -> Result<RouterResult, TestbedError> {
         let Bpf { attached, wire, before } = self;
-        let before = before.into_inner().expect("nobody panicked while holding it");
+        let before = before.into_inner().expect("no thread panics while it holds the lock");
         let before =
             before.map(|options| options.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let after = attach::counters(&attached)?;
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_s_counters_are_those_of_the_measured_part() {
+    fn the_kernel_s_counters_are_those_of_the_measurement_interval() {
         let counters = |all: &[(&str, u64)]| -> Counters {
             all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
         };

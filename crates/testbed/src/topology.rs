@@ -243,7 +243,7 @@ impl Drop for Topology {
     /// Closes the pipe of the shell that removes the namespaces, and waits for it.
     fn drop(&mut self) {
         drop(self.watcher.stdin.take());
-        // There is nobody to report an error to, and the next start tries again.
+        // A destructor cannot return an error, and the next start tries again.
         let _ = self.watcher.wait();
     }
 }

@@ -8,6 +8,12 @@
 //! argument and result is in its name or in its comment: seconds, packets, packets per second. Outside the
 //! range in which a formula holds (a queue with load 1 or more has no mean waiting time) the result is
 //! `None`.
+//!
+//! ```
+//! // M/D/1 with load 0.5: packets wait for half a service time on average.
+//! let waiting_s = giveway_theory::queues::md1_waiting(0.5, 1.0).unwrap();
+//! assert!((waiting_s - 0.5).abs() < 1e-12);
+//! ```
 
 #![forbid(unsafe_code)]
 
