@@ -97,7 +97,11 @@ impl Repository {
                 Ok(text) => Ok(text.contains(dependency)),
                 Err(error) => Err(format!("{file}: {error}")),
             };
-            let depends = named_in(if source.ends_with("lib.rs") || source.ends_with("all.rs") { manifest } else { source })?;
+            let depends = named_in(if source.ends_with("lib.rs") || source.ends_with("all.rs") {
+                manifest
+            } else {
+                source
+            })?;
             let folder = Path::new(manifest).parent().expect("a manifest lies in a folder");
             if message["profile"]["test"] == true && depends {
                 programs.push((program.to_owned(), folder.to_owned()));

@@ -1,6 +1,6 @@
 //! Any text is a scenario or is refused with places inside the text, and what is accepted runs.
 
-use giveway_scenario::{Draft, Scenario, Severity, ScenarioError};
+use giveway_scenario::{Draft, Scenario, ScenarioError, Severity};
 
 use crate::moment;
 
