@@ -8,5 +8,3 @@ mod writer;
 #[path = "support/bytes.rs"]
 mod byte_input;
 mod support;
-#[path = "support/tshark.rs"]
-mod tshark;

@@ -176,7 +176,7 @@ fn tshark_reads_the_same() {
     for (name, file) in corpus().into_iter().filter(|(name, _)| !name.starts_with("damaged")) {
         let path = folder.path().join(&name);
         std::fs::write(&path, &file).unwrap();
-        let Some(lines) = crate::tshark::fields(&path, &fields, &settings) else { return };
+        let Some(lines) = crate::support::tshark::fields(&path, &fields, &settings) else { return };
         let (packets, _) = crate::byte_input::capture(&file);
         // A block of an unknown kind is a record to tshark, without a time and an interface.
         let theirs: Vec<[String; 2]> = lines.iter().filter(|line| line[0] != "data").map(theirs).collect();

@@ -172,7 +172,11 @@ fn unload(dev: &str) -> Result<String, KernelError> {
 fn unload_gone() -> Result<String, KernelError> {
     let gone = attach::unload_gone()?;
     let removed: String = gone.iter().map(|of| format!("{}: {}, removed\n", of.device, line(of))).collect();
-    Ok(if removed.is_empty() { "nothing to clean up: all interfaces with a discipline exist\n".to_owned() } else { removed })
+    Ok(if removed.is_empty() {
+        "nothing to clean up: all interfaces with a discipline exist\n".to_owned()
+    } else {
+        removed
+    })
 }
 
 fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
@@ -210,7 +214,11 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
     if json {
         return Ok(format!("{:#}\n", Value::Array(values)));
     }
-    Ok(if all.is_empty() { "no discipline is loaded; load one with giveway kernel load efd --dev IF\n".to_owned() } else { text })
+    Ok(if all.is_empty() {
+        "no discipline is loaded; load one with giveway kernel load efd --dev IF\n".to_owned()
+    } else {
+        text
+    })
 }
 
 fn list() -> Result<String, KernelError> {
@@ -261,7 +269,8 @@ fn line(attached: &Attached) -> String {
 fn reservation(text: &str) -> Result<(u32, u64), String> {
     let both = marked(text).and_then(|(mark, rate)| Some((mark, rate.parse::<Rate>().ok()?.as_bit())));
     both.ok_or_else(|| {
-        "write a mark and a rate, as in 1=2mbit; packets without a mark have mark 0, which cannot be reserved".to_owned()
+        "write a mark and a rate, as in 1=2mbit; packets without a mark have mark 0, which cannot be reserved"
+            .to_owned()
     })
 }
 

@@ -17,8 +17,8 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{EtherTypes, Kind, Message, MessageError, Reason, Tuple};
 
-use giveway_control::reservations::address;
 use crate::{Outcome, show};
+use giveway_control::reservations::address;
 
 /// Reserves bandwidth for a flow at the routers on its path (`giveway live --reserve`).
 ///
@@ -396,7 +396,13 @@ impl Client<'_> {
     }
 
     /// Receives answers to a message for this time, or until the first grant if `first` is true.
-    fn listen(&mut self, asked: &Message, span: Span, first: bool, out: &mut dyn Write) -> io::Result<Answer> {
+    fn listen(
+        &mut self,
+        asked: &Message,
+        span: Span,
+        first: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<Answer> {
         let end =
             (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
                 Some(left) => monotonic_ns().saturating_add(left),

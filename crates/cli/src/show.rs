@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use annotate_snippets::{AnnotationKind, Level, Origin as At, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
 use giveway_runner::{RunnerError, chain};
 use giveway_scenario::{Diagnostic, Origin, ScenarioError, Severity};
 
@@ -56,16 +56,20 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
         Severity::Warning => Level::WARNING,
     };
     let label = (!diagnostic.label.is_empty()).then_some(&*diagnostic.label);
-    // The place is written separately, since the library clips a long line and then counts columns in the rest.
-    let mut group = level
-        .primary_title(&*diagnostic.message)
-        .element(At::path(place.name).line(place.line).char_column(place.column))
-        .element(
-            Snippet::source(&*excerpt.text)
-                .line_start(excerpt.first_line)
-                .fold(false)
-                .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(label)),
-        );
+    let mut snippet = Snippet::source(&*excerpt.text)
+        .line_start(excerpt.first_line)
+        .fold(false)
+        .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(label));
+    let mut group = Group::with_title(level.primary_title(&*diagnostic.message));
+    let before = excerpt.text[..excerpt.span.start].chars();
+    let column = before.rev().take_while(|c| *c != '\n').count() + 1;
+    if column == place.column {
+        snippet = snippet.path(place.name);
+    } else {
+        // A long line is clipped, and the library would count columns in the rest. So the place is written separately.
+        group = group.element(At::path(place.name).line(place.line).char_column(place.column));
+    }
+    group = group.element(snippet);
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(&**help));
     }

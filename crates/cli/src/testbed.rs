@@ -186,7 +186,8 @@ fn reality(
 ) -> Result<(Results, bool), Outcome> {
     // Remarks on runs, in their order.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let mark = |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
+    let mark =
+        |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
     let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {

@@ -187,7 +187,10 @@ fn several_scenarios_are_looked_at_before_the_first_runs() {
     let both = ["run", "home.toml", "other.toml", "--quiet", "--out", "kept"];
     let (code, said) = ran(path, &both);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("kept/other is not empty and is not a run folder: it contains notes.txt"), "{said}");
+    assert!(
+        said.contains("kept/other is not empty and is not a run folder: it contains notes.txt"),
+        "{said}"
+    );
     assert!(!path.join("kept/home").exists(), "nothing ran");
     fs::remove_file(path.join("kept/other/notes.txt")).unwrap();
     well(path, &both);

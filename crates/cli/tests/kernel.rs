@@ -31,10 +31,10 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
             "buckets: in the kernel each flow has a queue of its own; leave it out",
         ),
         (&["fifo", "--limit", "200000p", "--dev", "lo"], "the kernel's disciplines hold at most 131070"),
-        (&["efd", "--dev", "lo", "--reserve", "1=2mbit"], "only trr reserves rates"),
+        (&["efd", "--dev", "lo", "--reserve", "1=2mbit"], "only trr has reservations"),
         (
             &["trr", "--dev", "lo", "--rate", "1mbit", "--reserve", "0=1mbit"],
-            "write a mark and a rate, as 1=2mbit",
+            "write a mark and a rate, as in 1=2mbit",
         ),
         (&["efd", "--dev", "lo", "--hops", "1=4"], "only bsq uses routes"),
         (&["bsq", "--dev", "lo", "--hops", "1=4.x"], "write the numbers of one to four nodes"),

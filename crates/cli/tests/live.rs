@@ -34,7 +34,10 @@ fn what_cannot_be_in_the_kernel_is_refused() {
     for (flags, expected) in [
         (&["--delay", "5ms"][..], "--delay: disciplines in the kernel have no link emulation"),
         (&["--reassemble-reverse"], "--reassemble-reverse: disciplines in the kernel"),
-        (&["--record", "somewhere"], "--record: with disciplines in the kernel, this program sees no packets"),
+        (
+            &["--record", "somewhere"],
+            "--record: with disciplines in the kernel, this program sees no packets",
+        ),
         (&["--trace", "somewhere"], "--trace: with disciplines in the kernel"),
         (&["--tui"], "giveway kernel show prints the counters of the kernel"),
         (&["--reserve"], "bpf:trr reserves rates by the marks of packets"),
@@ -47,7 +50,10 @@ fn what_cannot_be_in_the_kernel_is_refused() {
         assert!(errors.contains(expected), "{flags:?}: {errors}");
     }
     let (code, _, errors) = said(&["live", "--in", "tun:a", "--out", "lo", "--qdisc", "bpf:fifo"]);
-    assert!(code == Some(2) && errors.contains("tun:a: a TUN interface"), "{errors}");
+    assert!(
+        code == Some(2) && errors.contains("tun:a: the kernel cannot forward to a TUN interface"),
+        "{errors}"
+    );
     let (code, _, errors) = said(&["live", "--in", "a", "--out", "b", "--objects", "."]);
     assert!(
         code == Some(2) && errors.contains("--objects is only for disciplines in the kernel"),
@@ -65,9 +71,9 @@ fn a_kernel_without_bpf_qdiscs_is_told() {
     let (a, b) = (bed.name("a1"), bed.name("b0"));
     for (qdisc, expected) in [
         ("bpf:efd", "needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF"),
-        ("bpf:trr", "trr shares out a link whose rate it knows"),
+        ("bpf:trr", "trr needs the rate of its link"),
         ("bpf:drr buckets 4", "buckets: in the kernel each flow has a queue of its own"),
-        ("bpf:codel", "there is no \"codel\" for the kernel"),
+        ("bpf:codel", "the kernel has no discipline \"codel\" of Giveway"),
     ] {
         let (code, _, errors) = said(&["live", "--in", &a, "--out", &b, "--quiet", "--qdisc", qdisc]);
         assert_eq!(code, Some(2), "{errors}");

@@ -391,7 +391,7 @@ fn metrics_for_everybody_are_warned_of() {
         let mut live = Live::start(&bed, dir.path(), &["--metrics", at]);
         live.signal("-TERM");
         let errors = live.end().2;
-        assert_eq!(errors.contains("may read the metrics, without a password"), warns, "{errors}");
+        assert_eq!(errors.contains("may read the metrics without a password"), warns, "{errors}");
     }
 }
 

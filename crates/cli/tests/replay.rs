@@ -129,8 +129,8 @@ fn a_difference_is_told_and_is_a_failure() {
     assert_eq!(
         out,
         "other.trace: up, fifo limit 10p at 10mbit: different: operation 10 at 10ms, enqueue of packet 9: the \
-         trace has packet 9 dropped (overlimit), this run no further drop (10 operations: 10 packets came, 0 \
-         left, 1 dropped, 0 marked)\n"
+         trace has packet 9 dropped (overlimit), this run no further drop (10 operations: 10 packets arrived, \
+         0 sent, 1 dropped, 0 marked)\n"
     );
 }
 
@@ -145,7 +145,7 @@ fn what_is_asked_wrongly_is_told() {
         (
             &["run", "home.toml", "--trace-port", "isp->hom=up.trace"],
             2,
-            "no port is called \"isp->hom\"; there are \"home->isp\", \"isp->home\"",
+            "unknown port \"isp->hom\"; the ports are \"home->isp\", \"isp->home\"",
         ),
         (&["run", "home.toml", "home.toml", "--trace-port", "home->isp=x"], 2, "one scenario at a time"),
         (&["run", "home.toml", "--trace-port", "home->isp=no/x"], 1, "cannot write no/x-fifo: No such file"),

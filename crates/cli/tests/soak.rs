@@ -36,7 +36,7 @@ use giveway_live::clock::monotonic_ns;
 use giveway_qdisc::Rate;
 use serde_json::Value;
 
-use crate::streams::bed::{Bed, Host, ip, nap};
+use crate::bed::{Bed, Host, ip, nap};
 use crate::streams::{GIVEWAY, Stream, asked, is_ready, number, said, signal};
 
 /// How long each phase takes.

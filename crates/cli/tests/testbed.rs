@@ -32,7 +32,7 @@ fn each_scenario_has_its_command() {
     let (code, _, said) =
         ran(&["testbed", &shipped("testbed/quickstart.toml"), "--against-simulation", "--set", alone]);
     assert_eq!(code, 2);
-    assert!(said.contains("not in the simulator"), "{said}");
+    assert!(said.contains("the simulator has no disciplines of the kernel"), "{said}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn ours_in_the_kernel_are_refused_with_their_place() {
     assert!(said.contains("bpf:drr quanta"), "{said}");
     if giveway_testbed::ready().is_ok() && giveway_kernel::attach::ready().is_err() {
         let said = told("bpf:efd");
-        assert!(said.contains("takes no qdiscs in BPF") && said.contains("disciplines=["), "{said}");
+        assert!(said.contains("does not support qdiscs in BPF") && said.contains("disciplines=["), "{said}");
     }
 }
 

@@ -39,7 +39,7 @@ use giveway_reserve::{EtherTypes, Kind, Message, Tuple};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use serde_json::Value;
 
-use crate::streams::bed::{Bed, Host};
+use crate::bed::{Bed, Host};
 use crate::streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number};
 
 /// The size that the paper recommends, IP length.

@@ -343,9 +343,7 @@ fn disciplines_stand_along_an_axis() {
     let told = read(&none.replacen("drr limit {limit}", "drr limit {limit} quantum {at}500b", 1), CLAIMS);
     let told = told.unwrap_err().0;
     assert!(
-        told.contains(
-            "experiment \"alone\" has no points, and the discipline \"drr\" wants their number ({at})"
-        ),
+        told.contains("experiment \"alone\" has no points, but the discipline \"drr\" contains {at}"),
         "{told}"
     );
 }

@@ -6,7 +6,7 @@ mod support;
 use giveway_qdisc::Rate;
 use giveway_qdisc::hash::SipHasher;
 use giveway_reserve::message::LENGTH;
-use giveway_reserve::{Kind, MessageError, Message, Reason, Tuple};
+use giveway_reserve::{Kind, Message, MessageError, Reason, Tuple};
 use proptest::prelude::*;
 
 fn message() -> impl Strategy<Value = Message> {

@@ -176,7 +176,7 @@ fn numbers_that_fill_the_memory_are_refused() {
     assert!(told.contains("expected a count from 1 to 100000"), "{told}");
     let list: Vec<String> = (0..100_001).map(|seed| seed.to_string()).collect();
     let told = top(&format!("seeds = [{}]", list.join(",")));
-    assert!(told.starts_with("seeds: expected at most 100000 of them"), "{}", &told[..100]);
+    assert!(told.starts_with("seeds: expected at most 100000 seeds"), "{}", &told[..100]);
     let told = only(&small("", &(bulk("a", "b", "") + "[short]\nseeds = 4294967295\n")));
     assert!(told.contains("| seeds = 4294967295 | write 100000 at most"), "{told}");
     let told = only(&small("", &(bulk("a", "b", "") + "[record]\nsample = \"1ps\"\n")));

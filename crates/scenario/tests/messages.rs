@@ -237,7 +237,7 @@ fn quantities_need_their_unit_and_their_range() {
       |                            ^^^
     "#);
     insta::assert_snapshot!(told("fifo limit 100p", "fifo limit 0p"), @r#"
-    error: limit: 0 packets hold nothing: write at least "1p"
+    error: limit: 0 packets are too few: write at least "1p"
      --> scenario:6:22
     6 | disciplines = ["fifo limit 0p"]
       |                      ^^^^^^^^ at home->isp
@@ -520,7 +520,7 @@ fn comparisons_need_disciplines_and_a_link() {
       |                                               ^^^
     "#);
     insta::assert_snapshot!(told("[\"fifo limit 100p\"]", "[\"fifo limit 100p\", \"fifo limit 0p\"]"), @r#"
-    error: limit: 0 packets hold nothing: write at least "1p"
+    error: limit: 0 packets are too few: write at least "1p"
      --> scenario:6:41
     6 | disciplines = ["fifo limit 100p", "fifo limit 0p"]
       |                                         ^^^^^^^^ at home->isp

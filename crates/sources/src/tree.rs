@@ -31,6 +31,7 @@ pub const TESTBED: &[&str] = &[
     "crates/control/src",
     "crates/disciplines/src",
     "crates/kernel/src",
+    "crates/kernel-plan/src",
     "crates/live/src",
     "crates/measure/src",
     "crates/papers/src",

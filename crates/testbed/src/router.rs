@@ -421,14 +421,14 @@ fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
 
 /// Reads the summary of the only run in a run folder.
 fn summary_in(folder: &Path) -> Result<Summary, TestbedError> {
-    let cells = folder.join("cells");
+    let trials = folder.join("trials");
     let wrong = |path: &Path, why: String| TestbedError::Result { path: path.to_owned(), why };
-    // cells/DISCIPLINE/SEED/summary.json
-    let mut path = cells.clone();
+    // trials/DISCIPLINE/SEED/summary.json
+    let mut path = trials.clone();
     for _ in 0..2 {
         let entries = fs::read_dir(&path).map_err(|error| wrong(&path, error.to_string()))?;
         let mut inside = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-        path = inside.next().ok_or_else(|| wrong(&cells, "there is no run in this folder".to_owned()))?;
+        path = inside.next().ok_or_else(|| wrong(&trials, "there is no run in this folder".to_owned()))?;
     }
     path.push("summary.json");
     let text = fs::read_to_string(&path).map_err(|error| wrong(&path, error.to_string()))?;

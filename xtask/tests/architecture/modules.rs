@@ -306,14 +306,13 @@ impl Crate {
         if code.items.contains(name) {
             return Some(module.to_vec());
         }
-        let named =
-            code.imports.iter().filter(|import| import.name == *name).map(|import| import.path.clone());
+        let named = code.imports.iter().find(|import| import.name == *name).map(|import| import.path.clone());
         let all = code
             .imports
             .iter()
             .filter(|import| import.name == "*")
             .map(|import| [&import.path[..], std::slice::from_ref(name)].concat());
-        for from in named {
+        if let Some(from) = named {
             // Imported from another crate: no file of this one.
             let from = self.absolute(module, &from)?;
             return self.definition(&[&from[..], &rest[1..]].concat(), depth + 1);

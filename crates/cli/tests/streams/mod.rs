@@ -3,11 +3,6 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-#[path = "../../../live/tests/bed/mod.rs"]
-pub mod bed;
-#[path = "../running/mod.rs"]
-mod running;
-
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -21,8 +16,8 @@ use giveway_live::clock::monotonic_ns;
 use giveway_qdisc::Rate;
 use serde_json::Value;
 
-use bed::{Bed, Host, nap};
-pub use running::{GIVEWAY, is_ready, said};
+use crate::bed::{Bed, Host, nap};
+pub use crate::running::{GIVEWAY, is_ready, said};
 
 /// The value of a variable of the environment, or another.
 pub fn asked(name: &str, otherwise: u64) -> u64 {

@@ -2,8 +2,8 @@
 //! modulo a prime is its slot in an output array.
 //!
 //! # Principles
-//! - T = T of the flow's last packet + L/ρ. A flow without queued packets starts from the shift clock, T = SC
-//!   + L/ρ. The clock advances when such a flow arrives: SC = max(SC, min over the queued flows of T - L/ρ of
+//! - T = T of the flow's last packet + L/ρ. A flow without queued packets starts from the shift clock,
+//!   T = SC + L/ρ. The clock advances when such a flow arrives: SC = max(SC, min over the queued flows of T - L/ρ of
 //!   their oldest packet).
 //! - The packet joins the end of slot ⌊T⌋ mod P. A pointer moves round the array. It stays at a slot until
 //!   that is empty, which includes packets that arrive in the meantime.

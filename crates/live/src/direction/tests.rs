@@ -344,7 +344,7 @@ impl Qdisc<Frame> for Liar {
 }
 
 #[test]
-#[should_panic(expected = "the queue is stuck: it holds 1 packets")]
+#[should_panic(expected = "the queue is stuck: its backlog is 1 packets")]
 fn a_queue_that_returns_nothing_is_a_failure_after_five_seconds() {
     let mut core = core(Box::new(|_| Box::new(Liar(Vec::new()))), RATE, LinkEmulation::none());
     come(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
