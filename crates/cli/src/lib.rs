@@ -3,7 +3,7 @@
 //! Results go to the standard output and everything else goes to the standard error, so that the output of `--json` can be
 //! piped. This crate has flags and printing; the work is done in the crates below it.
 //!
-//! It is a library so that the book's page of the command line ([`reference`]) is written from the flags themselves.
+//! It is a library so that the book's page of the command line ([`reference()`]) is written from the flags themselves.
 
 mod bound;
 mod check;

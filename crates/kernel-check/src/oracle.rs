@@ -6,10 +6,10 @@
 //! same.
 //!
 //! - `drr`, `sfq`, `codel` and `fq_codel` decide by their calls alone, without random numbers:
-//!   every departure and every drop is compared. Where CoDel's rules differ, a [model](model) of both says in
+//!   every departure and every drop is compared. Where CoDel's rules differ, a [`model`] of both says in
 //!   which; that is an experiment, not an excuse: with ours it must do what ours does, with the kernel's what
 //!   the kernel did.
-//! - [`red`](red) and [`pie`](pie) draw. What they draw against is compared at each step, what is certain
+//! - [`red`] and [`pie`] draw. What they draw against is compared at each step, what is certain
 //!   exactly, and the draws by their sum.
 //!
 //! Queues are chosen by the mark of a packet in the kernel. Here a flow is found for each of them that ours
