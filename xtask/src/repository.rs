@@ -112,7 +112,10 @@ impl Repository {
 
     /// Writes or checks everything that is generated from the registries.
     pub fn docs(&self, arguments: &[&str]) -> Done {
-        self.cargo(&[&["run", "--quiet", "--package", "giveway-docs", "--"], arguments].concat())
+        // All of the workspace, as the tests have it: asked for alone it would get dependencies with fewer features, and they
+        // would be built once more.
+        self.cargo(&["build", "--quiet", "--locked", "--workspace", "--bin", "giveway-docs"])?;
+        self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), arguments)
     }
 
     /// Checks the same with the program that tests have built: for it alone, cargo would build what it depends on once more.
