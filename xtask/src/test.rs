@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
-use crate::{format, fuzz, kernel, licences, new, scenarios, tools};
+use crate::{format, fuzz, kernel, licences, new, prose, scenarios, tools};
 
 const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
 
@@ -27,6 +27,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     let mut steps = Steps::default();
     steps.step("tools", || tools::set_up(repository));
     steps.step("format", || format::check(repository));
+    steps.step("prose", || prose::no_more_than_before(repository));
     steps.step("licences", || licences::check(repository));
     steps.step("clippy", || {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
