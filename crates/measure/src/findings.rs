@@ -205,7 +205,7 @@ fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
         }
         [] if leaders.is_empty() => ranking.sentence(question),
         [] => format!(
-            "The best of these disciplines are not measurably worse in the {what} than the best, {} with {name}.",
+            "These disciplines have no measurable cost in the {what}; the best value is {} with {name}.",
             question.value(best)
         ),
         costs => {
