@@ -228,7 +228,7 @@ fn a_small_queue_drops_and_tcp_recovers() {
     let text = scenario("bfifo limit 6000", "50 Mbit/s", traffic).replace("1500 ms", "3 s");
     let live = live(&text);
     let ran = bed().run(&live, &trial(&live), &layout(&live), &|_| true).unwrap().unwrap();
-    let dropped = ran.remarks.iter().find(|remark| remark.contains("on the way there")).expect("tc counts");
+    let dropped = ran.remarks.iter().find(|remark| remark.contains("packets, forward")).expect("tc counts");
     assert!(!dropped.contains("dropped 0 packets"), "{dropped}");
     let completed = ran.record.flows.iter().filter(|flow| flow.ending == Ending::Completed).count();
     assert_eq!(completed, 8, "{:?}", ran.record.flows);
