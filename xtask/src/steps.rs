@@ -87,7 +87,8 @@ impl Beside {
     /// # Errors
     /// When the log cannot be written or the program does not start.
     pub fn start(repository: &Repository, chore: &str, arguments: &[&str]) -> Result<Beside, String> {
-        let this = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+        // The tests have built this program anew, so the file that this process runs may be gone.
+        let this = repository.built("debug", "xtask")?;
         let log = repository.target()?.join("xtask").join(chore).with_extension("log");
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
         std::fs::create_dir_all(log.parent().expect("a file lies in a folder")).map_err(failed)?;
