@@ -208,7 +208,7 @@ fn all() -> impl Iterator<Item = Spec> {
     let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
     ALL.iter()
         .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
-        .filter(move |spec| spec.build::<()>(&context).is_ok() && spec.properties(&context).work_conserving)
+        .filter(move |spec| spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving)
 }
 
 /// The name of a direction in messages.
