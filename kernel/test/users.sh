@@ -118,7 +118,7 @@ reached >/dev/null 2>&1 && echo "FAILED: frames pass a bridge that is gone"
 start
 tc qdisc del dev gw1 root
 wait $live && echo "FAILED: live did not notice that its discipline was taken away"
-check "it says what happened" grep -q "somebody took it away" /run/live.said
+check "it says what happened" grep -q "another program removed giveway_efd" /run/live.said
 check "nothing is left of what somebody took away" nothing_left
 check "an interface that is no more" sh -c "
 	ip link add gone type dummy && ip link set gone up && giveway kernel load efd --dev gone --object $objects/giveway_efd.o &&
