@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::label::Label;
 use crate::packet::{Ecn, FlowKey, Meta, NextHops, Packet};
-use crate::qdisc::{Backlog, Next, Properties, Qdisc};
+use crate::qdisc::{Next, Properties, Qdisc};
 use crate::units::{Rate, Span, Time};
 
 /// An operation on a discipline.

@@ -57,6 +57,7 @@
 // A second variable of the same name is how the wrong packet gets dropped.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
+mod backlog;
 pub mod blocks;
 pub mod contract;
 mod cx;
@@ -71,6 +72,7 @@ mod rng;
 mod store;
 pub mod units;
 
+pub use backlog::Backlog;
 pub use cx::{Cx, DropReason, Outbox};
 pub use flow_key::{FiveTuple, FlowHash};
 pub use label::Label;
@@ -78,7 +80,7 @@ pub use packet::{Ecn, FlowKey, Meta, NextHops, Packet};
 pub use port::{Port, PortCounters, Wire};
 pub use probe::{Ending, FlowKind, FlowReport, PortId, Probe, SenderSample};
 pub use qdisc::{
-    Backlog, Downstream, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Properties, Qdisc,
+    Downstream, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Properties, Qdisc,
     check_limit,
 };
 pub use rng::{Rng, Streams};

@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
 use crate::probe::{PortId, Probe};
-use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
+use crate::qdisc::{FlowTable, Next, Qdisc};
 use crate::units::{Rate, Time};
 
 /// An output port: a discipline in front of a link.

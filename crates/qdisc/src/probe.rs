@@ -1,9 +1,10 @@
 //! Observers of a run. A backend calls a [`Probe`] at each event. `()` is the probe that observes nothing, at
 //! no cost.
 
+use crate::backlog::Backlog;
 use crate::cx::DropReason;
 use crate::packet::Meta;
-use crate::qdisc::{Backlog, FlowTable};
+use crate::qdisc::FlowTable;
 use crate::units::{Span, Time};
 
 /// Number of an output port of a backend.

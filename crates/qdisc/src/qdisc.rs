@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::backlog::Backlog;
 use crate::cx::Cx;
 use crate::packet::Packet;
 use crate::rng::Streams;
@@ -93,37 +94,6 @@ impl<P> Next<P> {
             Next::Packet(pkt) => Some(pkt),
             Next::At(_) | Next::Empty => None,
         }
-    }
-}
-
-/// A number of packets and of their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Number of packets.
-    pub packets: u64,
-    /// Sum of their lengths in bytes.
-    pub bytes: u64,
-}
-
-impl Backlog {
-    /// No packets.
-    pub const ZERO: Backlog = Backlog { packets: 0, bytes: 0 };
-
-    /// Adds a packet of `bytes` bytes.
-    #[inline]
-    pub fn add(&mut self, bytes: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(bytes);
-    }
-    /// Removes a packet of `bytes` bytes.
-    #[inline]
-    pub fn sub(&mut self, bytes: u32) {
-        self.packets -= 1;
-        self.bytes -= u64::from(bytes);
-    }
-    /// Sum of two backlogs.
-    pub fn plus(self, other: Backlog) -> Backlog {
-        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 }
 

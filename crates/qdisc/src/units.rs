@@ -15,6 +15,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::backlog::Backlog;
+
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// The number, or the largest there is: never a number that has wrapped.
@@ -208,7 +210,7 @@ impl Bytes {
 impl Limit {
     /// True if a backlog is within the limit.
     #[inline]
-    pub fn allows(self, backlog: crate::Backlog) -> bool {
+    pub fn allows(self, backlog: Backlog) -> bool {
         match self {
             Limit::Packets(most) => backlog.packets <= most,
             Limit::Bytes(most) => backlog.bytes <= most,
@@ -216,8 +218,8 @@ impl Limit {
     }
     /// True if a backlog and another packet of `bytes` bytes are within the limit.
     #[inline]
-    pub fn admits(self, backlog: crate::Backlog, bytes: u32) -> bool {
-        self.allows(crate::Backlog { packets: backlog.packets + 1, bytes: backlog.bytes + u64::from(bytes) })
+    pub fn admits(self, backlog: Backlog, bytes: u32) -> bool {
+        self.allows(Backlog { packets: backlog.packets + 1, bytes: backlog.bytes + u64::from(bytes) })
     }
     /// Largest number of packets within the limit if each has at least `smallest` bytes.
     pub fn most_packets(self, smallest: u64) -> usize {

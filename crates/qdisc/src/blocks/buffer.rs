@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
-use crate::qdisc::Backlog;
 use crate::units::Limit;
 
 /// Packets in order of arrival, up to a limit.

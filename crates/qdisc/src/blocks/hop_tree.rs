@@ -4,11 +4,13 @@
 //! The root stands for the neighbour, and a child for a next hop after its parent, down to a depth. Each node
 //! has a queue for the packets whose listed route ends there. All queues share one slab.
 //!
-//! `branches.rs` creates and removes branches, `order.rs` selects the next packet, and `largest.rs` finds the
-//! largest queue.
+//! `node.rs` has the state of a node, `branches.rs` creates and removes branches, `order.rs` selects the next
+//! packet, `evict.rs` selects a packet to drop, and `largest.rs` finds the largest queue.
 
 mod branches;
+mod evict;
 mod largest;
+mod node;
 mod order;
 
 use std::num::NonZeroU32;
@@ -16,13 +18,17 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::evict::Pick;
 use self::largest::Largest;
-use super::{FlowMap, Turn, Turns};
+pub use self::largest::Measure;
+use self::node::{Node, ONE, Share};
+use super::FlowMap;
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::{NextHops, Packet};
-use crate::qdisc::{Backlog, Downstream, FlowTable, Next};
+use crate::qdisc::{Downstream, FlowTable, Next};
 use crate::store::{List, Place, Slots};
-use crate::units::{Rate, Time};
+use crate::units::Time;
 
 /// Service order of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,33 +58,6 @@ pub enum Inner {
     /// Smoothed round robin: a turn has the bytes of the largest packet of the link; turns in proportion to
     /// weights, spread out.
     Srr,
-}
-
-/// Measure of a queue for the largest one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Measure {
-    /// The most bytes.
-    #[default]
-    Bytes,
-    /// The most packets.
-    Packets,
-}
-
-/// Policy for the choice of a packet to drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// The oldest packet of the largest queue: that of one node, without its branches.
-    HeadOfLargest,
-    /// A random packet of the largest queue.
-    RandomInLargest,
-    /// The oldest packet of the queue at the end of the largest parts: from the root on, the larger of the
-    /// own queue and the branches, each branch with everything below it.
-    HeadOfHeaviest,
-    /// The oldest packet of the queue that is served next.
-    Next,
-    /// A random packet of all queues.
-    Random,
 }
 
 /// Parameters of a tree.
@@ -136,54 +115,8 @@ struct Arrivals {
     order: List,
 }
 
-#[derive(Debug, Default)]
-struct Node {
-    /// Packets whose listed route ends here.
-    queue: List,
-    /// Backlog of the own queue.
-    own: Backlog,
-    /// Place 0 is the own queue, place `i` the branch `children[i - 1]`.
-    children: Vec<u32>,
-    /// Places with a backlog, once there are branches.
-    turns: Turns,
-    turn: Turn,
-    /// The place that has the turn, if turns are measured in bytes.
-    visit: Option<u32>,
-    /// The place that the listing inspects next.
-    look: u32,
-    parent: u32,
-    /// Place at the parent.
-    place: u32,
-    /// Share of the own queue.
-    own_share: Share,
-    /// Share of the node at its parent.
-    share: Share,
-    hop: u16,
-    /// Rate of the link to this node, if known.
-    rate: Option<Rate>,
-    /// Rate of the slowest link to a branch, if any is known.
-    slowest: Option<Rate>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Share {
-    /// Weight in units of [`ONE`].
-    weight: u64,
-    /// Bytes that it may send before its next turn.
-    deficit: u64,
-}
-
 /// Initial capacity of the table of routes.
 const ROUTES: usize = 256;
-
-/// A weight of 1. Weights are rounded to a sixteenth.
-const ONE: u64 = 16;
-
-impl Default for Share {
-    fn default() -> Share {
-        Share { weight: ONE, deficit: 0 }
-    }
-}
 
 impl<P> HopTree<P> {
     /// An empty tree with capacity for `packets` packets. It grows on demand.
@@ -247,37 +180,6 @@ impl<P> HopTree<P> {
         let pkt = self.packets.remove(&mut self.nodes[at].queue, first);
         self.count_out(at, first, pkt.bytes());
         Next::Packet(pkt)
-    }
-
-    /// Removes a packet to drop, and returns it with its place. It may be the packet that arrived last.
-    /// `draw` returns a uniform number in 0 to 1.
-    ///
-    /// # Panics
-    /// If there is no backlog, or if `pick` needs the largest queue and [`Shape::largest`] is `None`.
-    pub fn evict(&mut self, pick: Pick, draw: impl FnOnce() -> f64) -> (Place, Packet<P>) {
-        let (at, nth) = match pick {
-            Pick::HeadOfLargest => (self.largest(), 0),
-            Pick::RandomInLargest => {
-                let at = self.largest();
-                (at, nth_of(self.nodes[at].own.packets, draw()))
-            }
-            Pick::HeadOfHeaviest => (self.heaviest(), 0),
-            Pick::Next => (self.next(), 0),
-            Pick::Random => {
-                let mut nth = nth_of(self.backlog().packets, draw());
-                let mut at = 0;
-                while nth >= self.nodes[at].own.packets {
-                    nth -= self.nodes[at].own.packets;
-                    at += 1;
-                }
-                (at, nth)
-            }
-        };
-        let place =
-            self.packets.nth_place(&self.nodes[at].queue, nth as usize).expect("the queue has that packet");
-        let pkt = self.packets.remove(&mut self.nodes[at].queue, place);
-        self.count_out(at, place, pkt.bytes());
-        (place, pkt)
     }
 
     /// Packets and bytes in the tree.
@@ -412,27 +314,6 @@ impl<P> HopTree<P> {
     }
 }
 
-impl Node {
-    /// True if the node or anything below it has a backlog.
-    #[inline]
-    fn is_backlogged(&self) -> bool {
-        self.own.packets > 0 || self.turns.any()
-    }
-
-    /// Number of places: the own queue and the branches.
-    #[inline]
-    fn places(&self) -> u32 {
-        self.children.len() as u32 + 1
-    }
-
-    #[inline]
-    fn end_visit(&mut self, place: u32) {
-        if self.visit == Some(place) {
-            self.visit = None;
-        }
-    }
-}
-
 impl Inner {
     /// Weight of a place in the order of turns.
     #[inline]
@@ -451,11 +332,6 @@ impl Inner {
             Inner::Deficit => u64::from(most) * share.weight / ONE,
         }
     }
-}
-
-/// Index of one of `count` items for a draw in 0 to 1.
-fn nth_of(count: u64, draw: f64) -> u64 {
-    ((draw * count as f64) as u64).min(count - 1)
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
-use crate::qdisc::Backlog;
 use crate::units::Limit;
 
 /// A priority level.

@@ -5,9 +5,10 @@
 //! it, and it leaves next, regardless of later arrivals. So a child that sorts or drops (a priority queue, an
 //! AQM) cannot change its decision about this packet.
 
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
-use crate::qdisc::{Backlog, FlowTable, Next, Qdisc};
+use crate::qdisc::{FlowTable, Next, Qdisc};
 use crate::units::Time;
 
 /// A child discipline and the packet that was inspected.

@@ -17,7 +17,8 @@
 //! - **A long pause** counts in full, with the length at its end, as in the equation; `most` bounds it.
 //! - **The first arrival** has a pause of zero, and a queue length of zero before it.
 
-use crate::qdisc::{Backlog, Invalid};
+use crate::backlog::Backlog;
+use crate::qdisc::Invalid;
 use crate::units::{Bytes, Limit, Span, Time};
 
 /// Constants of the controller.

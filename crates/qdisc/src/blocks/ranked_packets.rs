@@ -1,9 +1,9 @@
 //! A buffer in order of ranks that drops its worst packets: the common part of LAS, LARS and STFQ.
 
 use super::Ranked;
+use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
-use crate::qdisc::Backlog;
 use crate::store::Place;
 use crate::units::Limit;
 

@@ -6,7 +6,8 @@
 
 use std::num::NonZeroU32;
 
-use super::{HopTree, Node, ONE, Share};
+use super::HopTree;
+use super::node::{Node, ONE, Share};
 use crate::blocks::Turns;
 use crate::packet::{FlowKey, NextHops};
 use crate::units::Rate;

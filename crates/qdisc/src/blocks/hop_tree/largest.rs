@@ -1,8 +1,22 @@
 //! The largest queue of a tree.
 
-use super::{HopTree, Measure, Node};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::node::Node;
+use crate::backlog::Backlog;
 use crate::blocks::{Fullest, LongestQueue, Rank};
-use crate::qdisc::Backlog;
+
+/// Measure of a queue for the largest one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// The most bytes.
+    #[default]
+    Bytes,
+    /// The most packets.
+    Packets,
+}
 
 /// Index of the largest queue.
 ///
@@ -27,41 +41,6 @@ enum Counts {
     Nothing,
     Packets,
     Heap,
-}
-
-impl<P> HopTree<P> {
-    /// The node with the largest queue; the first of several.
-    pub(super) fn largest(&mut self) -> usize {
-        let measure = self.shape.largest.expect("the shape knows the largest queue");
-        self.largest.first(measure, &self.nodes)
-    }
-
-    /// The node of [`Pick::HeadOfHeaviest`](super::Pick::HeadOfHeaviest).
-    pub(super) fn heaviest(&mut self) -> usize {
-        let measure = self.shape.largest.unwrap_or_default();
-        let HopTree { nodes, sums, .. } = self;
-        sums.clear();
-        sums.extend(nodes.iter().map(|node| measure.of(node.own)));
-        // A branch has a higher number than its parent, so the sums are complete in this order.
-        for (at, node) in nodes.iter().enumerate().skip(1).rev() {
-            sums[node.parent as usize] += sums[at];
-        }
-        let mut at = 0;
-        loop {
-            let node = &nodes[at];
-            let mut most = measure.of(node.own);
-            let mut best = at;
-            for child in node.children.iter().map(|child| *child as usize) {
-                if sums[child] > most {
-                    (best, most) = (child, sums[child]);
-                }
-            }
-            if best == at {
-                return at;
-            }
-            at = best;
-        }
-    }
 }
 
 impl Largest {
@@ -108,7 +87,7 @@ impl Largest {
 
     /// The largest queue; the first of several.
     #[inline]
-    fn first(&mut self, measure: Measure, nodes: &[Node]) -> usize {
+    pub(super) fn first(&mut self, measure: Measure, nodes: &[Node]) -> usize {
         if self.counts == Counts::Nothing {
             self.begin(measure, nodes);
         }
@@ -167,7 +146,7 @@ impl Largest {
 
 impl Measure {
     #[inline]
-    fn of(self, backlog: Backlog) -> u64 {
+    pub(super) fn of(self, backlog: Backlog) -> u64 {
         match self {
             Measure::Bytes => backlog.bytes,
             Measure::Packets => backlog.packets,

@@ -1,6 +1,7 @@
 //! The service order: selects the queue that is served next.
 
-use super::{HopTree, Inner, ServiceOrder, Share};
+use super::node::Share;
+use super::{HopTree, Inner, ServiceOrder};
 use crate::blocks::Turn;
 use crate::packet::NextHops;
 

@@ -1,6 +1,7 @@
 use super::branches::weight;
 use super::*;
 use crate::packet::FlowKey;
+use crate::units::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
