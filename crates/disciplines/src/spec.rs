@@ -17,7 +17,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     ALL,
 );
 
-giveway_spec::spelled!(Spec, CATALOGUE);
+giveway_spec::spec_type!(Spec, CATALOGUE);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The backends of scenarios, and the operations that all of them have.
 
 use giveway_qdisc::Quantity;
-use giveway_spec::Spelled;
+use giveway_spec::SpecType;
 
 use crate::crossbar::Crossbar;
 use crate::live::Live;
@@ -57,6 +57,6 @@ impl Backend {
     }
 }
 
-fn quantities<S: Spelled>(specs: &[S]) -> Vec<Vec<(String, Quantity)>> {
+fn quantities<S: SpecType>(specs: &[S]) -> Vec<Vec<(String, Quantity)>> {
     specs.iter().map(|spec| S::catalogue().quantities(spec)).collect()
 }

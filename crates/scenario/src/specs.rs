@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use giveway_spec::Spelled;
+use giveway_spec::SpecType;
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
@@ -12,7 +12,7 @@ use crate::words::choices;
 
 impl Reading {
     /// Reads a spec from its catalogue; a `giveway_disciplines::Spec` is a discipline.
-    pub fn spec<S: Spelled>(&mut self, node: &Node) -> Option<S> {
+    pub fn spec<S: SpecType>(&mut self, node: &Node) -> Option<S> {
         let about = S::catalogue().about;
         match &node.value {
             Value::Text(text) => match text.parse::<S>() {
@@ -35,7 +35,7 @@ impl Reading {
         }
     }
 
-    fn spec_table<S: Spelled>(&mut self, table: &Table) -> Option<S> {
+    fn spec_table<S: SpecType>(&mut self, table: &Table) -> Option<S> {
         let (catalogue, noun) = (S::catalogue(), S::catalogue().about.noun);
         let Some(kind) = table.get("kind") else {
             self.missing(table, &format!("a {noun}"), "kind");
@@ -64,7 +64,7 @@ impl Reading {
     }
 
     /// Reads the list of compared disciplines or arbiters, which must differ from each other.
-    pub fn compared<S: Spelled>(&mut self, node: &Node) -> Option<Vec<S>> {
+    pub fn compared<S: SpecType>(&mut self, node: &Node) -> Option<Vec<S>> {
         let about = S::catalogue().about;
         if node.items().is_empty() {
             let message = format!("there are no {}s to compare", about.noun);

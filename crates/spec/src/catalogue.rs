@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::SpecError;
+use crate::error::listed;
 use crate::kind::Kind;
 
 /// A group of a registry, for lists.
@@ -92,8 +93,8 @@ pub struct Catalogue<S: 'static> {
     schemas: OnceLock<Vec<Value>>,
 }
 
-/// A spec type. [`spelled!`](crate::spelled) implements it.
-pub trait Spelled:
+/// A spec type. [`spec_type!`](crate::spec_type) implements it.
+pub trait SpecType:
     Clone + PartialEq + fmt::Display + FromStr<Err = SpecError> + DeserializeOwned + 'static
 {
     /// The registry of the type.
@@ -187,9 +188,4 @@ impl<S> Catalogue<S> {
         };
         (format!("unknown parameter \"{name}\" of {}", entry.name), help)
     }
-}
-
-/// Names, with commas between them.
-pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Why something could not be read.
+/// A mistake in the text of a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// Range of the wrong bytes in the text.
@@ -24,3 +24,8 @@ impl fmt::Display for SpecError {
     }
 }
 impl std::error::Error for SpecError {}
+
+/// The names, separated by commas, for messages.
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}

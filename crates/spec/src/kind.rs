@@ -4,8 +4,8 @@ use giveway_qdisc::units::nearest;
 use serde_json::Value;
 
 use crate::SpecError;
-use crate::catalogue::listed;
-use crate::read::Word;
+use crate::error::listed;
+use crate::word::Word;
 
 /// Kind of the values of a parameter, from its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]

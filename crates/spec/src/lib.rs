@@ -4,7 +4,7 @@
 //! A registry (queue disciplines, arbiters of a crossbar) is a [`Catalogue`] of [`Entry`]s over one type, an
 //! enum with a variant for each entry. The catalogue reads and writes specs as text, reads them from a table
 //! with a `kind`, and provides the JSON Schema. The parameters and their types come from the schema of each
-//! configuration. [`spelled!`] implements the traits for the type.
+//! configuration. [`spec_type!`] implements the traits for the type.
 //!
 //! The grammar: the name, then parameter names, each followed by a value. A switch is written alone (`ecn`),
 //! negated (`noecn`), or with `on` or `off`. A list is in brackets: `[1 2 3]`. A spec inside another is in
@@ -65,7 +65,7 @@
 //!     },
 //!     ALL,
 //! );
-//! giveway_spec::spelled!(Spec, CATALOGUE);
+//! giveway_spec::spec_type!(Spec, CATALOGUE);
 //!
 //! let spec: Spec = "islip iterations 4".parse().unwrap();
 //! assert_eq!(spec.to_string(), "islip iterations 4");
@@ -83,20 +83,21 @@ mod quantity;
 mod read;
 mod schema;
 mod table;
+mod word;
 mod write;
 
-pub use catalogue::{About, Catalogue, Entry, Family, Spelled};
+pub use catalogue::{About, Catalogue, Entry, Family, SpecType};
 pub use error::SpecError;
 
 /// Implements the traits of a spec type with its catalogue: `FromStr` (with [`SpecError`]), `Display`,
-/// `Serialize`, `Deserialize`, `JsonSchema` and [`Spelled`].
+/// `Serialize`, `Deserialize`, `JsonSchema` and [`SpecType`].
 ///
 /// The type has two functions of its own: `name(&self) -> &'static str`, as in its entry, and
 /// `parameters(&self) -> serde_json::Value`, a table of all of them. The catalogue is a `static`.
 #[macro_export]
-macro_rules! spelled {
+macro_rules! spec_type {
     ($spec:ty, $catalogue:path) => {
-        impl $crate::Spelled for $spec {
+        impl $crate::SpecType for $spec {
             fn catalogue() -> &'static $crate::Catalogue<Self> {
                 &$catalogue
             }
@@ -152,7 +153,7 @@ macro_rules! spelled {
     };
 }
 
-/// Names that [`spelled!`] uses, so that its callers need not depend on their crates.
+/// Names that [`spec_type!`] uses, so that its callers need not depend on their crates.
 #[doc(hidden)]
 pub mod outside {
     pub use schemars::{JsonSchema, Schema, SchemaGenerator};

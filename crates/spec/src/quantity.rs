@@ -4,9 +4,9 @@ use giveway_qdisc::{Bytes, Limit, Packets, Quantity, Rate, Share, Span};
 use serde_json::Value;
 
 use crate::kind::Kind;
-use crate::{Catalogue, Spelled};
+use crate::{Catalogue, SpecType};
 
-impl<S: Spelled> Catalogue<S> {
+impl<S: SpecType> Catalogue<S> {
     /// All parameters of one, those with their defaults, too. Parameters of one inside have the name of the
     /// parameter that holds it in front: `child.limit`. Parameters without a value are left out.
     ///

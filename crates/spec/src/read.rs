@@ -1,11 +1,10 @@
 //! The parser of specs, word by word. Each error has its position in the text.
 
-use std::ops::Range;
-
 use serde_json::{Map, Value};
 
-use crate::catalogue::listed;
+use crate::error::listed;
 use crate::kind::Kind;
+use crate::word::Word;
 use crate::{Catalogue, Entry, SpecError};
 
 /// Largest depth of specs inside each other. It protects the stack from hostile text.
@@ -59,24 +58,10 @@ struct Words<'a, S: 'static> {
     depth: usize,
 }
 
-/// A word of a text and its position.
-pub(crate) struct Word<'a> {
-    pub text: &'a str,
-    pub span: Range<usize>,
-}
-
 impl<'a, S> Words<'a, S> {
-    /// The next word, without consuming it; parentheses and brackets are words of their own.
+    /// The next word, without consuming it.
     fn peek(&self) -> Option<Word<'a>> {
-        let start = self.text.len() - self.text[self.at..].trim_start().len();
-        let rest = &self.text[start..];
-        let first = rest.chars().next()?;
-        let len = if "()[]".contains(first) {
-            1
-        } else {
-            rest.find(|c: char| c.is_whitespace() || "()[]".contains(c)).unwrap_or(rest.len())
-        };
-        Some(Word { text: &rest[..len], span: start..start + len })
+        Word::first(self.text, self.at)
     }
 
     fn next(&mut self) -> Option<Word<'a>> {

@@ -3,9 +3,9 @@
 use serde::de::{Deserializer, Error};
 use serde_json::Value;
 
-use crate::{Catalogue, Spelled};
+use crate::{Catalogue, SpecType};
 
-impl<S: Spelled> Catalogue<S> {
+impl<S: SpecType> Catalogue<S> {
     /// Reads one from text, or from a table with a `kind`.
     ///
     /// # Errors

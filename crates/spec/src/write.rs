@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{Catalogue, Spelled};
+use crate::{Catalogue, SpecType};
 
-impl<S: Spelled> Catalogue<S> {
+impl<S: SpecType> Catalogue<S> {
     /// Writes a spec: the name, and the parameters that differ from their defaults.
     ///
     /// # Errors

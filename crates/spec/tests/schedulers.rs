@@ -90,7 +90,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     ALL,
 );
 
-giveway_spec::spelled!(Spec, CATALOGUE);
+giveway_spec::spec_type!(Spec, CATALOGUE);
 
 fn read(text: &str) -> Spec {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -96,7 +96,7 @@ static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     },
     ALL,
 );
-giveway_spec::spelled!(Spec, CATALOGUE);
+giveway_spec::spec_type!(Spec, CATALOGUE);
 
 /// The schema of an arbiter's own parameters together with the options.
 #[derive(JsonSchema)]
