@@ -101,6 +101,7 @@ pub mod net;
 pub mod network;
 pub mod origin;
 mod outage;
+mod plan;
 pub mod routes;
 pub mod segment;
 pub mod sizes;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{FiveTuple, Streams};
 
-use crate::engine::SourcePlan;
 use crate::event_queue::{Class, Rank};
+use crate::plan::SourcePlan;
 
 /// The numbering of one source.
 pub(crate) struct Origin {

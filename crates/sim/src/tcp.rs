@@ -13,8 +13,8 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 
-pub use config::{Counting, TcpConfig};
-pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry};
+pub use config::TcpConfig;
+pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry, Counting};
 pub use endpoint::{Endpoint, Identity, Outcome};
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;

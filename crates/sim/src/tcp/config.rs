@@ -4,7 +4,7 @@ use giveway_qdisc::{Bytes, Invalid, Packets, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::Congestion;
+use super::controller::{Congestion, Counting, Start};
 
 /// The parameters of a TCP connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,8 +28,8 @@ pub struct TcpConfig {
     pub delayed_ack: bool,
     /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
     pub delayed_ack_timer: Span,
-    /// True if the window grows by bytes acknowledged (RFC 3465) or by acknowledgements (RFC 5681, equation
-    /// 3).
+    /// The quantity that makes the window grow: bytes acknowledged (RFC 3465), or acknowledgements (RFC 5681,
+    /// equation 3).
     pub counting: Counting,
     /// End the first slow start when the round-trip time grows: HyStart++, RFC 9406.
     pub hystart: bool,
@@ -47,16 +47,6 @@ pub struct TcpConfig {
     pub give_up_handshake: u32,
     /// Spread the segments of a window over the round trip instead of sending them in bursts.
     pub pacing: bool,
-}
-
-/// The quantity that makes the window grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Counting {
-    /// Bytes acknowledged, at most two segments per acknowledgement in slow start (RFC 3465, L = 2).
-    Bytes,
-    /// Acknowledgements, one segment each in slow start.
-    Acks,
 }
 
 impl Default for TcpConfig {
@@ -85,6 +75,17 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
+    /// The parameters of the congestion controller of a new connection.
+    pub fn start(&self) -> Start {
+        let mss = self.mss.0;
+        Start {
+            mss,
+            initial_window: self.initial_window.0 * mss,
+            counting: self.counting,
+            hystart: self.hystart,
+        }
+    }
+
     /// Checks that every parameter is in range.
     ///
     /// # Errors

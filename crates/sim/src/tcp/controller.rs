@@ -8,8 +8,6 @@ use giveway_qdisc::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Counting, TcpConfig};
-
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -66,17 +64,14 @@ pub struct Start {
     pub hystart: bool,
 }
 
-impl Start {
-    /// The parameters that follow from those of the connection.
-    pub fn new(config: &TcpConfig) -> Start {
-        let mss = config.mss.0;
-        Start {
-            mss,
-            initial_window: config.initial_window.0 * mss,
-            counting: config.counting,
-            hystart: config.hystart,
-        }
-    }
+/// The quantity that makes the window grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Counting {
+    /// Bytes acknowledged, at most two segments per acknowledgement in slow start (RFC 3465, L = 2).
+    Bytes,
+    /// Acknowledgements, one segment each in slow start.
+    Acks,
 }
 
 /// An entry of the list of congestion control algorithms.

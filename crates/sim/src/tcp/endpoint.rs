@@ -132,7 +132,7 @@ impl Endpoint {
             recovery: Recovery::None,
             template,
             identity,
-            controller: config.congestion.build(Start::new(config)),
+            controller: config.congestion.build(config.start()),
             board: Scoreboard::new(1),
             receiver: Receiver::new(1),
             rtt: RttEstimator::new(config),
@@ -316,7 +316,7 @@ impl Endpoint {
         } else {
             self.rtt.after_slow_handshake(config);
             // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is at most one segment.
-            let start = Start { initial_window: config.mss.0, ..Start::new(config) };
+            let start = Start { initial_window: config.mss.0, ..config.start() };
             self.controller = config.congestion.build(start);
         }
     }
