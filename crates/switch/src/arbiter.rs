@@ -5,11 +5,16 @@
 //! another. The modes of the switch decide that, so every arbiter works in every mode.
 
 use giveway_qdisc::{Invalid, Streams};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::notes::Notes;
+use crate::options::{Mode, Phases, Queueing};
 use crate::per_port::PerPort;
 use crate::queues::Requests;
 use crate::row::Row;
+use crate::speed::Speedup;
 
 /// Lengths and ages of the queues behind requests.
 pub trait Weights {
@@ -157,6 +162,38 @@ impl ArbiterContext {
     /// The context of one of several arbiters of the same switch, with random numbers of its own.
     pub fn within(&self, name: &str) -> ArbiterContext {
         ArbiterContext { ports: self.ports, streams: self.streams.within(name) }
+    }
+}
+
+/// The configuration of an arbiter, from which the arbiter is built. Every file in `arbiters/` has one, named
+/// `Config`.
+pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// Description in one line, for `giveway list`.
+    const SUMMARY: &'static str;
+    /// Default of [`Options::mode`](crate::options::Options::mode): the mode that the arbiter was designed for.
+    const MODE: Mode = Mode::Packet;
+    /// Default of [`Options::phases`](crate::options::Options::phases) in preemptive mode.
+    const PHASES: Phases = Phases::Sequential;
+    /// The queues that the arbiter needs.
+    const QUEUEING: Queueing = Queueing::Virtual;
+    /// Default of [`Options::speedup`](crate::options::Options::speedup).
+    const SPEEDUP: Speedup = Speedup::ONE;
+
+    /// Builds the arbiter for a switch.
+    ///
+    /// # Errors
+    /// The parameter that has no meaning there, and what to write instead.
+    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid>;
+
+    /// Builds the arbiter for short packets, in modes that have two classes.
+    ///
+    /// # Errors
+    /// As [`arbiter`](ArbiterConfig::arbiter).
+    fn short_arbiter<const W: usize>(
+        &self,
+        context: &ArbiterContext,
+    ) -> Result<Box<dyn Arbiter<W>>, Invalid> {
+        self.arbiter(context)
     }
 }
 

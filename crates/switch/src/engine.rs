@@ -10,8 +10,8 @@ use crate::modes::Fabric;
 use crate::notes::{Notes, SlotTrace};
 use crate::options::{Input, Mode, Queueing};
 use crate::outcome::{Batch, Outcome};
+use crate::plan::{BATCHES, Plan};
 use crate::shared::Shared;
-use crate::sim::{BATCHES, Plan};
 use crate::statistics::{Statistics, Sums};
 use crate::traffic::TrafficContext;
 

@@ -47,6 +47,7 @@ pub mod options;
 pub mod outcome;
 pub mod packet;
 mod per_port;
+mod plan;
 mod queues;
 pub mod rates;
 pub mod registry;

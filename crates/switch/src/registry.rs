@@ -5,46 +5,13 @@ use giveway_qdisc::{Invalid, Streams};
 pub use giveway_spec::Entry;
 use giveway_spec::{About, Catalogue};
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+pub use crate::arbiter::ArbiterConfig;
 use crate::arbiter::{Arbiter, ArbiterContext};
 use crate::modes::{Fabric, fabric};
-use crate::options::{Mode, Options, Phases, Queueing};
+use crate::options::{Mode, Options, Queueing};
 use crate::speed::Speedup;
-
-/// The configuration of an arbiter, from which the arbiter is built. Every file in `arbiters/` has one, named
-/// `Config`.
-pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
-    /// Description in one line, for `giveway list`.
-    const SUMMARY: &'static str;
-    /// Default of [`Options::mode`]: the mode that the arbiter was designed for.
-    const MODE: Mode = Mode::Packet;
-    /// Default of [`Options::phases`] in preemptive mode.
-    const PHASES: Phases = Phases::Sequential;
-    /// The queues that the arbiter needs.
-    const QUEUEING: Queueing = Queueing::Virtual;
-    /// Default of [`Options::speedup`] where the switch has none either.
-    const SPEEDUP: Speedup = Speedup::ONE;
-
-    /// Builds the arbiter for a switch.
-    ///
-    /// # Errors
-    /// The parameter that has no meaning there, and what to write instead.
-    fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid>;
-
-    /// Builds the arbiter for short packets, in modes that have two classes.
-    ///
-    /// # Errors
-    /// As [`arbiter`](ArbiterConfig::arbiter).
-    fn short_arbiter<const W: usize>(
-        &self,
-        context: &ArbiterContext,
-    ) -> Result<Box<dyn Arbiter<W>>, Invalid> {
-        self.arbiter(context)
-    }
-}
 
 /// An arbiter as users specify it: the algorithm with its parameters, and the options that every arbiter has.
 #[derive(Clone, Debug, PartialEq)]

@@ -45,9 +45,8 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::oq::NoArbiter;
-use crate::arbiter::{Arbiter, ArbiterContext};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext};
 use crate::options::{Mode, Queueing};
-use crate::registry::ArbiterConfig;
 use crate::speed::Speedup;
 
 config!(none, "CIOQ has no parameters.");

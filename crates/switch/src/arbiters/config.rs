@@ -1,6 +1,6 @@
 //! Declares `Config` for arbiters that have the same parameters.
 //!
-//! Each arbiter keeps a type of its own, because [`ArbiterConfig`](crate::registry::ArbiterConfig) attaches
+//! Each arbiter keeps a type of its own, because [`ArbiterConfig`](crate::arbiter::ArbiterConfig) attaches
 //! its summary and its defaults to the type.
 
 /// Declares `Config`, documented by the given text: `none` without parameters, `iterations` with the number

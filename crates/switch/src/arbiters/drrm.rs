@@ -28,9 +28,8 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::Pointers;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
 config!(iterations, "Parameters of DRRM.");

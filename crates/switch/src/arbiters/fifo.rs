@@ -18,10 +18,9 @@
 use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::options::Queueing;
-use crate::registry::ArbiterConfig;
 
 config!(none, "FIFO input queueing has no parameters.");
 

@@ -25,11 +25,10 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::matching::order::PortOrder;
 use crate::matching::{Ties, Weight, greedy};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 
 /// Parameters of the greedy matching.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -23,8 +23,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::ilqf::{Heaviest, Weight};
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, check_iterations};
-use crate::registry::ArbiterConfig;
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, check_iterations};
 
 config!(iterations, "Parameters of iOCF.");
 

@@ -25,8 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::round_robin::{Both, RoundRobin, Rule};
-use crate::arbiter::{Arbiter, ArbiterContext, check_iterations};
-use crate::registry::ArbiterConfig;
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, check_iterations};
 
 /// Parameters of iSLIP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

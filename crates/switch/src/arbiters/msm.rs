@@ -25,12 +25,11 @@
 use giveway_qdisc::Invalid;
 
 use super::config::config;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::matching::Ties;
 use crate::matching::order::PortOrder;
 use crate::matching::size::MaxSize;
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 
 config!(ties, "Parameters of MSM.");
 

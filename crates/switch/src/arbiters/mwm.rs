@@ -37,12 +37,11 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::matching::order::PortOrder;
 use crate::matching::weight::MaxWeight;
 use crate::matching::{Ties, Weight};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 
 /// Parameters of MWM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

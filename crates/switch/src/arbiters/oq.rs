@@ -17,10 +17,9 @@
 use giveway_qdisc::Invalid;
 
 use super::config::config;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::options::Queueing;
-use crate::registry::ArbiterConfig;
 
 config!(none, "Output queueing has no parameters.");
 

@@ -23,9 +23,8 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::msm::Msm;
-use crate::arbiter::{Arbiter, ArbiterContext};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext};
 use crate::options::Mode;
-use crate::registry::ArbiterConfig;
 
 config!(ties, "Parameters of P-MSM.");
 

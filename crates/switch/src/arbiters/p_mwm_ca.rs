@@ -23,10 +23,9 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::mwm::Mwm;
-use crate::arbiter::{Arbiter, ArbiterContext};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext};
 use crate::matching::Weight;
 use crate::options::Mode;
-use crate::registry::ArbiterConfig;
 
 config!(ties, "Parameters of P-MWM-CA.");
 

@@ -36,10 +36,9 @@ use serde::{Deserialize, Serialize};
 
 use super::islip::{self, Pointers as Moving};
 use super::round_robin::Pointers;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
 use crate::options::{Mode, Phases};
-use crate::registry::ArbiterConfig;
 
 /// Parameters of P-SPF.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

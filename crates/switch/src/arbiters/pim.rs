@@ -24,9 +24,8 @@ use giveway_qdisc::{Invalid, Rng};
 
 use super::config::config;
 use super::rounds::{Choice, Rounds, any};
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
 config!(iterations, "Parameters of PIM.");

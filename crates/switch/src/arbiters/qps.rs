@@ -36,9 +36,8 @@ use serde::{Deserialize, Serialize};
 
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, check_iterations};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
 /// Parameters of QPS-iSLIP.

@@ -31,8 +31,7 @@ use giveway_qdisc::Invalid;
 
 use super::config::config;
 use super::round_robin::{Both, RoundRobin, Rule};
-use crate::arbiter::{Arbiter, ArbiterContext, check_iterations};
-use crate::registry::ArbiterConfig;
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, check_iterations};
 
 config!(iterations, "Parameters of RRM.");
 

@@ -34,9 +34,8 @@ use giveway_qdisc::{Invalid, Rng};
 use super::config::config;
 use super::islip::{self, Islip};
 use super::rounds::heaviest;
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
-use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
 config!(none, "SERENA has no parameters.");

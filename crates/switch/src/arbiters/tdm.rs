@@ -40,10 +40,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::decomposition::{permutations, slots};
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
 use crate::rates::{Pattern, Rates};
-use crate::registry::ArbiterConfig;
 
 /// Parameters of TDM: the traffic that the schedule is made for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

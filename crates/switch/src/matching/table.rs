@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use giveway_qdisc::Streams;
 
-use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights};
+use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, Weights};
 use crate::notes::Notes;
 use crate::queues::Requests;
-use crate::registry::ArbiterConfig;
 use crate::row::Row;
 
 /// The present time in ticks, which are slots.

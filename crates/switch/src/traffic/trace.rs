@@ -42,7 +42,8 @@ use giveway_qdisc::{Bytes, Invalid, Packets, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::reading::Trace;
+pub use self::reading::{Inputs, Outputs};
+use self::reading::{Selection, Trace};
 use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
 
 /// The packets of a capture.
@@ -77,31 +78,6 @@ pub struct Config {
     pub limit: Option<Packets>,
 }
 
-/// Selection of the input of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Inputs {
-    /// By a hash of addresses, ports and protocol: the most even choice.
-    #[default]
-    Flow,
-    /// By a hash of the source address: all packets of a host arrive at one input.
-    Source,
-    /// The number of the interface at which the packet was captured; always 0 in pcap files.
-    Interface,
-}
-
-/// Selection of the output of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outputs {
-    /// By a hash of the destination address: all packets for a host leave at one output, as in a router.
-    #[default]
-    Destination,
-    /// By a hash of addresses, ports and protocol: for captures of few hosts, which would overload a few
-    /// outputs.
-    Flow,
-}
-
 fn default_rate() -> Rate {
     Rate::gbit(10)
 }
@@ -120,8 +96,9 @@ impl Traffic for Config {
     fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
         self.check()?;
         let path = context.folder.join(&self.file);
-        let mut trace = Trace::new(context);
-        trace.read(self, &path)?;
+        let selection = Selection { inputs: self.inputs, outputs: self.outputs, cell: self.cell };
+        let mut trace = Trace::new(selection, context);
+        trace.read(&path, self.limit)?;
         let stretch = self.stretch(&trace)?;
         let length = trace.place_in_slots(|ns| self.slot(ns, stretch));
         if length > MOST_SLOTS {

@@ -5,12 +5,48 @@ use std::path::Path;
 
 use giveway_capture::{CaptureError, Packet, Reader};
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{Invalid, Streams};
+use giveway_qdisc::{Bytes, Invalid, Packets, Streams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Config, Inputs, Outputs};
 use crate::packet::{Class, Kind, MOST_CELLS};
 use crate::rates::{Pattern, Rates};
 use crate::traffic::{Arrival, TrafficContext};
+
+/// Selection of the input of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Inputs {
+    /// By a hash of addresses, ports and protocol: the most even choice.
+    #[default]
+    Flow,
+    /// By a hash of the source address: all packets of a host arrive at one input.
+    Source,
+    /// The number of the interface at which the packet was captured; always 0 in pcap files.
+    Interface,
+}
+
+/// Selection of the output of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outputs {
+    /// By a hash of the destination address: all packets for a host leave at one output, as in a router.
+    #[default]
+    Destination,
+    /// By a hash of addresses, ports and protocol: for captures of few hosts, which would overload a few
+    /// outputs.
+    Flow,
+}
+
+/// The rules by which packets become cells at ports.
+pub(super) struct Selection {
+    /// Selection of the input.
+    pub inputs: Inputs,
+    /// Selection of the output.
+    pub outputs: Outputs,
+    /// Size of a cell.
+    pub cell: Bytes,
+}
 
 /// The packets of a capture, by input. Times are nanoseconds after the first packet, and slots after
 /// [`place_in_slots`](Trace::place_in_slots).
@@ -19,6 +55,7 @@ pub(super) struct Trace {
     pub inputs: Vec<Vec<Arrival>>,
     /// Kinds of packets, by number.
     pub kinds: Vec<Kind>,
+    selection: Selection,
     /// Number of each kind.
     number_of: BTreeMap<Kind, u16>,
     /// Time of the last packet, and its cells.
@@ -31,7 +68,7 @@ pub(super) struct Trace {
 
 impl Trace {
     /// No packets.
-    pub fn new(context: &TrafficContext) -> Trace {
+    pub fn new(selection: Selection, context: &TrafficContext) -> Trace {
         let hasher = |streams: Streams| {
             let mut rng = streams.rng();
             SipHasher::new(rng.word(), rng.word())
@@ -39,6 +76,7 @@ impl Trace {
         Trace {
             inputs: vec![Vec::new(); context.ports],
             kinds: Vec::new(),
+            selection,
             number_of: BTreeMap::new(),
             last: (0, 0),
             to_input: hasher(context.streams.within("input")),
@@ -46,14 +84,14 @@ impl Trace {
         }
     }
 
-    /// Reads the packets of a file.
+    /// Reads the packets of a file, at most `limit` of them.
     ///
     /// # Errors
     /// A file that cannot be read or has no IP packets, or a packet that does not fit the switch.
-    pub fn read(&mut self, config: &Config, path: &Path) -> Result<(), Invalid> {
+    pub fn read(&mut self, path: &Path, limit: Option<Packets>) -> Result<(), Invalid> {
         let wrong = |message: &str| Err(Invalid::new("file", format!("{} {message}", path.display())));
         let (mut first, mut others, mut taken) = (None, 0u64, 0u64);
-        let most = config.limit.map_or(u64::MAX, |limit| limit.0);
+        let most = limit.map_or(u64::MAX, |limit| limit.0);
         let reader = match Reader::open(path) {
             Ok(reader) => reader,
             Err(error @ CaptureError::Open(_)) => {
@@ -82,7 +120,7 @@ impl Trace {
             }
             taken += 1;
             let ns = packet.time.saturating_sub(*first.get_or_insert(packet.time));
-            self.add(config, &packet, ns)?;
+            self.add(&packet, ns)?;
         }
         match taken {
             0 => wrong(&format!("holds no IP packet ({others} others); a switch needs some")),
@@ -91,12 +129,12 @@ impl Trace {
     }
 
     /// Adds a packet, unless it is not IP.
-    fn add(&mut self, config: &Config, packet: &Packet, ns: u64) -> Result<(), Invalid> {
+    fn add(&mut self, packet: &Packet, ns: u64) -> Result<(), Invalid> {
         let Some(ip) = packet.ip else { return Ok(()) };
         let ports = self.inputs.len();
         // The upper half of the product gives every port the same number of hashes, up to one.
         let port = |hash: u64| ((u128::from(hash) * ports as u128) >> 64) as usize;
-        let input = match config.inputs {
+        let input = match self.selection.inputs {
             Inputs::Flow => port(ip.tuple.key(&self.to_input).0),
             Inputs::Source => port(self.to_input.hash(&ip.tuple.from)),
             Inputs::Interface => packet.interface as usize,
@@ -109,7 +147,7 @@ impl Trace {
             );
             return Err(Invalid::new("inputs", message));
         }
-        let cells = u64::from(packet.bytes).div_ceil(config.cell.0).max(1);
+        let cells = u64::from(packet.bytes).div_ceil(self.selection.cell.0).max(1);
         let cells = match u32::try_from(cells) {
             Ok(cells) if cells <= MOST_CELLS => cells,
             _ => {
@@ -128,7 +166,7 @@ impl Trace {
             self.kinds.len() as u16 - 1
         });
         self.last = (self.last.0.max(ns), cells);
-        let to = port(match config.outputs {
+        let to = port(match self.selection.outputs {
             Outputs::Destination => self.to_output.hash(&ip.tuple.to),
             Outputs::Flow => ip.tuple.key(&self.to_output).0,
         });
