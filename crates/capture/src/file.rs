@@ -6,7 +6,8 @@ use std::io::{BufReader, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::{CaptureError, LinkType};
+use crate::error::CaptureError;
+use crate::link::LinkType;
 
 /// Largest record. A longer one is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of
 /// pcapng hold key material.

@@ -5,7 +5,33 @@
 
 use giveway_qdisc::{Ecn, FiveTuple};
 
-use crate::{Ip, Tcp};
+/// Header fields of an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Addresses, ports and protocol.
+    pub tuple: FiveTuple,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// True for a short packet ([`giveway_qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without
+    /// data.
+    pub short: bool,
+    /// Number of TCP or UDP data bytes; `None` for other protocols, for all but the first fragment, and if
+    /// too little was captured.
+    pub data: Option<u32>,
+    /// Fields of its TCP header, if they were captured.
+    pub tcp: Option<Tcp>,
+}
+
+/// Fields of a TCP header: RFC 9293, section 3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN, from the highest bit down.
+    pub flags: u8,
+}
 
 /// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
 /// IP length, which is never more than `wire_bytes`: a sender can write any length into the header.
