@@ -49,6 +49,7 @@ mod counts;
 mod piece;
 mod reassembly;
 
+use crate::error::WireError;
 pub use counts::{Counts, Lost};
 pub use reassembly::{Reassembly, Settings, Taken};
 
@@ -68,17 +69,6 @@ const HEAD: usize = ADDRESSES + 4 * TAGS;
 /// Congestion mark, in the byte of the index.
 const MARK: u8 = 0x80;
 
-/// An invalid size or EtherType.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FragmentError {
-    /// The size is out of range, see [`Size`].
-    #[error("{0} bytes: fragments have {least} to {most} bytes; the TRR paper has 500 and 800", least = Size::LEAST, most = Size::MOST)]
-    Size(u64),
-    /// The EtherType is in use.
-    #[error("0x{0:04x} is the type of {1}: take one for local experiments, 0x88b5 or 0x88b6")]
-    EtherType(u16, &'static str),
-}
-
 /// Largest length of fragments behind their EtherType, header included: Φ, as an MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(u16);
@@ -96,10 +86,10 @@ impl Size {
     ///
     /// # Errors
     /// If it is out of range.
-    pub fn new(bytes: u64) -> Result<Size, FragmentError> {
+    pub fn new(bytes: u64) -> Result<Size, WireError> {
         match u16::try_from(bytes) {
             Ok(size) if (Size::LEAST..=Size::MOST).contains(&size) => Ok(Size(size)),
-            _ => Err(FragmentError::Size(bytes)),
+            _ => Err(WireError::Size { bytes, least: Size::LEAST, most: Size::MOST }),
         }
     }
 
@@ -123,7 +113,7 @@ impl Size {
 ///
 /// # Errors
 /// If it is a length, or the EtherType of IP, ARP or VLAN tags.
-pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
+pub fn ether_type(number: u16) -> Result<u16, WireError> {
     let taken = match number {
         0..0x0600 => "nothing: below 0x0600 it is a length",
         0x0800 => "IPv4",
@@ -132,7 +122,7 @@ pub fn ether_type(number: u16) -> Result<u16, FragmentError> {
         0x8100 | 0x88a8 | 0x9100 => "VLAN tags",
         free => return Ok(free),
     };
-    Err(FragmentError::EtherType(number, taken))
+    Err(WireError::EtherType(number, taken))
 }
 
 /// Offset of the EtherType of an Ethernet frame, behind the addresses and at most two VLAN tags. `None` if
@@ -379,14 +369,14 @@ mod tests {
 
     #[test]
     fn wrong_wishes_are_refused() {
-        assert_eq!(Size::new(67), Err(FragmentError::Size(67)));
-        assert_eq!(Size::new(9001), Err(FragmentError::Size(9001)));
+        assert_eq!(Size::new(67), Err(WireError::Size(67)));
+        assert_eq!(Size::new(9001), Err(WireError::Size(9001)));
         assert_eq!(
             Size::new(5).unwrap_err().to_string(),
             "5 bytes: fragments have 68 to 9000 bytes; the TRR paper has 500 and 800"
         );
         assert_eq!(ether_type(0x88b5), Ok(0x88b5));
-        assert_eq!(ether_type(0x86dd), Err(FragmentError::EtherType(0x86dd, "IPv6")));
+        assert_eq!(ether_type(0x86dd), Err(WireError::EtherType(0x86dd, "IPv6")));
         assert!(ether_type(1500).unwrap_err().to_string().contains("it is a length"));
     }
 }

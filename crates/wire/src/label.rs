@@ -87,80 +87,21 @@
 mod code;
 mod ipv4;
 mod ipv6;
+mod option;
 
 use giveway_qdisc::Label;
 
+use crate::error::WireError;
 pub use code::{decode, encode};
-
-/// An error in reading or writing a label. Positions are in bytes from the beginning of the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LabelError {
-    /// Neither IPv4 nor IPv6, or nothing at all.
-    #[error("this is not an IP packet: the version in its first four bits is {}", .0.map_or_else(|| "missing".to_owned(), |version| version.to_string()))]
-    NotIp(
-        /// The first four bits; `None` for an empty packet.
-        Option<u8>,
-    ),
-    /// The packet is truncated.
-    #[error("the packet ends after {bytes} bytes, within its {within}")]
-    CutOff {
-        /// Length of the packet.
-        bytes: usize,
-        /// The incomplete header.
-        within: &'static str,
-    },
-    /// A header contradicts itself.
-    #[error("the packet is malformed at byte {at}: {what}")]
-    Malformed {
-        /// Position of the invalid field or option.
-        at: usize,
-        /// Description of the mistake.
-        what: &'static str,
-    },
-    /// The option has another length than a label: it belongs to another experiment.
-    #[error("the option {kind} at byte {at} is not a label: it is {length} bytes long, not 4")]
-    Foreign {
-        /// Type of the option.
-        kind: u8,
-        /// Position of the option.
-        at: usize,
-        /// Length of the option, with its type and length fields.
-        length: usize,
-    },
-    /// The packet has two labels.
-    #[error("the packet has two labels, at bytes {first} and {second}")]
-    Twice {
-        /// Position of the first.
-        first: usize,
-        /// Position of the second.
-        second: usize,
-    },
-    /// A label cannot be inserted, because the packet has one.
-    #[error("the packet has a label already, at byte {at}: rewrite it, or remove it first")]
-    Labelled {
-        /// Position of the label.
-        at: usize,
-    },
-    /// A label cannot be rewritten, because the packet has none.
-    #[error("the packet has no label to rewrite: insert one")]
-    Unlabelled,
-    /// [`Label::NONE`] cannot be written.
-    #[error("Label::NONE has no encoding: remove the label instead")]
-    Nothing,
-    /// A header or the packet would become too long.
-    #[error("there is no room for a label: {what}")]
-    NoRoom {
-        /// The limit.
-        what: &'static str,
-    },
-}
+pub use option::OPTION;
+use option::value;
 
 /// The label of an IP packet; [`Label::NONE`] if it has none.
 ///
 /// # Errors
 /// If the packet is not IP, is truncated before its options end, is malformed, or has an option of the
 /// label's type with another length.
-pub fn read(packet: &[u8]) -> Result<Label, LabelError> {
+pub fn read(packet: &[u8]) -> Result<Label, WireError> {
     let value = match version(packet)? {
         Version::Four => ipv4::parse(packet)?.label.map(|at| value(packet, at)),
         Version::Six => ipv6::parse(packet)?.label.map(|at| value(packet, at)),
@@ -173,8 +114,8 @@ pub fn read(packet: &[u8]) -> Result<Label, LabelError> {
 /// # Errors
 /// The errors of [`read`]; also if the packet has a label, if there is no room, and for [`Label::NONE`]. The
 /// packet is unchanged.
-pub fn insert(packet: &mut Vec<u8>, label: Label) -> Result<(), LabelError> {
-    let value = encode(label).ok_or(LabelError::Nothing)?.to_be_bytes();
+pub fn insert(packet: &mut Vec<u8>, label: Label) -> Result<(), WireError> {
+    let value = encode(label).ok_or(WireError::Nothing)?.to_be_bytes();
     match version(packet)? {
         Version::Four => ipv4::insert(packet, value),
         Version::Six => ipv6::insert(packet, value),
@@ -185,8 +126,8 @@ pub fn insert(packet: &mut Vec<u8>, label: Label) -> Result<(), LabelError> {
 ///
 /// # Errors
 /// The errors of [`read`]; also if the packet has no label, and for [`Label::NONE`]. The packet is unchanged.
-pub fn rewrite(packet: &mut [u8], label: Label) -> Result<(), LabelError> {
-    let value = encode(label).ok_or(LabelError::Nothing)?.to_be_bytes();
+pub fn rewrite(packet: &mut [u8], label: Label) -> Result<(), WireError> {
+    let value = encode(label).ok_or(WireError::Nothing)?.to_be_bytes();
     match version(packet)? {
         Version::Four => ipv4::rewrite(packet, value),
         Version::Six => ipv6::rewrite(packet, value),
@@ -200,7 +141,7 @@ pub fn rewrite(packet: &mut [u8], label: Label) -> Result<(), LabelError> {
 ///
 /// # Errors
 /// The errors of [`read`]. The packet is unchanged.
-pub fn remove(packet: &mut Vec<u8>) -> Result<Label, LabelError> {
+pub fn remove(packet: &mut Vec<u8>) -> Result<Label, WireError> {
     let value = match version(packet)? {
         Version::Four => ipv4::remove(packet)?,
         Version::Six => ipv6::remove(packet)?,
@@ -213,26 +154,10 @@ enum Version {
     Six,
 }
 
-fn version(packet: &[u8]) -> Result<Version, LabelError> {
+fn version(packet: &[u8]) -> Result<Version, WireError> {
     match packet.first().map(|first| first >> 4) {
         Some(4) => Ok(Version::Four),
         Some(6) => Ok(Version::Six),
-        other => Err(LabelError::NotIp(other)),
-    }
-}
-
-/// Length of the option in both versions, in bytes: type, length, value. An IPv4 packet grows by this length.
-pub const OPTION: usize = 4;
-
-/// The value of the label at position `at`.
-fn value(packet: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([packet[at + 2], packet[at + 3]])
-}
-
-/// The position of the label, if it is the only one.
-fn only(known: Option<usize>, at: usize) -> Result<Option<usize>, LabelError> {
-    match known {
-        None => Ok(Some(at)),
-        Some(first) => Err(LabelError::Twice { first, second: at }),
+        other => Err(WireError::NotIp(other)),
     }
 }

@@ -18,12 +18,15 @@
 //! assert_eq!(packet, header);
 //! assert_eq!(ecn::mark(&mut packet), ecn::Marked::Now);
 //! assert_eq!(packet[1], 3, "congestion experienced");
-//! # Ok::<(), giveway_wire::label::LabelError>(())
+//! # Ok::<(), giveway_wire::WireError>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
 pub mod checksum;
 pub mod ecn;
+mod error;
 pub mod fragment;
 pub mod label;
+
+pub use error::WireError;

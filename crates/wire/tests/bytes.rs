@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use giveway_qdisc::{Label, Streams};
-use giveway_wire::label::LabelError;
+use giveway_wire::WireError;
 
 /// Every seed with its name.
 fn corpus() -> Vec<(String, Vec<u8>)> {
@@ -23,8 +23,8 @@ fn seeds_are_what_they_are_called() {
     for (name, packet) in corpus {
         let found = crate::byte_input::label(&packet);
         match &name[..] {
-            "ipv4-two-labels" => assert_eq!(found, Err(LabelError::Twice { first: 20, second: 24 })),
-            "ipv6-jumbo" => assert!(matches!(found, Err(LabelError::Malformed { at: 4, .. })), "{found:?}"),
+            "ipv4-two-labels" => assert_eq!(found, Err(WireError::Twice { first: 20, second: 24 })),
+            "ipv6-jumbo" => assert!(matches!(found, Err(WireError::Malformed { at: 4, .. })), "{found:?}"),
             _ => assert_eq!(found.unwrap() != Label::NONE, name.contains("label"), "{name}"),
         }
     }
@@ -39,8 +39,8 @@ fn every_truncation_of_every_seed() {
         let mut refused = 0;
         for length in 0..packet.len() {
             match crate::byte_input::label(&packet[..length]) {
-                Err(LabelError::CutOff { bytes, .. }) => refused += usize::from(bytes == length),
-                Err(LabelError::NotIp(version)) => assert_eq!((length, version), (0, None)),
+                Err(WireError::CutOff { bytes, .. }) => refused += usize::from(bytes == length),
+                Err(WireError::NotIp(version)) => assert_eq!((length, version), (0, None)),
                 found => assert_eq!(found, whole, "{name}, {length} bytes of it"),
             }
         }

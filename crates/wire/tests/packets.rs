@@ -1,7 +1,8 @@
 //! Labels in packets, byte by byte.
 
 use giveway_qdisc::{Label, Rate};
-use giveway_wire::label::{LabelError, insert, read, remove, rewrite};
+use giveway_wire::WireError;
+use giveway_wire::label::{insert, read, remove, rewrite};
 
 /// Bytes as they are written in a dump.
 fn bytes(dump: &str) -> Vec<u8> {
@@ -198,10 +199,10 @@ fn what_is_refused() {
 
     for (with, without, at) in [(IPV4_LABELLED, IPV4, 20), (IPV6_LABELLED, IPV6, 42)] {
         let (mut with, mut without) = (bytes(with), bytes(without));
-        assert_eq!(insert(&mut with, Label::SHORT), Err(LabelError::Labelled { at }));
-        assert_eq!(rewrite(&mut without, Label::SHORT), Err(LabelError::Unlabelled));
-        assert_eq!(insert(&mut without, Label::NONE), Err(LabelError::Nothing));
-        assert_eq!(rewrite(&mut with, Label::NONE), Err(LabelError::Nothing));
+        assert_eq!(insert(&mut with, Label::SHORT), Err(WireError::Labelled { at }));
+        assert_eq!(rewrite(&mut without, Label::SHORT), Err(WireError::Unlabelled));
+        assert_eq!(insert(&mut without, Label::NONE), Err(WireError::Nothing));
+        assert_eq!(rewrite(&mut with, Label::NONE), Err(WireError::Nothing));
     }
 }
 
@@ -216,21 +217,21 @@ fn where_there_is_no_room() {
     };
     let ipv4 = |total: u16| [&[0x45, 0][..], &total.to_be_bytes(), &[0; 16]].concat();
     assert_eq!(refused(ipv4(65_531)), None);
-    let full = "there is no room for a label: an IPv4 packet has at most 65,535 bytes";
+    let full = "a label does not fit: an IPv4 packet has at most 65,535 bytes";
     assert_eq!(refused(ipv4(65_532)).unwrap(), full);
     let options = |words: u8| [&[0x45 + words, 0, 0, 60][..], &[0; 16], &[1; 40]].concat();
     assert_eq!(refused(options(9)), None);
-    let full = "there is no room for a label: an IPv4 header has at most 40 bytes of options";
+    let full = "a label does not fit: an IPv4 header has at most 40 bytes of options";
     assert_eq!(refused(options(10)).unwrap(), full);
 
     let ipv6 = |payload: u16| [&[0x60, 0, 0, 0][..], &payload.to_be_bytes(), &[59, 1], &[0; 32]].concat();
     assert_eq!(refused(ipv6(0)), None, "a packet without anything in it");
     assert_eq!(refused(ipv6(65_527)), None);
-    let full = "there is no room for a label: an IPv6 packet has at most 65,535 bytes behind its header";
+    let full = "a label does not fit: an IPv6 packet has at most 65,535 bytes behind its header";
     assert_eq!(refused(ipv6(65_528)).unwrap(), full);
     let options =
         |units: u8| [&[0x60, 0, 0, 0, 0x10, 0, 0, 1][..], &[0; 32], &[59, units], &[0; 2046]].concat();
     assert_eq!(refused(options(254)), None);
-    let full = "there is no room for a label: a hop-by-hop options header has at most 2,048 bytes";
+    let full = "a label does not fit: a hop-by-hop options header has at most 2,048 bytes";
     assert_eq!(refused(options(255)).unwrap(), full);
 }

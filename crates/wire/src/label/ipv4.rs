@@ -1,6 +1,7 @@
 //! The label among the options of an IPv4 header: RFC 791 section 3.1.
 
-use super::{LabelError, OPTION, only, value};
+use super::option::{OPTION, only, value};
+use crate::error::WireError;
 
 /// Copied on fragmentation, class 0, number 30.
 const LABEL: u8 = 158;
@@ -21,16 +22,16 @@ pub(super) struct Header {
 }
 
 /// Parses a header.
-pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
-    let cut_off = LabelError::CutOff { bytes: packet.len(), within: "IPv4 header" };
+pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
+    let cut_off = WireError::CutOff { bytes: packet.len(), within: "IPv4 header" };
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off)?;
     let length = usize::from(fixed[0] & 15) * 4;
     if length < FIXED {
-        return Err(LabelError::Malformed { at: 0, what: "the header length is below 20 bytes" });
+        return Err(WireError::Malformed { at: 0, what: "the header length is below 20 bytes" });
     }
     let total = u16::from_be_bytes([fixed[2], fixed[3]]);
     if usize::from(total) < length {
-        return Err(LabelError::Malformed { at: 2, what: "the packet length is below the header length" });
+        return Err(WireError::Malformed { at: 2, what: "the packet length is below the header length" });
     }
     let header = packet.get(..length).ok_or(cut_off)?;
     let mut label = None;
@@ -43,14 +44,14 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
         }
         let option = header.get(at + 1).map_or(0, |length| usize::from(*length));
         if option < 2 || at + option > length {
-            return Err(LabelError::Malformed {
+            return Err(WireError::Malformed {
                 at,
                 what: "an option is longer than the header, or has an invalid length",
             });
         }
         if kind == LABEL {
             if option != OPTION {
-                return Err(LabelError::Foreign { kind, at, length: option });
+                return Err(WireError::Foreign { kind, at, length: option });
             }
             label = only(label, at)?;
         }
@@ -59,16 +60,16 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
     Ok(Header { length, total, label })
 }
 
-pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
+pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), WireError> {
     let header = parse(packet)?;
     if let Some(at) = header.label {
-        return Err(LabelError::Labelled { at });
+        return Err(WireError::Labelled { at });
     }
     if header.length + OPTION > LONGEST {
-        return Err(LabelError::NoRoom { what: "an IPv4 header has at most 40 bytes of options" });
+        return Err(WireError::NoRoom { what: "an IPv4 header has at most 40 bytes of options" });
     }
     let Some(total) = header.total.checked_add(OPTION as u16) else {
-        return Err(LabelError::NoRoom { what: "an IPv4 packet has at most 65,535 bytes" });
+        return Err(WireError::NoRoom { what: "an IPv4 packet has at most 65,535 bytes" });
     };
     let before = sum(&packet[..header.length]);
     packet.splice(FIXED..FIXED, [LABEL, OPTION as u8, high, low]);
@@ -78,8 +79,8 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), L
     Ok(())
 }
 
-pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
-    let at = parse(packet)?.label.ok_or(LabelError::Unlabelled)? + 2;
+pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), WireError> {
+    let at = parse(packet)?.label.ok_or(WireError::Unlabelled)? + 2;
     // Options need not be aligned: the value may be in two of the words of the checksum.
     let words = at / 2 * 2..(at + 2).next_multiple_of(2);
     if packet[at..at + 2] != value {
@@ -91,7 +92,7 @@ pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelErro
     Ok(())
 }
 
-pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
+pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, WireError> {
     let header = parse(packet)?;
     let Some(at) = header.label else { return Ok(None) };
     let value = value(packet, at);

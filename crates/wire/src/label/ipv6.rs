@@ -1,6 +1,7 @@
 //! The label in the hop-by-hop options header of IPv6: RFC 8200 sections 4.2 and 4.3.
 
-use super::{LabelError, OPTION, only, value};
+use super::option::{OPTION, only, value};
+use crate::error::WireError;
 
 /// Skip if unknown (00), may change en route (1), 11110.
 const LABEL: u8 = 0x3e;
@@ -34,14 +35,14 @@ pub(super) struct Header {
 }
 
 /// Parses the headers.
-pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
-    let cut_off = |within| LabelError::CutOff { bytes: packet.len(), within };
+pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
+    let cut_off = |within| WireError::CutOff { bytes: packet.len(), within };
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off("IPv6 header"))?;
     let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
     if payload == 0 && fixed[NEXT_HEADER] != NOTHING {
         let what =
             "a payload length of 0 with a payload: a jumbogram, or a length that was left to a network card";
-        return Err(LabelError::Malformed { at: 4, what });
+        return Err(WireError::Malformed { at: 4, what });
     }
     let mut found = Header { payload, options: None, label: None, others: false };
     if fixed[NEXT_HEADER] != HOP_BY_HOP {
@@ -52,7 +53,7 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
     let length = (usize::from(*units) + 1) * UNIT;
     if length > usize::from(payload) {
         let what = "the hop-by-hop options header is longer than the packet";
-        return Err(LabelError::Malformed { at: FIXED + 1, what });
+        return Err(WireError::Malformed { at: FIXED + 1, what });
     }
     let header = packet.get(..FIXED + length).ok_or(cut_off(within))?;
     let mut at = FIRST;
@@ -64,10 +65,10 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
         }
         let end = header.get(at + 1).map(|data| at + 2 + usize::from(*data));
         let Some(end) = end.filter(|end| *end <= header.len()) else {
-            return Err(LabelError::Malformed { at, what: "an option is longer than the header" });
+            return Err(WireError::Malformed { at, what: "an option is longer than the header" });
         };
         match kind {
-            LABEL if end - at != OPTION => return Err(LabelError::Foreign { kind, at, length: end - at }),
+            LABEL if end - at != OPTION => return Err(WireError::Foreign { kind, at, length: end - at }),
             LABEL => found.label = only(found.label, at)?,
             PAD_N => {}
             _ => found.others = true,
@@ -77,18 +78,18 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, LabelError> {
     Ok(Header { options: Some(length), ..found })
 }
 
-pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), LabelError> {
+pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), WireError> {
     let header = parse(packet)?;
     if let Some(at) = header.label {
-        return Err(LabelError::Labelled { at });
+        return Err(WireError::Labelled { at });
     }
     let Some(payload) = header.payload.checked_add(UNIT as u16) else {
-        return Err(LabelError::NoRoom { what: "an IPv6 packet has at most 65,535 bytes behind its header" });
+        return Err(WireError::NoRoom { what: "an IPv6 packet has at most 65,535 bytes behind its header" });
     };
     let label = [LABEL, OPTION as u8 - 2, high, low];
     if header.options.is_some() {
         let Some(units) = packet[FIXED + 1].checked_add(1) else {
-            return Err(LabelError::NoRoom { what: "a hop-by-hop options header has at most 2,048 bytes" });
+            return Err(WireError::NoRoom { what: "a hop-by-hop options header has at most 2,048 bytes" });
         };
         packet[FIXED + 1] = units;
         packet.splice(FIRST..FIRST, label.into_iter().chain(PADDING));
@@ -101,13 +102,13 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), L
     Ok(())
 }
 
-pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), LabelError> {
-    let at = parse(packet)?.label.ok_or(LabelError::Unlabelled)?;
+pub(super) fn rewrite(packet: &mut [u8], value: [u8; 2]) -> Result<(), WireError> {
+    let at = parse(packet)?.label.ok_or(WireError::Unlabelled)?;
     packet[at + 2..at + OPTION].copy_from_slice(&value);
     Ok(())
 }
 
-pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, LabelError> {
+pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, WireError> {
     let header = parse(packet)?;
     let (Some(at), Some(length)) = (header.label, header.options) else { return Ok(None) };
     let value = value(packet, at);

@@ -1,16 +1,17 @@
 //! What a fuzzer's bytes mean: shared by the fuzz target and by tests that run without a fuzzer.
 
 use giveway_qdisc::{Label, Rate};
-use giveway_wire::label::{self, LabelError};
+use giveway_wire::WireError;
+use giveway_wire::label;
 
 /// Any bytes are a packet that has a label, has none, or is refused; and what one function says holds for the
 /// others. Returns what was read.
 ///
 /// # Panics
 /// When this does not hold.
-pub fn label(packet: &[u8]) -> Result<Label, LabelError> {
+pub fn label(packet: &[u8]) -> Result<Label, WireError> {
     let found = label::read(packet);
-    let nothing = |change: &dyn Fn(&mut Vec<u8>) -> Result<(), LabelError>| {
+    let nothing = |change: &dyn Fn(&mut Vec<u8>) -> Result<(), WireError>| {
         let mut same = packet.to_vec();
         let error = change(&mut same).expect_err("it cannot be done");
         assert_eq!(same, packet, "what is refused is left alone");
@@ -27,19 +28,19 @@ pub fn label(packet: &[u8]) -> Result<Label, LabelError> {
             assert!(!error.to_string().is_empty());
         }
         Ok(Label::NONE) => {
-            assert_eq!(nothing(&|packet| label::rewrite(packet, first)), LabelError::Unlabelled);
+            assert_eq!(nothing(&|packet| label::rewrite(packet, first)), WireError::Unlabelled);
             let mut same = packet.to_vec();
             assert_eq!((label::remove(&mut same), &same[..]), (Ok(Label::NONE), packet));
             let mut grown = packet.to_vec();
             match label::insert(&mut grown, first) {
                 Ok(()) => back(packet, &grown, first, second),
-                Err(LabelError::NoRoom { .. }) => assert_eq!(grown, packet),
+                Err(WireError::NoRoom { .. }) => assert_eq!(grown, packet),
                 Err(error) => panic!("{error}"),
             }
         }
         Ok(there) => {
             let refused = nothing(&|packet| label::insert(packet, first));
-            assert!(matches!(refused, LabelError::Labelled { .. }), "{refused}");
+            assert!(matches!(refused, WireError::Labelled { .. }), "{refused}");
             let mut changed = packet.to_vec();
             for other in [first, second, there] {
                 label::rewrite(&mut changed, other).unwrap();
