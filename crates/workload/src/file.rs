@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::WorkloadError;
 use crate::model::{Connection, Side, Train, Workload};
 
 const VERSION: u32 = 1;
@@ -37,29 +38,6 @@ enum Written<'a> {
 /// may be millions of them: longer lines are read as they come.
 const SHORT: u64 = 1 << 20;
 
-/// An error in reading a workload.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// Reading failed.
-    #[error("cannot be read: {0}")]
-    Read(#[from] io::Error),
-    /// The first line is not that of a workload.
-    #[error("is not a workload: its first line should be {{\"giveway_workload\":1,\"span\":...}}")]
-    Foreign,
-    /// The file has another version of the format.
-    #[error("is a workload of version {0}; this program reads version {VERSION}")]
-    Version(u32),
-    /// A line is invalid.
-    #[error("line {line}: {cause}")]
-    Line {
-        /// Number of the line, from 1.
-        line: u64,
-        /// The mistake.
-        #[source]
-        cause: Box<dyn std::error::Error + Send + Sync>,
-    },
-}
-
 impl Workload {
     /// Writes the workload.
     ///
@@ -81,15 +59,15 @@ impl Workload {
     ///
     /// # Errors
     /// If reading fails, if the file is not a workload of this version, or if a line is invalid.
-    pub fn read(mut input: impl BufRead) -> Result<Workload, FileError> {
+    pub fn read(mut input: impl BufRead) -> Result<Workload, WorkloadError> {
         let mut line = Vec::new();
         (&mut input).take(SHORT).read_until(b'\n', &mut line)?;
-        let head: Head = serde_json::from_slice(&line).map_err(|_| FileError::Foreign)?;
+        let head: Head = serde_json::from_slice(&line).map_err(|_| WorkloadError::Foreign)?;
         if head.giveway_workload != VERSION {
-            return Err(FileError::Version(head.giveway_workload));
+            return Err(WorkloadError::Version { found: head.giveway_workload, known: VERSION });
         }
         if head.span > Workload::LONGEST {
-            return Err(FileError::Line { line: 1, cause: too_long("span", head.span).into() });
+            return Err(WorkloadError::Line { line: 1, cause: too_long("span", head.span).into() });
         }
         let mut workload = Workload { span: head.span, ..Workload::default() };
         for number in 2.. {
@@ -97,7 +75,7 @@ impl Workload {
             if (&mut input).take(SHORT).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
-            let invalid = |cause| FileError::Line { line: number, cause };
+            let invalid = |cause| WorkloadError::Line { line: number, cause };
             let read: Result<Line, serde_json::Error> =
                 if line.len() as u64 == SHORT && !line.ends_with(b"\n") {
                     serde_json::from_reader((&line[..]).chain(RestOfLine { input: &mut input, ended: false }))
@@ -108,7 +86,7 @@ impl Workload {
                 };
             let read = match read {
                 Ok(read) => read,
-                Err(error) if error.is_io() => return Err(FileError::Read(error.into())),
+                Err(error) if error.is_io() => return Err(WorkloadError::Read(error.into())),
                 Err(error) => return Err(invalid(message(&error).into())),
             };
             match read {
@@ -161,7 +139,7 @@ fn too_long(field: &'static str, ns: u64) -> Invalid {
     Invalid::TooLong { field, ns }
 }
 
-/// A mistake in a line, see [`FileError`].
+/// A mistake in a line, see [`WorkloadError`].
 #[derive(Debug, thiserror::Error)]
 enum Invalid {
     /// A rule of the format.

@@ -40,7 +40,7 @@
 //! let text = format!("{}\n{connection}\n", r#"{"giveway_workload":1,"span":100000000}"#);
 //! let workload = giveway_workload::Workload::read(text.as_bytes())?;
 //! assert_eq!(workload.connections[0].adus[1].bytes, 5000);
-//! # Ok::<(), giveway_workload::FileError>(())
+//! # Ok::<(), giveway_workload::WorkloadError>(())
 //! ```
 //!
 //! # References
@@ -52,6 +52,7 @@
 #![forbid(unsafe_code)]
 
 mod datagrams;
+mod error;
 mod extract;
 mod file;
 mod local;
@@ -61,7 +62,7 @@ mod pages;
 mod tcp;
 
 pub use datagrams::{Cursor, Datagrams};
+pub use error::WorkloadError;
 pub use extract::{Extraction, Seen};
-pub use file::FileError;
-pub use local::{Local, LocalError, Prefix};
+pub use local::{Local, Prefix};
 pub use model::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};

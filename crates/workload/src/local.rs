@@ -8,6 +8,7 @@ use std::str::FromStr;
 use giveway_capture::Packet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::error::WorkloadError;
 use crate::model::Direction;
 
 /// The rule that decides on which side of the link a host is.
@@ -31,11 +32,6 @@ pub struct Prefix {
     /// Length of the prefix, 0 to 128 bits.
     bits: u8,
 }
-
-/// A text that is not a local side.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is neither a prefix such as 192.168.0.0/16 nor a MAC address such as 02:00:00:00:00:01")]
-pub struct LocalError(String);
 
 /// Addresses of two hosts, and their traffic.
 pub(crate) struct Pair {
@@ -198,9 +194,9 @@ impl Prefix {
 }
 
 impl FromStr for Prefix {
-    type Err = LocalError;
-    fn from_str(text: &str) -> Result<Prefix, LocalError> {
-        let wrong = || LocalError(text.to_owned());
+    type Err = WorkloadError;
+    fn from_str(text: &str) -> Result<Prefix, WorkloadError> {
+        let wrong = || WorkloadError::Local(text.to_owned());
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| wrong())?)),
             None => (text, None),
@@ -227,10 +223,12 @@ impl fmt::Display for Prefix {
 }
 
 impl FromStr for Local {
-    type Err = LocalError;
-    fn from_str(text: &str) -> Result<Local, LocalError> {
+    type Err = WorkloadError;
+    fn from_str(text: &str) -> Result<Local, WorkloadError> {
         if let Some(gateway) = text.strip_prefix("gateway=").or_else(|| text.strip_prefix("beyond ")) {
-            return mac(gateway.trim()).map(Local::Gateway).ok_or_else(|| LocalError(gateway.to_owned()));
+            return mac(gateway.trim())
+                .map(Local::Gateway)
+                .ok_or_else(|| WorkloadError::Local(gateway.to_owned()));
         }
         let parts = || text.split(',').map(str::trim);
         if let Some(macs) = parts().map(mac).collect() {
