@@ -1,4 +1,4 @@
-//! `giveway bound`: delay bounds of flows with reservations, from theory.
+//! `giveway bound`: prints the theoretical delay bounds of flows with reservations.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,11 +11,13 @@ use crate::error::CliError;
 use crate::terminal::{bold, width};
 use crate::{Outcome, check, markdown};
 
-/// Prints the delay bounds of flows with a reservation, for each discipline of a scenario, without running it.
+/// Prints the delay bounds of flows with a reservation, for each discipline of a scenario, without running
+/// it.
 ///
-/// A bound is the longest time from the arrival of a packet at a link to its last bit on the wire, whatever the other flows send.
-/// It holds for flows that send no more than their reservation plus a burst, and for packets that are not dropped. The formulae
-/// are those of latency-rate servers (Stiliadis and Varma 1998), with the corrections that `giveway reproduce trr` explains.
+/// A bound is the longest time from the arrival of a packet at a link to its last bit on the wire, whatever
+/// the other flows send. It holds for flows that send no more than their reservation plus a burst, and for
+/// packets that are not dropped. The formulae are those of latency-rate servers (Stiliadis and Varma 1998),
+/// with the corrections that `giveway reproduce trr` explains.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -25,7 +27,8 @@ pub struct Args {
     /// Largest burst of each flow, as in 15kb; at least one packet [default: one packet]
     #[arg(long, value_name = "SIZE")]
     burst: Option<Bytes>,
-    /// Change a key of the scenario, as in link.0.rate=5mbit or 'disciplines=["drr", "trr_sound"]'; may be repeated
+    /// Change a key of the scenario, as in link.0.rate=5mbit or 'disciplines=["drr", "trr_sound"]'; may be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Print one JSON object instead of text; delays are in seconds, rates in bit/s
@@ -103,7 +106,7 @@ fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A bound in words.
+/// Formats a bound, or the reason why there is none.
 fn in_words(bound: Bound) -> String {
     match bound {
         Bound::Delay(seconds) => format!("{:.3} ms at most", seconds * 1e3),

@@ -10,7 +10,8 @@ use crate::{Outcome, show};
 
 /// Checks scenarios without running them.
 ///
-/// Prints every mistake with its line and a correction, and warns of configurations that lead to misleading results.
+/// Prints every mistake with its line and a correction, and warns of configurations that lead to misleading
+/// results.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -41,7 +42,7 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             }
             // The other files are checked, too.
             Err(error) => {
-                show::error(&error);
+                error.show();
                 outcome = outcome.max(error.outcome());
             }
         }
@@ -52,14 +53,15 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 /// Reads a scenario and applies the changes of `--set`.
 ///
 /// # Errors
-/// When the file cannot be read, or the scenario is invalid.
+/// If the file cannot be read, or the scenario is invalid.
 pub fn read(file: &Path, sets: &[String]) -> Result<Scenario, CliError> {
     let draft = Draft::load(file).map_err(|error| CliError::Usage(error.to_string()))?;
     let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
     Ok(draft.finish().map_err(Box::new)?)
 }
 
-/// Reads a scenario like [`read`]. `short` shortens it to a quick check; `seeds` replaces its seeds by 1 to that number.
+/// Reads a scenario like [`read`]. `short` shortens it to a quick check; `seeds` replaces its seeds by 1 to
+/// that number.
 pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) -> Result<Scenario, CliError> {
     let mut scenario = read(file, sets)?;
     if short {

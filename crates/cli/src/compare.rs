@@ -19,19 +19,20 @@ use crate::show::sentence;
 
 /// Compares disciplines on the traffic of your own link: replays a capture over a simulated link of any rate.
 ///
-/// With --mode flows, the default, the requests, responses and think times of the applications are extracted from the capture
-/// and transferred again over simulated TCP, which reacts to the queue. With --mode replay, packets arrive at their captured
-/// times and senders do not react to delay or loss.
+/// With --mode flows, the default, the requests, responses and think times of the applications are extracted
+/// from the capture and transferred again over simulated TCP, which reacts to the queue. With --mode replay,
+/// packets arrive at their captured times and senders do not react to delay or loss.
 ///
-/// Prints a table for each direction and findings: which discipline helps, by how much, and what it costs. Only headers,
-/// lengths and times of the capture are used.
+/// Prints a table for each direction and findings: which discipline helps, by how much, and what it costs.
+/// Only headers, lengths and times of the capture are used.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A pcap or pcapng file; may be compressed with gzip
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared one after the other
+    /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared
+    /// one after the other
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     rate: Vec<Rate>,
     /// Upstream rate, away from the local side [default: that of --rate]
@@ -40,37 +41,39 @@ pub struct Args {
     /// Downstream rate, towards the local side [default: that of --rate]
     #[arg(long, value_name = "RATE")]
     rate_down: Option<Rate>,
-    /// Round-trip time of every connection without queueing [default: measured in the capture for each connection]
+    /// Round-trip time of every connection without queueing [default: measured in the capture for each
+    /// connection]
     #[arg(long, value_name = "TIME")]
     rtt: Option<Span>,
     /// Behaviour of the senders
     #[arg(long, value_enum, default_value_t = Senders::Flows)]
     mode: Senders,
-    /// A discipline with its parameters, as in "fifo limit 100p", or "all"; may be repeated. The first is the baseline of
-    /// the findings [default: fifo, fq_codel, pie, drr, efd]
+    /// A discipline with its parameters, as in "fifo limit 100p", or "all"; may be repeated. The first is the
+    /// baseline of the findings [default: fifo, fq_codel, pie, drr, efd]
     #[arg(long, value_name = "SPEC")]
     qdisc: Vec<String>,
-    /// Local side of the link: address prefixes or MAC addresses, separated by commas; or gateway=MAC, if every host that is not
-    /// behind this gateway is local [default: a guess, which is printed with its reason]
+    /// Local side of the link: address prefixes or MAC addresses, separated by commas; or gateway=MAC, if
+    /// every host that is not behind this gateway is local [default: a guess, which is printed with its
+    /// reason]
     #[arg(long, value_name = "LOCAL")]
     link: Option<Local>,
-    /// Keep results, time series and a report in this folder. Runs that the folder has already are not repeated. A folder with
-    /// other contents is refused
+    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// repeated. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write the packets of the queues to a pcapng file, with drops and marks as comments, for Wireshark and similar programs.
-    /// Several disciplines get a file each, as in FILE-fifo.pcapng
+    /// Write the packets of the queues to a pcapng file, with drops and marks as comments, for Wireshark and
+    /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Runs of each discipline. Each run delays the start of connections by a small random time, so that differences can be
-    /// distinguished from chance [default: 5 for flows, 1 for replay]
+    /// Runs of each discipline. Each run delays the start of connections by a small random time, so that
+    /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Runs at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Replace the folder of --out and the files of --export, whatever they contain. Each removed file is named; files in the
-    /// folder that Giveway does not write stay
+    /// Replace the folder of --out and the files of --export, whatever they contain. Each removed file is
+    /// named; files in the folder that Giveway does not write stay
     #[arg(long)]
     force: bool,
     /// Print one JSON object instead of tables; times are in seconds, rates in bit/s

@@ -1,12 +1,12 @@
-//! `giveway completions`: completions of the command line, for shells.
+//! `giveway completions`: prints completion scripts for shells.
 
 use std::io::Write;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
+use crate::Outcome;
 use crate::error::CliError;
-use crate::{Giveway, Outcome};
 
 /// Prints a script that completes the command line in a shell.
 #[derive(clap::Args)]
@@ -21,10 +21,10 @@ Examples:
   giveway completions bash > ~/.local/share/bash-completion/completions/giveway
   giveway completions zsh > ~/.zfunc/_giveway";
 
-/// Runs `giveway completions`.
-pub fn completions(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+/// Runs `giveway completions`. `program` is the definition of the whole command line.
+pub fn completions(args: &Args, mut program: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Giveway::command(), "giveway", &mut script);
+    clap_complete::generate(args.shell, &mut program, "giveway", &mut script);
     out.write_all(&script)?;
     Ok(Outcome::Done)
 }

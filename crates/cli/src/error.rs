@@ -1,20 +1,25 @@
-//! The error of a command, printed once, in `main`.
+//! The error of a command. `main` prints it.
 
 use std::io;
 
 use giveway_kernel::KernelError;
+use giveway_live::LiveError;
 use giveway_papers::PaperError;
 use giveway_record::FolderError;
-use giveway_runner::{Outcome, RunnerError};
+use giveway_runner::{Outcome, RunnerError, chain};
 use giveway_scenario::ScenarioError;
 
-/// Reason why a command does not start or does not end. Its causes are in `source()`.
+use crate::live::BridgeError;
+use crate::reservation_args::KeyError;
+use crate::show;
+
+/// Reason why a command does not start or fails. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The command line is wrong, or a prerequisite is missing. The message says what to type.
     #[error("{0}")]
     Usage(String),
-    /// A run cannot start or end.
+    /// A run cannot start, or its results cannot be kept.
     #[error(transparent)]
     Runner(#[from] RunnerError),
     /// A file of results cannot be used.
@@ -26,7 +31,17 @@ pub enum CliError {
     /// A discipline in the kernel cannot be used.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A scenario is invalid. It is shown with the lines of its mistakes.
+    /// A bridge cannot start.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
+    /// The interface of a reservation cannot be used. The text of the error ends with its remedy, so it is
+    /// not repeated as a cause.
+    #[error("--via: {0}")]
+    Via(LiveError),
+    /// The key file of a reservation cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A scenario is invalid. Each mistake is shown with its line.
     #[error(transparent)]
     Scenario(#[from] Box<ScenarioError>),
     /// The standard output cannot be written.
@@ -38,15 +53,31 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// The end of the command.
+    /// The outcome of a command that fails with this error. It determines the exit code.
     pub fn outcome(&self) -> Outcome {
         match self {
-            CliError::Usage(_) | CliError::Paper(_) | CliError::Scenario(_) => Outcome::Wrong,
+            CliError::Usage(_)
+            | CliError::Paper(_)
+            | CliError::Bridge(_)
+            | CliError::Via(_)
+            | CliError::Key(_)
+            | CliError::Scenario(_) => Outcome::Wrong,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),
             CliError::Kernel(error) if error.is_prerequisite() => Outcome::Wrong,
             CliError::Kernel(_) | CliError::Output(_) => Outcome::Failed,
             CliError::Reported(outcome) => *outcome,
+        }
+    }
+
+    /// Prints the error with its causes on the standard error, unless the user has the message already.
+    pub fn show(&self) {
+        match self {
+            CliError::Reported(_) | CliError::Runner(RunnerError::Reported(_)) => {}
+            CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => {
+                show::diagnostics(&error.origin, &error.diagnostics);
+            }
+            other => show::sentence(&chain(other)),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `giveway explain`: principles, cost, references and parameters of a discipline or another name of `giveway list`.
+//! `giveway explain`: principles, cost, references and parameters of a discipline or another name of `giveway
+//! list`.
 
 use std::io::Write;
 
@@ -11,10 +12,12 @@ use crate::registries::{self, What};
 use crate::terminal::{bold, width};
 use crate::{Outcome, markdown, parameters};
 
-/// Explains a discipline, a congestion control, a source of traffic, an arbiter of a switch, or the traffic of a switch.
+/// Explains a discipline, a congestion control, a source of traffic, an arbiter of a switch, or the traffic
+/// of a switch.
 ///
-/// Prints its principles, its deviations from the paper, its cost, its references, and its parameters with units and defaults.
-/// Names that exist on a network and on a switch, such as fifo and onoff, get both explanations.
+/// Prints its principles, its deviations from the paper, its cost, its references, and its parameters with
+/// units and defaults. Names that exist on a network and on a switch, such as fifo and onoff, get both
+/// explanations.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -33,8 +36,8 @@ Examples:
 const UNITS: &str = include_str!("units.md");
 
 const TCP: &str = "\
-How TCP behaves: the keys of `[tcp]`, and of a `tcp` table beside the parameters of traffic. The defaults are those of the
-RFCs; where they leave a choice, what Linux does.";
+The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table beside the parameters of traffic. The defaults are those of
+the RFCs, or those of Linux where the RFCs leave a choice.";
 
 /// The explanation of a name.
 struct Page {

@@ -5,9 +5,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{show, stop, terminal};
 
-/// The standard error of this process.
+/// Front end that prints on the standard error of this process.
 pub struct Terminal {
-    /// Show no progress and no remarks.
+    /// True to suppress progress and remarks.
     pub quiet: bool,
 }
 
@@ -23,7 +23,7 @@ impl Frontend for Terminal {
     }
 
     fn stopped(&self) -> bool {
-        stop::asked()
+        stop::requested()
     }
 
     fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar> {
@@ -32,13 +32,13 @@ impl Frontend for Terminal {
         }
         let bar = ProgressBar::new(steps);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4} left");
-        bar.set_style(style.expect("the template is right"));
+        bar.set_style(style.expect("the template is valid"));
         bar.set_message(name.to_owned());
         Box::new(Shown(bar))
     }
 }
 
-/// A bar that is taken away when it ends.
+/// A progress bar on the terminal. It disappears when it is dropped.
 struct Shown(ProgressBar);
 
 impl Bar for Shown {

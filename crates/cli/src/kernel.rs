@@ -13,14 +13,16 @@ use giveway_qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
+use crate::headings::HARNESS;
 use crate::outputs::{self, may_write};
-use crate::{HARNESS, Outcome, terminal};
+use crate::{Outcome, terminal};
 
 /// Runs disciplines in the kernel, as BPF qdiscs.
 ///
-/// A loaded discipline needs no process. It makes the same decisions, packet by packet, as the discipline of the same name in
-/// simulations. Packet lengths include the link header, as for every qdisc of the kernel. Needs root, Linux 6.16 or later with
-/// CONFIG_NET_SCH_BPF, tc and bpftool; clang and libbpf's headers to compile.
+/// A loaded discipline needs no process. It makes the same decisions, packet by packet, as the discipline of
+/// the same name in simulations. Packet lengths include the link header, as for every qdisc of the kernel.
+/// Needs root, Linux 6.16 or later with CONFIG_NET_SCH_BPF, tc and bpftool; clang and libbpf's headers to
+/// compile.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -63,7 +65,7 @@ enum Command {
     },
     /// List the disciplines for the kernel, and those that are loaded
     List,
-    /// Compile a discipline without loading it, for a machine without a compiler or another kernel
+    /// Compile a discipline without loading it, for a machine without a compiler, or for another kernel
     Build(Build),
 }
 
@@ -101,11 +103,12 @@ struct Build {
     /// Object file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Type information of the kernel that will run it: an uncompressed kernel image, or a copy of its /sys/kernel/btf/vmlinux
+    /// Type information of the kernel that will run it: an uncompressed kernel image, or a copy of its
+    /// /sys/kernel/btf/vmlinux
     #[arg(long, value_name = "FILE", default_value = object::RUNNING)]
     btf: PathBuf,
-    /// Name of the qdisc in tc, at most 15 letters; a second interface needs a second name [default: giveway_NAME, as in
-    /// giveway_efd]
+    /// Name of the qdisc in tc, at most 15 letters; a second interface needs a second name [default:
+    /// giveway_NAME, as in giveway_efd]
     #[arg(long)]
     name: Option<String>,
     /// Size of a journal of all operations, in entries of 40 bytes, for comparison with the Rust discipline
@@ -242,7 +245,7 @@ fn build(args: &Build) -> Result<String, KernelError> {
     let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
     may_write(out, outputs::Kind::Object, *force)
         .map_err(|error| KernelError::Precondition(error.to_string()))?;
-    // The object does not depend on the rate, which is set when it is loaded.
+    // The rate is a parameter that `load` sets, so the object does not depend on it. But a plan needs one.
     let rate = rate.unwrap_or(Rate::mbit(10));
     let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
     let own = format!("giveway_{}", plan.kind.name());
@@ -256,6 +259,7 @@ fn build(args: &Build) -> Result<String, KernelError> {
     Ok(format!("{}: {name}, for a backlog of up to {} packets\n", Path::new(out).display(), plan.room - 2))
 }
 
+/// Describes an attached discipline.
 fn line(attached: &Attached) -> String {
     let rate = match attached.rate {
         0 => "at the rate of the interface".to_owned(),
@@ -266,6 +270,7 @@ fn line(attached: &Attached) -> String {
     format!("{}, {} {rate}{elsewhere}", attached.name, attached.discipline)
 }
 
+/// Parses a mark and its reserved rate in bit/s.
 fn reservation(text: &str) -> Result<(u32, u64), String> {
     let both = marked(text).and_then(|(mark, rate)| Some((mark, rate.parse::<Rate>().ok()?.as_bit())));
     both.ok_or_else(|| {
@@ -274,12 +279,14 @@ fn reservation(text: &str) -> Result<(u32, u64), String> {
     })
 }
 
+/// Parses a mark and its route.
 fn marked_route(text: &str) -> Result<(u32, Route), String> {
-    let (mark, route) = marked(text).ok_or("write a mark and a route, as 1=4 or 2=5.7; mark 0 has none")?;
+    let (mark, route) = marked(text).ok_or("write a mark and a route, as in 1=4 or 2=5.7; packets without a mark have mark 0, which has no route")?;
     Ok((mark, route.parse()?))
 }
 
-/// A mark, and the text after it.
+/// Splits a text into a mark and the part after the equals sign. Mark 0 is not accepted: packets without a
+/// mark have it.
 fn marked(text: &str) -> Option<(u32, &str)> {
     let (mark, rest) = text.split_once('=')?;
     let mark = match mark.strip_prefix("0x") {

@@ -1,9 +1,10 @@
 //! The program `giveway`: one file for each command, and the modules that they share.
 //!
-//! Results go to the standard output and everything else goes to the standard error, so that the output of `--json` can be
-//! piped. This crate has flags and printing; the work is done in the crates below it.
+//! Results go to the standard output and everything else goes to the standard error, so that the output of
+//! `--json` can be piped. This crate has flags and printing; the crates below it do the work.
 //!
-//! It is a library so that the book's page of the command line ([`reference()`]) is written from the flags themselves.
+//! The crate is a library so that `cargo xtask docs` can write the book's page of the command line
+//! ([`reference()`]) from the definitions of the flags.
 
 mod bound;
 mod check;
@@ -12,6 +13,7 @@ mod completions;
 mod error;
 mod explain;
 mod frontend;
+mod headings;
 mod kernel;
 mod list;
 mod live;
@@ -24,6 +26,7 @@ mod registries;
 mod replay_check;
 mod report;
 mod reproduce;
+mod reservation_args;
 mod reserve;
 mod run;
 mod schema;
@@ -62,9 +65,6 @@ Examples:
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
 
-/// Heading of flags for test programs, which `--help` does not show.
-const HARNESS: &str = "For test programs";
-
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
@@ -97,12 +97,12 @@ fn exit_code(outcome: Outcome) -> u8 {
     }
 }
 
-/// The page of the whole command line, in Markdown.
+/// The reference page of all commands, in Markdown.
 pub fn reference() -> String {
     reference::page(Giveway::command())
 }
 
-/// Runs the program with the arguments of this process.
+/// Runs the command in the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
     let command = Giveway::parse().command;
     let mut out = io::stdout().lock();
@@ -112,10 +112,10 @@ pub fn main() -> ExitCode {
         Command::Testbed(args) => testbed::testbed(&args, &mut out),
         Command::Compare(args) => compare::compare(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
-        Command::Live(args) => live::live(&args, &mut out).map_err(CliError::from),
-        Command::Control(args) => live::control(&args, &mut out).map_err(CliError::from),
+        Command::Live(args) => live::live(&args, &mut out),
+        Command::Control(args) => live::control(&args, &mut out),
         Command::Kernel(args) => kernel::kernel(&args, &mut out),
-        Command::Reserve(args) => reserve::reserve(&args, &mut out).map_err(CliError::from),
+        Command::Reserve(args) => reserve::reserve(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
         Command::Bound(args) => bound::bound(&args, &mut out),
@@ -123,7 +123,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Schema(args) => schema::schema(&args, &mut out),
-        Command::Completions(args) => completions::completions(&args, &mut out),
+        Command::Completions(args) => completions::completions(&args, Giveway::command(), &mut out),
     };
     let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
     match flushed {
@@ -135,7 +135,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            show::error(&error);
+            error.show();
             exit_code(error.outcome()).into()
         }
     }

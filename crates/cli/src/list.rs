@@ -1,4 +1,4 @@
-//! `giveway list`: the names of all registries, with one line each.
+//! `giveway list`: lists the entries of all registries, each with a one-line summary.
 
 use std::io::Write;
 
@@ -8,7 +8,8 @@ use crate::error::CliError;
 use crate::registries::{self, Registry, What};
 use crate::{Outcome, terminal};
 
-/// Lists disciplines, congestion controls, sources of traffic, arbiters of a switch, and the traffic of a switch.
+/// Lists disciplines, congestion controls, sources of traffic, arbiters of a switch, and the traffic of a
+/// switch.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

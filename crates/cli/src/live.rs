@@ -1,19 +1,23 @@
-//! `giveway live`: real frames between two interfaces, through a discipline and a shaper in each direction.
+//! `giveway live`: forwards real frames between two interfaces, through a discipline and a shaper in each
+//! direction.
 
 mod args;
 mod disk;
+mod error;
 mod in_kernel;
-mod keep;
+mod messages;
+mod pause;
 mod pcap;
 mod preparing;
+mod recording;
 mod reserving;
 mod serving;
+mod signals;
 mod socket;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
@@ -26,125 +30,82 @@ use giveway_live::direction::Parts;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use giveway_live::{DirectionSetup, headers, reservations};
 use giveway_qdisc::{PortId, Span, Streams};
+use giveway_runner::chain;
 use giveway_watch::{json, summary, tui};
 
-use crate::outputs::{Kind, READY, may_write};
+use crate::error::CliError;
+use crate::outputs::{Kind, may_write};
 use crate::{Outcome, show, terminal};
 
 pub use args::Args;
+pub use error::BridgeError;
+use messages::{announce_ready, remark};
+use pause::pause;
 use preparing::Prepared;
+use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
 
 /// Time limit for sending the backlog at the end.
 const PATIENCE: Span = Span::s(5);
-/// Time limit for sending the backlog when an interface was removed: no frame passes until a service manager
-/// restarts the program.
+/// Time limit for sending the backlog after an interface was removed. It is short, because no frame passes
+/// until a service manager restarts the program.
 const PATIENCE_WHEN_REMOVED: Span = Span::s(2);
 
-/// Opens an interface.
-fn open(name: &str, ring: u32) -> Result<Ends, String> {
-    let opened = match name.strip_prefix("tun:") {
-        Some(name) => giveway_live::tun::open(name),
-        None => giveway_live::packet::open(name, Some(ring as usize)),
-    };
-    opened.map_err(|error| format!("cannot open {name}: {error}"))
-}
-
-/// Reason why a bridge does not start.
-enum StartError {
-    /// A mistake in the arguments, or a failure of the system: a message for the user.
-    Message(String),
-    /// Like `Message`, but the user has the message already.
-    Reported,
-    /// The standard output cannot be written.
-    Output(io::Error),
-}
-
-impl From<String> for StartError {
-    fn from(message: String) -> StartError {
-        StartError::Message(message)
-    }
-}
-
-impl From<&str> for StartError {
-    fn from(message: &str) -> StartError {
-        StartError::Message(message.to_owned())
-    }
-}
-
-impl From<ControlError> for StartError {
-    fn from(error: ControlError) -> StartError {
-        StartError::Message(error.to_string())
-    }
-}
-
-impl From<io::Error> for StartError {
-    fn from(error: io::Error) -> StartError {
-        StartError::Output(error)
-    }
-}
-
 /// Runs `giveway live`.
-pub fn live(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    match try_live(args, out) {
-        Ok(outcome) => Ok(outcome),
-        Err(StartError::Message(sentence)) => Ok(wrong(&sentence)),
-        Err(StartError::Reported) => Ok(Outcome::Wrong),
-        Err(StartError::Output(error)) => Err(error),
-    }
-}
-
-fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
+///
+/// # Errors
+/// If the bridge cannot start, or the standard output cannot be written.
+pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     may_write_files(args)?;
     let flags = args.settings();
-    let (file, filed) = args.settings.as_deref().map(SettingsFile::open).transpose()?.unzip();
+    let settings = args.settings.as_deref().map(SettingsFile::open).transpose();
+    let (file, filed) = settings.map_err(BridgeError::from)?.unzip();
     let filed = filed.unwrap_or_default();
     if let Some(requests) = in_kernel::requests(args, &filed, &flags)? {
-        return Ok(in_kernel::live(args, requests, out)?);
+        return in_kernel::live(args, requests, out);
     }
     if args.objects.is_some() {
-        return Err(
-            "--objects is only for disciplines in the kernel, as --qdisc bpf:efd: leave it out".into()
-        );
+        let message = "--objects is only for disciplines in the kernel, as in --qdisc bpf:efd: leave it out";
+        return Err(BridgeError::Usage(message.to_owned()).into());
     }
     let path = file.as_ref().map_or(Path::new(""), SettingsFile::path);
-    let config = settings::resolve(path, &filed, &flags)?;
+    let config = settings::resolve(path, &filed, &flags).map_err(BridgeError::from)?;
     if args.tui && !io::stdout().is_terminal() {
-        return Err("--tui needs a terminal, but the standard output is not a terminal".into());
+        let message = "--tui needs a terminal, but the standard output is not a terminal";
+        return Err(BridgeError::Usage(message.to_owned()).into());
     }
     let reserving = args.reserving.settings(&config)?;
     let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
     if let (Some(_), Some(name)) = (&reserving, tun) {
-        return Err(reserving::not_ethernet(name).into());
+        return Err(BridgeError::NotEthernet { interface: name.clone() }.into());
     }
     let user = preparing::user(args)?;
-    let mut prepared = preparing::prepare(args).ok_or(StartError::Reported)?;
+    let Some(mut prepared) = preparing::prepare(args)? else {
+        return Err(CliError::Reported(Outcome::Wrong));
+    };
     let (a, b) = (open(&args.inside, args.ring)?, open(&args.outside, args.ring)?);
     if a.ethernet != b.ethernet {
-        return Err(StartError::Message(format!(
-            "{} carries {} and {} carries {}: a bridge needs two interfaces of the same kind",
-            a.name,
-            kind(&a),
-            b.name,
-            kind(&b)
-        )));
+        let [first, second] = [&a, &b].map(|ends| (ends.name.clone(), payload(ends)));
+        return Err(BridgeError::DifferentKinds { first, second }.into());
     }
     let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
-    config.within(&limits).map_err(|error| ControlError::Flag(error.into()))?;
-    let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    config.within(&limits).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
+    let signals = Signals::listen()?;
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
     let prepare =
-        |dir| keep::Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
+        |dir| recording::Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
     let (mut recording, folder) = args.record.as_deref().map(prepare).transpose()?.unzip();
-    // Threads are confined when they start, so this comes before the first one.
+    // Threads are confined when they start, so this precedes the start of the first one.
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
     let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose()?;
     let tracer = trace.as_ref().map(|trace| trace.recording.tracer());
     let (service, mut flows, client) = match reserving {
         None => (None, [None, None], None),
-        Some(_) if !a.ethernet => return Err(reserving::not_ethernet(&a.name).into()),
+        Some(_) if !a.ethernet => {
+            return Err(BridgeError::NotEthernet { interface: a.name.clone() }.into());
+        }
         Some((settings, links)) => {
             let (service, flows, client) = reservations::create(settings, links, [a.address, b.address]);
             (Some(service), flows, Some(client))
@@ -152,8 +113,7 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
     };
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     if let Some(recording) = &recording {
-        signal_hook::flag::register(signal_hook::consts::SIGUSR1, recording.begun())
-            .map_err(|error| format!("cannot listen for SIGUSR1: {error}"))?;
+        signals::set_at_usr1(recording.begun())?;
     }
     let longest = a.longest.max(b.longest);
     let ethernet = a.ethernet;
@@ -170,11 +130,16 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
         let parts = |name: &'static str| {
             let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
             let side_config = config.of(side);
-            let place = streams.within(name);
+            let own_streams = streams.within(name);
             Parts {
                 id: PortId(0),
                 rate: side_config.rate,
-                build: building::builder(side_config.qdisc.clone(), place.clone(), tracer.clone(), name),
+                build: building::builder(
+                    side_config.qdisc.clone(),
+                    own_streams.clone(),
+                    tracer.clone(),
+                    name,
+                ),
                 emulation: side_config.emulation,
                 counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
                 ethernet,
@@ -185,8 +150,8 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
                 },
                 longest_in: longest,
                 longest_out: longest,
-                buffers: building::buffers(side_config, &place),
-                streams: place,
+                buffers: building::buffers(side_config, &own_streams),
+                streams: own_streams,
                 xor_mod: args.reserving.flow_hash.0,
                 reserved_flows: flows[side as usize].take(),
                 probe: recording.as_mut().map(|recording| recording.probe(side_config, name)),
@@ -196,50 +161,56 @@ fn try_live(args: &Args, out: &mut dyn Write) -> Result<Outcome, StartError> {
         };
         Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime)
     };
-    let bridge = bridge.map_err(|error| error.to_string())?;
+    let bridge = bridge.map_err(BridgeError::Start)?;
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
     if let Some(service) = service {
-        service.run(bridge.handles()).map_err(|error| format!("--reserve: {error}"))?;
+        service.run(bridge.handles()).map_err(BridgeError::flag("--reserve"))?;
     }
     let controller =
         Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(recording) = &mut recording {
-        recording.start(&controller).map_err(|error| format!("--record: {error}"))?;
+        recording.start(&controller).map_err(BridgeError::flag("--record"))?;
     }
     announce(args, &controller, &memory);
-    // Before privileges are dropped, since the file may be in a folder of root.
-    say_ready(args);
+    // The file may be in a folder of root, so it is written before privileges are dropped.
+    announce_ready(args);
     settle(args, user.as_ref(), file.as_ref());
     let reload = Reload { file, flags };
     let whole = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
-    let kept = Kept { recording, capture, trace };
-    let outcome = finish(args, whole, &controller, kept, out);
+    let outputs = Outputs { recording, capture, trace };
+    let outcome = finish(args, whole, &controller, outputs, out);
     // Removes the control socket and restores offloads before this process ends.
     drop(prepared);
     Ok(outcome?)
 }
 
+/// Opens an interface.
+fn open(name: &str, ring: u32) -> Result<Ends, BridgeError> {
+    let opened = match name.strip_prefix("tun:") {
+        Some(name) => giveway_live::tun::open(name),
+        None => giveway_live::packet::open(name, Some(ring as usize)),
+    };
+    opened.map_err(|source| BridgeError::Open { interface: name.to_owned(), source })
+}
+
+/// A word for the payload of an interface.
+fn payload(ends: &Ends) -> &'static str {
+    if ends.ethernet { "Ethernet frames" } else { "IP packets" }
+}
+
 /// Checks that each output file is empty or new, was written by an earlier run, or may be replaced.
-fn may_write_files(args: &Args) -> Result<(), String> {
+fn may_write_files(args: &Args) -> Result<(), BridgeError> {
     let files = [
         ("--pcap", &args.pcap, Kind::Capture),
         ("--trace", &args.trace, Kind::Trace),
         ("--ready", &args.ready, Kind::Ready),
     ];
-    files.into_iter().try_for_each(|(flag, place, kind)| match place {
-        Some(place) => may_write(place, kind, args.force).map_err(|error| format!("{flag}: {error}")),
+    files.into_iter().try_for_each(|(flag, path, kind)| match path {
+        Some(path) => may_write(path, kind, args.force)
+            .map_err(|error| BridgeError::Occupied { flag, source: Box::new(error) }),
         None => Ok(()),
     })
-}
-
-/// Writes the file of `--ready`: frames pass.
-fn say_ready(args: &Args) {
-    if let Some(ready) = &args.ready
-        && let Err(error) = std::fs::write(ready, READY)
-    {
-        say(args, &format!("--ready {}: {error}", ready.display()));
-    }
 }
 
 /// Sets the user of the threads, and the folders that they may open: those of outputs and that of the
@@ -247,7 +218,7 @@ fn say_ready(args: &Args) {
 fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     let mut folders: Vec<Folder> = record.into_iter().collect();
     if let Some(file) = &args.settings {
-        // The folder of the name and the folder of the file: the name may be a link.
+        // The name may be a symbolic link, so its folder and the folder of its target are both included.
         let parent = |path: &Path| {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             Folder::open(parent.unwrap_or(Path::new(".")), Rights::Read).ok()
@@ -263,11 +234,11 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
         (Err(why), _) => show::sentence(&format!("not all privileges could be dropped: {why}")),
-        (Ok(()), Some((_, name))) => say(args, &format!("runs as {name}, without privileges")),
+        (Ok(()), Some((_, name))) => remark(args, &format!("runs as {name}, without privileges")),
         (Ok(()), None) => {}
     }
     if let Some(file) = file.filter(|file| !file.sees_replacement()) {
-        say(
+        remark(
             args,
             &format!(
                 "{}: SIGHUP reads changes of this file, but not another file that replaces it: its folder cannot be searched any more; \
@@ -279,47 +250,47 @@ fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&Settings
 }
 
 /// The outputs that are written while the bridge runs.
-struct Kept {
-    recording: Option<keep::Recording>,
+struct Outputs {
+    recording: Option<recording::Recording>,
     capture: Option<pcap::Capture>,
     trace: Option<Trace>,
 }
 
-/// A trace, and the switch that makes it wait when its disk is full.
+/// An operation trace that is being written, and the switch that makes its writer wait when the disk is full.
 struct Trace {
     recording: giveway_replay::Recording,
     patience: disk::Patience,
 }
 
 impl Trace {
-    fn begin(file: &Path, user: Option<Identity>) -> Result<Trace, String> {
-        let system_error = |error: io::Error| format!("--trace {}: {error}", file.display());
+    fn begin(file: &Path, user: Option<Identity>) -> Result<Trace, BridgeError> {
         let out = disk::PatientFile::create("--trace", file, user)?;
         let patience = out.patience();
         let settle = || {
-            // The thread that watches reports errors of this kind once.
+            // The watching thread reports privileges that cannot be dropped, once for all threads.
             let _ = privilege::settle(Role::Write);
         };
         let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
         let recording =
             giveway_replay::Recording::start_after(out, program, giveway_replay::Options::default(), settle);
-        let recording = recording.map_err(system_error)?;
+        let recording = recording.map_err(BridgeError::path("--trace", file))?;
         patience.set(true);
         Ok(Trace { recording, patience })
     }
 
-    fn finish(self) -> Result<String, String> {
-        // The program ends, so data that do not fit on the disk now are lost.
+    fn finish(self) -> Result<String, BridgeError> {
+        // The program must end, so it does not wait for space on the disk any more.
         self.patience.set(false);
         let cut = self.recording.tracer().cut();
-        let written = self.recording.finish().map_err(|error| format!("--trace: {error}"))?;
+        let written = self.recording.finish().map_err(BridgeError::flag("--trace"))?;
         let cut =
             if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
         Ok(format!("traced {} operations{cut}", written.operations))
     }
 }
 
-/// Runs until a signal, a client or the time limit ends it.
+/// Watches the bridge until a signal, a client, the time limit or a removed interface ends it. Returns the
+/// ended directions, and true if none of them has failed.
 fn watch(
     args: &Args,
     mut bridge: Bridge,
@@ -347,7 +318,7 @@ fn watch(
         }
         if signals.reload() {
             let changed = reload.config().and_then(|config| controller.apply(config));
-            say(args, &changed.unwrap_or_else(|error| format!("{error}; nothing was changed")));
+            remark(args, &changed.unwrap_or_else(|error| format!("{error}; nothing was changed")));
         }
         if !bridge.removed().is_empty() {
             patience = PATIENCE_WHEN_REMOVED;
@@ -365,7 +336,7 @@ fn watch(
     Ok((ended, whole))
 }
 
-/// The settings that SIGHUP reads again.
+/// The settings that SIGHUP applies again: the file, and the flags that take precedence.
 struct Reload {
     file: Option<SettingsFile>,
     flags: Vec<Setting>,
@@ -380,10 +351,11 @@ impl Reload {
     }
 }
 
-/// Escape codes for the alternate screen of the terminal without a cursor, and back.
+/// Escape codes that switch to the alternate screen of the terminal and hide the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+/// Escape codes that show the cursor and switch back to the main screen.
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// Interval of redraws: half a second.
+/// Interval between redraws of the terminal view, in nanoseconds.
 const REDRAW_NS: u64 = 500_000_000;
 
 /// Draws the terminal view.
@@ -391,40 +363,31 @@ fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = terminal::size();
     let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
     let lines = tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Style { ascii });
-    // Each line is cleared behind its text, and the rest of the screen at the end: nothing flickers.
+    // Each line is cleared after its text, and the rest of the screen at the end, so that nothing flickers.
     let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
     write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
     out.flush()
 }
 
-/// Sleeps. No other function of this program does.
-pub fn pause(span: Duration) {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the live backend waits for a real clock, and nothing else does"
-    )]
-    std::thread::sleep(span);
-}
-
-/// Ends the outputs and prints the summary.
+/// Completes the output files, and prints the summary or the JSON object.
 fn finish(
     args: &Args,
     (ended, whole): (Vec<giveway_live::bridge::Ended>, bool),
     controller: &Controller,
-    kept: Kept,
+    outputs: Outputs,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
     let (statuses, probes): (Vec<_>, Vec<_>) =
         ended.into_iter().map(|ended| (ended.status, ended.probe)).unzip();
-    let recorded = kept.recording.map(|recording| recording.finish(probes));
-    let captured = kept.capture.map(pcap::Capture::finish);
-    let traced = kept.trace.map(Trace::finish);
+    let recorded = outputs.recording.map(|recording| recording.finish(probes));
+    let captured = outputs.capture.map(pcap::Capture::finish);
+    let traced = outputs.trace.map(Trace::finish);
     for result in [recorded, captured, traced].into_iter().flatten() {
         match result {
-            Ok(sentence) => say(args, &sentence),
-            Err(sentence) => {
-                show::sentence(&sentence);
+            Ok(text) => remark(args, &text),
+            Err(error) => {
+                show::sentence(&chain(&error));
                 outcome = Outcome::Failed;
             }
         }
@@ -438,7 +401,7 @@ fn finish(
     Ok(outcome)
 }
 
-/// Prints the configuration in a few lines.
+/// Prints the configuration of the bridge.
 fn announce(args: &Args, controller: &Controller, memory: &str) {
     if args.quiet {
         return;
@@ -451,47 +414,5 @@ fn announce(args: &Args, controller: &Controller, memory: &str) {
     }
     if terminal::watched() {
         show::sentence("Ctrl-C ends it");
-    }
-}
-
-fn kind(ends: &Ends) -> &'static str {
-    if ends.ethernet { "Ethernet frames" } else { "IP packets" }
-}
-
-fn wrong(sentence: &str) -> Outcome {
-    show::sentence(sentence);
-    Outcome::Wrong
-}
-
-fn say(args: &Args, sentence: &str) {
-    if !args.quiet {
-        show::sentence(sentence);
-    }
-}
-
-/// Signals of users and service managers.
-struct Signals {
-    end: Arc<AtomicBool>,
-    reload: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Signals> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let (end, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
-            // A second signal ends the process at once.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&end))?;
-            signal_hook::flag::register(signal, Arc::clone(&end))?;
-        }
-        signal_hook::flag::register(SIGHUP, Arc::clone(&reload))?;
-        Ok(Signals { end, reload })
-    }
-
-    fn end(&self) -> bool {
-        self.end.load(Ordering::Relaxed)
-    }
-    fn reload(&self) -> bool {
-        self.reload.swap(false, Ordering::Relaxed)
     }
 }

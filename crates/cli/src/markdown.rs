@@ -1,8 +1,8 @@
-//! Module headers, which are Markdown, for the terminal.
+//! Renders Markdown, such as module headers, for the terminal.
 
 use crate::terminal::bold;
 
-/// Renders headings, paragraphs, lists, tables and code, wrapped at `width`.
+/// Renders headings, paragraphs, lists, tables and code. Paragraphs and lists are wrapped at `width` columns.
 pub fn render(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut block = Block::default();
@@ -33,7 +33,7 @@ pub fn render(text: &str, width: usize) -> String {
     out
 }
 
-/// A paragraph or an item of a list, as far as it is read.
+/// The paragraph or list item that is being read.
 #[derive(Default)]
 struct Block {
     first: &'static str,
@@ -57,7 +57,8 @@ impl Block {
     }
 }
 
-/// Breaks a text into lines of at most `width` columns, the first and the next ones indented.
+/// Breaks a text into lines of at most `width` columns. The first line begins with `first`, the others with
+/// `next`.
 pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
@@ -80,7 +81,7 @@ pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
     out
 }
 
-/// `[text](target)` and `[text]` without their brackets, where the text is code or has a target.
+/// Replaces links by their texts: `[text](target)`, and `[text]` if the text is code.
 fn without_links(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_become_text() {
+    fn headers_are_rendered_as_text() {
         let header = "First line\nand more of [`it`](crate::it) and [`that`].\n\n# Principles\n- A rule that goes on\n  over lines [1].\n- Another.\n\n```text\na  b\n```\n| x | y |";
         insta::assert_snapshot!(render(header, 24), @r#"
     First line and more of

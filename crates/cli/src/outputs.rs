@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use crate::frontend::Terminal;
-
 use giveway_runner::RunnerError;
 pub use giveway_runner::outputs::{Kind, READY};
 
-/// Checks that a file may be written at `place`: see [`giveway_runner::outputs::may_write`].
+use crate::frontend::Terminal;
+
+/// Checks that a file may be written at `place`, as [`giveway_runner::outputs::may_write`] does, with
+/// messages on the standard error.
 ///
 /// # Errors
-/// When another file is there; the message says what to type.
+/// If the path has another file. The message says what to type.
 pub fn may_write(place: &Path, kind: Kind, force: bool) -> Result<(), RunnerError> {
     giveway_runner::outputs::may_write(place, kind, force, &Terminal { quiet: false })
 }

@@ -1,11 +1,11 @@
-//! A table of parameters for the terminal.
+//! Tables of parameters for the terminal.
 
 use giveway_spec::parameters::{Default, Parameter, parameters};
 use schemars::Schema;
 
 use crate::markdown::wrap;
 
-/// Values with a longer description stand below the name, not beside it.
+/// Largest length of a description of values that is beside the name. A longer one is below the name.
 const MOST_BESIDE: usize = 40;
 
 /// Renders the parameters of a schema; empty if it has none.
@@ -39,7 +39,7 @@ pub fn render(schema: &Schema, width: usize) -> String {
     out
 }
 
-/// Markdown without the marks of code.
+/// Removes the backquotes of code from Markdown.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }

@@ -1,29 +1,30 @@
-//! Where results come from: the command with all its flags, and when it was given.
+//! Provenance of results: the command line, and the time.
 
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The command line of this process, quoted so that a shell reads the same words again. The path of the program is left
-/// out: it is `giveway`.
+/// The command line of this process, quoted for a POSIX shell. The program is `giveway`, whatever its path
+/// is.
 pub fn command() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     std::iter::once("giveway".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// The time: RFC 3339, UTC, to the second. Where `SOURCE_DATE_EPOCH` is set, the time that it gives in seconds since 1970
-/// (<https://reproducible-builds.org/specs/source-date-epoch/>): then a folder that is made again is the same, byte for byte.
+/// The current time in UTC, as RFC 3339, to the second. If `SOURCE_DATE_EPOCH` is set
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>), its seconds since 1970 replace the current time, so
+/// that a repeated command writes the same bytes.
 #[allow(
     clippy::disallowed_methods,
-    reason = "a front end says when results were made; they do not depend on it"
+    reason = "the time is recorded beside results, which do not depend on it"
 )]
 pub fn now() -> String {
-    let asked = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
-    let asked = asked.and_then(|seconds| DateTime::<Utc>::from_timestamp(seconds, 0));
-    asked.unwrap_or_else(|| SystemTime::now().into()).to_rfc3339_opts(SecondsFormat::Secs, true)
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+    let given = given.and_then(|seconds| DateTime::<Utc>::from_timestamp(seconds, 0));
+    given.unwrap_or_else(|| SystemTime::now().into()).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A word as a POSIX shell reads it (POSIX.1-2017, Shell Command Language, section 2.2.2).
+/// Quotes a word for a POSIX shell (POSIX.1-2017, Shell Command Language, section 2.2.2).
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -2,10 +2,13 @@
 
 use clap::{Arg, ArgAction, Command};
 
+use crate::headings::HARNESS;
+
 /// The options that every command has. They are described once, at the top of the page.
 const GENERAL: [&str; 2] = ["help", "version"];
 
-/// Renders all commands in Markdown: usage, description, arguments with their defaults, and examples.
+/// Renders the reference of all commands in Markdown: usage, description, arguments with their defaults, and
+/// examples.
 pub fn page(program: Command) -> String {
     // Fills in usages and the names of subcommands.
     let mut program = program.disable_help_subcommand(true);
@@ -29,7 +32,7 @@ pub fn page(program: Command) -> String {
 fn section(command: &Command, level: usize) -> String {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let mut out = format!("\n{} {name}\n\n", "#".repeat(level));
-    // The usage of a built command has its full name.
+    // After `build`, the usage has the full name of the command.
     let usage = command.clone().render_usage().to_string();
     out.push_str(&format!("```text\n{}\n```\n\n", usage.trim_start_matches("Usage:").trim()));
     let long = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
@@ -44,7 +47,7 @@ fn section(command: &Command, level: usize) -> String {
         }
     }
     // Flags for test programs come last.
-    headings.sort_by_key(|heading| *heading == Some(crate::HARNESS));
+    headings.sort_by_key(|heading| *heading == Some(HARNESS));
     for heading in headings {
         let (positional, options): (Vec<&Arg>, Vec<&Arg>) = arguments
             .iter()
@@ -65,7 +68,7 @@ fn section(command: &Command, level: usize) -> String {
     out
 }
 
-/// The row of an argument: its name with its value, its meaning, and its default.
+/// The table row of an argument: its name with its value, its meaning, and its default.
 fn row(arg: &Arg) -> String {
     let value = || {
         let names = arg.get_value_names().unwrap_or_default();
@@ -84,8 +87,8 @@ fn row(arg: &Arg) -> String {
         None => String::new(),
     };
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    // A default that is no constant is part of the help, as clap itself has no place for it.
-    let (mut help, worded) = match help.split_once(" [default: ") {
+    // clap has no place for a default that is not a constant, so it is at the end of the help.
+    let (mut help, described) = match help.split_once(" [default: ") {
         Some((help, default)) => (help.to_owned(), default.trim_end_matches(']').to_owned()),
         None => (help, String::new()),
     };
@@ -105,7 +108,7 @@ fn row(arg: &Arg) -> String {
     let default = match defaults.first() {
         Some(default) if takes => format!("`{}`", default.to_string_lossy()),
         _ if arg.is_required_set() => "required".to_owned(),
-        _ => worded,
+        _ => described,
     };
     format!("| `{}`{short} | {} | {} |\n", cell(&name), cell(&help), cell(&default))
 }
@@ -135,7 +138,7 @@ fn examples(command: &Command) -> String {
     format!("\n{out}")
 }
 
-/// A text with a full stop at the end of its first paragraph, which clap removes.
+/// Adds the full stop at the end of the first paragraph, which clap removes.
 fn full_stop(text: &str) -> String {
     match text.split_once("\n\n") {
         None => format!("{}.", text.trim_end_matches('.')),
@@ -143,7 +146,7 @@ fn full_stop(text: &str) -> String {
     }
 }
 
-/// A text for the cell of a table.
+/// Formats a text as a cell of a Markdown table: one line, with escaped bars.
 fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
@@ -157,8 +160,7 @@ mod tests {
         let rate =
             Arg::new("rate").long("rate").value_name("RATE").help("Rate of the link [default: a guess]");
         let jobs = Arg::new("jobs").long("jobs").short('j').value_name("N").default_value("2").help("Runs");
-        let ready =
-            Arg::new("ready").long("ready").value_name("FILE").hide(true).help_heading(crate::HARNESS);
+        let ready = Arg::new("ready").long("ready").value_name("FILE").hide(true).help_heading(HARNESS);
         let run = Command::new("run")
             .about("Runs it")
             .args([rate, jobs, ready])

@@ -1,4 +1,5 @@
-//! Everything that is chosen by name: the registries that `giveway list` lists and `giveway explain` explains.
+//! Everything that is chosen by name: the registries that `giveway list` lists and `giveway explain`
+//! explains.
 
 use clap::ValueEnum;
 use giveway_disciplines::Family;
@@ -26,7 +27,7 @@ pub struct Registry {
     pub what: What,
     /// Heading of its list.
     pub title: &'static str,
-    /// Name of one entry's kind, with the article.
+    /// Name of an entry's kind, with its article.
     pub one: &'static str,
     /// Its entries, in the order of the registry.
     pub things: Vec<Thing>,

@@ -11,9 +11,9 @@ use crate::{Outcome, show};
 
 /// Replays operation traces, and checks that disciplines decide as recorded.
 ///
-/// A trace has every call of a discipline and its results, as `giveway run --trace-port` and `giveway live --trace` write it. Each
-/// discipline is built again from its spec and called again. Departures, drops and marks must be equal, packet by packet;
-/// the first difference is printed.
+/// A trace has every call of a discipline and its results, as `giveway run --trace-port` and `giveway live
+/// --trace` write it. Each discipline is built again from its spec and called again. Departures, drops and
+/// marks must be equal, packet by packet; the first difference is printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -59,7 +59,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
             all.arrived += section.totals.arrived;
         }
         if let Some(error) = &checked.damage {
-            writeln!(out, "{name}: {error}; checked up to that place")?;
+            writeln!(out, "{name}: {error}; checked up to that position")?;
         } else if !checked.whole {
             writeln!(out, "{name}: has no end, as if the program was killed; checked to its last operation")?;
         } else if checked.sections.is_empty() {
@@ -77,7 +77,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
     Ok(outcome)
 }
 
-/// A line with the verdict on one discipline.
+/// Formats the verdict on one discipline as a line.
 fn line(section: &Section) -> String {
     let Section { name, spec, rate, totals, close, verdict } = section;
     let Totals { operations, arrived, sent, dropped, marked } = totals;

@@ -11,16 +11,18 @@ use crate::frontend::Terminal;
 
 /// Writes the report of a run folder, or of several side by side.
 ///
-/// The report is one HTML file with findings, charts, tables, the scenario and the provenance of the results. It opens in any
-/// browser, without a network, and can be printed. `giveway run --out DIR` and `giveway compare --out DIR` write it
-/// automatically; this command writes it again, to another file, or for several folders together.
+/// The report is one HTML file with findings, charts, tables, the scenario and the provenance of the results.
+/// It opens in any browser, without a network, and can be printed. `giveway run --out DIR` and `giveway
+/// compare --out DIR` write it automatically; this command writes it again, to another file, or for several
+/// folders together.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Folders of `run --out` or `compare --out`
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// File to write [default: report.html in the folder; for several folders, report.html in the current folder]
+    /// File to write [default: report.html in the folder; for several folders, report.html in the current
+    /// folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace the file, even if it is not a report

@@ -16,9 +16,9 @@ use crate::{show, stop, terminal};
 
 /// Reproduces a paper: runs its experiments and checks each of its claims.
 ///
-/// Prints each claim with the paper's number, our number with its 95 % confidence interval, and a verdict: reproduces, differs
-/// (with the reason) or not testable. Writes a report with every figure, drawn as in the paper, and again under other
-/// assumptions. Without PAPER, lists the papers.
+/// Prints each claim with the paper's number, our number with its 95 % confidence interval, and a verdict:
+/// reproduces, differs (with the reason) or not testable. Writes a report with every figure, drawn as in the
+/// paper, and again under other assumptions. Without PAPER, lists the papers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -28,10 +28,10 @@ pub struct Args {
     /// Run only this figure and its claims
     #[arg(long, value_name = "N")]
     figure: Option<String>,
-    /// Take a first look in seconds: shorter runs, three seeds, no other assumptions
+    /// Take a first look in seconds: shorter runs, three seeds, no variants under other assumptions
     #[arg(long)]
     quick: bool,
-    /// Run with seeds 1 to N [default: as many as the paper's file says]
+    /// Run with seeds 1 to N [default: the number in the paper's file]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Folder for the report and the verdicts [default: runs/PAPER, with --quick runs/PAPER-quick]
@@ -88,7 +88,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> 
         print(&study, &results, &judged, args.quick, out)?;
     }
     if let Err(error) = keep(&dir, &study, &results, &judged) {
-        show::error(&error.into());
+        CliError::from(error).show();
         outcome = outcome.max(Outcome::Failed);
     } else if !args.quiet {
         show::sentence(&format!("the report is {}", dir.join(giveway_record::REPORT).display()));

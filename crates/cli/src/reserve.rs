@@ -1,15 +1,18 @@
-//! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and ends it.
+//! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and
+//! ends it.
 //!
-//! The messages are those of the TRR paper (Chen and Chen, section 3.1), in the format of [`giveway_reserve::message`]. A request
-//! without a start time starts in 1970, and a request without an end never ends. So clocks need not agree.
+//! The messages are those of the TRR paper (Chen and Chen, section 3.1), in the format of
+//! [`giveway_reserve::message`]. A request without a start time starts in 1970, and a request without an end
+//! never ends. So clocks need not agree.
 
 use std::io::{self, Write};
 use std::net::SocketAddrV4;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use giveway_control::reservations::address;
 use giveway_live::clock::{monotonic_ns, wall_ns};
 use giveway_live::privilege::{self, Role};
 use giveway_live::station::{EVERYONE, Station};
@@ -17,17 +20,18 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{EtherTypes, Kind, Message, MessageError, Reason, Tuple};
 
+use crate::error::CliError;
+use crate::reservation_args::{ether_types, key};
 use crate::{Outcome, show};
-use giveway_control::reservations::address;
 
 /// Reserves bandwidth for a flow at the routers on its path (`giveway live --reserve`).
 ///
-/// The program sends a control frame on the interface towards the destination. Each router on the path grants or refuses the
-/// request. The program refreshes a granted reservation until Ctrl-C, and then ends it. Without a reservation, the flow is best
-/// effort like every other.
+/// The program sends a control frame on the interface towards the destination. Each router on the path grants
+/// or refuses the request. The program refreshes a granted reservation until Ctrl-C, and then ends it.
+/// Without a reservation, the flow is best effort like every other.
 ///
-/// The rate includes headers: each packet counts with its IP length and the --overhead of the router (14 bytes for
-/// Ethernet).
+/// The rate includes headers: each packet counts with its IP length and the --overhead of the router (14
+/// bytes for Ethernet).
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -93,10 +97,10 @@ Needs root or CAP_NET_RAW, and drops both once its socket is open.
 
 Exit codes: 0 granted, and ended on time; 1 refused, lost later, or not answered; 2 it could not start.";
 
-/// When a reservation begins.
+/// Start of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// So much later than now.
+    /// After this time from now.
     In(Span),
     /// At this Unix time, in nanoseconds.
     At(u64),
@@ -140,55 +144,18 @@ fn link_address(text: &str) -> Result<[u8; 6], String> {
     bytes.ok_or_else(|| "write a MAC address, as in 02:00:00:00:00:01".to_owned())
 }
 
-/// EtherTypes for starts and ends: one for both, or two.
-pub fn ether_types(text: &str) -> Result<EtherTypes, String> {
-    let example = "write 0x88b5, or 0x0801,0x0802 as in the paper";
-    let one = |text: &str| {
-        let number = text.strip_prefix("0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
-        match number {
-            None => Err(format!("\"{text}\" is not an EtherType: {example}")),
-            Some(0..0x600) => Err(format!("{text} is a length, not an EtherType: {example}")),
-            Some(0x0800 | 0x0806 | 0x86dd | 0x8100 | 0x88a8) => {
-                Err(format!("{text} is in use by IP, ARP or VLANs: {example}"))
-            }
-            Some(number) => Ok(number),
-        }
-    };
-    let (start, end) = text.split_once(',').unwrap_or((text, text));
-    Ok(EtherTypes { start: one(start)?, end: one(end)? })
-}
-
-/// The key in a file.
-///
-/// # Errors
-/// A sentence that begins with the flag's name.
-pub fn key(flag: &str, file: &Path) -> Result<SipHasher, String> {
-    let message = |what: &str| format!("{flag} {}: {what}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| message(&error.to_string()))?;
-    let key = giveway_reserve::key(&text)
-        .ok_or_else(|| message("a key has 32 hexadecimal digits: openssl rand -hex 16 > FILE"))?;
-    let open = std::fs::metadata(file).is_ok_and(|about| {
-        use std::os::unix::fs::PermissionsExt;
-        about.permissions().mode() & 0o077 != 0
-    });
-    if open {
-        show::sentence(&message(&format!("other users can read the key; type chmod 600 {}", file.display())));
-    }
-    Ok(key)
-}
-
 /// The client of one reservation.
 struct Client<'a> {
     args: &'a Args,
     station: Station,
     key: Option<SipHasher>,
     start: Message,
-    /// The number of the last message that was sent.
+    /// Number of the last message that was sent.
     number: u64,
     stop: Arc<AtomicBool>,
     /// True once a router with another version of the protocol was reported.
     version_reported: bool,
-    /// Routers that have granted it.
+    /// Link addresses of the routers that have granted the reservation.
     granted: Vec<[u8; 6]>,
 }
 
@@ -200,18 +167,11 @@ enum Answer {
 }
 
 /// Runs `giveway reserve`.
-pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let wrong = |sentence: &str| {
-        show::sentence(sentence);
-        Ok(Outcome::Wrong)
-    };
-    let key = match args.key_file.as_deref().map(|file| key("--key-file", file)).transpose() {
-        Ok(key) => key,
-        Err(sentence) => return wrong(&sentence),
-    };
+pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let key = args.key_file.as_deref().map(|file| key("--key-file", file)).transpose()?;
     for (name, span) in [("--repeat", args.repeat), ("--timeout", args.timeout)] {
         if span < Span::ms(10) {
-            return wrong(&format!("{name}: {span} is too short: write at least 10ms"));
+            return Err(CliError::Usage(format!("{name}: {span} is too short: write at least 10ms")));
         }
     }
     let now = wall_ns();
@@ -223,17 +183,13 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     };
     let finish = args.span.map_or(u64::MAX, |span| begins.saturating_add(ns(span)));
     if finish <= now {
-        return wrong(
-            "--start and --for: the reservation would be over already; Unix times are in seconds, see `date +%s`",
-        );
+        let message = "--start and --for: the reservation would be over already; Unix times are in seconds, see `date +%s`";
+        return Err(CliError::Usage(message.to_owned()));
     }
-    let station = match Station::open(&args.via, &[args.types.start, args.types.end]) {
-        Ok(station) => station,
-        Err(sentence) => return wrong(&format!("--via: {sentence}")),
-    };
+    let station = Station::open(&args.via, &[args.types.start, args.types.end]).map_err(CliError::Via)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // The second signal ends the program at once.
+        // Handlers run in the order of registration, so only the second signal ends the program at once.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
@@ -252,7 +208,8 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
     let start = Message { kind: Kind::Start, tuple, rate, start, finish, sender, number: 0 };
     let mut client =
         Client { args, station, key, start, number: 0, stop, version_reported: false, granted: Vec::new() };
-    if args.end { client.end(out) } else { client.keep(out) }
+    let outcome = if args.end { client.end(out) } else { client.keep(out) };
+    Ok(outcome?)
 }
 
 impl Client<'_> {
@@ -294,8 +251,9 @@ impl Client<'_> {
             }
         }
         if wall_ns() >= self.start.finish {
-            // The reservation has expired. The end is for routers whose clocks are behind; no answer is needed.
-            self.send(&self.the_end())?;
+            // The reservation has expired. The end is for routers whose clocks are behind; no answer is
+            // needed.
+            self.send(&self.end_message())?;
             return Ok(Outcome::Done);
         }
         self.end(out)
@@ -308,7 +266,7 @@ impl Client<'_> {
         show::sentence(&format!("refused by {}: {tuple} at {rate}: {reason}", address(router)));
         self.granted.retain(|granted| *granted != router);
         if !self.granted.is_empty() {
-            let end = self.the_end();
+            let end = self.end_message();
             self.send(&end)?;
         }
         Ok(Outcome::Failed)
@@ -327,7 +285,8 @@ impl Client<'_> {
         Ok(Outcome::Failed)
     }
 
-    fn the_end(&self) -> Message {
+    /// The message that ends the reservation.
+    fn end_message(&self) -> Message {
         Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..self.start }
     }
 
@@ -335,10 +294,10 @@ impl Client<'_> {
     fn end(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
         // From now on, Ctrl-C interrupts the wait for the answer.
         self.stop.store(false, Ordering::Relaxed);
-        let end = self.the_end();
+        let end = self.end_message();
         match self.request(&end, self.args.tries.min(3), out)? {
             Answer::Granted => Ok(Outcome::Done),
-            // It has expired.
+            // The reservation has probably expired, so there is nothing to end.
             Answer::Nothing if !self.args.end => Ok(Outcome::Done),
             Answer::Nothing => {
                 show::sentence(&format!(
@@ -362,7 +321,7 @@ impl Client<'_> {
         for number in 0..tries {
             self.send(&message)?;
             if number == 0 {
-                // Answers to this one and to those that follow count.
+                // An answer to this transmission or to a later one counts.
                 message.number = self.number;
             }
             answer = self.listen(&message, self.args.timeout, true, out)?;
@@ -381,7 +340,7 @@ impl Client<'_> {
         Ok(answer)
     }
 
-    /// Sends a message with the next number: the time, and more than the one before.
+    /// Sends a message with the next number: the time in nanoseconds, but larger than the previous number.
     fn send(&mut self, message: &Message) -> io::Result<()> {
         self.number = wall_ns().max(self.number + 1);
         let message = Message { number: self.number, ..*message };
@@ -471,7 +430,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// The start and the end of the reservation, for people.
+    /// Describes the start and the end of the reservation.
     fn period(&self) -> String {
         let Message { start, finish, .. } = self.start;
         let now = wall_ns();
@@ -503,11 +462,6 @@ mod tests {
         assert!(endpoint("host:53").unwrap_err().contains("as in 10.0.0.1:5004"));
         assert!(protocol("icmp").unwrap_err().contains("or a number"));
         assert_eq!((protocol("tcp"), protocol("47")), (Ok(6), Ok(47)));
-        assert!(ether_types("88b5").unwrap_err().contains("write 0x88b5"));
-        assert!(ether_types("0x0040").unwrap_err().contains("is a length"));
-        assert!(ether_types("0x0800").unwrap_err().contains("is in use by IP"));
-        assert_eq!(ether_types("0x0801,0x0802"), Ok(EtherTypes::PUBLISHED));
-        assert_eq!(ether_types("0x88b5"), Ok(EtherTypes::LOCAL));
         assert_eq!(link_address("02:00:00:00:00:0a"), Ok([2, 0, 0, 0, 0, 10]));
         assert!(
             ["2:0:0:0:0:a", "02:00:00:00:00", "02:00:00:00:00:0g"]
@@ -517,20 +471,5 @@ mod tests {
         assert_eq!(when("+5min"), Ok(When::In(Span::s(300))));
         assert_eq!(when("@17"), Ok(When::At(17_000_000_000)));
         assert!(["5min", "@now", "tomorrow"].iter().all(|text| when(text).unwrap_err().contains("+5min")));
-    }
-
-    #[test]
-    fn keys_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("key");
-        std::fs::write(&file, "000102030405060708090A0b0c0d0e0f\n").unwrap();
-        let read = key("--key-file", &file).unwrap();
-        assert_eq!(read.hash(b"x"), SipHasher::new(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f).hash(b"x"));
-        for wrong in ["", "+00102030405060708090a0b0c0d0e0f", "0001", "zz0102030405060708090a0b0c0d0e0f"] {
-            std::fs::write(&file, wrong).unwrap();
-            let sentence = key("--key-file", &file).err().unwrap();
-            assert!(sentence.contains("32 hexadecimal digits: openssl"), "{sentence}");
-        }
-        assert!(key("--key-file", &dir.path().join("none")).is_err());
     }
 }

@@ -11,12 +11,13 @@ use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::{HARNESS, check, provenance, show, stop, terminal, trace};
+use crate::headings::HARNESS;
+use crate::{check, provenance, show, stop, terminal, trace};
 
 /// Runs scenarios: each discipline with each seed, on the same arrivals.
 ///
-/// Prints a table with one row for each discipline: means over the seeds, with 95 % confidence intervals. A scenario with given
-/// seeds has the same results, bit for bit, on every machine and with any number of jobs.
+/// Prints a table with one row for each discipline: means over the seeds, with 95 % confidence intervals. A
+/// scenario with given seeds has the same results, bit for bit, on every machine and with any number of jobs.
 ///
 /// Ctrl-C stops the runs. Finished runs are kept and shown.
 #[derive(clap::Args)]
@@ -25,8 +26,8 @@ pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep results, time series and a report in this folder. Runs that the folder has already are not repeated. Several
-    /// scenarios get a subfolder each. A folder with other contents is refused
+    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// repeated. Several scenarios get a subfolder each. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
@@ -38,22 +39,24 @@ pub struct Args {
     /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Write the packets of all queues to a pcapng file, with drops and marks as comments, for Wireshark and similar
-    /// programs. Several disciplines get a file each, as in FILE-fifo.pcapng. Only the first seed is written
+    /// Write the packets of all queues to a pcapng file, with drops and marks as comments, for Wireshark and
+    /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng. Only the first seed is
+    /// written
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Write every operation of the discipline at a port, as in "home->isp=home.trace", for `giveway replay-check`. Several
-    /// disciplines get a file each, as with --export. Only the first seed is written; may be repeated for other ports
+    /// Write every operation of the discipline at a port, as in "home->isp=home.trace", for `giveway
+    /// replay-check`. Several disciplines get a file each, as with --export. Only the first seed is written;
+    /// may be repeated for other ports
     #[arg(long, value_name = "PORT=FILE")]
     trace_port: Vec<PortFile>,
-    /// Instead of running a switch, print its first N slots step by step (arrivals, requests, grants, accepts, crossings,
-    /// pointers) for each arbiter, with the first seed
+    /// Instead of running a switch, print its first N slots step by step (arrivals, requests, grants,
+    /// accepts, crossings, pointers) for each arbiter, with the first seed
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
         help_heading = HARNESS, hide = true,
         conflicts_with_all = ["out", "export", "trace_port", "json"])]
     trace_slots: Option<u32>,
-    /// Replace the folder of --out and the files of --export and --trace-port, whatever they contain. Each removed file is
-    /// named; files in the folder that Giveway does not write stay
+    /// Replace the folder of --out and the files of --export and --trace-port, whatever they contain. Each
+    /// removed file is named; files in the folder that Giveway does not write stay
     #[arg(long)]
     force: bool,
     /// Print one JSON object for each scenario instead of a table; times are in seconds, rates in bit/s
@@ -62,7 +65,7 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
-    /// Run a quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
+    /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
     #[arg(long)]
     short: bool,
 }
@@ -95,7 +98,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             Ok(scenario) => scenarios.push(scenario),
             // The mistakes of all files are shown.
             Err(error) => {
-                show::error(&error);
+                error.show();
                 invalid = Some(error.outcome());
             }
         }
@@ -140,19 +143,19 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         }
         let shown = (args.json, args.quiet);
         outcome = outcome.max(one(&session, scenario, name, dir.as_deref(), shown, out)?);
-        if stop::asked() {
+        if stop::requested() {
             break;
         }
     }
     Ok(outcome)
 }
 
-/// The folder of a scenario, if it is kept. Several scenarios have a folder each.
+/// The folder of a scenario's results, if `--out` is given. Each of several scenarios has its own subfolder.
 fn folder_of(args: &Args, name: &str) -> Option<PathBuf> {
     args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(name) } else { dir.clone() })
 }
 
-/// Runs one scenario, keeps it in `dir` if there is one, and shows its table.
+/// Runs one scenario, keeps its results in `dir` if it is given, and prints its table.
 fn one(
     session: &Session<'_>,
     scenario: &Scenario,
@@ -174,17 +177,18 @@ fn one(
     Ok(results.outcome)
 }
 
-/// A session with the command line of this process as its provenance. Listens for Ctrl-C from now on.
+/// Starts a session with the command line of this process as its provenance, and installs the handler of
+/// Ctrl-C.
 ///
 /// # Errors
-/// When its threads cannot be started.
+/// If its threads cannot be started.
 pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, RunnerError> {
     let session = Session::new(jobs.unwrap_or(0), frontend, provenance::command(), provenance::now())?;
     stop::listen();
     Ok(session)
 }
 
-/// Prints the remarks on results that are not in their table.
+/// Prints remarks on results on the standard error: files, the report, and processor time.
 pub fn remark(results: &Results, json: bool, quiet: bool) {
     if !quiet {
         results.remarks.iter().for_each(|remark| show::sentence(remark));
@@ -200,13 +204,13 @@ pub fn remark(results: &Results, json: bool, quiet: bool) {
     }
 }
 
-/// A time for people: seconds, to a tenth.
+/// Formats a time in seconds, with at most one decimal.
 fn seconds(span: giveway_qdisc::Span) -> String {
     let text = format!("{:.1}", span.as_s());
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// A time of a scenario for people: in slots where it has slots.
+/// Formats a time of a scenario: in slots for a switch, otherwise in seconds.
 fn length(scenario: &Scenario, span: giveway_qdisc::Span) -> String {
     match &scenario.backend {
         Backend::Network(_) | Backend::Live(_) => seconds(span),
@@ -214,8 +218,8 @@ fn length(scenario: &Scenario, span: giveway_qdisc::Span) -> String {
     }
 }
 
-/// The measured ports, for people.
-fn place(backend: &Backend) -> String {
+/// Describes the measured ports.
+fn ports(backend: &Backend) -> String {
     match backend {
         Backend::Network(network) => {
             let port = |id: &PortId| &network.ports[id.0 as usize];
@@ -234,7 +238,7 @@ fn place(backend: &Backend) -> String {
     }
 }
 
-/// The table for people.
+/// Prints the title of a scenario, its settings, its table, and the fingerprint of its results.
 pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let Results { table, finished, planned, .. } = results;
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
@@ -242,7 +246,7 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     writeln!(
         out,
         "{}, {}, measured from {} on, {}",
-        place(&scenario.backend),
+        ports(&scenario.backend),
         length(scenario, scenario.duration),
         length(scenario, scenario.warmup),
         match scenario.seeds.len() {

@@ -1,4 +1,4 @@
-//! `giveway schema`: the JSON Schema of scenario files.
+//! `giveway schema`: prints the JSON Schema of scenario files.
 
 use std::io::Write;
 
@@ -7,8 +7,8 @@ use crate::error::CliError;
 
 /// Prints the JSON Schema of scenario files.
 ///
-/// Editors use it to complete and check scenarios. With taplo (the TOML extension of many editors), write "#:schema
-/// scenario.schema.json" in the first line of a scenario.
+/// Editors use it to complete and check scenarios. With taplo (the TOML extension of many editors), write
+/// "#:schema scenario.schema.json" in the first line of a scenario.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  giveway schema > scenario.schema.json")]
 pub struct Args {}

@@ -1,4 +1,4 @@
-//! `giveway search`: the load at which a switch becomes unstable, or at which two arbiters are equal.
+//! `giveway search`: finds the load at which a switch becomes unstable, or at which two arbiters are equal.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,12 +14,14 @@ use crate::{check, show, stop};
 
 /// Finds the capacity of a switch, or the load at which two arbiters are equal, by bisection.
 ///
-/// --capacity finds, for each arbiter, the largest load at which its queues do not grow. Each load is run with each seed of the
-/// scenario, and counts as stable if most of these runs are stable. Undecided runs are repeated with twice the slots, up to
-/// four times. Runs that are still undecided count as unstable, and are listed.
+/// --capacity finds, for each arbiter, the largest load at which its queues do not grow. Each load is run
+/// with each seed of the scenario, and counts as stable if most of these runs are stable. Undecided runs are
+/// repeated with twice the slots, up to four times. Runs that are still undecided count as unstable, and are
+/// listed.
 ///
-/// --crossover A B finds the load at which two arbiters are equal in a metric: means over the seeds, on the same arrivals. Choose
-/// an interval whose upper end both arbiters sustain, or nearly: at higher loads, times depend on the length of the run.
+/// --crossover A B finds the load at which two arbiters are equal in a metric: means over the seeds, on the
+/// same arrivals. Choose an interval whose upper end both arbiters sustain, or nearly: at higher loads, times
+/// depend on the length of the run.
 ///
 /// Ports, traffic, slots and seeds are those of the scenario. Its load is ignored.
 #[derive(clap::Args)]
@@ -59,7 +61,8 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
-    /// Run a quick check: as [short] in the scenario says, otherwise at most 50,000 slots and one seed
+    /// Run a quick check, with the settings in [short] of the scenario [default: at most 50,000 slots and one
+    /// seed]
     #[arg(long)]
     short: bool,
 }
@@ -81,7 +84,7 @@ fn between(text: &str) -> Result<(f64, f64), String> {
 }
 
 fn width(text: &str) -> Result<f64, String> {
-    /// The noise of any run is larger than a narrower interval.
+    /// Smallest width. The random variation of every run is larger than a narrower interval.
     const LEAST: f64 = 1e-6;
     let width = text.parse().ok().filter(|width| (LEAST..1.0).contains(width));
     width.ok_or_else(|| "write a number from 0.000001 to 1, such as 0.002".to_owned())

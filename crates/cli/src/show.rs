@@ -1,29 +1,13 @@
-//! Errors and warnings on the standard error. Those of a scenario are shown with the line of the mistake.
+//! Messages on the standard error. Mistakes in a scenario are shown with their lines.
 
 use std::io::Write;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
-use giveway_runner::{RunnerError, chain};
-use giveway_scenario::{Diagnostic, Origin, ScenarioError, Severity};
+use giveway_scenario::{Diagnostic, Origin, Severity};
 
-use crate::error::CliError;
 use crate::terminal;
 
-/// Shows the error of a command with its causes: the only place where an error ends.
-pub fn error(error: &CliError) {
-    match error {
-        CliError::Reported(_) | CliError::Runner(RunnerError::Reported(_)) => {}
-        CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => scenario(error),
-        other => sentence(&chain(other)),
-    }
-}
-
-/// Shows all mistakes of a scenario.
-pub fn scenario(error: &ScenarioError) {
-    diagnostics(&error.origin, &error.diagnostics);
-}
-
-/// Shows errors or warnings.
+/// Shows errors or warnings of a scenario, each with its lines. A long list is cut off.
 pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
     let renderer = match terminal::error_styles() {
         true => Renderer::styled(),
@@ -42,7 +26,7 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
     print(&text);
 }
 
-/// Shows a message.
+/// Shows a message in a line that begins with the name of the program.
 pub fn sentence(text: &str) {
     print(&format!("giveway: {text}\n"));
 }
@@ -60,23 +44,31 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
         .line_start(excerpt.first_line)
         .fold(false)
         .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(label));
-    let mut group = Group::with_title(level.primary_title(&*diagnostic.message));
+    let title = Group::with_title(level.clone().primary_title(&*diagnostic.message));
     let before = excerpt.text[..excerpt.span.start].chars();
     let column = before.rev().take_while(|c| *c != '\n').count() + 1;
-    if column == place.column {
+    let mut groups = Vec::new();
+    if place.flag {
+        // The text of a flag begins with its name. The command line has no position to jump to.
+        groups.push(title.element(snippet));
+    } else if column == place.column {
         snippet = snippet.path(place.name);
+        groups.push(title.element(snippet));
     } else {
-        // A long line is clipped, and the library would count columns in the rest. So the place is written separately.
-        group = group.element(At::path(place.name).line(place.line).char_column(place.column));
+        // A long line is clipped, and the library counts columns in the rest. So the position is given
+        // separately. In the same group as the position, a source without a path is marked with `:::`.
+        let position = At::path(place.name).line(place.line).char_column(place.column);
+        groups.push(title.element(position));
+        groups.push(Group::with_level(level).element(snippet));
     }
-    group = group.element(snippet);
     if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(&**help));
+        let last = groups.pop().expect("a group was added above");
+        groups.push(last.element(Level::HELP.message(&**help)));
     }
-    renderer.render(&[group])
+    renderer.render(&groups)
 }
 
-/// Writes to the standard error. A failure is ignored, since there is no other place to report it.
+/// Writes to the standard error. A failure is ignored, because it cannot be reported anywhere else.
 fn print(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

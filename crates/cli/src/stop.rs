@@ -1,13 +1,13 @@
-//! Ctrl-C: the first asks the runs to stop, the second does not ask.
+//! Ctrl-C: the first one requests that the runs stop, the second one ends the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Listens for Ctrl-C from now on.
+/// Installs the handler of Ctrl-C. A failure is printed, and is not an error.
 pub fn listen() {
     let listening = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
+        if REQUESTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     });
@@ -16,7 +16,7 @@ pub fn listen() {
     }
 }
 
-/// Whether the runs should stop.
-pub fn asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+/// True once Ctrl-C was pressed.
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
 }

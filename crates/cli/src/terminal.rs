@@ -1,50 +1,53 @@
-//! What the terminal can do.
+//! Properties of the terminal: size, styles, interactive use.
 
 use std::io::{IsTerminal, stderr, stdout};
 
-/// Columns of the standard output: as the environment says, or the terminal, or enough for a table.
+/// Columns for tables and text on the standard output: the variable `COLUMNS`, or else the width of the
+/// terminal. Without both, or below 40, it is 120, which is enough for tables.
 pub fn width() -> usize {
-    const OTHERWISE: usize = 120;
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    const DEFAULT: usize = 120;
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let measured = || terminal_size::terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0));
-    said.or_else(measured).filter(|width| *width >= 40).unwrap_or(OTHERWISE)
+    given.or_else(measured).filter(|width| *width >= 40).unwrap_or(DEFAULT)
 }
 
-/// Columns and lines of the standard output, or those of a small one.
+/// Columns and lines of the terminal at the standard output; 80 and 24 if they are unknown.
 pub fn size() -> (usize, usize) {
     let measured = terminal_size::terminal_size_of(stdout());
     measured.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 
-/// Whether the standard output shows colours and bold.
+/// True if the standard output may have colours and bold text: a terminal, and `NO_COLOR` is not set.
 pub fn styles() -> bool {
     stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Whether the standard error shows colours.
+/// True if the standard error may have colours: a terminal, and `NO_COLOR` is not set.
 pub fn error_styles() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Whether somebody watches the standard error.
+/// True if the standard error is a terminal, so that progress and hints are useful.
 pub fn watched() -> bool {
     stderr().is_terminal()
 }
 
-/// A heading.
+/// Formats a heading for the standard output: bold, if it has styles.
 pub fn bold(text: &str) -> String {
     coloured("1", text)
 }
 
-/// Something that is as it should be: green.
+/// Formats a good result for the standard output: green, if it has styles.
 pub fn good(text: &str) -> String {
     coloured("32", text)
 }
-/// Something that is not: red.
+
+/// Formats a bad result for the standard output: red, if it has styles.
 pub fn bad(text: &str) -> String {
     coloured("31", text)
 }
-/// Something that matters little.
+
+/// Formats a minor result for the standard output: faint, if it has styles.
 pub fn faint(text: &str) -> String {
     coloured("2", text)
 }

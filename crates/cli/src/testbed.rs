@@ -20,9 +20,10 @@ use crate::{check, show};
 
 /// Runs a scenario with backend = "live" on real hosts of this machine.
 ///
-/// The hosts are network namespaces with the TCP and UDP of the kernel; a `giveway live` between them is the router. The
-/// applications generate the simulator's traffic, arrival by arrival, and measure its times. All interfaces and namespaces are
-/// removed at the end, even if the program is killed. Existing interfaces are not changed. Needs root, ip and ethtool.
+/// The hosts are network namespaces with the TCP and UDP of the kernel; a `giveway live` between them is the
+/// router. The applications generate the simulator's traffic, arrival by arrival, and measure its times. All
+/// interfaces and namespaces are removed at the end, even if the program is killed. Existing interfaces are
+/// not changed. Needs root, ip and ethtool.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,8 +33,8 @@ pub struct Args {
     /// Also simulate the scenario, with the same seeds, and compare the results
     #[arg(long)]
     against_simulation: bool,
-    /// Keep results, time series and a report in this folder. Runs that the folder has already are not repeated. A folder with
-    /// other contents is refused
+    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// repeated. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
@@ -42,14 +43,15 @@ pub struct Args {
     /// Attempts for each run, if the machine is too busy to trust its times
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     attempts: u32,
-    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them (giveway_efd.o) [default:
-    /// compile them]
+    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them
+    /// (giveway_efd.o) [default: compile them]
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
     /// Change a key of the scenario, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Replace the folder of --out, whatever it contains. Each removed file is named; files that Giveway does not write stay
+    /// Replace the folder of --out, whatever it contains. Each removed file is named; files that Giveway does
+    /// not write stay
     #[arg(long)]
     force: bool,
     /// Print JSON instead of tables; times are in seconds, rates in bit/s
@@ -58,7 +60,7 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
-    /// Run a quick check: as [short] in the scenario says, otherwise at most 5 s and one seed
+    /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
     #[arg(long)]
     short: bool,
 }
@@ -136,8 +138,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     }
     remark(&done, args.json, args.quiet);
     if args.against_simulation && done.finished > 0 && outcome != Outcome::Interrupted {
-        let simulated = scenario.simulated().expect("it is of a test bed");
-        // The handler of Ctrl-C is there already, and threads are many again.
+        let simulated = scenario.simulated().expect("a scenario of a test bed can be simulated");
         let simulation = match real.run(&simulated, &name, within("simulation").as_deref(), &|_| None) {
             Ok(done) => done,
             Err(outcome) => return Ok(outcome),
@@ -156,7 +157,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(outcome)
 }
 
-/// The largest lateness of all runs, each at its 99th percentile.
+/// The largest 99th percentiles of lateness among all runs.
 #[derive(Default)]
 struct Worst {
     sources: Span,
@@ -164,12 +165,12 @@ struct Worst {
 }
 
 impl Worst {
-    fn see(&mut self, sources: Span, router: Span) {
+    fn update(&mut self, sources: Span, router: Span) {
         *self = Worst { sources: self.sources.max(sources), router: self.router.max(router) };
     }
 }
 
-/// A time for people.
+/// Formats a time in milliseconds.
 fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
@@ -184,7 +185,7 @@ fn reality(
     dir: Option<&Path>,
     quiet: bool,
 ) -> Result<(Results, bool), Outcome> {
-    // Remarks on runs, in their order.
+    // Remarks on runs, in the order of the runs.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mark =
         |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
@@ -192,13 +193,13 @@ fn reality(
     let missing = AtomicBool::new(false);
     let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {
         if missing.load(Ordering::Relaxed) {
-            return Ok(None); // reported already
+            return Ok(None); // An earlier trial has reported it.
         }
         let plan = layout(scenario, keep_series);
         match bed.run(live, trial, &plan, go_on) {
             Ok(Some(ran)) => {
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
-                worst.lock().expect("no thread panics while it holds the lock").see(sources, router);
+                worst.lock().expect("no thread panics while it holds the lock").update(sources, router);
                 let (sources, router) = (ms(sources), ms(router));
                 let Trial { name, seed, .. } = trial;
                 if ran.too_late() {
@@ -240,7 +241,7 @@ fn reality(
     Ok((done, missing))
 }
 
-/// The files beside the two folders.
+/// The files of the comparison with the simulation, beside the folders of both runs.
 const AGAINST: [(&str, Kind); 2] = [("against.md", Kind::AgainstText), ("against.json", Kind::AgainstJson)];
 
 /// Checks that both files of the comparison with the simulation may be written in `dir`.
@@ -248,7 +249,7 @@ fn may_keep(dir: &Path, force: bool) -> Result<(), RunnerError> {
     AGAINST.iter().try_for_each(|(file, kind)| may_write(&dir.join(file), *kind, force))
 }
 
-/// Writes the comparison beside the two folders.
+/// Writes the comparison with the simulation beside the folders of both runs.
 fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) -> Outcome {
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let about = format!("{title}: {} s, {} seeds.", scenario.duration.as_s(), scenario.seeds.len());

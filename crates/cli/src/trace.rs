@@ -1,4 +1,4 @@
-//! `giveway run --trace-slots`: the first slots of a switch, step by step.
+//! `giveway run --trace-slots`: prints the first slots of a switch, step by step.
 
 use std::io::Write;
 

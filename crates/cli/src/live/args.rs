@@ -9,7 +9,7 @@ use giveway_control::settings::Setting;
 use giveway_qdisc::{Bytes, Span};
 
 use super::reserving;
-use crate::HARNESS;
+use crate::headings::HARNESS;
 
 /// Headings of groups of flags in `--help`.
 const EMULATION: &str = "Link emulation";
@@ -19,11 +19,13 @@ const SYSTEM: &str = "System";
 
 /// Bridges two interfaces, with a shaper and a discipline in each direction.
 ///
-/// The bridge is transparent: frames that enter at --in leave at --out, and the reverse, unchanged except for ECN marks. Each
-/// direction has its own rate and discipline. Ctrl-C or SIGTERM sends the backlog and exits; SIGHUP reads --settings again.
+/// The bridge is transparent: frames that enter at --in leave at --out, and the reverse, unchanged except for
+/// ECN marks. Each direction has its own rate and discipline. Ctrl-C or SIGTERM sends the backlog and exits;
+/// SIGHUP reads --settings again.
 ///
-/// Needs root, or four capabilities, which an error names if they are missing. Once its sockets are open, the program drops all
-/// privileges and becomes another user. After an internal failure it forwards frames without shaper and discipline.
+/// Needs root, or four capabilities, which an error names if they are missing. Once its sockets are open, the
+/// program drops all privileges and becomes another user. After an internal failure it forwards frames
+/// without shaper and discipline.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -39,8 +41,9 @@ pub struct Args {
     /// Rate from --out to --in [default: unlimited]
     #[arg(long, alias = "rate-back", value_name = "RATE")]
     pub(super) rate_reverse: Option<String>,
-    /// Discipline from --in to --out, as in "fq_codel limit 1000p"; `giveway list` shows all. The prefix bpf:, as in "bpf:efd
-    /// limit 300p", runs it in the kernel; `giveway kernel list` shows these [default: fq_codel]
+    /// Discipline from --in to --out, as in "fq_codel limit 1000p"; `giveway list` shows all. The prefix
+    /// bpf:, as in "bpf:efd limit 300p", runs it in the kernel; `giveway kernel list` shows these [default:
+    /// fq_codel]
     #[arg(long, value_name = "SPEC")]
     pub(super) qdisc: Option<String>,
     /// Discipline from --out to --in [default: that of --qdisc]
@@ -52,7 +55,8 @@ pub struct Args {
     /// Propagation delay from --out to --in [default: 0s]
     #[arg(long, help_heading = EMULATION, alias = "delay-back", value_name = "TIME")]
     pub(super) delay_reverse: Option<String>,
-    /// Largest additional delay from --in to --out, uniformly distributed; frames are not reordered [default: 0s]
+    /// Largest additional delay from --in to --out, uniformly distributed; frames are not reordered [default:
+    /// 0s]
     #[arg(long, help_heading = EMULATION, value_name = "TIME")]
     pub(super) jitter: Option<String>,
     /// Largest additional delay from --out to --in [default: 0s]
@@ -64,11 +68,12 @@ pub struct Args {
     /// Probability that a frame from --out to --in is lost after the link [default: 0%]
     #[arg(long, help_heading = EMULATION, alias = "loss-back", value_name = "SHARE")]
     pub(super) loss_reverse: Option<String>,
-    /// Fragment size from --in to --out, without the Ethernet header: 68 to 9000 bytes. Another `giveway live` with
-    /// --reassemble must be connected to --out. The TRR paper uses 500 and 800 [default: none]
+    /// Fragment size from --in to --out, without the Ethernet header: 68 to 9000 bytes. Another `giveway
+    /// live` with --reassemble must be connected to --out. The TRR paper uses 500 and 800 [default: none]
     #[arg(long, help_heading = FRAGMENTATION, value_name = "BYTES")]
     pub(super) fragment: Option<String>,
-    /// Fragment size from --out to --in. A `giveway live` with --reassemble-reverse must be connected to --in [default: none]
+    /// Fragment size from --out to --in. A `giveway live` with --reassemble-reverse must be connected to --in
+    /// [default: none]
     #[arg(long, help_heading = FRAGMENTATION, alias = "fragment-back", value_name = "BYTES")]
     pub(super) fragment_reverse: Option<String>,
     /// Reassemble the fragments of another `giveway live` that enter at --in [default: no]
@@ -77,11 +82,12 @@ pub struct Args {
     /// Reassemble fragments that enter at --out [default: no]
     #[arg(long, help_heading = FRAGMENTATION, alias = "reassemble-back", num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
     pub(super) reassemble_reverse: Option<String>,
-    /// TOML file with rates, disciplines, link emulation and fragmentation, as in rate = "20mbit", qdisc-reverse = "fifo".
-    /// Flags take precedence. SIGHUP reads it again
+    /// TOML file with rates, disciplines, link emulation and fragmentation, as in rate = "20mbit",
+    /// qdisc-reverse = "fifo". Flags take precedence. SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<PathBuf>,
-    /// Bytes on the link for each frame in addition to its IP packet (tc's overhead); an Ethernet header has 14
+    /// Bytes on the link for each frame in addition to its IP packet (tc's overhead); an Ethernet header has
+    /// 14
     #[arg(long, value_name = "BYTES", default_value_t = 14, value_parser = value_parser!(u32).range(0..=1024))]
     pub(super) overhead: u32,
     /// Minimum packet size (tc's mpu): a shorter packet takes this many bytes on the link
@@ -93,18 +99,19 @@ pub struct Args {
     /// Receive ring size, in frames
     #[arg(long, help_heading = SYSTEM, value_name = "FRAMES", default_value_t = 4096, value_parser = value_parser!(u32).range(64..=262_144))]
     pub(super) ring: u32,
-    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them (giveway_efd.o) [default:
-    /// compile them]
+    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them
+    /// (giveway_efd.o) [default: compile them]
     #[arg(long, help_heading = SYSTEM, value_name = "DIR")]
     pub(super) objects: Option<PathBuf>,
     /// Random seed of loss, jitter, flow hash keys and disciplines
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Turn off offloads that merge packets (TSO, GSO, GRO, LRO) on both interfaces. They are turned on again when the
-    /// program ends, even if it is killed
+    /// Turn off offloads that merge packets (TSO, GSO, GRO, LRO) on both interfaces. They are turned on again
+    /// when the program ends, even if it is killed
     #[arg(long, help_heading = SYSTEM)]
     pub(super) fix_offloads: bool,
-    /// User to become once all sockets are open, by name or number [default: the user who called sudo, or nobody]
+    /// User to become once all sockets are open, by name or number [default: the user who called sudo, or
+    /// nobody]
     #[arg(long, help_heading = SYSTEM, value_name = "USER")]
     pub(super) user: Option<String>,
     /// Run without real-time priority; other programs may then delay frames
@@ -116,14 +123,15 @@ pub struct Args {
     /// Listen on this Unix socket for `giveway control`
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
-    /// Record the tables of a simulation, one folder for each direction: DIR/forward (--in to --out) and DIR/reverse
+    /// Record the tables of a simulation, one folder for each direction: DIR/forward (--in to --out) and
+    /// DIR/reverse
     #[arg(long, help_heading = OBSERVATION, value_name = "DIR")]
     pub(super) record: Option<PathBuf>,
     /// Interval at which --record writes
     #[arg(long, help_heading = OBSERVATION, value_name = "TIME", default_value = "10s", value_parser = record_every, requires = "record")]
     pub(super) record_every: Span,
-    /// Show backlog, sojourn times, drops, marks, the largest flows and the link utilisation on the terminal, updated twice a
-    /// second
+    /// Show backlog, sojourn times, drops, marks, the largest flows and the link utilisation on the terminal,
+    /// updated twice a second
     #[arg(long, help_heading = OBSERVATION)]
     pub(super) tui: bool,
     /// Serve OpenMetrics over HTTP at this address, as in 127.0.0.1:9100, for Prometheus and similar programs

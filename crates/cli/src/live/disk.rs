@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use giveway_live::privilege::Identity;
 
+use super::error::BridgeError;
+use super::pause::pause;
 use crate::show;
 
 /// Pause between a failed write and the next attempt.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// A switch that makes a [`PatientFile`] wait when its disk is full. It is off at the start, so that a file
-/// that cannot be written is an error, and at the end, so that the program can end.
+/// that cannot be written is an error, and off at the end, so that the program can end.
 #[derive(Clone, Debug, Default)]
 pub struct Patience(Arc<AtomicBool>);
 
@@ -51,15 +53,15 @@ impl PatientFile {
     ///
     /// # Errors
     /// The error of the system, with flag and path.
-    pub fn create(flag: &str, path: &Path, user: Option<Identity>) -> Result<PatientFile, String> {
-        let name = format!("{flag} {}", path.display());
-        let system_error = |error: io::Error| format!("{name}: {error}");
+    pub fn create(flag: &str, path: &Path, user: Option<Identity>) -> Result<PatientFile, BridgeError> {
+        let system_error = BridgeError::path(flag, path);
         let new = !path.exists();
-        let file = File::create(path).map_err(system_error)?;
-        let regular = file.metadata().map_err(system_error)?.is_file();
+        let file = File::create(path).map_err(&system_error)?;
+        let regular = file.metadata().map_err(&system_error)?.is_file();
         if let Some(user) = user.filter(|_| new && regular) {
-            fchown(&file, Some(user.user), Some(user.group)).map_err(system_error)?;
+            fchown(&file, Some(user.user), Some(user.group)).map_err(&system_error)?;
         }
+        let name = format!("{flag} {}", path.display());
         Ok(PatientFile { file, name, length: 0, regular, patience: Patience::default(), reported: false })
     }
 
@@ -100,7 +102,7 @@ impl Write for PatientFile {
                             self.name
                         ));
                     }
-                    super::pause(RETRY);
+                    pause(RETRY);
                 }
             }
         }
@@ -131,9 +133,7 @@ mod tests {
     fn a_full_device_is_an_error_at_once() {
         let mut file = PatientFile::create("--trace", Path::new("/dev/full"), None).unwrap();
         assert_eq!(file.write_all(b"one").unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert!(
-            PatientFile::create("--trace", Path::new("/no/such"), None)
-                .is_err_and(|error| error.starts_with("--trace /no/such: "))
-        );
+        let missing = PatientFile::create("--trace", Path::new("/no/such"), None);
+        assert!(missing.is_err_and(|error| error.to_string() == "--trace /no/such"));
     }
 }

@@ -4,14 +4,14 @@
 //! - The discipline of each direction is a BPF qdisc at the root of its outgoing interface, and the kernel
 //!   redirects frames from one interface to the other. This program processes no frames: it loads, supervises
 //!   and unloads, and reports the counters of the kernel.
-//! - Both directions are in the kernel, or both in this program.
+//! - Either both directions are in the kernel, or both are in this program.
 //! - Features that process frames are refused by name: link emulation, records, captures and traces.
 //! - At the end, the redirection is removed first, then the backlog leaves, and then the qdiscs are removed.
 //!   If the program is killed, both stay and traffic continues; the next start removes them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use giveway_control::config::{self, UNLIMITED};
@@ -26,22 +26,29 @@ use giveway_live::privilege::{self, Confinement};
 use giveway_qdisc::{Backlog, DropReason, PortCounters, Rate, Span, units};
 use giveway_watch::{Backend, Direction, Drops, Snapshot, Status, json, summary};
 
+use super::args::Args;
+use super::error::BridgeError;
+use super::messages::{announce_ready, remark};
+use super::pause::pause;
 use super::preparing::{self, Prepared};
-use super::{Args, Signals, pause, say, say_ready, serving, wrong};
+use super::serving;
+use super::signals::Signals;
+use crate::error::CliError;
 use crate::{Outcome, show, terminal};
 
+/// Prefix of the spec of a discipline that runs in the kernel.
 const PREFIX: &str = "bpf:";
-/// Length of an Ethernet header, which the kernel counts.
+/// Length of an Ethernet header in bytes, which the kernel counts.
 const FRAME: i32 = 14;
-/// Interval between checks that the qdiscs are still attached.
+/// Interval between checks that the qdiscs are still attached, in nanoseconds.
 const CHECK_NS: u64 = 2_000_000_000;
 /// Interval between checks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Time limit for `tc` and `bpftool` to answer a client, below the time limit of its connection.
 const ANSWER: Duration = Duration::from_millis(1500);
-/// Length of the queue of requests.
+/// Largest number of queued requests of clients.
 const REQUESTS: usize = 8;
-/// Time limit for the backlog to leave at the end.
+/// Time limit for the backlog to leave at the end, in nanoseconds.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
 /// The requested discipline and rate of a direction.
@@ -60,33 +67,33 @@ pub fn requests(
     args: &Args,
     filed: &[Setting],
     flags: &[Setting],
-) -> Result<Option<[DirectionRequest; 2]>, String> {
+) -> Result<Option<[DirectionRequest; 2]>, BridgeError> {
     let all: Vec<&Setting> = filed.iter().chain(flags).collect();
     let last = |name: &str| {
         let mut found = all.iter().rev().filter(|(other, _)| other.replace('_', "-") == name);
         found.next().map(|(_, value)| value.trim())
     };
-    let there = last("qdisc").unwrap_or("fq_codel");
-    let specs = [there, last("qdisc-reverse").unwrap_or(there)];
+    let forward = last("qdisc").unwrap_or("fq_codel");
+    let specs = [forward, last("qdisc-reverse").unwrap_or(forward)];
     let texts = specs.map(|text| text.strip_prefix(PREFIX));
-    let (there, back) = match texts {
+    let (forward, reverse) = match texts {
         [None, None] => return Ok(None),
-        [Some(there), Some(back)] => (there, back),
+        [Some(forward), Some(reverse)] => (forward, reverse),
         _ => {
-            let [there, back] = specs;
-            return Err(format!(
-                "--qdisc is {there} and --qdisc-reverse {back}: either both directions are in the kernel or none; write for example \
+            let [forward, reverse] = specs;
+            return Err(BridgeError::Usage(format!(
+                "--qdisc is {forward} and --qdisc-reverse {reverse}: either both directions are in the kernel or none; write for example \
                  --qdisc-reverse bpf:fifo"
-            ));
+            )));
         }
     };
-    refuse(args, &all)?;
-    let rate = |name: &str| match last(name) {
+    refuse(args, &all).map_err(BridgeError::Usage)?;
+    let rate = |name: &'static str| match last(name) {
         None | Some("unlimited") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|error| format!("--{name}: {error}")),
+        Some(text) => text.parse().map(Some).map_err(|source| BridgeError::Rate { name, source }),
     };
     let request = |text: &str, rate| DirectionRequest { text: text.to_owned(), rate };
-    Ok(Some([request(there, rate("rate")?), request(back, rate("rate-reverse")?)]))
+    Ok(Some([request(forward, rate("rate")?), request(reverse, rate("rate-reverse")?)]))
 }
 
 /// Refuses settings that need a program that processes frames.
@@ -139,63 +146,37 @@ struct AttachedDirection {
     attached: Attached,
 }
 
-/// Both directions: reads their counters and changes their rates.
+/// Both directions, forward first: reads their counters and changes their rates.
 struct KernelBridge {
     directions: [AttachedDirection; 2],
-    rates: std::sync::Mutex<[u64; 2]>,
+    /// Rate of each direction in bit/s; 0 without a limit.
+    rates: Mutex<[u64; 2]>,
+    /// Start of the bridge by the monotonic clock, in nanoseconds.
     began: u64,
 }
 
 /// Runs a bridge in the kernel.
-pub fn live(args: &Args, requests: [DirectionRequest; 2], out: &mut dyn Write) -> io::Result<Outcome> {
-    let user = match preparing::user(args) {
-        Ok(user) => user,
-        Err(sentence) => return Ok(wrong(&sentence)),
+///
+/// # Errors
+/// If the bridge cannot start, or the standard output cannot be written.
+pub fn live(args: &Args, requests: [DirectionRequest; 2], out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let user = preparing::user(args)?;
+    let Some(prepared) = preparing::prepare(args)? else {
+        return Err(CliError::Reported(Outcome::Wrong));
     };
-    let Some(prepared) = preparing::prepare(args) else { return Ok(Outcome::Wrong) };
     // Only the threads that serve clients change their user: the watching thread must load and unload.
     let user = user.map(|(identity, _)| identity);
     privilege::confine(Confinement { user, folders: Vec::new() });
-    match carry(args, requests, prepared, out) {
-        Ok(outcome) => Ok(outcome),
-        Err(StartError::Kernel(error)) => {
-            show::sentence(&error.to_string());
-            Ok(if error.is_prerequisite() { Outcome::Wrong } else { Outcome::Failed })
-        }
-        Err(StartError::Sentence(sentence)) => Ok(wrong(&sentence)),
-        Err(StartError::Output(error)) => Err(error),
-    }
+    bridge(args, requests, prepared, out)
 }
 
-/// The error of a bridge in the kernel.
-enum StartError {
-    Kernel(KernelError),
-    Sentence(String),
-    Output(io::Error),
-}
-
-impl From<KernelError> for StartError {
-    fn from(error: KernelError) -> StartError {
-        StartError::Kernel(error)
-    }
-}
-impl From<String> for StartError {
-    fn from(sentence: String) -> StartError {
-        StartError::Sentence(sentence)
-    }
-}
-impl From<io::Error> for StartError {
-    fn from(error: io::Error) -> StartError {
-        StartError::Output(error)
-    }
-}
-
-fn carry(
+/// Loads the disciplines, watches them, and unloads them at the end.
+fn bridge(
     args: &Args,
     requests: [DirectionRequest; 2],
     mut prepared: Prepared,
     out: &mut dyn Write,
-) -> Result<Outcome, StartError> {
+) -> Result<Outcome, CliError> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
     let plan = |request: &DirectionRequest, to: &str| -> Result<Plan, KernelError> {
@@ -205,7 +186,7 @@ fn carry(
     };
     let plans = [plan(&requests[0], ends[1])?, plan(&requests[1], ends[0])?];
     attach::ready()?;
-    let signals = Signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let signals = Signals::listen()?;
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let load = |plan: &Plan, device: &str| {
         let source = args.objects.as_deref().map_or(Source::Compiled, Source::Folder);
@@ -223,19 +204,19 @@ fn carry(
     let undo = |error: KernelError, devices: &[&str]| {
         // An error of unloading would hide the first error, so it is ignored.
         devices.iter().for_each(|device| drop(attach::unload(device)));
-        StartError::Kernel(error)
+        CliError::Kernel(error)
     };
-    let back = load(&plans[1], ends[0]).map_err(|error| undo(error, &ends[1..]))?;
+    let reverse = load(&plans[1], ends[0]).map_err(|error| undo(error, &ends[1..]))?;
     let joined = redirect::join(ends).map_err(|error| undo(error, &ends))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
-    let [there, here] = plans;
+    let [forward_plan, reverse_plan] = plans;
     let direction = |direction, (from, to): (&str, &str), plan: Plan, attached| {
         let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.text()));
         AttachedDirection { direction, from, to, text, plan, attached }
     };
     let directions = [
-        direction(Direction::Forward, (ends[0], ends[1]), there, forward),
-        direction(Direction::Reverse, (ends[1], ends[0]), here, back),
+        direction(Direction::Forward, (ends[0], ends[1]), forward_plan, forward),
+        direction(Direction::Reverse, (ends[1], ends[0]), reverse_plan, reverse),
     ];
     let bridge = KernelBridge { directions, rates: rates.into(), began: monotonic_ns() };
     let (requests, received) = mpsc::sync_channel(REQUESTS);
@@ -249,9 +230,9 @@ fn carry(
             show::sentence("Ctrl-C ends it");
         }
     }
-    say_ready(args);
+    announce_ready(args);
     if let Err(why) = kept {
-        say(args, &format!("not all privileges could be dropped: {why}"));
+        remark(args, &format!("not all privileges could be dropped: {why}"));
     }
     let whole = watch(args, &bridge, &signals, &received, &stopped, &prepared);
     let removed = redirect::part(&joined);
@@ -282,7 +263,8 @@ fn carry(
     Ok(outcome)
 }
 
-/// Runs until a signal, a client or the time limit ends it. Returns false if another program removed a qdisc.
+/// Watches the bridge until a signal, a client or the time limit ends it. Returns false if another program
+/// removed a qdisc.
 fn watch(
     args: &Args,
     bridge: &KernelBridge,
@@ -294,7 +276,7 @@ fn watch(
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
     let mut checked = monotonic_ns();
     loop {
-        // Without serving threads the channel is disconnected at once, so this must sleep itself.
+        // Without serving threads the channel is disconnected, and `recv_timeout` does not wait.
         match received.recv_timeout(PAUSE) {
             Ok(request) => request.answer(bridge),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -302,7 +284,7 @@ fn watch(
         }
         prepared.tick();
         if signals.reload() {
-            say(
+            remark(
                 args,
                 "SIGHUP: disciplines in the kernel take only a new rate while they run: giveway control SOCKET set rate RATE",
             );
@@ -338,18 +320,18 @@ fn drain(bridge: &KernelBridge) {
     }
 }
 
-/// Counters of a direction from those that the kernel has, by name. Names that are not counters of every
-/// discipline are gauges.
+/// Converts the counters of the kernel, by name, to a [`Status`]. Counters that not every discipline has
+/// become gauges.
 fn status(counters: &[(String, u64)]) -> Status {
     let number =
         |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
-    let amount = |what: &str| Backlog {
-        packets: number(&format!("{what}_packets")),
-        bytes: number(&format!("{what}_bytes")),
+    let amount = |name: &str| Backlog {
+        packets: number(&format!("{name}_packets")),
+        bytes: number(&format!("{name}_bytes")),
     };
     let is_gauge = |name: &str| {
         let amounts = ["arrived", "sent", "dropped", "held"];
-        let is_amount = |what: &&str| name.strip_prefix(*what).is_some_and(|rest| rest.starts_with('_'));
+        let is_amount = |amount: &&str| name.strip_prefix(*amount).is_some_and(|rest| rest.starts_with('_'));
         !amounts.iter().any(is_amount) && !DropReason::ALL.iter().any(|reason| reason.name() == name)
     };
     let all = amount("dropped");
@@ -395,7 +377,7 @@ impl KernelBridge {
     }
 
     fn rate(&self, at: usize) -> Rate {
-        match self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] {
+        match self.rates.lock().unwrap_or_else(PoisonError::into_inner)[at] {
             0 => UNLIMITED,
             rate => Rate::bit(rate),
         }
@@ -431,7 +413,7 @@ impl KernelBridge {
         let mut plan = direction.plan.clone();
         plan.params.rate = rate.map_or(0, Rate::as_bit);
         attach::set_params(&direction.attached, &plan).map_err(ControlError::unavailable)?;
-        self.rates.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[at] = plan.params.rate;
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)[at] = plan.params.rate;
         Ok(format!("the rate from {} to {} is {}", direction.from, direction.to, config::rate(self.rate(at))))
     }
 }
@@ -464,8 +446,8 @@ impl Request {
     }
 }
 
-/// Answers clients by requests to the watching thread, since serving threads have no privileges and run no
-/// programs.
+/// Answers clients by requests to the watching thread, because serving threads have no privileges and may not
+/// run programs.
 struct RequestSender {
     requests: mpsc::SyncSender<Request>,
     stopped: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! `--pcap`: sent frames, and dropped frames with the reason as a comment, in a pcapng file of bounded
+//! `--pcap`: writes sent frames, and dropped frames with the reason as a comment, to a pcapng file of bounded
 //! length.
 //!
 //! The thread of each direction writes frames into a ring of bytes and never blocks; a thread of the capture
@@ -20,23 +20,26 @@ use giveway_watch::{Bounded, Interface, Kept};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::disk::{Patience, PatientFile};
+use super::error::BridgeError;
+use super::pause::pause;
+use crate::show;
 
-/// Bytes of each ring: a hundred milliseconds of 300 Mbit/s in whole frames.
+/// Bytes of each ring: about 100 ms of complete frames at 300 Mbit/s.
 const RING: usize = 4 << 20;
-/// Length of the record header: time, length, captured length, outcome.
+/// Length of the header of a frame in a ring, in bytes: time, length, captured length, outcome.
 const HEAD: usize = 8 + 4 + 4 + 1;
-/// Size of a write at a high rate of frames, in bytes.
+/// Size of a write at a high frame rate, in bytes.
 const PIECE: usize = 64 << 10;
-/// Interval between writes at a low rate of frames.
+/// Interval between writes at a low frame rate, in nanoseconds.
 const FLUSH_NS: u64 = 1_000_000_000;
-/// Pause between readings of the rings.
+/// Pause when the rings are empty.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Outcome of a sent frame. No reason of a drop has this number.
+/// Outcome of a frame that was sent without a mark. No drop reason has this number.
 const SENT: u8 = 0xff;
-/// Outcome of a frame that was marked and sent.
+/// Outcome of a frame that was marked and sent. No drop reason has this number.
 const MARKED: u8 = 0xfe;
 
-/// Writes the frames of a direction into its ring.
+/// Writes the frames of a direction to its ring. A frame that does not fit is counted and left out.
 struct Frames {
     ring: Producer<u8>,
     snap: usize,
@@ -76,7 +79,8 @@ pub struct Capture {
     patience: Patience,
 }
 
-/// Blocks of the file that are not written yet. Only complete blocks are written to the file.
+/// A buffer of pcapng blocks. The capture fills it with complete blocks, and its contents are written to the
+/// file.
 #[derive(Clone, Default)]
 struct Blocks(Arc<Mutex<Vec<u8>>>);
 
@@ -100,7 +104,8 @@ impl Write for Blocks {
 }
 
 impl Capture {
-    /// Opens the file and begins the capture. `directions` are their names, disciplines and rates.
+    /// Opens the file and starts the capture. `directions` has the name, discipline and rate in bit/s of each
+    /// direction. At most `snap` bytes of a frame are captured; 0 for all.
     ///
     /// # Errors
     /// The error of the system, with the flag.
@@ -111,8 +116,8 @@ impl Capture {
         ethernet: bool,
         directions: &[(String, String, u64)],
         user: Option<Identity>,
-    ) -> Result<Capture, String> {
-        let system_error = |error: io::Error| format!("--pcap {}: {error}", file.display());
+    ) -> Result<Capture, BridgeError> {
+        let system_error = BridgeError::path("--pcap", file);
         let snap = if snap == 0 { usize::from(u16::MAX) } else { snap as usize };
         let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
         let interfaces: Vec<Interface> = directions
@@ -129,9 +134,9 @@ impl Capture {
         let buffer = blocks.clone();
         let open = move |_| Ok(buffer.clone());
         let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
-        let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(system_error)?;
+        let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(&system_error)?;
         let mut out = PatientFile::create("--pcap", file, user)?;
-        out.write_all(&blocks.take()).map_err(system_error)?;
+        out.write_all(&blocks.take()).map_err(&system_error)?;
         let patience = out.patience();
         patience.set(true);
         let (rings, readers): (Vec<_>, Vec<Consumer<u8>>) =
@@ -141,7 +146,7 @@ impl Capture {
         let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
         let thread = std::thread::Builder::new().name("gw-pcap".into());
         let thread = thread.spawn(move || {
-            // Told once, by the thread that watches.
+            // The watching thread reports privileges that cannot be dropped, once for all threads.
             let _ = settle(Role::Write);
             write(bounded, &blocks, out, readers, &until)
         });
@@ -149,31 +154,35 @@ impl Capture {
         Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned(), patience })
     }
 
-    /// Sees the frames of the next direction, in the order of `directions`.
+    /// The tap of the next direction, in the order of `directions`.
     pub fn tap(&mut self) -> Box<dyn Tap> {
         let ring = self.rings.remove(0);
         Box::new(Frames { ring, snap: self.snap, missed: Arc::clone(&self.missed) })
     }
 
-    /// Writes what is left. Says what is in the file, or what went wrong.
-    pub fn finish(self) -> Result<String, String> {
-        // Whatever finds no room now is lost: the program ends.
+    /// Writes the frames that are still in the rings, and returns a summary of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the thread of the capture has failed.
+    pub fn finish(self) -> Result<String, BridgeError> {
+        // The program must end, so it does not wait for space on the disk any more.
         self.patience.set(false);
         self.stop.store(true, Ordering::Release);
-        let told = self.thread.join().map_err(|_| "the capture failed".to_owned())?;
-        let told = told.map_err(|error| format!("--pcap {}: {error}", self.file.display()))?;
+        let written = self.thread.join().map_err(|_| BridgeError::Thread("the capture"))?;
+        let summary = written.map_err(BridgeError::path("--pcap", &self.file))?;
         let missed = self.missed.load(Ordering::Relaxed);
-        let left_out = match (told.left_out, missed) {
+        let left_out = match (summary.left_out, missed) {
             (0, 0) => String::new(),
             (full, missed) => {
                 format!("; {full} left out because it is full, {missed} because the disk was too slow")
             }
         };
-        Ok(format!("{} has {} frames{left_out}", self.file.display(), told.packets))
+        Ok(format!("{} has {} frames{left_out}", self.file.display(), summary.packets))
     }
 }
 
-/// The thread of the capture.
+/// Writes frames from the rings to the file until `until` is set and the rings are empty. The thread of the
+/// capture runs this.
 fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut bounded: Bounded<Blocks, F>,
     blocks: &Blocks,
@@ -181,14 +190,14 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut rings: Vec<Reader>,
     until: &AtomicBool,
 ) -> io::Result<giveway_watch::CaptureSummary> {
-    let mut said = false;
+    let mut limit_reported = false;
     let mut bytes = Vec::with_capacity(1 << 16);
     let mut flushed = monotonic_ns();
     loop {
-        // Asked before the rings are emptied: what was put in before is not forgotten.
+        // Read before the rings are emptied, so that frames that were added before are not lost.
         let last = until.load(Ordering::Acquire);
         loop {
-            // The older of the frames that the directions have next.
+            // The older one of the next frames of both directions.
             let times = rings.iter_mut().enumerate();
             let times = times.filter_map(|(number, ring)| Some((ring.next()?.time, number)));
             let Some((_, number)) = times.min() else { break };
@@ -205,11 +214,9 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
                 data: &bytes,
                 comment,
             };
-            if bounded.packet(&packet)? == Kept::Full && !said {
-                said = true;
-                crate::show::sentence(
-                    "the capture has reached its limit (--pcap-limit) and gets no more frames",
-                );
+            if bounded.packet(&packet)? == Kept::Full && !limit_reported {
+                limit_reported = true;
+                show::sentence("the capture has reached its limit (--pcap-limit) and gets no more frames");
             }
             if blocks.bytes() >= PIECE {
                 out.write_all(&blocks.take())?;
@@ -217,36 +224,40 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
             }
         }
         if last {
-            let told = bounded.finish()?;
+            let summary = bounded.finish()?;
             out.write_all(&blocks.take())?;
-            return Ok(told);
+            return Ok(summary);
         }
         if monotonic_ns() > flushed + FLUSH_NS {
             flushed = monotonic_ns();
             out.write_all(&blocks.take())?;
         }
-        super::pause(PAUSE);
+        pause(PAUSE);
     }
 }
 
-/// What stands in front of a frame.
+/// The header of a frame in a ring.
 #[derive(Clone, Copy)]
 struct Head {
+    /// Unix time in nanoseconds.
     time: u64,
+    /// Length of the frame on the link, in bytes.
     length: u32,
+    /// Number of captured bytes, which follow the header.
     kept: usize,
+    /// [`SENT`], [`MARKED`] or the number of a drop reason.
     outcome: u8,
 }
 
-/// Takes frames out of a ring.
+/// Reads frames from a ring.
 struct Reader {
     ring: Consumer<u8>,
-    /// Of the frame that comes next.
+    /// Header of the next frame, once it was read.
     head: Option<Head>,
 }
 
 impl Reader {
-    /// The head of the frame that comes next, once all of it is there.
+    /// The header of the next frame, if the frame is complete.
     fn next(&mut self) -> Option<Head> {
         if self.head.is_none() {
             let mut head = [0; HEAD];
@@ -258,7 +269,7 @@ impl Reader {
         self.head.filter(|head| self.ring.slots() >= head.kept)
     }
 
-    /// Takes that frame.
+    /// Moves the next frame to `bytes`, and returns its header.
     fn take(&mut self, bytes: &mut Vec<u8>) -> Option<Head> {
         let head = self.next()?;
         bytes.resize(head.kept, 0);

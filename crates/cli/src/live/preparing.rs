@@ -14,7 +14,10 @@ use giveway_live::privilege::Identity;
 use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
 
-use super::{Args, say, socket};
+use super::args::Args;
+use super::error::BridgeError;
+use super::messages::remark;
+use super::socket;
 use crate::show;
 
 /// Resources that last as long as the bridge.
@@ -27,7 +30,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Call this regularly while the bridge runs.
+    /// Closes connections to the locks of the interfaces. Must be called regularly while the bridge runs.
     pub fn tick(&self) {
         self.locks.forget_clients();
     }
@@ -37,16 +40,20 @@ impl Prepared {
 ///
 /// # Errors
 /// If there is no such user, or the process may not become it.
-pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
+pub fn user(args: &Args) -> Result<Option<(Identity, String)>, BridgeError> {
     let of = |user: User| (Identity { user: user.uid.as_raw(), group: user.gid.as_raw() }, user.name);
     let own = geteuid();
     if let Some(wanted) = &args.user {
         let by_number =
             || wanted.parse().ok().and_then(|number| User::from_uid(Uid::from_raw(number)).ok()?);
         let found = User::from_name(wanted).ok().flatten().or_else(by_number);
-        let found = found.ok_or_else(|| format!("--user: there is no user \"{wanted}\" on this machine"))?;
+        let found = found.ok_or_else(|| {
+            BridgeError::Usage(format!("--user: there is no user \"{wanted}\" on this machine"))
+        })?;
         if !own.is_root() && found.uid != own {
-            return Err(format!("--user: only root can become {wanted}: leave it out, or run it with sudo"));
+            return Err(BridgeError::Usage(format!(
+                "--user: only root can become {wanted}: leave it out, or run it with sudo"
+            )));
         }
         return Ok(Some(of(found)).filter(|_| own.is_root()));
     }
@@ -66,28 +73,24 @@ pub fn user(args: &Args) -> Result<Option<(Identity, String)>, String> {
 }
 
 /// Checks the interfaces, takes their locks, undoes changes of an earlier bridge, opens the control socket,
-/// and turns offloads off if requested. Returns `None` after it has printed the reason.
-pub fn prepare(args: &Args) -> Option<Prepared> {
+/// and turns offloads off if requested. Returns `None` if a check failed; its message was printed.
+///
+/// # Errors
+/// If a lock, the control socket or the cleanup process is not available, or offloads cannot be read.
+pub fn prepare(args: &Args) -> Result<Option<Prepared>, BridgeError> {
     let ends = [args.inside.as_str(), args.outside.as_str()];
     let real: Vec<&str> = ends.into_iter().filter(|name| !name.starts_with("tun:")).collect();
     if report_findings(args, true) {
-        return None;
+        return Ok(None);
     }
-    let prepared = try_to(args, &real);
-    match prepared {
-        Ok(prepared) => {
-            report_findings(args, false);
-            Some(prepared)
-        }
-        Err(sentence) => {
-            show::sentence(&sentence);
-            None
-        }
-    }
+    let prepared = acquire(args, &real)?;
+    report_findings(args, false);
+    Ok(Some(prepared))
 }
 
-fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
-    let locks = lock::take(real).map_err(|error| error.to_string())?;
+/// Acquires the resources. `real` are the interfaces that exist already.
+fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
+    let locks = lock::take(real)?;
     for name in real {
         if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
             show::sentence(&message);
@@ -96,7 +99,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let listener = args.control.as_deref().map(socket::listen).transpose()?;
     let mut changes = Vec::new();
     for name in real.iter().filter(|_| args.fix_offloads) {
-        let (number, features) = checks::merging_offloads(name).map_err(|error| error.to_string())?;
+        let (number, features) = checks::merging_offloads(name)?;
         if !features.is_empty() {
             changes.push(Changed { interface: (*name).to_owned(), number, features });
         }
@@ -105,7 +108,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     for change in &changes {
         match change.remember() {
             Ok(path) => states.push(path),
-            Err(error) => say(
+            Err(error) => remark(
                 args,
                 &format!(
                     "if giveway is killed, offloads may stay off, because this cannot be recorded: {error}"
@@ -117,7 +120,7 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
     let cleanup = if socket.is_some() || !changes.is_empty() {
         let work = (socket, changes.clone(), states);
         let started = Cleanup::start(move || clean_up(work));
-        Some(started.map_err(|error| format!("the cleanup process cannot be started: {error}"))?)
+        Some(started.map_err(BridgeError::Cleanup)?)
     } else {
         None
     };
@@ -125,7 +128,10 @@ fn try_to(args: &Args, real: &[&str]) -> Result<Prepared, String> {
         match checks::switch_offloads(interface, features, false) {
             Ok(()) => {
                 let names = checks::list_offloads(features);
-                say(args, &format!("{interface}: turned off {names}; they are turned on again at the end"));
+                remark(
+                    args,
+                    &format!("{interface}: turned off {names}; they are turned on again at the end"),
+                );
             }
             Err(error) => show::sentence(&error.to_string()),
         }

@@ -10,7 +10,8 @@ use giveway_live::reservations::Settings;
 use giveway_qdisc::{FlowHash, Rate, Share, Span};
 use giveway_reserve::{EtherTypes, Limits};
 
-use crate::reserve::{ether_types, key};
+use super::error::BridgeError;
+use crate::reservation_args::{ether_types, key};
 
 /// Flags of reservations.
 #[derive(clap::Args)]
@@ -52,19 +53,22 @@ pub struct Reserving {
     /// EtherTypes of control frames: one for all, or START,END as in the TRR paper: 0x0801,0x0802
     #[arg(long, value_name = "TYPES", default_value = "0x88b5", requires = "reserve", value_parser = ether_types)]
     reserve_types: EtherTypes,
-    /// Flow hash: keyed, or xor:PRIME as in the TRR paper, which is easy to attack. It applies to all disciplines
+    /// Flow hash: keyed, or xor:PRIME as in the TRR paper, which is easy to attack. It applies to all
+    /// disciplines
     #[arg(long, value_name = "HASH", default_value = "keyed", value_parser = flow_hash)]
-    pub flow_hash: Telling,
+    pub flow_hash: HashPrime,
 }
 
-/// The prime of a hash that is not keyed.
+/// The prime of the paper's flow hash; `None` for the keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Telling(pub Option<NonZeroU32>);
+pub struct HashPrime(pub Option<NonZeroU32>);
 
-fn flow_hash(text: &str) -> Result<Telling, String> {
-    let FlowHash::XorMod(published) = FlowHash::PUBLISHED else { unreachable!("the paper's is that") };
+fn flow_hash(text: &str) -> Result<HashPrime, String> {
+    let FlowHash::XorMod(published) = FlowHash::PUBLISHED else {
+        unreachable!("the paper's hash is a remainder")
+    };
     let prime = match text.split_once(':') {
-        _ if text == "keyed" => return Ok(Telling(None)),
+        _ if text == "keyed" => return Ok(HashPrime(None)),
         None if text == "xor" => published,
         Some(("xor", number)) => {
             number.parse().map_err(|_| format!("\"{number}\" is not a number: write xor:{published}"))?
@@ -79,44 +83,23 @@ fn flow_hash(text: &str) -> Result<Telling, String> {
             "{prime} is not prime, but the modulus of the paper's hash is: write xor:{next}"
         ));
     }
-    Ok(Telling(NonZeroU32::new(prime)))
+    Ok(HashPrime(NonZeroU32::new(prime)))
 }
 
-/// The rate of each direction that keeps reservations.
+/// The rate of each direction; `None` for a direction without reservations.
 type Links = [Option<Rate>; 2];
 
 impl Reserving {
-    /// How reservations are kept, if they are, and the rate of each direction that keeps them.
+    /// The settings of the reservation service, and the rate of each direction that keeps reservations;
+    /// `None` without `--reserve`.
     ///
     /// # Errors
-    /// A sentence on what is wrong, and what to type instead.
-    pub fn settings(&self, config: &BridgeConfig) -> Result<Option<(Settings, Links)>, String> {
+    /// The first flag with an invalid value. The message says what to type.
+    pub fn settings(&self, config: &BridgeConfig) -> Result<Option<(Settings, Links)>, BridgeError> {
         if !self.reserve {
             return Ok(None);
         }
-        let share = self.reserve_share.get();
-        if share <= 0.0 {
-            return Err("--reserve-share: with 0 % nothing can be reserved: write for example 95%".to_owned());
-        }
-        if self.reserve_lifetime < Span::s(1) {
-            return Err(format!(
-                "--reserve-lifetime: {} is too short: senders repeat every few seconds, so at least 1s",
-                self.reserve_lifetime
-            ));
-        }
-        for (flag, share) in [("owner-share", Some(self.reserve_owner_share)), ("open", self.reserve_open)] {
-            let nothing = share.is_some_and(|share| share.get() <= 0.0);
-            if nothing && !(flag == "open" && self.reserve_key_file.is_some()) {
-                return Err(format!("--reserve-{flag}: with 0 % nobody can reserve: write for example 50%"));
-            }
-        }
-        if self.reserve_skew < Span::s(1) || self.reserve_skew > Span::s(3600) {
-            return Err(format!(
-                "--reserve-skew: {} is not between 1s and 1h: clocks do not agree better over a network, and message numbers are \
-                 kept for this time",
-                self.reserve_skew
-            ));
-        }
+        self.check().map_err(BridgeError::Usage)?;
         let links = [Direction::Forward, Direction::Reverse].map(|side| {
             let config = config.of(side);
             config_guarantees(config).then_some(config.rate)
@@ -127,17 +110,16 @@ impl Reserving {
                 .filter(|entry| guarantees(&(entry.default)(), Rate::mbit(10)))
                 .map(|entry| entry.name)
                 .collect();
-            return Err(format!(
+            return Err(BridgeError::Usage(format!(
                 "--reserve: {} ignores reservations: set --qdisc to one of {}",
                 config.of(Direction::Forward).qdisc.name(),
                 names.join(", ")
-            ));
+            )));
         }
         if links.iter().flatten().all(|rate| *rate == UNLIMITED) {
-            return Err(
-                "--reserve: a link without a rate has nothing to reserve: set --rate, as in --rate 10mbit"
-                    .to_owned(),
-            );
+            let message =
+                "--reserve: a link without a rate has nothing to reserve: set --rate, as in --rate 10mbit";
+            return Err(BridgeError::Usage(message.to_owned()));
         }
         let millionths = |share: Share| (share.get() * 1e6).round() as u64;
         let key = self.reserve_key_file.as_deref().map(|file| key("--reserve-key-file", file)).transpose()?;
@@ -159,27 +141,47 @@ impl Reserving {
             skew: self.reserve_skew,
         };
         for limits in links.iter().flatten().map(|rate| settings.limits(*rate)) {
-            // What is below the least rate everywhere can never be granted.
+            // If every permitted rate is below the smallest rate, no request can be granted.
             let open = if key.is_none() { limits.open() } else { limits.capacity };
             let most = limits.per_owner().min(open);
             if most < self.reserve_least {
-                return Err(format!(
+                return Err(BridgeError::Usage(format!(
                     "--reserve-least: {} is more than one machine may reserve here, {most}: write a lower rate, or a \
                      larger --reserve-owner-share",
                     self.reserve_least
-                ));
+                )));
             }
         }
         Ok(Some((settings, links)))
     }
-}
 
-/// The error for an interface that cannot have reservations.
-pub fn not_ethernet(name: &str) -> String {
-    format!(
-        "--reserve: {name} is not an Ethernet interface; reservations need one, since control packets have an EtherType: use two \
-         Ethernet interfaces (for example a veth pair)"
-    )
+    /// Checks the flags that do not depend on the disciplines.
+    fn check(&self) -> Result<(), String> {
+        if self.reserve_share.get() <= 0.0 {
+            return Err("--reserve-share: with 0 % nothing can be reserved: write for example 95%".to_owned());
+        }
+        if self.reserve_lifetime < Span::s(1) {
+            return Err(format!(
+                "--reserve-lifetime: {} is too short: senders repeat every few seconds, so at least 1s",
+                self.reserve_lifetime
+            ));
+        }
+        for (flag, share) in [("owner-share", Some(self.reserve_owner_share)), ("open", self.reserve_open)] {
+            let is_zero = share.is_some_and(|share| share.get() <= 0.0);
+            // With a key, clients without the key may be excluded.
+            if is_zero && !(flag == "open" && self.reserve_key_file.is_some()) {
+                return Err(format!("--reserve-{flag}: with 0 % nobody can reserve: write for example 50%"));
+            }
+        }
+        if self.reserve_skew < Span::s(1) || self.reserve_skew > Span::s(3600) {
+            return Err(format!(
+                "--reserve-skew: {} is not between 1s and 1h: clocks do not agree better over a network, and message numbers are \
+                 kept for this time",
+                self.reserve_skew
+            ));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -188,8 +190,8 @@ mod tests {
 
     #[test]
     fn hashes_are_parsed() {
-        let prime = |n| Ok(Telling(NonZeroU32::new(n)));
-        assert_eq!(flow_hash("keyed"), Ok(Telling(None)));
+        let prime = |n| Ok(HashPrime(NonZeroU32::new(n)));
+        assert_eq!(flow_hash("keyed"), Ok(HashPrime(None)));
         assert_eq!((flow_hash("xor"), flow_hash("xor:101")), (prime(1021), prime(101)));
         let wrong = |text: &str| flow_hash(text).unwrap_err();
         assert!(wrong("xor:1000").ends_with("write xor:1009"), "{}", wrong("xor:1000"));

@@ -8,21 +8,22 @@ use giveway_control::ControlApi;
 use giveway_control::server::{Control, Listener, Metrics, Service, exposure, serve};
 use giveway_live::privilege::{self, Role};
 
+use super::error::BridgeError;
 use crate::show;
 
-/// Listens for requests of metrics. Prints a warning if other machines reach the address.
+/// Listens for HTTP requests for metrics. Prints a warning if other machines can reach the address.
 ///
 /// # Errors
 /// The error of the system, with the flag.
-pub fn listen(at: SocketAddr) -> Result<TcpListener, String> {
-    let listener = TcpListener::bind(at).map_err(|error| format!("--metrics {at}: {error}"))?;
+pub fn listen(at: SocketAddr) -> Result<TcpListener, BridgeError> {
+    let listener = TcpListener::bind(at).map_err(BridgeError::address("--metrics", at))?;
     if let Some(warning) = exposure(at) {
         show::sentence(&warning);
     }
     Ok(listener)
 }
 
-/// Serves both sockets until the process ends.
+/// Serves clients of both sockets, each in a thread, until the process ends. A failure is printed.
 pub fn start<A: ControlApi>(control: Option<UnixListener>, metrics: Option<TcpListener>, api: &Arc<A>) {
     if let Some(listener) = control {
         answer("gw-control", listener, Control(Arc::clone(api)));

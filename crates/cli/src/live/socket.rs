@@ -1,4 +1,4 @@
-//! The control socket, and `giveway control`, its client. `nc -U` would do.
+//! The control socket, and its client `giveway control`. Another client is `nc -U`.
 
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -6,6 +6,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::error::BridgeError;
+use crate::error::CliError;
 use crate::{Outcome, show};
 
 /// Changes a running `giveway live`, or prints its state.
@@ -16,18 +18,19 @@ pub struct Args {
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
     #[command(subcommand)]
-    verb: Verb,
+    request: Request,
 }
 
 #[derive(clap::Subcommand)]
-enum Verb {
+enum Request {
     /// Print the state, as JSON
     Show,
     /// Print all reservations, as JSON (--reserve)
     Reservations,
     /// Change a setting
     Set {
-        /// rate, qdisc, delay, jitter, loss, fragment or reassemble, or one of these with -reverse for the other direction
+        /// rate, qdisc, delay, jitter, loss, fragment or reassemble, or one of these with -reverse for the
+        /// other direction
         name: String,
         /// New value, as for the flag of `giveway live` with this name
         value: String,
@@ -50,46 +53,42 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Opens a listening socket that only its owner may use. The socket of a dead process is removed.
 ///
 /// # Errors
-/// A message that begins with the flag.
-pub fn listen(path: &Path) -> Result<UnixListener, String> {
-    let told = |error: io::Error| format!("--control {}: {error}", path.display());
-    if let Ok(there) = std::fs::symlink_metadata(path) {
-        if !there.file_type().is_socket() {
-            return Err(format!(
+/// If the file exists and is not a socket, if another process listens on it, or if the system refuses it.
+pub fn listen(path: &Path) -> Result<UnixListener, BridgeError> {
+    let system_error = BridgeError::path("--control", path);
+    if let Ok(existing) = std::fs::symlink_metadata(path) {
+        if !existing.file_type().is_socket() {
+            return Err(BridgeError::Usage(format!(
                 "--control {}: the file exists and is not a socket; choose another name",
                 path.display()
-            ));
+            )));
         }
         if UnixStream::connect(path).is_ok() {
-            return Err(format!("--control {}: another process listens there already", path.display()));
+            return Err(BridgeError::Usage(format!(
+                "--control {}: another process listens there already",
+                path.display()
+            )));
         }
-        std::fs::remove_file(path).map_err(told)?;
+        std::fs::remove_file(path).map_err(&system_error)?;
         show::sentence(&format!(
             "--control {}: removed the socket of an earlier giveway that has ended",
             path.display()
         ));
     }
-    let listener = UnixListener::bind(path).map_err(told)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(told)?;
+    let listener = UnixListener::bind(path).map_err(&system_error)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(&system_error)?;
     Ok(listener)
 }
 
-/// `giveway control`.
-pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
-    let line = match &args.verb {
-        Verb::Show => "show".to_owned(),
-        Verb::Reservations => "reservations".to_owned(),
-        Verb::Set { name, value } => format!("set {name} {value}"),
-        Verb::Stop => "stop".to_owned(),
+/// Runs `giveway control`.
+pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let line = match &args.request {
+        Request::Show => "show".to_owned(),
+        Request::Reservations => "reservations".to_owned(),
+        Request::Set { name, value } => format!("set {name} {value}"),
+        Request::Stop => "stop".to_owned(),
     };
-    let asked = UnixStream::connect(&args.socket).and_then(|mut stream| {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        writeln!(stream, "{}", line.replace('\n', " "))?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    });
-    match asked {
+    match answer_to(&line, &args.socket) {
         Err(error) => {
             show::sentence(&format!(
                 "no answer at {}: {error}; is `giveway live` running with --control {0}?",
@@ -102,8 +101,8 @@ pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
                 writeln!(out, "{text}")?;
                 Ok(Outcome::Done)
             }
-            Some((_, sentence)) => {
-                show::sentence(sentence);
+            Some((_, message)) => {
+                show::sentence(message);
                 Ok(Outcome::Wrong)
             }
             None => {
@@ -112,4 +111,14 @@ pub fn control(args: &Args, out: &mut dyn Write) -> io::Result<Outcome> {
             }
         },
     }
+}
+
+/// Sends a line to the socket, and returns the answer.
+fn answer_to(line: &str, socket: &Path) -> io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{}", line.replace('\n', " "))?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }

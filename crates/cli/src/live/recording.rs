@@ -1,0 +1,212 @@
+//! `--record`: writes the tables of a simulation at intervals, in a folder for each direction.
+//!
+//! - The thread of each direction has its own recorder. When the writer requests a part, the thread copies
+//!   its counters (some hundred kilobytes) and continues; no other thread ever holds its lock. The writer is
+//!   a thread without real-time priority, which makes tables of the parts and writes them.
+//! - A folder is written under another name, flushed to the disk, and exchanged with the earlier folder in
+//!   one step. So a reader always finds a complete recording, also after a power failure. While the disk is
+//!   full, the earlier recording stays, and writing is tried again.
+
+mod probe;
+mod series;
+mod writer;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use giveway_control::Controller;
+use giveway_control::config::DirectionConfig;
+use giveway_live::Frame;
+use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
+use giveway_measure::Layout;
+use giveway_qdisc::{PortId, Probe, Span, Time};
+use giveway_record::{Existing, RECORDED_BY, RunFolder};
+
+use super::error::BridgeError;
+use probe::{Channel, LONGEST, RecordingProbe};
+use writer::{Dir, Writer};
+
+/// Interval between recorded samples.
+const SAMPLE: Span = Span::ms(200);
+
+/// A recording that is prepared, and then runs.
+pub struct Recording {
+    dir: Dir,
+    /// Largest length of a small packet, in bytes.
+    small: u32,
+    /// Interval between writes.
+    every: Duration,
+    /// True once the measurement interval begins.
+    begun: Arc<AtomicBool>,
+    channels: Vec<Channel>,
+    writer: Option<Running>,
+}
+
+/// The writing thread, and the flag that ends it.
+struct Running {
+    thread: JoinHandle<Result<(), String>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Recording {
+    /// Creates the folder, for the user that writes it later. A folder that cannot be used is an error now,
+    /// and not while the bridge runs. The measurement interval begins at the start, or `later`, at a signal.
+    /// The second result is the folder that the writing thread must be allowed to use.
+    ///
+    /// # Errors
+    /// If the folder contains something else, or cannot be written.
+    pub fn prepare(
+        dir: &Path,
+        small: u32,
+        every: Duration,
+        later: bool,
+        user: Option<&(Identity, String)>,
+    ) -> Result<(Recording, Folder), BridgeError> {
+        let system_error = BridgeError::path("--record", dir);
+        let new = !dir.exists();
+        fs::create_dir_all(dir).map_err(&system_error)?;
+        let shown = dir.canonicalize().map_err(&system_error)?;
+        for side in ["forward", "reverse"] {
+            RunFolder::inspect(&shown.join(side), Some(("", RECORDED_BY)), Existing::Keep)
+                .map_err(BridgeError::Folder)?;
+        }
+        match user {
+            Some((identity, name)) => {
+                if !give(&shown, new, *identity).map_err(&system_error)? {
+                    return Err(foreign(dir, &shown, name));
+                }
+            }
+            // The user does not change, so this process can try to write.
+            None => drop(tempfile::tempfile_in(&shown).map_err(&system_error)?),
+        }
+        let folder = Folder::open(&shown, Rights::Write).map_err(&system_error)?;
+        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.descriptor()));
+        let path = if by_descriptor.exists() { by_descriptor } else { shown.clone() };
+        let begun = Arc::new(AtomicBool::new(!later));
+        let dir = Dir { shown, path };
+        Ok((Recording { dir, small, every, begun, channels: Vec::new(), writer: None }, folder))
+    }
+
+    /// The flag that begins the measurement interval.
+    pub fn begun(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.begun)
+    }
+
+    /// The probe of a direction with this configuration and name.
+    pub fn probe(&mut self, config: &DirectionConfig, name: &'static str) -> Box<dyn Probe<Frame> + Send> {
+        let warms_up = !self.begun.load(Ordering::Relaxed);
+        let layout = Layout {
+            from: if warms_up { Time::ZERO + LONGEST } else { Time::ZERO },
+            small_packet_bytes: self.small,
+            measured: vec![PortId(0)],
+            port_names: vec![(PortId(0), name.to_owned())],
+            source_names: vec!["all".to_owned()],
+            until: Time::ZERO + LONGEST,
+            rates: vec![(PortId(0), config.rate)],
+            keep_series: true,
+            sample: SAMPLE,
+            ..Layout::default()
+        };
+        let channel = Channel::new(name, layout, warms_up);
+        self.channels.push(channel.clone());
+        Box::new(RecordingProbe { channel, begun: Arc::clone(&self.begun) })
+    }
+
+    /// Starts the writing thread.
+    ///
+    /// # Errors
+    /// The error of the system if it cannot start a thread.
+    pub fn start(&mut self, controller: &Arc<Controller>) -> io::Result<()> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let writer = Writer::new(
+            self.dir.clone(),
+            self.every,
+            self.begun(),
+            Arc::clone(&stop),
+            &self.channels,
+            Arc::clone(controller),
+        );
+        let thread = std::thread::Builder::new().name("gw-record".to_owned()).spawn(move || {
+            // The watching thread reports privileges that cannot be dropped, once for all threads.
+            let _ = privilege::settle(Role::Watch);
+            writer.run()
+        })?;
+        self.writer = Some(Running { thread, stop });
+        Ok(())
+    }
+
+    /// Writes the last part, after the threads of the directions have ended. The data of a failed direction
+    /// end at its failure.
+    ///
+    /// # Errors
+    /// If the last part cannot be written.
+    pub fn finish(self, probes: Vec<Option<Box<dyn Probe<Frame> + Send>>>) -> Result<String, BridgeError> {
+        drop(probes);
+        let mut cut = false;
+        for channel in &self.channels {
+            cut |= channel.close();
+        }
+        if let Some(Running { thread, stop }) = self.writer {
+            stop.store(true, Ordering::Release);
+            thread.thread().unpark();
+            let written = thread.join().map_err(|_| BridgeError::Thread("the writer of the recording"))?;
+            written.map_err(BridgeError::Recording)?;
+        }
+        let hours = LONGEST.as_ps() / Span::s(3600).as_ps();
+        let cut = if cut { format!("; recording ended after {hours} hours") } else { String::new() };
+        Ok(format!("recorded in {}{cut}", self.dir.shown.display()))
+    }
+}
+
+/// Gives the folder to a user if it is new, or if it belongs to root and contains at most a recording.
+/// Returns false if the user may not write it then.
+fn give(dir: &Path, new: bool, to: Identity) -> io::Result<bool> {
+    let about = fs::metadata(dir)?;
+    if about.uid() == to.user || about.mode() & 0o002 != 0 {
+        return Ok(true);
+    }
+    let is_recording = |entry: &fs::DirEntry| {
+        ["forward", "reverse"].iter().any(|side| {
+            let name = entry.file_name();
+            name == **side || name == *format!(".{side}.new")
+        })
+    };
+    let has_only_recordings = || -> io::Result<bool> {
+        let entries: Vec<fs::DirEntry> = fs::read_dir(dir)?.collect::<io::Result<_>>()?;
+        Ok(entries.iter().all(is_recording))
+    };
+    let gives = new || (about.uid() == 0 && has_only_recordings()?);
+    if gives {
+        give_folders(dir, to)?;
+    }
+    Ok(gives)
+}
+
+/// Changes the owner of folders only: a user who may write a folder may replace its files.
+fn give_folders(dir: &Path, to: Identity) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        // The type of a symbolic link is not that of its target, so a link is never followed.
+        if entry.file_type()?.is_dir() {
+            give_folders(&entry.path(), to)?;
+        }
+    }
+    chown(dir, Some(to.user), Some(to.group))
+}
+
+/// The error for a folder of another user.
+fn foreign(dir: &Path, shown: &Path, name: &str) -> BridgeError {
+    let owner = fs::metadata(shown).map_or("another user".to_owned(), |of| format!("user {}", of.uid()));
+    BridgeError::Usage(format!(
+        "--record {}: the folder belongs to {owner} and giveway writes it as {name}: name a folder that does not exist yet, or type \
+         chown {name} {}, or choose another user with --user",
+        dir.display(),
+        shown.display()
+    ))
+}

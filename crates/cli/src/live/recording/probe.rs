@@ -1,0 +1,171 @@
+//! The part of a recording that runs in the thread of a direction.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use giveway_live::Frame;
+use giveway_measure::{Layout, Recorder};
+use giveway_qdisc::{Backlog, DropReason, FlowTable, Meta, PortId, Probe, Span, Time};
+
+/// Largest length of a recording. A bridge may run for weeks; after this time, recording ends.
+pub const LONGEST: Span = Span::s(6 * 3600);
+
+/// The bridge samples ten times per second. One sample of this number is recorded.
+const ONE_OF: u32 = 2;
+
+/// The state that the thread of a direction and the writer share.
+#[derive(Clone)]
+pub struct Channel {
+    /// Name of the direction.
+    pub name: &'static str,
+    /// True if the writer wants a part.
+    pub wanted: Arc<AtomicBool>,
+    /// Parts that the writer has not taken yet.
+    pub parts: Arc<Mutex<Vec<Part>>>,
+    /// Locked by the thread of the direction only, until that thread ends.
+    state: Arc<Mutex<State>>,
+}
+
+/// A copy of the recorder's counters up to a time.
+pub struct Part {
+    /// The copied counters, and the samples since the previous part.
+    pub recorder: Recorder<Frame>,
+    /// Time of the last event.
+    pub last: Time,
+}
+
+struct State {
+    /// `None` once the recording was finished.
+    recorder: Option<Recorder<Frame>>,
+    last: Time,
+    /// True once the recording has reached its largest length.
+    over: bool,
+    /// Number of samples of the bridge.
+    samples: u32,
+    /// True during the warm-up, which ends with a signal.
+    warms_up: bool,
+}
+
+impl Channel {
+    /// A direction that records according to `layout`. If `warms_up`, its measurement interval begins at the
+    /// first event after `begun` was set.
+    pub fn new(name: &'static str, layout: Layout, warms_up: bool) -> Channel {
+        let state = State {
+            recorder: Some(Recorder::new(layout)),
+            last: Time::ZERO,
+            over: false,
+            samples: 0,
+            warms_up,
+        };
+        Channel { name, wanted: Arc::default(), parts: Arc::default(), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Adds the last part, after the thread of the direction has ended. Returns true if the recording was cut
+    /// off at its largest length.
+    pub fn close(&self) -> bool {
+        let mut state = lock(&self.state);
+        let last = state.last;
+        lock(&self.parts).extend(state.recorder.take().map(|recorder| Part { recorder, last }));
+        state.over
+    }
+}
+
+/// Locks a mutex, also after a thread panicked with it: the counters of a failed direction are kept.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The probe of one direction. It never waits for the writer.
+pub struct RecordingProbe {
+    /// The direction.
+    pub channel: Channel,
+    /// True once the measurement interval begins.
+    pub begun: Arc<AtomicBool>,
+}
+
+impl RecordingProbe {
+    /// Passes an event to the recorder, unless the recording is over.
+    fn record(&self, now: Time, event: impl FnOnce(&mut Recorder<Frame>)) {
+        let mut state = lock(&self.channel.state);
+        if state.warms_up && self.begun.load(Ordering::Relaxed) {
+            state.warms_up = false;
+            if let Some(recorder) = &mut state.recorder {
+                recorder.begin(now);
+            }
+        }
+        // The clock of a direction restarts after months, when the recording is over. Until then it does not
+        // go back.
+        state.over |= now.since(Time::ZERO) > LONGEST;
+        if !state.over {
+            debug_assert!(now >= state.last, "{now} after {}", state.last);
+            state.last = state.last.max(now);
+            state.recorder.as_mut().map(event);
+        }
+    }
+
+    /// Hands a part over if the writer wants one. If the writer has locked the list of parts, the next sample
+    /// tries again.
+    fn hand_over(&self) {
+        let Channel { state, wanted, parts, .. } = &self.channel;
+        if wanted.load(Ordering::Relaxed)
+            && let Ok(mut parts) = parts.try_lock()
+        {
+            wanted.store(false, Ordering::Relaxed);
+            let mut state = lock(state);
+            let last = state.last;
+            parts.extend(state.recorder.as_mut().map(|recorder| Part { recorder: recorder.part(), last }));
+        }
+    }
+}
+
+impl Probe<Frame> for RecordingProbe {
+    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+        self.record(now, |recorder| recorder.arrived(at, meta, now));
+    }
+    fn sent(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
+        self.record(now, |recorder| recorder.sent(at, meta, frame, now));
+    }
+    fn dropped(&mut self, at: PortId, meta: &Meta, frame: &Frame, why: DropReason, now: Time) {
+        self.record(now, |recorder| recorder.dropped(at, meta, frame, why, now));
+    }
+    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
+        self.record(now, |recorder| recorder.marked(at, meta, now));
+    }
+    fn sample(
+        &mut self,
+        at: PortId,
+        backlog: Backlog,
+        table: &FlowTable,
+        gauges: &[(&'static str, f64)],
+        now: Time,
+    ) {
+        let mut state = lock(&self.channel.state);
+        state.samples += 1;
+        let skip = !state.samples.is_multiple_of(ONE_OF);
+        drop(state);
+        if !skip {
+            self.record(now, |recorder| recorder.sample(at, backlog, table, gauges, now));
+        }
+        self.hand_over();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_ends_at_its_largest_length() {
+        let layout = Layout { measured: vec![PortId(0)], until: Time::ZERO + LONGEST, ..Layout::default() };
+        let channel = Channel::new("forward", layout, false);
+        let probe = RecordingProbe { channel: channel.clone(), begun: Arc::new(AtomicBool::new(true)) };
+        let recorded = |at: Time| {
+            let mut recorded = false;
+            probe.record(at, |_| recorded = true);
+            recorded
+        };
+        assert!(recorded(Time::s(1)) && recorded(Time::s(1)) && recorded(Time::ZERO + LONGEST));
+        assert!(!recorded(Time::ZERO + LONGEST + Span::us(1)) && lock(&channel.state).over);
+        assert!(!recorded(Time::s(1)), "the clock has restarted");
+    }
+}
