@@ -369,8 +369,8 @@ mod tests {
 
     #[test]
     fn wrong_wishes_are_refused() {
-        assert_eq!(Size::new(67), Err(WireError::Size(67)));
-        assert_eq!(Size::new(9001), Err(WireError::Size(9001)));
+        assert_eq!(Size::new(67), Err(WireError::Size { bytes: 67, least: 68, most: 9000 }));
+        assert_eq!(Size::new(9001), Err(WireError::Size { bytes: 9001, least: 68, most: 9000 }));
         assert_eq!(
             Size::new(5).unwrap_err().to_string(),
             "5 bytes: fragments have 68 to 9000 bytes; the TRR paper has 500 and 800"
