@@ -64,13 +64,13 @@ pub struct Difference {
     /// Result in the trace.
     pub expected: String,
     /// Result of the replay.
-    pub came: String,
+    pub actual: String,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Difference { operation, time, call, expected, came } = self;
-        write!(f, "operation {operation} at {time}, {call}: the trace has {expected}, this run {came}")
+        let Difference { operation, time, call, expected, actual } = self;
+        write!(f, "operation {operation} at {time}, {call}: the trace has {expected}, this run {actual}")
     }
 }
 
@@ -105,9 +105,9 @@ pub fn check(input: impl Read) -> Result<Outcome, TraceError> {
                 outcome.sections.push(begun);
             }
             Ok(Some(Item::Operation { section, operation })) => {
-                let (place, replay) =
+                let (index, replay) =
                     running.get_mut(&section).expect("the reader checks that the section has begun");
-                let checked = &mut outcome.sections[*place];
+                let checked = &mut outcome.sections[*index];
                 checked.totals.count(operation);
                 if let (Some(run), Verdict::Equal) = (&mut *replay, &checked.verdict)
                     && let Some(difference) = run.compare(checked.totals.operations, operation)
@@ -117,9 +117,9 @@ pub fn check(input: impl Read) -> Result<Outcome, TraceError> {
                 }
             }
             Ok(Some(Item::End { section, close, .. })) => {
-                let (place, _) =
+                let (index, _) =
                     running.remove(&section).expect("the reader checks that the section has begun");
-                outcome.sections[place].close = Some(close);
+                outcome.sections[index].close = Some(close);
             }
             Ok(None) => break,
             Err(error) => {
@@ -165,19 +165,19 @@ impl Replay {
     /// Makes the call, and returns the first difference of its results.
     fn compare(&mut self, number: u64, operation: &Operation) -> Option<Difference> {
         let Operation { now, call, dropped, marked } = operation;
-        let difference = |expected: String, came: String| {
+        let difference = |expected: String, actual: String| {
             let call = match call {
                 Call::Enqueue(_) => format!("enqueue of packet {}", self.next),
                 Call::Dequeue(_) => "dequeue".to_owned(),
                 Call::Reset => "reset".to_owned(),
             };
-            Some(Difference { operation: number, time: *now, call, expected, came })
+            Some(Difference { operation: number, time: *now, call, expected, actual })
         };
         // A panic is a difference, too: the traced backend may have crashed here.
-        let came = match catch_unwind(AssertUnwindSafe(|| {
+        let actual = match catch_unwind(AssertUnwindSafe(|| {
             Replay::call(&mut *self.qdisc, &mut self.out, self.next, *now, call)
         })) {
-            Ok(came) => came,
+            Ok(actual) => actual,
             Err(panic) => {
                 return difference("an answer".to_owned(), format!("panics: {}", panic_message(&*panic)));
             }
@@ -186,26 +186,26 @@ impl Replay {
         self.dropped.extend(self.out.dropped.drain(..).map(|(pkt, why)| (pkt.payload, why)));
         self.marked.clear();
         self.marked.extend(self.out.marked.drain(..).map(|meta| Mark::of(&meta)));
-        if let (Call::Dequeue(expected), Some(came)) = (call, came)
-            && *expected != came
+        if let (Call::Dequeue(expected), Some(actual)) = (call, actual)
+            && *expected != actual
         {
-            return difference(answer(expected), answer(&came));
+            return difference(answer(expected), answer(&actual));
         }
-        if let Some((expected, came)) = first_difference(dropped, &self.dropped) {
+        if let Some((expected, actual)) = first_difference(dropped, &self.dropped) {
             let text = |drop: Option<&(u64, DropReason)>| match drop {
                 Some((number, why)) => format!("packet {number} dropped ({})", why.name()),
                 None => "no further drop".to_owned(),
             };
-            return difference(text(expected), text(came));
+            return difference(text(expected), text(actual));
         }
-        if let Some((expected, came)) = first_difference(marked, &self.marked) {
+        if let Some((expected, actual)) = first_difference(marked, &self.marked) {
             let text = |mark: Option<&Mark>| match mark {
                 Some(Mark { bytes, flow, arrived, .. }) => {
-                    format!("a mark on {bytes} bytes of flow {:016x} that came at {arrived}", flow.0)
+                    format!("a mark on {bytes} bytes of flow {:016x} that arrived at {arrived}", flow.0)
                 }
                 None => "no further mark".to_owned(),
             };
-            return difference(text(expected), text(came));
+            return difference(text(expected), text(actual));
         }
         self.next += u64::from(matches!(call, Call::Enqueue(_)));
         None
@@ -242,10 +242,10 @@ impl Replay {
 /// The first pair of elements that differ; `None` on one side if that list is shorter.
 fn first_difference<'a, T: PartialEq>(
     expected: &'a [T],
-    came: &'a [T],
+    actual: &'a [T],
 ) -> Option<(Option<&'a T>, Option<&'a T>)> {
-    let most = expected.len().max(came.len());
-    (0..most).map(|at| (expected.get(at), came.get(at))).find(|(expected, came)| expected != came)
+    let most = expected.len().max(actual.len());
+    (0..most).map(|at| (expected.get(at), actual.get(at))).find(|(expected, actual)| expected != actual)
 }
 
 fn answer(answer: &Answer) -> String {

@@ -226,7 +226,7 @@ impl<R: Read> Reader<R> {
             if step.is_none() {
                 let mut after = [0];
                 if fill(&mut self.input, &mut after, &mut self.offset)? > 0 {
-                    return Err(damaged("something follows the end of the trace"));
+                    return Err(damaged("there are more bytes after the end of the trace"));
                 }
                 self.end = Some(Ending::Whole);
             }

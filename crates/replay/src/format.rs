@@ -34,12 +34,12 @@
 //! **Operations** follow each other without a gap. A relative value refers to an earlier operation of the
 //! same section, also in an earlier chunk, or to 0 if there is none. The first byte:
 //!
-//! | bits | what |
+//! | bits | meaning |
 //! | --- | --- |
 //! | 0-1 | 0 enqueue, 1 dequeue with a packet, 2 dequeue without a packet, 3 reset |
 //! | 2 | packets were dropped |
 //! | 3 | packets were marked |
-//! | 4-5 | of a packet that left: its ECN field as in the IP header (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) |
+//! | 4-5 | of a packet that left: its ECN field, as in IP (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) |
 //! | 6 | of a packet that left: it has a label |
 //! | 4 | of a dequeue without a packet: 0 empty, 1 a time |
 //!
@@ -58,7 +58,7 @@
 //!    time: to 0); the label as in an enqueue, where bit 6 is set;
 //! 4. of a time: signed, since the time of this operation;
 //! 5. if packets were dropped: their count (varint, not 0), and for each its number, signed, relative to the
-//!    one dropped before (the first time: to 0), and the reason (byte: its place in [`DropReason::ALL`]);
+//!    one dropped before (the first time: to 0), and the reason (byte: its index in [`DropReason::ALL`]);
 //! 6. if packets were marked: their count (varint, not 0), and for each its length (varint), flow (8 bytes),
 //!    arrival (signed, since the time of this operation) and offset (varint).
 //!
@@ -206,7 +206,7 @@ impl Totals {
     }
 }
 
-/// The values that differences refer to. Encoder and decoder keep them equally.
+/// The values that differences refer to. Encoder and decoder update them in the same way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub now: u64,

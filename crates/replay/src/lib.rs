@@ -19,7 +19,8 @@
 //! ```
 //! use std::io::Cursor;
 //! use giveway_disciplines::Spec;
-//! use giveway_qdisc::{FlowKey, Packet, Port, PortId, Rate, LinkContext, Streams, Time};
+//! use giveway_qdisc::{FlowKey, LinkContext, Packet, Port, PortId, Rate, Streams, Time};
+//! use giveway_replay::{Options, Recording};
 //! # use std::io::{self, Write};
 //! # use std::sync::{Arc, Mutex};
 //! # #[derive(Clone, Default)]
@@ -33,7 +34,7 @@
 //! #     }
 //! # }
 //! # let file = Memory::default();
-//! let recording = giveway_replay::Recording::start(file.clone(), "an example", giveway_replay::Options::default())?;
+//! let recording = Recording::start(file.clone(), "an example", Options::default())?;
 //! let spec: Spec = "fifo limit 2p".parse().unwrap();
 //! let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
 //! let traced = recording.tracer().build("eth0->eth1", &spec, &context).unwrap();

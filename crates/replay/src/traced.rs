@@ -34,7 +34,7 @@ pub enum WhenFull {
     /// The trace of that discipline ends with a mark, and the backend continues. For backends with a real
     /// clock.
     Cut,
-    /// The backend waits. For simulations, which are never late. A single call with more records than the
+    /// The backend waits. For simulations, which have no real clock. A single call with more records than the
     /// ring has slots still cuts the trace.
     Wait,
 }

@@ -1,5 +1,5 @@
-//! A traced discipline allocates nothing per packet in the thread of its host: what the trace needs is there
-//! from the start.
+//! A traced discipline allocates nothing per packet in the thread of its backend: the ring is allocated when
+//! the discipline is built.
 
 use std::io::Cursor;
 
@@ -14,7 +14,7 @@ fn nothing_is_allocated_per_packet() {
         recording.tracer().build("up", &spec, &crate::support::context(Rate::mbit(10), 1)).unwrap();
     let mut out = Outbox::default();
     let mut pass = |from: u64, until: u64| {
-        // Of this thread: the writer may allocate.
+        // Only of this thread, because the writer may allocate.
         let before = giveway_counting::calls();
         for number in from..until {
             let now = Time::us(100 * number);
@@ -32,7 +32,7 @@ fn nothing_is_allocated_per_packet() {
         }
         giveway_counting::calls() - before
     };
-    assert!(pass(0, 10_000) > 0, "the first packets find their room");
+    assert!(pass(0, 10_000) > 0, "queues grow at the first packets");
     assert_eq!(pass(10_000, 100_000), 0);
     drop(traced);
     recording.finish().unwrap();

@@ -1,5 +1,4 @@
-//! The path of the fuzz target, run on random bytes and on traces that were changed: it holds without a
-//! fuzzer, too.
+//! The assertions of the fuzz target, tested without a fuzzer on random bytes and on changed traces.
 
 use crate::support::{context, trace_of};
 use giveway_qdisc::{Rate, Streams};
@@ -18,7 +17,7 @@ proptest! {
     }
 }
 
-/// Changed bytes, behind checks that are wrong then; and the operations alone, behind checks that are right.
+/// Changed bytes with wrong checks, and the same bytes as operations with correct checks.
 #[test]
 fn changed_traces() {
     let seed = seed();

@@ -1,4 +1,4 @@
-//! The file: what is in it comes out of it, cut off or damaged it is told so, and hosts are never held up.
+//! The trace file: its contents are read back, truncation and damage are reported, and backends never block.
 
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Condvar, Mutex};
@@ -19,7 +19,7 @@ fn fifo(limit: u32) -> Spec {
 }
 
 #[test]
-fn the_first_difference_is_told() {
+fn the_first_difference_is_reported() {
     let context = context(Rate::mbit(10), 1);
     let (recording, file) = recording(PATIENT);
     let two = fifo(2).build::<Stamped<()>>(&context).unwrap();
@@ -30,7 +30,7 @@ fn the_first_difference_is_told() {
     }
     drop(traced);
     recording.finish().unwrap();
-    assert_eq!(out.dropped.len(), 3, "what is dropped inside is passed on");
+    assert_eq!(out.dropped.len(), 3, "drops of the inner discipline are forwarded");
     let outcome = check(Cursor::new(file.bytes())).unwrap();
     let [section] = &outcome.sections[..] else { panic!("there is one") };
     let Verdict::Different(difference) = &section.verdict else { panic!("{:?}", section.verdict) };
@@ -40,27 +40,27 @@ fn the_first_difference_is_told() {
          further drop"
     );
     assert!(!outcome.equal() && outcome.complete());
-    assert_eq!(section.totals.operations, 5, "what follows is counted");
+    assert_eq!(section.totals.operations, 5, "later operations are counted");
 }
 
 #[test]
-fn a_discipline_that_is_not_known_is_told() {
+fn an_unknown_discipline_is_reported() {
     let context = context(Rate::mbit(10), 1);
-    for (spelling, said) in [
+    for (spec, message) in [
         ("fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
         ("fifo limit 0p", "limit: 0 packets are too few: write at least \"1p\""),
     ] {
         let (recording, file) = recording(PATIENT);
         let inner = fifo(2).build::<Stamped<()>>(&context).unwrap();
-        drop(recording.tracer().wrap("up", spelling, &context, inner));
+        drop(recording.tracer().wrap("up", spec, &context, inner));
         recording.finish().unwrap();
         let outcome = check(Cursor::new(file.bytes())).unwrap();
-        assert_eq!(outcome.sections[0].verdict, Verdict::Unbuildable(said.to_owned()));
+        assert_eq!(outcome.sections[0].verdict, Verdict::Unbuildable(message.to_owned()));
         assert!(!outcome.equal());
     }
 }
 
-/// A host replaces its discipline: the old one is drained into the new one, packet by packet.
+/// A backend replaces its discipline: the packets of the old one are enqueued in the new one.
 #[test]
 fn sections_may_overlap() {
     let context = context(Rate::mbit(10), 1);
@@ -87,9 +87,9 @@ fn sections_may_overlap() {
     assert_eq!(totals, [(40, 40, 0), (40, 30, 10)]);
 }
 
-/// The one who asks for a trace need not be the one who is traced.
+/// The thread that starts a trace and the threads of the traced disciplines may differ.
 #[test]
-fn tracers_may_go_to_other_threads() {
+fn tracers_may_be_sent_to_other_threads() {
     let (recording, file) = recording(PATIENT);
     let names = ["one", "two", "three"];
     std::thread::scope(|scope| {
@@ -105,9 +105,9 @@ fn tracers_may_go_to_other_threads() {
     assert_eq!((written.sections, written.operations, written.cut), (3, 15_000, 0));
     let outcome = check(Cursor::new(file.bytes())).unwrap();
     assert!(outcome.equal() && outcome.complete());
-    let mut told: Vec<&str> = outcome.sections.iter().map(|section| &section.name[..]).collect();
-    told.sort_unstable();
-    assert_eq!(told, ["one", "three", "two"]);
+    let mut names: Vec<&str> = outcome.sections.iter().map(|section| &section.name[..]).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["one", "three", "two"]);
 }
 
 /// A small trace with two sections, drops and marks.
@@ -124,7 +124,7 @@ fn small() -> Vec<u8> {
     file.bytes()
 }
 
-/// A host that is killed leaves a prefix: all that is in it is checked, and that it is cut is said.
+/// A backend that is killed leaves a prefix of the trace: it is checked and reported as truncated.
 #[test]
 fn every_prefix_is_checked_as_far_as_it_goes() {
     let whole = small();
@@ -145,12 +145,12 @@ fn every_prefix_is_checked_as_far_as_it_goes() {
             }
         }
     }
-    assert_eq!(u64::from(lengths), before, "with every operation that is there whole, one more is checked");
-    // 13 of 16 of them are calls; the others wait.
+    assert_eq!(u64::from(lengths), before, "each complete operation is checked");
+    // 13 of 16 of them are calls; the others let time pass.
     assert!(before > 90, "{before}");
 }
 
-/// No changed bit goes unnoticed but in the name of the program.
+/// Each changed bit is detected, except in the name of the program.
 #[test]
 fn damage_is_found() {
     let whole = small();
@@ -160,7 +160,7 @@ fn damage_is_found() {
         damaged[at] ^= 1 << (at % 8);
         match check(Cursor::new(damaged)) {
             Err(error) => assert!(at < 10, "{at}: {error}"),
-            // A length that is too large reaches beyond the end of the file.
+            // A length that is too large exceeds the end of the file.
             Ok(outcome) => assert!(outcome.damage.is_some() || !outcome.whole, "{at}: {outcome:?}"),
         }
     }
@@ -169,11 +169,11 @@ fn damage_is_found() {
     let outcome = check(Cursor::new(longer)).unwrap();
     assert_eq!(
         outcome.damage.unwrap().to_string(),
-        format!("is damaged at byte {}: something follows the end of the trace", whole.len() - 13)
+        format!("is damaged at byte {}: there are more bytes after the end of the trace", whole.len() - 13)
     );
 }
 
-/// An output that takes what it is given only when it may.
+/// An output that blocks writes until it is opened.
 #[derive(Clone, Default)]
 struct Gate {
     open: Arc<(Mutex<bool>, Condvar)>,
@@ -189,7 +189,7 @@ impl Gate {
 
 impl Write for Gate {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The header is written by whoever starts the trace.
+        // The caller that starts the trace writes the header.
         if !self.file.bytes().is_empty() {
             let open = self.open.0.lock().unwrap();
             drop(self.open.1.wait_while(open, |open| !*open).unwrap());
@@ -206,9 +206,9 @@ fn enqueue(traced: &mut impl Qdisc<u64>, number: u64) {
     traced.enqueue(Packet::new(FlowKey(1), 100, number), &mut Cx::new(Time::us(number), &mut out));
 }
 
-/// The writer stands still: the host goes on, and the trace says where it was cut.
+/// The writer is blocked: the backend continues, and the trace ends with a mark.
 #[test]
-fn a_full_ring_cuts_the_trace_and_never_the_host() {
+fn a_full_ring_cuts_the_trace_and_does_not_block_the_backend() {
     const CALLS: u64 = 1000;
     let gate = Gate::default();
     let options = Options { slots: 16, when_full: WhenFull::Cut };
@@ -225,17 +225,17 @@ fn a_full_ring_cuts_the_trace_and_never_the_host() {
     let [section] = &outcome.sections[..] else { panic!("there is one") };
     assert_eq!((section.close, written.cut, tracer.cut()), (Some(Close::Overrun), 1, 1));
     assert!(outcome.whole && outcome.equal() && !outcome.complete());
-    // The writer stopped in the build of the section: it took nothing out. One slot is kept for the close.
+    // The writer blocks in the build of the section and has read no record. One slot is kept for the close.
     assert_eq!((section.totals.operations, written.operations), (15, 15));
 }
 
-/// The same, with a host that waits: nothing is lost, however small the ring.
+/// With `WhenFull::Wait` no operation is lost, even with the smallest ring.
 #[test]
-fn a_host_that_waits_loses_nothing() {
+fn a_backend_that_waits_loses_no_operations() {
     let (recording, file) = recording(Options { slots: 2, when_full: WhenFull::Wait });
     let mut traced = recording.tracer().build("up", &fifo(20_000), &context(Rate::mbit(1), 1)).unwrap();
     (0..300).for_each(|number| enqueue(&mut traced, number));
-    // A reset of so many packets never fits: cut, and not waited for.
+    // The drops of this reset never fit the ring, so the trace is cut and the backend does not wait.
     traced.reset(&mut Cx::new(Time::s(1), &mut Outbox::default()));
     drop(traced);
     assert_eq!(recording.finish().unwrap().cut, 1);
@@ -252,7 +252,7 @@ fn a_trace_may_end_before_its_disciplines() {
     let mut traced = tracer.build("up", &fifo(9), &context).unwrap();
     enqueue(&mut traced, 0);
     assert_eq!(recording.finish().unwrap().cut, 1);
-    // Both work on, untraced.
+    // Both continue to work and are not traced.
     enqueue(&mut traced, 1);
     let mut late = tracer.build("down", &fifo(9), &context).unwrap();
     enqueue(&mut late, 2);
@@ -265,13 +265,13 @@ fn a_trace_may_end_before_its_disciplines() {
     assert_eq!(outcome.sections[0].totals.operations, 1);
 }
 
-/// An output that is full after so many bytes.
+/// An output that is full after the given number of bytes.
 struct Full(Memory, usize);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.1 - self.0.bytes().len();
-        match bytes.len().min(room) {
+        let space = self.1 - self.0.bytes().len();
+        match bytes.len().min(space) {
             0 => Err(io::ErrorKind::StorageFull.into()),
             some => self.0.write(&bytes[..some]),
         }
@@ -282,13 +282,13 @@ impl Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_host_goes_on() {
+fn a_full_disk_is_reported_and_the_backend_continues() {
     let file = Memory::default();
     let options = Options { slots: 64, when_full: WhenFull::Wait };
     let recording = Recording::start(Full(file.clone(), 2000), "a test", options).unwrap();
     let tracer = recording.tracer();
     let mut traced = tracer.build("up", &fifo(100_000), &context(Rate::mbit(1), 1)).unwrap();
-    // It would wait for ever, were the writer not gone.
+    // The backend stops waiting because the writer has ended.
     (0..50_000).for_each(|number| enqueue(&mut traced, number));
     assert_eq!(traced.backlog().packets, 50_000);
     drop(traced);
@@ -300,33 +300,33 @@ fn a_full_disk_is_told_and_the_host_goes_on() {
 }
 
 #[test]
-fn what_is_no_trace_is_told() {
-    for (bytes, said) in [
+fn other_files_are_refused() {
+    for (bytes, message) in [
         (&b"host = \"network\""[..], "is not an operation trace: it has another magic number"),
         (b"", "is not an operation trace: it has another magic number"),
         (b"\x89GWT\r\n\x1a\n\x02\x00", "is a trace of version 2; only version 1 is supported"),
         (b"\x89GWT\r\n\x1a\n\x01\x00\x07giv", "is damaged at byte 10: the name of the program has no end"),
     ] {
-        assert_eq!(check(bytes).unwrap_err().to_string(), said);
+        assert_eq!(check(bytes).unwrap_err().to_string(), message);
     }
 }
 
-/// Says whatever it is told to: for what no discipline does.
+/// A discipline that returns prepared drops, marks and answers, also those that no real discipline returns.
 struct Puppet {
     drops: Vec<(Packet<Stamped<u64>>, DropReason)>,
     marks: Vec<Meta>,
     answers: Vec<Next<Stamped<u64>>>,
-    held: Vec<Packet<Stamped<u64>>>,
+    packets: Vec<Packet<Stamped<u64>>>,
 }
 
 impl Qdisc<Stamped<u64>> for Puppet {
     fn enqueue(&mut self, pkt: Packet<Stamped<u64>>, _: &mut Cx<'_, Stamped<u64>>) {
-        self.held.push(pkt);
+        self.packets.push(pkt);
     }
     fn dequeue(&mut self, cx: &mut Cx<'_, Stamped<u64>>) -> Next<Stamped<u64>> {
-        let mut said =
+        let mut out =
             Outbox { dropped: std::mem::take(&mut self.drops), marked: std::mem::take(&mut self.marks) };
-        cx.relay(&mut said, |payload| payload);
+        cx.relay(&mut out, |payload| payload);
         self.answers.pop().unwrap_or(Next::Empty)
     }
     fn backlog(&self) -> Backlog {
@@ -367,9 +367,9 @@ fn meta() -> impl Strategy<Value = Meta> {
 }
 
 proptest! {
-    /// Whatever a host says, in whatever order of time, comes out of the file as it went in.
+    /// All calls and results, in any order of time, are read back unchanged.
     #[test]
-    fn everything_that_is_said_comes_back(
+    fn all_operations_are_read_back(
         packets in prop::collection::vec((meta(), any::<u64>()), 1..20),
         marks in prop::collection::vec(meta(), 0..4),
         reasons in prop::collection::vec(0..DropReason::ALL.len(), 0..4),
@@ -380,10 +380,10 @@ proptest! {
         let (recording, file) = recording(PATIENT);
         let mut out = Outbox::default();
         let mut expected = Vec::new();
-        // Numbers can be had from a traced discipline only: the puppet's packets are fed to it first.
+        // Only a traced discipline numbers packets, so the puppet's packets are enqueued first.
         let numbers = reasons.len() + usize::from(left.is_some());
         let shared = Arc::new(Mutex::new(Puppet {
-            drops: Vec::new(), marks: marks.clone(), answers: Vec::new(), held: Vec::new(),
+            drops: Vec::new(), marks: marks.clone(), answers: Vec::new(), packets: Vec::new(),
         }));
         struct Shared(Arc<Mutex<Puppet>>);
         impl Qdisc<Stamped<u64>> for Shared {
@@ -411,16 +411,16 @@ proptest! {
         }
         let answer = {
             let mut puppet = shared.lock().unwrap();
-            let Puppet { drops, answers, held, .. } = &mut *puppet;
-            // The last packets first: differences go back as well.
+            let Puppet { drops, answers, packets, .. } = &mut *puppet;
+            // The last packets first, so that differences are negative, too.
             for reason in &reasons {
-                drops.push((held.pop().unwrap(), DropReason::ALL[*reason]));
+                drops.push((packets.pop().unwrap(), DropReason::ALL[*reason]));
             }
             match left {
                 Some(meta) => {
-                    let payload = held.pop().unwrap().payload;
+                    let payload = packets.pop().unwrap().payload;
                     answers.push(Next::Packet(Packet { meta, payload }));
-                    let number = held.len() as u64;
+                    let number = packets.len() as u64;
                     Answer::Packet { number, label: meta.label, ecn: meta.ecn }
                 }
                 None => {
@@ -448,7 +448,7 @@ proptest! {
         let bytes = file.bytes();
         let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
         prop_assert_eq!(reader.program(), "a test");
-        let mut told = Vec::new();
+        let mut read = Vec::new();
         while let Some(item) = reader.next().unwrap() {
             match item {
                 Item::Begin { section, build } => {
@@ -456,17 +456,17 @@ proptest! {
                     prop_assert_eq!((build.context.rate, build.context.mtu), (context.rate, context.mtu));
                     prop_assert_eq!((&build.context.streams, &build.context.downstream), (&context.streams, &context.downstream));
                 }
-                Item::Operation { operation, .. } => told.push(operation.clone()),
+                Item::Operation { operation, .. } => read.push(operation.clone()),
                 Item::End { close, .. } => prop_assert_eq!(close, Close::Whole),
             }
         }
         prop_assert!(reader.whole());
-        prop_assert_eq!(told, expected);
+        prop_assert_eq!(read, expected);
     }
 }
 
-/// A trace that has to be read with little memory is cut into chunks; what is relative goes on over their
-/// borders.
+/// A long trace has several chunks, so that reading needs little memory. Relative values continue across
+/// their borders.
 #[test]
 fn long_traces_have_many_chunks() {
     let context = context(Rate::mbit(10), 1);
@@ -475,6 +475,6 @@ fn long_traces_have_many_chunks() {
     assert!(bytes.len() > 4 << 16, "{}", bytes.len());
     let outcome = check(Cursor::new(bytes)).unwrap();
     assert!(outcome.equal() && outcome.complete());
-    // 13 of 16 are calls; the others wait.
+    // 13 of 16 are calls; the others let time pass.
     assert!(outcome.sections[0].totals.operations >= 45_000);
 }

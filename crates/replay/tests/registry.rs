@@ -1,4 +1,4 @@
-//! Every discipline runs again as it ran, and one that was built otherwise is found out.
+//! The replay of every discipline equals its trace, and a discipline that is built differently is detected.
 
 use std::io::Cursor;
 
@@ -10,7 +10,7 @@ use giveway_replay::{Answer, Call, Item, Reader, Verdict, check};
 
 /// Every variant of every discipline, at two rates, in one trace with a section each.
 #[test]
-fn every_discipline_runs_again_as_it_ran() {
+fn the_replay_of_every_discipline_equals_its_trace() {
     let (recording, file) = recording(PATIENT);
     let tracer = recording.tracer();
     let mut expected = Vec::new();
@@ -31,23 +31,23 @@ fn every_discipline_runs_again_as_it_ran() {
     let outcome = check(Cursor::new(file.bytes())).unwrap();
     assert!(outcome.complete(), "{:?}", outcome.damage);
     assert_eq!(outcome.sections.len(), expected.len());
-    for (section, (spelling, rate, events)) in outcome.sections.iter().zip(&expected) {
-        assert_eq!((&section.spec, section.rate), (spelling, *rate));
-        assert_eq!(section.verdict, Verdict::Equal, "{spelling} at {rate}");
+    for (section, (spec, rate, events)) in outcome.sections.iter().zip(&expected) {
+        assert_eq!((&section.spec, section.rate), (spec, *rate));
+        assert_eq!(section.verdict, Verdict::Equal, "{spec} at {rate}");
         let sent = events.iter().filter(|event| matches!(event, Event::Sent(..))).count() as u64;
-        assert_eq!(section.totals.sent, sent, "{spelling}");
-        assert_eq!(section.totals.dropped, events.len() as u64 - sent, "{spelling}");
-        assert_eq!(section.totals.arrived, events.len() as u64, "{spelling}: all was drained");
+        assert_eq!(section.totals.sent, sent, "{spec}");
+        assert_eq!(section.totals.dropped, events.len() as u64 - sent, "{spec}");
+        assert_eq!(section.totals.arrived, events.len() as u64, "{spec}: the backlog was drained");
     }
 
-    // What happened is in the trace, packet by packet; and there was enough of everything to compare.
+    // The trace has all events, packet by packet, and enough of each kind to compare.
     let mut reader = Reader::new(Cursor::new(file.bytes())).unwrap();
-    let mut told: Vec<Vec<Event>> = Vec::new();
+    let mut read: Vec<Vec<Event>> = Vec::new();
     let (mut marks, mut later, mut empty, mut resets, mut labelled) = (0, 0, 0, 0, 0);
     while let Some(item) = reader.next().unwrap() {
         let Item::Operation { section, operation } = item else { continue };
-        told.resize(told.len().max(section as usize + 1), Vec::new());
-        let events = &mut told[section as usize];
+        read.resize(read.len().max(section as usize + 1), Vec::new());
+        let events = &mut read[section as usize];
         match operation.call {
             Call::Dequeue(Answer::Packet { number, label, .. }) => {
                 // The contract suite numbers from 1.
@@ -63,24 +63,25 @@ fn every_discipline_runs_again_as_it_ran() {
         events.extend(drops.map(|(number, why)| Event::Dropped(number + 1, *why, operation.now)));
         marks += operation.marked.len();
     }
-    for (told, (spelling, _, events)) in told.iter().zip(&expected) {
-        assert!(told == events, "{spelling}");
+    for (read, (spec, _, events)) in read.iter().zip(&expected) {
+        assert!(read == events, "{spec}");
     }
-    for (what, count) in [("marks", marks as u64), ("waits", later), ("empty", empty), ("labels", labelled)] {
+    for (what, count) in [("marks", marks as u64), ("times", later), ("empty", empty), ("labels", labelled)] {
         assert!(count > 1000, "{what}: {count}");
     }
     assert!(resets > 100, "{resets}");
 }
 
-fn different(built: (&Spec, &LinkContext), told: (&Spec, &LinkContext), operations: u64) -> bool {
-    let outcome = check(Cursor::new(trace_of(built, told, operations))).unwrap();
+/// True if a discipline that is built as `built` differs from a trace that names `traced`.
+fn different(built: (&Spec, &LinkContext), traced: (&Spec, &LinkContext), operations: u64) -> bool {
+    let outcome = check(Cursor::new(trace_of(built, traced, operations))).unwrap();
     assert!(outcome.complete());
     matches!(outcome.sections[0].verdict, Verdict::Different(_))
 }
 
-/// No discipline passes for a short FIFO queue, and what was built as it is told passes.
+/// No discipline is equal to a short FIFO queue, and each is equal to itself.
 #[test]
-fn no_discipline_passes_for_another() {
+fn another_discipline_is_detected() {
     let context = context(Rate::mbit(10), 1);
     let short: Spec = "fifo limit 7p".parse().unwrap();
     for entry in ALL {
@@ -90,10 +91,9 @@ fn no_discipline_passes_for_another() {
     }
 }
 
-/// One parameter is enough, where it makes a difference: a threshold that no flow crosses by so little is
-/// nobody's business.
+/// One changed parameter is detected if it changes an answer: a flow must cross the changed threshold.
 #[test]
-fn a_changed_parameter_is_found() {
+fn a_changed_parameter_is_detected() {
     let context = context(Rate::mbit(10), 1);
     let pairs = [
         ("fifo limit 20p", "fifo limit 21p"),
@@ -108,23 +108,23 @@ fn a_changed_parameter_is_found() {
         ("drr limit 20p quantum 300", "drr limit 20p quantum 310"),
         ("tbf rate 1mbit burst 5kb limit 20p", "tbf rate 1001kbit burst 5kb limit 20p"),
     ];
-    for (built, told) in pairs {
+    for (built, traced) in pairs {
         let spec = |text: &str| text.parse::<Spec>().unwrap_or_else(|error| panic!("{text}: {error}"));
-        let (built, told) = (spec(built), spec(told));
-        assert!(different((&built, &context), (&told, &context), 20_000), "{built} passes for {told}");
+        let (built, traced) = (spec(built), spec(traced));
+        assert!(different((&built, &context), (&traced, &context), 20_000), "{built} equals {traced}");
         assert!(!different((&built, &context), (&built, &context), 20_000), "{built}");
     }
 }
 
-/// What a discipline knows of its place counts, too: random numbers and rates.
+/// A different link context is detected: random numbers and rates.
 #[test]
-fn another_place_is_found() {
+fn another_link_context_is_detected() {
     let here = context(Rate::mbit(10), 1);
     let seed = context(Rate::mbit(10), 2);
     let path = LinkContext { streams: here.streams.within("child"), ..here.clone() };
     let rate = context(Rate::kbit(10_001), 1);
     let red = ALL.iter().find(|entry| entry.name == "red").expect("there is RED");
-    // The first beyond the default: it begins to drop early.
+    // The first variant after the default begins to drop early.
     let red = (red.variants)().swap_remove(1);
     for (spec, other) in [(&red, &seed), (&red, &path), (&"csfq".parse().unwrap(), &rate)] {
         assert!(different((spec, &here), (spec, other), 20_000), "{spec}");

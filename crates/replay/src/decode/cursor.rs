@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
         let root = Streams::new(seed);
         let streams = match path.strip_prefix('/') {
-            Some(place) => root.within(place),
+            Some(name) => root.within(name),
             None if path.is_empty() => root,
             None => return Err(ContentError::Invalid("the path of random streams does not begin with /")),
         };
@@ -186,7 +186,7 @@ impl<'a> Cursor<'a> {
         match some {
             0 => Ok(0),
             _ => match self.varint()? {
-                0 => Err(ContentError::Invalid("a flag for drops or marks without any")),
+                0 => Err(ContentError::Invalid("a flag for drops or marks, but their count is 0")),
                 count => Ok(count),
             },
         }
@@ -207,7 +207,11 @@ impl<'a> Cursor<'a> {
                     meta.short = match self.byte()? {
                         0 => false,
                         1 => true,
-                        _ => return Err(ContentError::Invalid("a packet is neither short nor not short")),
+                        _ => {
+                            return Err(ContentError::Invalid(
+                                "the flag short of a packet is neither 0 nor 1",
+                            ));
+                        }
                     }
                 }
                 4 => meta.flow = FlowKey(self.word()?),
@@ -227,13 +231,13 @@ impl<'a> Cursor<'a> {
     fn hops(&mut self) -> Result<NextHops, ContentError> {
         let count = usize::from(self.byte()?);
         if count > NextHops::MOST {
-            return Err(ContentError::Invalid("more next hops than a packet has room for"));
+            return Err(ContentError::Invalid("more next hops than a packet can have"));
         }
         let mut hops = [0; NextHops::MOST];
         for hop in &mut hops[..count] {
             *hop = self.number()?;
             if *hop == u16::MAX {
-                return Err(ContentError::Invalid("a next hop has the number of no node"));
+                return Err(ContentError::Invalid("a next hop has an invalid node number"));
             }
         }
         Ok(NextHops::new(hops[..count].iter().copied()))

@@ -1,18 +1,18 @@
-//! What a fuzzer's bytes mean: shared by the fuzz target and by a test that runs without a fuzzer.
+//! The interpretation of fuzzed bytes, shared by the fuzz target and by a test without a fuzzer.
 
 use std::io::Cursor;
 
 use giveway_replay::format::{MAGIC, VERSION, head};
 use giveway_replay::{Item, Outcome, Reader, TraceError, check};
 
-/// Any bytes are a trace, or are refused with a place inside them; and as the operations of a trace, with
-/// checks that are right, they are read or refused as well, whole and cut off.
+/// Checks that any bytes are read as a trace, or refused with a position inside them. The same must hold for
+/// the bytes as operations of a trace with correct checks, complete and truncated.
 ///
 /// # Panics
-/// When this does not hold.
+/// If this does not hold.
 pub fn trace(bytes: &[u8]) {
     read(bytes);
-    // Nothing but what a FIFO queue can do is run: others may be driven into hours of catching up.
+    // Only a FIFO queue is run: with arbitrary times, other disciplines may catch up for hours.
     let build = [&[2, b'u', b'p', 4][..], b"fifo", &[0x64, 0xdc, 0x0b], &[0; 8], &[0, 0, 0]].concat();
     let mut file = [&MAGIC[..], &VERSION.to_le_bytes(), &[0]].concat();
     file.extend([&head(1, 0, build.len() as u32, &build)[..], &build].concat());
@@ -34,9 +34,9 @@ pub fn trace(bytes: &[u8]) {
 }
 
 fn run(file: &[u8]) -> Outcome {
-    let outcome = check(Cursor::new(file)).expect("the header is right");
+    let outcome = check(Cursor::new(file)).expect("the header is correct");
     if let Some(error) = &outcome.damage {
-        placed(error, file);
+        check_position(error, file);
     }
     outcome
 }
@@ -44,22 +44,25 @@ fn run(file: &[u8]) -> Outcome {
 fn read(bytes: &[u8]) {
     let mut reader = match Reader::new(Cursor::new(bytes)) {
         Ok(reader) => reader,
-        Err(error) => return placed(&error, bytes),
+        Err(error) => return check_position(&error, bytes),
     };
     loop {
         match reader.next() {
             Ok(Some(Item::Begin { .. } | Item::Operation { .. } | Item::End { .. })) => {}
             Ok(None) => return,
             Err(error) => {
-                placed(&error, bytes);
-                assert!(matches!(reader.next(), Ok(None)) && !reader.whole(), "nothing comes after an error");
+                check_position(&error, bytes);
+                assert!(
+                    matches!(reader.next(), Ok(None)) && !reader.whole(),
+                    "there are no items after an error"
+                );
                 return;
             }
         }
     }
 }
 
-fn placed(error: &TraceError, file: &[u8]) {
+fn check_position(error: &TraceError, file: &[u8]) {
     assert!(!error.to_string().is_empty());
     match error {
         TraceError::NotATrace | TraceError::Version(_) => {}

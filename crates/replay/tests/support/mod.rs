@@ -1,4 +1,4 @@
-//! What several tests need: a file in memory, and hosts that drive a discipline.
+//! Helpers of several tests: a file in memory, and a driver of disciplines.
 
 #![allow(dead_code)]
 
@@ -10,7 +10,7 @@ use giveway_qdisc::contract::{Event, drive, ops_from_bytes};
 use giveway_qdisc::{Downstream, LinkContext, Rate, Rng, Streams};
 use giveway_replay::{Options, Recording, Traced, WhenFull};
 
-/// A file in memory that the test reads while the trace has it.
+/// A file in memory that the test can read while the trace writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -30,7 +30,7 @@ impl Write for Memory {
     }
 }
 
-/// Nothing is cut: tests are not late.
+/// Options with which no trace is cut: the test waits for the writer.
 pub const PATIENT: Options = Options { slots: 1 << 12, when_full: WhenFull::Wait };
 
 /// A trace in memory.
@@ -39,7 +39,7 @@ pub fn recording(options: Options) -> (Recording, Memory) {
     (Recording::start(file.clone(), "a test", options).unwrap(), file)
 }
 
-/// A link with some others known beyond it.
+/// A link with some known downstream links.
 pub fn context(rate: Rate, seed: u64) -> LinkContext {
     let links = [
         ((0, 1), Rate::mbit(30)),
@@ -51,8 +51,8 @@ pub fn context(rate: Rate, seed: u64) -> LinkContext {
     LinkContext { downstream: Downstream::new(0, links), ..LinkContext::new(rate, streams) }
 }
 
-/// Drives it through so many operations of the contract suite, more arrivals than departures among them, and
-/// drains it.
+/// Drives a discipline through `operations` operations of the contract suite, with more arrivals than
+/// departures, and drains it.
 pub fn driven(
     traced: &mut Traced<u64>,
     spec: &Spec,
@@ -70,11 +70,11 @@ fn operations_of(rng: &mut Rng, count: u64) -> Vec<giveway_qdisc::contract::Op> 
     ops_from_bytes(&bytes)
 }
 
-/// The trace of one discipline that is built as `built` and told as `told`.
-pub fn trace_of(built: (&Spec, &LinkContext), told: (&Spec, &LinkContext), operations: u64) -> Vec<u8> {
+/// The trace of a discipline that is built as `built`, while the trace names `named`.
+pub fn trace_of(built: (&Spec, &LinkContext), named: (&Spec, &LinkContext), operations: u64) -> Vec<u8> {
     let (recording, file) = recording(PATIENT);
     let inner = built.0.build(built.1).expect("it can be built");
-    let mut traced = recording.tracer().wrap("home->isp", &told.0.to_string(), told.1, inner);
+    let mut traced = recording.tracer().wrap("home->isp", &named.0.to_string(), named.1, inner);
     driven(&mut traced, built.0, built.1, operations, 1);
     drop(traced);
     recording.finish().unwrap();
