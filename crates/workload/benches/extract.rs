@@ -1,7 +1,7 @@
-//! How fast a workload is taken out of a capture: reading and extraction together, from memory.
+//! Speed of the extraction of a workload from a capture: reading and extraction together, from memory.
 //!
-//! The capture is of 64 MB: full-size packets of 200 connections at once, with an acknowledgement for every
-//! second. The bar: 200 MB/s of the file.
+//! The capture has 64 MB: full-size packets of 200 simultaneous connections, with an acknowledgement for
+//! every second packet. The target is 200 MB/s of the file.
 
 use std::hint::black_box;
 use std::io::Cursor;
@@ -16,7 +16,7 @@ const SIZE: usize = 64 << 20;
 const CONNECTIONS: u32 = 200;
 const DATA: u32 = 1_460;
 
-/// A pcap file of raw IP, and how many packets it has.
+/// A pcap file of raw IP, and its number of packets.
 fn pcap() -> (Vec<u8>, u64) {
     let mut file = Vec::with_capacity(SIZE + 4_000);
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -73,7 +73,7 @@ fn extract(file: &[u8]) -> usize {
     for packet in Reader::new(Cursor::new(file.to_vec())).expect("it is a capture") {
         extraction.packet(&packet.expect("it is whole"));
     }
-    let (local, _) = extraction.guess().expect("it can be told");
+    let (local, _) = extraction.guess().expect("the traffic has a local side");
     let (workload, _) = extraction.finish(&local);
     workload.connections.len()
 }

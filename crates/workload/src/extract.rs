@@ -11,7 +11,7 @@ use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
 use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
 use crate::names;
-use crate::pages::{self, Asked};
+use crate::pages::{self, PagePart};
 use crate::tcp::{ACK, SYN, Tracker};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
@@ -24,11 +24,11 @@ const MOST_FLOWS: usize = 2_000_000;
 /// Number of groups with a name of their own in tables; the rest is "other".
 const MOST_GROUPS: usize = 6;
 
-/// Reads packets; give them in the order of the file, then [`finish`](Extraction::finish).
+/// Extracts a workload from the packets of a capture, which are added in the order of the file.
 #[derive(Default)]
 pub struct Extraction {
     /// Index in `flows` by 5-tuple, the smaller end first.
-    places: FlowMap<u32>,
+    indices: FlowMap<u32>,
     flows: Vec<Flow>,
     first: Option<u64>,
     last: u64,
@@ -65,7 +65,7 @@ pub struct Seen {
     pub empty: u64,
     /// Used connections whose round-trip time was never measured.
     pub without_rtt: u64,
-    /// Flows other than TCP, each direction by itself.
+    /// Flows other than TCP; each direction counts as one.
     pub trains: u64,
     /// Packets between hosts on the same side; left out.
     pub inside: u64,
@@ -131,8 +131,8 @@ impl Extraction {
             }
             return;
         };
-        let Some(place) = self.place(packet, ip, now) else { return };
-        let flow = &self.flows[place];
+        let Some(index) = self.flow_of(packet, ip, now) else { return };
+        let flow = &self.flows[index];
         let from = if flow.tuple == ip.tuple { Side::Client } else { Side::Server };
         if let Kind::Tcp(tracker) = &flow.kind
             && tracker.is_over(from, &tcp)
@@ -143,21 +143,21 @@ impl Extraction {
             }
             let key = canonical(&ip.tuple).key(&HASHER);
             let next = self.add(packet, ip, now);
-            *self.places.get_mut(key).expect("it was just found") = next;
+            *self.indices.get_mut(key).expect("the flow was found above") = next;
             return self.tcp(next as usize, packet, ip, (&tcp, len), now);
         }
-        self.tcp(place, packet, ip, (&tcp, len), now);
+        self.tcp(index, packet, ip, (&tcp, len), now);
     }
 
     fn tcp(
         &mut self,
-        place: usize,
+        index: usize,
         packet: &Packet,
         ip: &Ip,
         (tcp, len): (&giveway_capture::Tcp, u32),
         now: u64,
     ) {
-        let flow = &mut self.flows[place];
+        let flow = &mut self.flows[index];
         let there = flow.count(packet, ip);
         if let Kind::Tcp(tracker) = &mut flow.kind {
             tracker.packet(if there { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
@@ -165,8 +165,8 @@ impl Extraction {
     }
 
     fn other(&mut self, packet: &Packet, ip: &Ip, now: u64) {
-        let Some(place) = self.place(packet, ip, now) else { return };
-        let flow = &mut self.flows[place];
+        let Some(index) = self.flow_of(packet, ip, now) else { return };
+        let flow = &mut self.flows[index];
         let is_there = flow.count(packet, ip);
         if let Kind::Other { there, back } = &mut flow.kind {
             let times = if is_there { there } else { back };
@@ -179,19 +179,19 @@ impl Extraction {
         }
     }
 
-    /// The flow of a packet, found or made.
-    fn place(&mut self, packet: &Packet, ip: &Ip, now: u64) -> Option<usize> {
+    /// Index of the flow of a packet, which is added if it is new; `None` if there are too many flows.
+    fn flow_of(&mut self, packet: &Packet, ip: &Ip, now: u64) -> Option<usize> {
         let key = canonical(&ip.tuple).key(&HASHER);
-        if let Some(place) = self.places.get(key) {
-            return Some(*place as usize);
+        if let Some(index) = self.indices.get(key) {
+            return Some(*index as usize);
         }
         if self.flows.len() >= MOST_FLOWS {
             self.seen.crowded += 1;
             return None;
         }
-        let place = self.add(packet, ip, now);
-        self.places.entry(key, || place);
-        Some(place as usize)
+        let index = self.add(packet, ip, now);
+        self.indices.entry(key, || index);
+        Some(index as usize)
     }
 
     fn add(&mut self, packet: &Packet, ip: &Ip, now: u64) -> u32 {
@@ -252,7 +252,7 @@ impl Extraction {
         seen.span = last;
         let paths = Paths::of(&flows);
         let mut workload = Workload { span: last, ..Workload::default() };
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut parts: Vec<PagePart> = Vec::new();
         for flow in flows {
             let Some(direction) = flow.direction(local) else {
                 seen.inside += flow.there.0 + flow.back.0;
@@ -272,7 +272,7 @@ impl Extraction {
                         continue;
                     }
                     let rtt = paths.rtt(&flow.tuple);
-                    connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut asked, &mut seen);
+                    connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
                 }
                 Kind::Other { there, back } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
@@ -283,7 +283,7 @@ impl Extraction {
                 }
             }
         }
-        seen.pages = pages::number(&mut workload.connections, asked);
+        seen.pages = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64;
@@ -300,7 +300,7 @@ fn connection(
     tracker: Tracker,
     rtt: Option<u64>,
     workload: &mut Workload,
-    asked: &mut Vec<Asked>,
+    parts: &mut Vec<PagePart>,
     seen: &mut Seen,
 ) {
     let Tracker { start, begun, ended, .. } = tracker;
@@ -311,7 +311,7 @@ fn connection(
         let from = if number == 0 { start } else { firsts[adu] };
         let mine = &adus[adu..][..epoch.adus as usize];
         adu += mine.len();
-        asked.push(Asked {
+        parts.push(PagePart {
             connection: workload.connections.len(),
             epoch: number,
             client: tuple.from,
@@ -328,7 +328,7 @@ fn connection(
     workload.connections.push(Connection { start, direction, rtt, group, begun, ended, adus, epochs });
 }
 
-/// Smallest round trips by pair of hosts: what a single connection measured may have met a queue.
+/// Smallest round trips by pair of hosts. That of a single connection may include queueing delay.
 struct Paths {
     least: BTreeMap<Hosts, RoundTrips>,
 }
@@ -351,17 +351,17 @@ impl Paths {
         Paths { least }
     }
 
-    /// One of the two alone does: captured at an end, the other is next to nothing.
+    /// The round-trip time between the hosts. If only one part of the path is measured, the other is zero.
     fn rtt(&self, tuple: &FiveTuple) -> Option<u64> {
         let (client, server) = *self.least.get(&(tuple.from, tuple.to))?;
         let rtt = [client, server].into_iter().flatten().reduce(u64::saturating_add)?;
-        // What is longer was not measured: the clocks of a damaged capture jump.
+        // A longer time cannot be a measurement: the clocks of a damaged capture jump.
         (rtt <= Workload::LONGEST).then_some(rtt)
     }
 }
 
 impl Flow {
-    /// Counts a packet; whether it goes the way of the tuple.
+    /// Counts a packet. Returns true if it has the direction of the tuple.
     fn count(&mut self, packet: &Packet, ip: &Ip) -> bool {
         let is_there = ip.tuple == self.tuple;
         let counts = if is_there { &mut self.there } else { &mut self.back };
@@ -375,7 +375,7 @@ impl Flow {
         local.direction(a, b)
     }
 
-    #[allow(clippy::type_complexity, reason = "two ends, told once")]
+    #[allow(clippy::type_complexity, reason = "the two ends need no type of their own")]
     fn ends(&self) -> (([u8; 16], Option<[u8; 6]>), ([u8; 16], Option<[u8; 6]>)) {
         ((self.tuple.from, self.macs.map(|macs| macs.from)), (self.tuple.to, self.macs.map(|macs| macs.to)))
     }
@@ -431,7 +431,7 @@ fn join_small_groups(workload: &mut Workload) {
     if bytes.len() <= MOST_GROUPS {
         return;
     }
-    // Calls are few bytes and much of the point.
+    // Calls have few bytes, but their delay is of interest, so they always keep their name.
     let weight = |(group, bytes): (&String, &u64)| if group == "voice-like" { u64::MAX } else { *bytes };
     let mut order: Vec<(u64, String)> = bytes.iter().map(|entry| (weight(entry), entry.0.clone())).collect();
     order.sort_unstable_by(|a, b| b.cmp(a));

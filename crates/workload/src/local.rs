@@ -81,7 +81,7 @@ impl Local {
     }
 }
 
-/// Behind a gateway there are many addresses with one MAC.
+/// Many addresses behind one MAC address: that is the gateway, and all other hosts are local.
 fn by_gateway(pairs: &[Pair]) -> Option<(Local, String)> {
     let mut behind: BTreeMap<[u8; 6], BTreeSet<[u8; 16]>> = BTreeMap::new();
     for (address, mac) in pairs.iter().flat_map(|pair| [pair.a, pair.b]) {
@@ -105,7 +105,7 @@ fn by_gateway(pairs: &[Pair]) -> Option<(Local, String)> {
     clear.then(|| (Local::Gateway(gateway), why()))
 }
 
-/// Private addresses that talk to public ones are local.
+/// Private addresses that exchange packets with public ones are local.
 fn by_private(pairs: &[Pair]) -> Option<(Local, String)> {
     let (mut mixed, mut all) = (0, 0);
     for pair in pairs {
@@ -153,8 +153,8 @@ fn by_presence(pairs: &[Pair]) -> Option<(Local, String)> {
 fn by_opener(pairs: &[Pair]) -> Option<(Local, String)> {
     let opened = || pairs.iter().filter(|pair| pair.opened);
     let openers: BTreeSet<[u8; 16]> = opened().map(|pair| pair.a.0).collect();
-    let asked: BTreeSet<[u8; 16]> = opened().map(|pair| pair.b.0).collect();
-    let clear = !openers.is_empty() && openers.is_disjoint(&asked) && openers.len() <= 1_000;
+    let servers: BTreeSet<[u8; 16]> = opened().map(|pair| pair.b.0).collect();
+    let clear = !openers.is_empty() && openers.is_disjoint(&servers) && openers.len() <= 1_000;
     clear.then(|| {
         let why = format!("the {} hosts that open connections are local", openers.len());
         let prefixes = openers.into_iter().map(|address| Prefix { address, bits: 128 }).collect();
@@ -311,7 +311,7 @@ mod tests {
         let (local, _) = Local::guess(&pairs).unwrap();
         assert_eq!(local.direction(pairs[0].a, pairs[0].b), Some(Direction::Up));
         assert_eq!(local.direction(pairs[0].b, pairs[0].a), Some(Direction::Down));
-        assert_eq!(local.direction(pairs[0].a, pairs[2].a), None, "it stays at home");
+        assert_eq!(local.direction(pairs[0].a, pairs[2].a), None, "both ends are local");
     }
 
     #[test]
@@ -329,31 +329,31 @@ mod tests {
         let here = v4(203, 0, 113, 1);
         let pairs = [pair(here, v4(198, 51, 100, 7), None, true), pair(v4(192, 0, 2, 9), here, None, true)];
         assert_eq!(guessed(&pairs).unwrap(), "203.0.113.1");
-        // Two hosts alone: who connects.
+        // Between two hosts alone, the one that connects is local.
         let alone = [pair(v4(10, 0, 0, 1), v4(10, 0, 1, 1), None, true)];
         assert_eq!(guessed(&alone).unwrap(), "10.0.0.1");
-        let silent = [pair(v4(10, 0, 0, 1), v4(10, 0, 1, 1), None, false)];
-        assert_eq!(guessed(&silent), None);
+        let unopened = [pair(v4(10, 0, 0, 1), v4(10, 0, 1, 1), None, false)];
+        assert_eq!(guessed(&unopened), None);
     }
 
     #[test]
-    fn otherwise_those_who_connect() {
+    fn otherwise_the_hosts_that_connect_are_local() {
         let pairs = [
             pair(v4(203, 0, 113, 1), v4(198, 51, 100, 7), None, true),
             pair(v4(203, 0, 113, 2), v4(198, 51, 100, 8), None, true),
         ];
         assert_eq!(guessed(&pairs).unwrap(), "203.0.113.1,203.0.113.2");
-        let both_ways = [
+        let mutual = [
             pair(v4(1, 0, 0, 1), v4(2, 0, 0, 1), None, true),
             pair(v4(2, 0, 0, 1), v4(3, 0, 0, 2), None, true),
             pair(v4(3, 0, 0, 2), v4(4, 0, 0, 2), None, true),
             pair(v4(4, 0, 0, 2), v4(1, 0, 0, 1), None, true),
         ];
-        assert_eq!(guessed(&both_ways), None);
+        assert_eq!(guessed(&mutual), None);
     }
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn the_text_of_a_local_side_is_parsed_to_the_same_side() {
         for text in [
             "192.168.0.0/16",
             "10.1.2.3",
@@ -370,7 +370,7 @@ mod tests {
             let error = text.parse::<Local>().unwrap_err().to_string();
             assert!(error.contains("neither a prefix such as"), "{error}");
         }
-        // Bits beyond the prefix do not count.
+        // Bits after the prefix do not count.
         let local: Local = "192.168.17.9/20".parse().unwrap();
         assert_eq!(
             local.direction((v4(192, 168, 31, 1), None), (v4(192, 168, 32, 1), None)),

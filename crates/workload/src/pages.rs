@@ -13,11 +13,11 @@ use crate::names;
 const QUIET: u64 = 1_000_000_000;
 
 /// A part of a page: an epoch with its client and its time.
-pub(crate) struct Asked {
+pub(crate) struct PagePart {
     pub connection: usize,
     pub epoch: usize,
     pub client: [u8; 16],
-    /// The request is larger than the response.
+    /// True if the request is larger than the response.
     pub is_upload: bool,
     pub from: u64,
     pub until: u64,
@@ -25,24 +25,23 @@ pub(crate) struct Asked {
 
 /// Numbers the pages and sets the page of each epoch of web traffic. Returns the duration of each page in the
 /// capture, ns.
-pub(crate) fn number(connections: &mut [Connection], mut asked: Vec<Asked>) -> Vec<u64> {
-    asked.retain(|asked| {
-        let connection = &connections[asked.connection];
-        names::is_web(&connection.group) && connection.direction == Direction::Up && !asked.is_upload
+pub(crate) fn number(connections: &mut [Connection], mut parts: Vec<PagePart>) -> Vec<u64> {
+    parts.retain(|part| {
+        let connection = &connections[part.connection];
+        names::is_web(&connection.group) && connection.direction == Direction::Up && !part.is_upload
     });
-    asked.sort_by_key(|asked| (asked.from, asked.connection, asked.epoch));
+    parts.sort_by_key(|part| (part.from, part.connection, part.epoch));
     let mut pages: Vec<(u64, u64)> = Vec::new();
     let mut open: BTreeMap<[u8; 16], usize> = BTreeMap::new();
-    for asked in asked {
-        let still =
-            open.get(&asked.client).filter(|page| asked.from <= pages[**page].1.saturating_add(QUIET));
+    for part in parts {
+        let still = open.get(&part.client).filter(|page| part.from <= pages[**page].1.saturating_add(QUIET));
         let page = still.copied().unwrap_or_else(|| {
-            pages.push((asked.from, asked.until));
+            pages.push((part.from, part.until));
             pages.len() - 1
         });
-        open.insert(asked.client, page);
-        pages[page].1 = pages[page].1.max(asked.until);
-        connections[asked.connection].epochs[asked.epoch].page = Some(page as u32);
+        open.insert(part.client, page);
+        pages[page].1 = pages[page].1.max(part.until);
+        connections[part.connection].epochs[part.epoch].page = Some(page as u32);
     }
     pages.into_iter().map(|(from, until)| until - from).collect()
 }

@@ -46,10 +46,10 @@ pub(crate) struct Tracker {
     pub begun: bool,
     /// True if both directions have ended, or a reset was sent.
     pub ended: bool,
-    /// A reset answered the SYN.
+    /// True if a reset answered the SYN.
     pub refused: bool,
-    /// The SYN was retransmitted, so that it is not known which one was answered.
-    syn_again: bool,
+    /// True if the SYN was retransmitted, so that it is not known which one was answered.
+    syn_retransmitted: bool,
     syn_at: u64,
     /// Time at which the SYN-ACK passed.
     answered: Option<u64>,
@@ -82,7 +82,7 @@ struct Half {
     /// True if its last segment was not a full one.
     ended: bool,
     fin: bool,
-    /// The data byte whose round trip is being measured, and when it passed.
+    /// The data byte whose round trip is being measured, and the time at which it passed.
     timing: Option<(u64, u64)>,
     /// Round trip from the capture point to the other end.
     path: Path,
@@ -99,7 +99,7 @@ struct Path {
     recent: Option<u64>,
 }
 
-/// An ADU, and when its first and last bytes passed.
+/// An ADU, and the times at which its first and last bytes passed.
 struct Passed {
     adu: Adu,
     first: u64,
@@ -114,7 +114,7 @@ impl Tracker {
             begun: false,
             ended: false,
             refused: false,
-            syn_again: false,
+            syn_retransmitted: false,
             syn_at: now,
             answered: None,
             established: None,
@@ -150,7 +150,7 @@ impl Tracker {
         if from == Side::Server && self.begun && self.server.base.is_none() && !is_syn {
             let foreign = tcp.flags & ACK > 0 && self.client.base != Some(tcp.ack);
             if foreign && self.client.sent == 0 {
-                return; // it belongs to an earlier connection: RFC 5961, section 4
+                return; // an answer of an earlier connection: RFC 5961, section 4
             }
         }
         self.handshake(from, tcp, now);
@@ -179,16 +179,16 @@ impl Tracker {
     fn handshake(&mut self, from: Side, tcp: &Tcp, now: u64) {
         match (from, tcp.flags & (SYN | ACK)) {
             (Side::Client, SYN) => {
-                self.syn_again |= self.begun;
+                self.syn_retransmitted |= self.begun;
                 self.begun = true;
                 self.syn_at = now;
             }
             (Side::Server, flags) if flags == SYN | ACK && self.begun => {
-                if self.answered.is_none() && !self.syn_again {
+                if self.answered.is_none() && !self.syn_retransmitted {
                     self.client.path.measured(now.saturating_sub(self.syn_at));
                 }
                 if self.established.is_none() {
-                    self.syn_again |= self.answered.is_some();
+                    self.syn_retransmitted |= self.answered.is_some();
                     // Some systems retransmit a SYN that was refused.
                     (self.refused, self.ended) = (false, false);
                     self.answered = Some(now);
@@ -196,7 +196,7 @@ impl Tracker {
             }
             (Side::Client, ACK) if self.established.is_none() => {
                 if let Some(answered) = self.answered {
-                    if !self.syn_again {
+                    if !self.syn_retransmitted {
                         self.server.path.measured(now.saturating_sub(answered));
                     }
                     self.established = Some(now);
@@ -208,7 +208,7 @@ impl Tracker {
 
     fn data(&mut self, from: Side, seq: u32, (len, bytes): (u32, u32), now: u64) {
         let (me, _) = self.halves(from);
-        let Some(end) = me.place(seq.wrapping_add(len)) else { return };
+        let Some(end) = me.position(seq.wrapping_add(len)) else { return };
         if end <= me.sent {
             me.timing = None; // a retransmission: the next acknowledgement is ambiguous
             return;
@@ -267,22 +267,22 @@ impl Tracker {
         // So a response that carries the acknowledgement has at most that think time, and the rest is
         // queueing delay on the path. There is no queue if the capture point is the host itself.
         let at_host = peer.path.least.is_some_and(|least| least < AT_HOST);
-        let brings = peer.all_acked == now && peer.acked == peer.sent;
-        let most = if brings && !at_host { DELAYED_ACK } else { u64::MAX };
+        let carries_ack = peer.all_acked == now && peer.acked == peer.sent;
+        let most = if carries_ack && !at_host { DELAYED_ACK } else { u64::MAX };
         // The think time of a response to all data of the other side. That of a response to a part is not
         // known.
-        let thought = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
+        let think_time = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
         if me.current.is_none() {
-            let stands = match from {
+            let ready = match from {
                 Side::Client => self.answered,
                 Side::Server => self.established,
             };
-            return Some(match (peer.acked, stands) {
-                (0, Some(stands)) => (Trigger::Peer(0), after(stands)),
+            return Some(match (peer.acked, ready) {
+                (0, Some(ready)) => (Trigger::Peer(0), after(ready)),
                 // Open before the capture: it begins with its first packet.
                 (0, None) if !self.begun => (Trigger::Peer(0), after(self.start)),
                 (0, None) => (Trigger::Peer(0), 0),
-                (acked, _) => (Trigger::Peer(acked), thought),
+                (acked, _) => (Trigger::Peer(acked), think_time),
             });
         }
         if me.acked < me.sent {
@@ -290,11 +290,11 @@ impl Tracker {
         }
         let ended = me.ended;
         let gap = after(me.all_acked.max(me.last_data));
-        // Neither side has data in flight, so they take turns. If both sent at once, one of them always
-        // would.
+        // Neither side has data in flight, so they take turns. If both sent at the same time, one of them
+        // would always have data in flight.
         let took_turns = peer.acked == peer.sent;
         if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
-            return Some((Trigger::Peer(peer.acked), thought));
+            return Some((Trigger::Peer(peer.acked), think_time));
         }
         let quiet = if ended { path / 4 + QUIET } else { STALL };
         // The delay of a delayed acknowledgement is not a pause of the sender.
@@ -321,9 +321,9 @@ impl Tracker {
         let mut until = self.start;
         for (at, passed) in self.adus.iter().enumerate() {
             let before = at.checked_sub(1).map(|before| self.adus[before].adu.side);
-            let asks_again = passed.adu.side == Side::Client && before == Some(Side::Server);
+            let next_request = passed.adu.side == Side::Client && before == Some(Side::Server);
             let after_pause = passed.adu.trigger == Trigger::Own && passed.adu.think_time > APART;
-            match epochs.last_mut().filter(|_| !asks_again && !after_pause) {
+            match epochs.last_mut().filter(|_| !next_request && !after_pause) {
                 Some(epoch) => epoch.adus += 1,
                 None => {
                     if at > 0 {
@@ -374,11 +374,11 @@ impl Half {
     }
 
     /// A sequence number as a count of data bytes since the beginning; `None` if it is far from all others.
-    fn place(&self, seq: u32) -> Option<u64> {
+    fn position(&self, seq: u32) -> Option<u64> {
         let here = self.base?.wrapping_add(self.sent as u32);
         let distance = i64::from(seq.wrapping_sub(here) as i32);
-        let place = self.sent.checked_add_signed(distance).unwrap_or(0);
-        (distance.unsigned_abs() < STRAY).then_some(place)
+        let position = self.sent.checked_add_signed(distance).unwrap_or(0);
+        (distance.unsigned_abs() < STRAY).then_some(position)
     }
 
     /// Handles an acknowledgement of everything below `ack`. Returns the number of acknowledged bytes that
@@ -389,19 +389,19 @@ impl Half {
             self.base = Some(ack);
             return 0;
         }
-        let Some(place) = self.place(ack) else { return 0 };
+        let Some(position) = self.position(ack) else { return 0 };
         // A FIN takes a sequence number, too: one that was captured, or else a single number above all data.
-        let beyond = place.saturating_sub(self.sent);
-        let mut missed = if self.fin || beyond == 1 { beyond.saturating_sub(1) } else { beyond };
-        if missed > 0 && self.claimed.is_none_or(|claimed| place < claimed) {
-            self.claimed = Some(place);
+        let excess = position.saturating_sub(self.sent);
+        let mut missed = if self.fin || excess == 1 { excess.saturating_sub(1) } else { excess };
+        if missed > 0 && self.claimed.is_none_or(|claimed| position < claimed) {
+            self.claimed = Some(position);
             missed = 0;
         }
-        let place = place.min(self.sent + missed);
-        if place > self.acked {
-            self.acked = place;
+        let position = position.min(self.sent + missed);
+        if position > self.acked {
+            self.acked = position;
             if let Some((end, sent)) = self.timing
-                && place >= end
+                && position >= end
             {
                 let time = now.saturating_sub(sent);
                 if with_data {
@@ -411,19 +411,19 @@ impl Half {
                 }
                 self.timing = None;
             }
-            if place >= self.sent {
+            if position >= self.sent {
                 self.all_acked = now;
             }
         }
         if missed > 0 {
-            self.sent = place;
+            self.sent = position;
         }
         missed
     }
 }
 
 impl Path {
-    /// The best estimate for now: the last measurement, or else the fastest response; 0 without either.
+    /// The current estimate, ns: the last measurement, otherwise the fastest response, otherwise 0.
     fn now(&self) -> u64 {
         self.recent.or(self.least).unwrap_or(0)
     }

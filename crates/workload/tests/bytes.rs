@@ -1,4 +1,4 @@
-//! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
+//! The assertions of the fuzz target, tested without a fuzzer on its seeds and on mutations of them.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ fn mutated_seeds_give_workloads() {
     }
 }
 
-/// Packets that no network would carry, of few hosts and ports, so that they meet in the same connections.
+/// Packets that no network would carry, between few hosts and ports, so that connections have several.
 #[test]
 fn any_packets_give_a_workload() {
     let mut rng = Streams::new(15).within("packets").rng();

@@ -1,36 +1,35 @@
-//! What is found in connections: captures written by hand, and what their applications did by hand-computed
-//! numbers.
+//! The ADUs and epochs of connections, in captures written by hand, with numbers computed by hand.
 //!
-//! In all of them the path from end to end and back takes 30 ms, and a full segment has 1,000 bytes.
+//! In all of them the round-trip time is 30 ms, and a full segment has 1,000 bytes.
 
 use crate::support::{C, Row, S, Trace};
 
 const NOTHING: [&str; 0] = [];
 
-/// A handshake as the client sees it, ready at 30 ms.
+/// A handshake, captured at the client and complete at 30 ms.
 const AT_CLIENT: [Row; 3] = [(0, C, "S", 0, 0, 0), (30, S, "S.", 0, 0, 1), (30, C, ".", 1, 0, 1)];
 
 fn opened(rows: &[Row]) -> Vec<Row> {
     [&AT_CLIENT, rows].concat()
 }
 
-/// A header that says 65,535 in a packet of 46 bytes brings no more than six bytes of data.
+/// A packet of 46 bytes whose header has a total length of 65,535 has six bytes of data.
 #[test]
-fn a_length_beyond_the_frame_brings_no_data() {
+fn a_length_above_that_of_the_frame_adds_no_data() {
     let request = [(35, C, ".", 1, 6, 1)];
     let answer = [(75, S, ".", 1, 400, 7), (75, C, ".", 7, 0, 401)];
-    let found = Trace::new().tcp(&AT_CLIENT).tcp(&request).saying(65_535).tcp(&answer).found();
+    let found = Trace::new().tcp(&AT_CLIENT).tcp(&request).with_total_length(65_535).tcp(&answer).found();
     assert_eq!(found.adus(), ["client 6 B once connected, 5 ms", "server 400 B after 6 B, 10 ms"]);
     assert_eq!(found.seen.bytes, 40 * 4 + 46 + 440);
 }
 
-// -- one request, from three places -----------------------------------------------------------------
+// -- one request, at three capture points -----------------------------------------------------------
 
 #[test]
 fn a_request_seen_at_the_client() {
     let found = Trace::of(&opened(&[
-        (35, C, ".", 1, 300, 1),    // it thought for 5 ms
-        (75, S, ".", 1, 1000, 301), // the path takes 30 ms, the server 10
+        (35, C, ".", 1, 300, 1),    // a think time of 5 ms
+        (75, S, ".", 1, 1000, 301), // 30 ms for the path and 10 ms for the server
         (75, S, ".", 1001, 400, 301),
         (75, C, ".", 301, 0, 1401),
         (80, C, "F.", 301, 0, 1401),
@@ -53,7 +52,7 @@ fn a_request_seen_in_the_middle() {
         (0, C, "S", 0, 0, 0),
         (20, S, "S.", 0, 0, 1),
         (30, C, ".", 1, 0, 1),
-        (35, C, ".", 1, 300, 1), // 15 ms after what it answers, 10 of them on the path
+        (35, C, ".", 1, 300, 1), // 15 ms after the SYN-ACK, 10 of them on the path
         (65, S, ".", 1, 1000, 301),
         (65, S, ".", 1001, 400, 301),
         (75, C, ".", 301, 0, 1401),
@@ -77,12 +76,12 @@ fn a_request_seen_at_the_server() {
     assert_eq!(found.rtt(), Some(30));
 }
 
-// -- writes and what they wait for ------------------------------------------------------------------
+// -- ADUs and their triggers ------------------------------------------------------------------------
 
 #[test]
 fn a_server_speaks_first() {
     let found = Trace::of(&opened(&[
-        (67, S, ".", 1, 80, 1), // 30 ms for the handshake's end to get there and back, 7 ms of its own
+        (67, S, ".", 1, 80, 1), // 30 ms for the round trip to the server, and 7 ms of think time
         (69, C, ".", 1, 20, 81),
     ]));
     assert_eq!(found.adus(), ["server 80 B once connected, 7 ms", "client 20 B after 80 B, 2 ms"]);
@@ -93,7 +92,7 @@ fn requests_of_the_same_length_one_after_another() {
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 700, 301),
-        (160, C, ".", 301, 300, 701), // 100 ms to think
+        (160, C, ".", 301, 300, 701), // 100 ms of think time
         (210, S, ".", 701, 700, 601), // 20 ms
         (1210, C, ".", 601, 300, 1401),
         (1240, S, ".", 1401, 700, 901),
@@ -112,7 +111,7 @@ fn requests_of_the_same_length_one_after_another() {
     assert_eq!(found.epochs(), [(2, 60), (2, 50), (2, 30)]);
 }
 
-/// Responses that end with a full segment are told apart by the turns that the two take.
+/// Responses that end with a full segment are distinguished because the two sides take turns.
 #[test]
 fn responses_that_are_exact_multiples_of_the_segment() {
     let found = Trace::of(&opened(&[
@@ -133,7 +132,7 @@ fn responses_that_are_exact_multiples_of_the_segment() {
 }
 
 #[test]
-fn an_upload_is_one_write_whatever_its_window() {
+fn an_upload_is_one_adu_for_any_window() {
     let mut rows = opened(&[]);
     // A flight of two segments for each round trip.
     for flight in 0..10 {
@@ -147,7 +146,7 @@ fn an_upload_is_one_write_whatever_its_window() {
     rows.extend([(330, C, ".", 20_001, 500, 1), (360, S, ".", 1, 90, 20_501)]);
     let found = Trace::of(&rows);
     assert_eq!(found.adus(), ["client 20500 B once connected, 0 ms", "server 90 B after 20500 B, 0 ms"]);
-    assert_eq!(found.seen.pages, [0; 0], "an upload is no page");
+    assert_eq!(found.seen.pages, [0; 0], "an upload is not a page");
 }
 
 #[test]
@@ -157,9 +156,9 @@ fn a_pause_within_the_data_of_one_side() {
         (60, S, ".", 1, 1000, 301),
         (60, S, ".", 1001, 200, 301),
         (60, C, ".", 301, 0, 1201),
-        (290, S, ".", 1201, 500, 301), // 230 ms after it was acknowledged, 30 of them the path's
+        (290, S, ".", 1201, 500, 301), // 230 ms after the acknowledgement, 30 of them on the path
         (290, C, ".", 301, 0, 1701),
-        (1820, S, ".", 1701, 100, 301), // 1.5 s: another exchange
+        (1820, S, ".", 1701, 100, 301), // 1.5 s: another epoch
     ]));
     assert_eq!(
         found.adus(),
@@ -174,20 +173,20 @@ fn a_pause_within_the_data_of_one_side() {
 }
 
 #[test]
-fn a_full_segment_is_followed_by_more_unless_the_wait_is_long() {
+fn after_a_full_segment_only_a_long_pause_begins_a_new_adu() {
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
         (60, C, ".", 301, 0, 1001),
-        (400, S, ".", 1001, 1000, 301), // the network's, perhaps
+        (400, S, ".", 1001, 1000, 301), // the network may cause this pause
         (400, C, ".", 301, 0, 2001),
         (1030, S, ".", 2001, 1000, 301), // 600 ms
     ]));
     assert_eq!(found.adus()[1..], ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]);
 }
 
-/// The second request leaves before the first response is there. What the server then sends cannot be told
-/// apart.
+/// The second request leaves before the first response is complete. The two responses cannot be
+/// distinguished.
 #[test]
 fn pipelined_requests() {
     let found = Trace::of(&opened(&[
@@ -209,17 +208,17 @@ fn pipelined_requests() {
     );
 }
 
-/// Two that send as fast as they can do not wait for each other, and must not when it is done again.
+/// Two sides that send as fast as they can do not wait for each other, so their ADUs do not, either.
 #[test]
-fn data_both_ways_at_once_are_no_conversation() {
+fn simultaneous_data_in_both_directions_are_independent() {
     let mut rows = opened(&[]);
     for round in 0..40u32 {
         let (at, seq) = (30 + 3 * u64::from(round), 1 + 1000 * round);
-        // The client's are ten segments ahead of what is acknowledged; the server's are acknowledged at once.
-        let heard = 1 + 1000 * round.saturating_sub(10);
+        // The client has ten segments in flight; the server's data are acknowledged at once.
+        let acked = 1 + 1000 * round.saturating_sub(10);
         rows.extend([
             (at, C, ".", seq, 1000, seq),
-            (at + 1, S, ".", seq, 1000, heard),
+            (at + 1, S, ".", seq, 1000, acked),
             (at + 1, C, ".", seq + 1000, 0, seq + 1000),
         ]);
     }
@@ -227,7 +226,7 @@ fn data_both_ways_at_once_are_no_conversation() {
     assert_eq!(found.adus(), ["client 40000 B once connected, 0 ms", "server 40000 B once connected, 0 ms"]);
 }
 
-/// Options take their place from the data; that does not end anything.
+/// Options make the data of a full segment shorter, which does not end an ADU.
 #[test]
 fn the_length_of_segments_may_vary_with_their_options() {
     let rows = opened(&[
@@ -240,18 +239,18 @@ fn the_length_of_segments_may_vary_with_their_options() {
     assert_eq!(found.connection().adus.len(), 4);
 }
 
-/// The request meets a queue that was not there at the handshake. A server that thinks acknowledges within 40
-/// ms; this one cannot have thought for 170.
+/// The request is delayed by a queue that was empty at the handshake. A server that thinks for longer than 40
+/// ms acknowledges first, so the think time of this one cannot be 170 ms.
 #[test]
-fn queues_are_no_think_times() {
+fn queueing_delay_does_not_count_as_think_time() {
     let queued = (230, S, ".", 1, 700, 301);
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), queued]));
     assert_eq!(found.adus()[1], "server 700 B after 300 B, 40 ms");
-    // It acknowledges and thinks: 60 ms for the path and its delay of 30 or less, 170 after the request was
-    // there.
+    // The server acknowledges, and responds 170 ms after the request arrived: 60 ms are the path and the
+    // delay of the acknowledgement.
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
     assert_eq!(found.adus()[1], "server 700 B after 300 B, 170 ms");
-    // The host of the capture is believed: some systems delay for longer.
+    // At the host of the capture the time is exact, because some systems delay acknowledgements for longer.
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 700, 301),
@@ -263,7 +262,7 @@ fn queues_are_no_think_times() {
 // -- handshakes -------------------------------------------------------------------------------------
 
 #[test]
-fn a_lost_syn_tells_no_round_trip() {
+fn a_lost_syn_gives_no_round_trip_sample() {
     let found = Trace::of(&[
         (0, C, "S", 0, 0, 0),
         (1000, C, "S", 0, 0, 0),
@@ -274,14 +273,14 @@ fn a_lost_syn_tells_no_round_trip() {
     ]);
     let connection = found.connection();
     assert_eq!((connection.start, connection.begun), (0, true), "it began with the first SYN");
-    // From the capture point to the client and back: nothing. To the server: at most 37 ms, by its answer.
+    // The round trip to the client is 0, that to the server at most 37 ms, by its response.
     assert_eq!(found.rtt(), Some(37));
-    assert_eq!(found.epochs(), [(2, 1067)], "who waited has waited from the beginning");
+    assert_eq!(found.epochs(), [(2, 1067)], "the first epoch begins with the connection");
     assert_eq!(found.adus()[0], "client 300 B once connected, 0 ms");
 }
 
 #[test]
-fn a_repeated_answer_to_a_syn_tells_no_round_trip_either() {
+fn a_retransmitted_syn_ack_gives_no_round_trip_sample() {
     let found = Trace::of(&[
         (0, C, "S", 0, 0, 0),
         (30, S, "S.", 0, 0, 1),
@@ -289,7 +288,7 @@ fn a_repeated_answer_to_a_syn_tells_no_round_trip_either() {
         (1031, C, ".", 1, 0, 1),
         (1040, C, ".", 1, 300, 1),
     ]);
-    assert_eq!(found.rtt(), Some(30), "of the server; nothing of the client");
+    assert_eq!(found.rtt(), Some(30), "only the part to the server is measured");
 }
 
 #[test]
@@ -315,9 +314,9 @@ fn refused_and_unanswered_connections_are_left_out() {
     assert_eq!(found.seen.unanswered, 2);
 }
 
-/// Some systems do not take no for an answer.
+/// Some systems retransmit a SYN that was refused.
 #[test]
-fn a_refused_syn_is_repeated_and_answered() {
+fn a_refused_syn_is_retransmitted_and_answered() {
     let found = Trace::of(&[
         (0, C, "S", 0, 0, 0),
         (30, S, "R.", 0, 0, 1),
@@ -331,7 +330,7 @@ fn a_refused_syn_is_repeated_and_answered() {
 }
 
 #[test]
-fn both_open_at_once() {
+fn both_sides_open_at_the_same_time() {
     let found = Trace::of(&[
         (0, C, "S", 0, 0, 0),
         (5, S, "S", 0, 0, 0),
@@ -353,7 +352,7 @@ fn another_connection_on_the_same_ports() {
     };
     let closed = [(70, C, "F.", 301, 0, 501), (100, S, "F.", 501, 0, 302), (100, C, ".", 302, 0, 502)];
     for ending in [&closed[..], &[(70, C, "R", 301, 0, 0)], &[]] {
-        // The third knows nothing of an end: the client started anew, with another number.
+        // In the third case the capture has no end: the client opens again, with another sequence number.
         let found = Trace::new().tcp(&first).tcp(ending).numbered(77_000, 99_000).tcp(&again(5000)).found();
         let writes: Vec<_> = found.workload.connections.iter().map(crate::support::adus).collect();
         assert_eq!(writes[0][1], "server 500 B after 300 B, 0 ms");
@@ -362,8 +361,8 @@ fn another_connection_on_the_same_ports() {
     }
 }
 
-/// The server still holds the old connection and answers with its numbers; the client resets that and tries
-/// again.
+/// The server still has the old connection and answers with its sequence numbers. The client resets it and
+/// opens again.
 #[test]
 fn an_answer_from_an_earlier_connection() {
     let found = Trace::new()
@@ -375,7 +374,7 @@ fn an_answer_from_an_earlier_connection() {
     assert_eq!(found.seen.missed, 0);
 }
 
-// -- losses, and what the capture did not see -------------------------------------------------------
+// -- losses, and packets that the capture missed ----------------------------------------------------
 
 #[test]
 fn retransmissions_are_not_counted_twice() {
@@ -384,13 +383,13 @@ fn retransmissions_are_not_counted_twice() {
         (230, C, ".", 1, 300, 1),
         (260, S, ".", 1, 1000, 301),
         (460, S, ".", 1, 1000, 301),
-        (470, S, ".", 501, 700, 301), // packed anew: 200 bytes of it are new
+        (470, S, ".", 501, 700, 301), // other boundaries: 200 bytes of it are new
         (470, C, ".", 301, 0, 1201),
     ]));
-    // 200 ms more than the path takes, but without an acknowledgement before it: not the server's.
+    // 200 ms more than the path, but without an earlier acknowledgement, so it is not think time.
     assert_eq!(found.adus()[1], "server 1200 B after 300 B, 40 ms");
     assert_eq!(found.connection().bytes(giveway_workload::Side::Client), 300);
-    assert_eq!(found.rtt(), Some(30), "not by the answer to a repeated request");
+    assert_eq!(found.rtt(), Some(30), "the response to a retransmitted request is not measured");
 }
 
 #[test]
@@ -411,7 +410,7 @@ fn sequence_numbers_wrap() {
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
         (60, S, ".", 1001, 1000, 301),
-        (60, S, ".", 1, 1000, 301), // again, from before the wrap
+        (60, S, ".", 1, 1000, 301), // a retransmission from before the wrap
         (60, C, ".", 301, 0, 2001),
         (90, C, ".", 301, 200, 2001),
         (120, S, ".", 2001, 700, 501),
@@ -446,14 +445,14 @@ fn bytes_that_the_capture_missed() {
     let connection = found.connection();
     assert_eq!(connection.bytes(giveway_workload::Side::Server), 2000);
     assert_eq!(connection.bytes(giveway_workload::Side::Client), 500);
-    // With the response its acknowledgement of the request is missing: the second looks like more of the
+    // The acknowledgement of the request is missing, too, so the second request looks like more of the
     // first.
     assert_eq!(connection.epochs.len(), 1);
 }
 
-/// One that goes far beyond all data tells of a damaged packet, not of a gigabyte.
+/// An acknowledgement far above all data indicates a damaged packet, not a gigabyte of missed data.
 #[test]
-fn a_single_stray_acknowledgement_is_not_believed() {
+fn a_single_stray_acknowledgement_is_ignored() {
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (40, C, ".", 301, 0, 700_000_001),
@@ -464,7 +463,7 @@ fn a_single_stray_acknowledgement_is_not_believed() {
 }
 
 #[test]
-fn keep_alive_probes_are_no_data() {
+fn keep_alive_probes_have_no_data() {
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 500, 301),
@@ -482,7 +481,7 @@ fn keep_alive_probes_are_no_data() {
 #[test]
 fn a_connection_that_was_open_before() {
     let found = Trace::of(&[
-        (0, S, ".", 9000, 0, 5000), // only its port tells who is the server
+        (0, S, ".", 9000, 0, 5000), // only the port identifies the server
         (400, C, ".", 5000, 300, 9000),
         (430, S, ".", 9000, 1000, 5300),
         (430, S, ".", 10_000, 200, 5300),
@@ -495,22 +494,22 @@ fn a_connection_that_was_open_before() {
         found.adus(),
         [
             "client 300 B once connected, 400 ms",
-            "server 1200 B after 300 B, 0 ms", // all of it is taken for the path
+            "server 1200 B after 300 B, 0 ms", // all of the time counts as path
             "client 300 B after 1200 B, 70 ms",
             "server 400 B after 600 B, 0 ms",
         ]
     );
     let connection = found.connection();
     assert!(!connection.begun && !connection.epochs[0].whole && connection.epochs[1].whole);
-    assert_eq!(found.rtt(), Some(30), "by the fastest answer");
+    assert_eq!(found.rtt(), Some(30), "by the fastest response");
     assert_eq!(found.seen.open_before, 1);
 }
 
 #[test]
-fn the_first_packet_of_an_open_connection_may_be_a_repeated_one() {
+fn the_first_packet_of_an_open_connection_may_be_a_retransmission() {
     let found = Trace::of(&[
         (0, S, ".", 9000, 1000, 5000),
-        (1, S, ".", 7000, 1000, 5000), // again what was lost before the capture began
+        (1, S, ".", 7000, 1000, 5000), // a retransmission of data from before the capture
         (2, S, ".", 10_000, 1000, 5000),
         (2, C, ".", 5000, 0, 11_000),
     ]);
@@ -518,7 +517,7 @@ fn the_first_packet_of_an_open_connection_may_be_a_repeated_one() {
 }
 
 #[test]
-fn the_end_of_a_connection_alone_is_nothing_to_do_again() {
+fn a_connection_of_which_only_the_end_was_captured_is_left_out() {
     let found =
         Trace::of(&[(0, C, "F.", 5000, 0, 9000), (30, S, "F.", 9000, 0, 5001), (30, C, ".", 5001, 0, 9001)]);
     assert_eq!(found.workload.connections, []);
@@ -526,7 +525,7 @@ fn the_end_of_a_connection_alone_is_nothing_to_do_again() {
 }
 
 #[test]
-fn a_connection_that_the_end_cuts_off() {
+fn a_connection_that_is_open_at_the_end_of_the_capture() {
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
@@ -544,7 +543,7 @@ fn a_reset_ends_a_connection() {
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
         (61, C, "R", 301, 0, 0),
-        (62, S, ".", 1001, 1000, 301), // still on its way
+        (62, S, ".", 1001, 1000, 301), // still in the network
     ]));
     assert!(found.connection().ended);
     assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 2000);
@@ -560,17 +559,17 @@ fn the_last_data_come_with_the_fin() {
     ]));
     assert_eq!(found.adus(), ["client 300 B once connected, 0 ms", "server 1250 B after 300 B, 0 ms"]);
     assert!(found.connection().ended);
-    assert_eq!(found.seen.missed, 0, "a FIN has a number, and is no data");
+    assert_eq!(found.seen.missed, 0, "a FIN has a sequence number but no data");
 }
 
 #[test]
-fn without_data_there_is_nothing_to_write() {
+fn a_connection_without_data_has_no_adus() {
     let found = Trace::of(&opened(&[(40, C, "F.", 1, 0, 1), (70, S, "F.", 1, 0, 2)]));
     assert_eq!(found.adus(), NOTHING);
     assert_eq!(found.seen.empty, 1);
 }
 
-/// Captures of several interfaces are not always in order; no time runs backwards in what is found.
+/// Captures of several interfaces are not always in order. No time in the workload is negative.
 #[test]
 fn times_step_back() {
     let rows = [
@@ -581,8 +580,8 @@ fn times_step_back() {
         (460, S, ".", 1, 500, 301),
         (465, C, ".", 301, 300, 501),
     ];
-    let found = Trace::new().tcp(&rows).in_told_order();
+    let found = Trace::new().tcp(&rows).found_unsorted();
     assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 500);
-    assert!(found.connection().adus.iter().all(|write| write.think_time == 0));
+    assert!(found.connection().adus.iter().all(|adu| adu.think_time == 0));
     assert!(found.epochs().iter().all(|(_, took)| *took < 500));
 }

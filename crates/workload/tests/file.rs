@@ -3,7 +3,7 @@
 use giveway_workload::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 use proptest::prelude::*;
 
-fn way() -> impl Strategy<Value = Direction> {
+fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Up), Just(Direction::Down)]
 }
 
@@ -12,49 +12,37 @@ fn time() -> impl Strategy<Value = u64> {
     0..=Workload::LONGEST
 }
 
-fn write() -> impl Strategy<Value = Adu> {
+fn adu() -> impl Strategy<Value = Adu> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
-    let cue = prop_oneof![Just(Trigger::Own), any::<u64>().prop_map(Trigger::Peer)];
-    (side, 1..Workload::MOST_BYTES / 16, cue, time()).prop_map(|(side, bytes, cue, pause)| Adu {
-        side,
-        bytes,
-        trigger: cue,
-        think_time: pause,
-    })
+    let trigger = prop_oneof![Just(Trigger::Own), any::<u64>().prop_map(Trigger::Peer)];
+    let bytes = 1..Workload::MOST_BYTES / 16;
+    let parts = (side, bytes, trigger, time());
+    parts.prop_map(|(side, bytes, trigger, think_time)| Adu { side, bytes, trigger, think_time })
 }
 
-fn exchange() -> impl Strategy<Value = (Vec<Adu>, Epoch)> {
-    (prop::collection::vec(write(), 1..4), time(), any::<Option<u32>>(), any::<bool>()).prop_map(
-        |(writes, took, page, whole)| {
-            let exchange = Epoch { adus: writes.len() as u32, took, page, whole };
-            (writes, exchange)
+fn epoch() -> impl Strategy<Value = (Vec<Adu>, Epoch)> {
+    (prop::collection::vec(adu(), 1..4), time(), any::<Option<u32>>(), any::<bool>()).prop_map(
+        |(adus, took, page, whole)| {
+            let epoch = Epoch { adus: adus.len() as u32, took, page, whole };
+            (adus, epoch)
         },
     )
 }
 
 fn connection() -> impl Strategy<Value = Connection> {
-    let parts = prop::collection::vec(exchange(), 0..4);
-    let facts = (time(), way(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
-    (facts, parts).prop_map(|((start, way, rtt, group, begun, ended), parts)| {
-        let (writes, exchanges): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Connection {
-            start,
-            direction: way,
-            rtt,
-            group,
-            begun,
-            ended,
-            adus: writes.concat(),
-            epochs: exchanges,
-        }
+    let parts = prop::collection::vec(epoch(), 0..4);
+    let fields = (time(), direction(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
+    (fields, parts).prop_map(|((start, direction, rtt, group, begun, ended), parts)| {
+        let (adus, epochs): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Connection { start, direction, rtt, group, begun, ended, adus: adus.concat(), epochs }
     })
 }
 
 fn train() -> impl Strategy<Value = Train> {
     let packets = prop::collection::vec((0..=Workload::LONGEST / 5, any::<u16>()), 1..5);
-    (time(), way(), ".*", packets).prop_map(|(start, way, group, packets)| Train {
+    (time(), direction(), ".*", packets).prop_map(|(start, direction, group, packets)| Train {
         start,
-        direction: way,
+        direction,
         group,
         packets: packets.into_iter().collect(),
     })
@@ -62,7 +50,7 @@ fn train() -> impl Strategy<Value = Train> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn a_written_workload_is_read_back(
         span in time(),
         connections in prop::collection::vec(connection(), 0..4),
         trains in prop::collection::vec(train(), 0..4),
@@ -81,7 +69,7 @@ proptest! {
     }
 }
 
-/// What somebody would write by hand: defaults need not be said.
+/// A file as a user writes it by hand, without the fields that have defaults.
 #[test]
 fn a_file_by_hand() {
     let text = r#"{"giveway_workload":1,"span":1000000000}
@@ -101,19 +89,19 @@ fn a_file_by_hand() {
 }
 
 #[test]
-fn wrong_files_are_told_with_the_line() {
-    let told = |text: &str| Workload::read(text.as_bytes()).expect_err(text).to_string();
+fn invalid_files_are_refused_with_the_line() {
+    let error = |text: &str| Workload::read(text.as_bytes()).expect_err(text).to_string();
     let foreign = r#"is not a workload: its first line should be {"giveway_workload":1,"span":...}"#;
     for text in
         ["", "\n", "{}", "not JSON", r#"{"giveway_workload":1}"#, r#"{"giveway_workload":-1,"span":0}"#]
     {
-        assert_eq!(told(text), foreign);
+        assert_eq!(error(text), foreign);
     }
     assert_eq!(
-        told(r#"{"giveway_workload":2,"span":0}"#),
+        error(r#"{"giveway_workload":2,"span":0}"#),
         "is a workload of version 2; this program reads version 1"
     );
-    let line = |text: &str| told(&format!("{{\"giveway_workload\":1,\"span\":0}}\n\n{text}\n"));
+    let line = |text: &str| error(&format!("{{\"giveway_workload\":1,\"span\":0}}\n\n{text}\n"));
     let tcp = |writes: &str, exchanges: &str| {
         line(&format!(
             r#"{{"tcp":{{"start":0,"way":"up","group":"web","writes":[{writes}],"exchanges":[{exchanges}]}}}}"#
@@ -137,7 +125,7 @@ fn wrong_files_are_told_with_the_line() {
         format!(r#"{{"train":{{"start":0,"way":"up","group":"w","packets":[[{long},1],[{long},1]]}}}}"#);
     assert_eq!(line(&train), format!("line 3: packets: all gaps together: 18446744073709551615 {too_long}"));
     assert_eq!(
-        told(&format!("{{\"giveway_workload\":1,\"span\":{long}}}\n")),
+        error(&format!("{{\"giveway_workload\":1,\"span\":{long}}}\n")),
         format!("line 1: span: {long} {too_long}")
     );
     let all = r#"{"side":"client","bytes":18446744073709551615,"cue":"own"}"#;
@@ -151,15 +139,15 @@ fn wrong_files_are_told_with_the_line() {
         ("[", "expected value, at character 1"),
         ("{\"tcp\":{", "EOF while parsing an object, at character 8"),
     ] {
-        let told = line(text);
-        assert!(told.starts_with("line 3: ") && told.contains(what), "{told}");
+        let error = line(text);
+        assert!(error.starts_with("line 3: ") && error.contains(what), "{error}");
     }
 }
 
-/// A train of a long line, which is read as it comes, is the same as one of a short line; and what is wrong
-/// behind it has its line.
+/// A train in a long line, which is read in parts, equals one in a short line. An error after it is reported
+/// with its line.
 #[test]
-fn long_lines_are_read_as_they_come() {
+fn long_lines_are_read_in_parts() {
     let packets: giveway_workload::Datagrams =
         (0..200_000u32).map(|n| (u64::from(n) * 7, n as u16)).collect();
     let train = Train { start: 5, direction: Direction::Up, group: "quic".to_owned(), packets };
@@ -169,16 +157,16 @@ fn long_lines_are_read_as_they_come() {
     assert!(file.iter().position(|byte| *byte == b'\n').unwrap() < 100);
     assert!(file.len() > 4 << 20, "{}", file.len());
     assert_eq!(Workload::read(&file[..]).unwrap(), workload);
-    // A reader that gives little at once.
-    let slowly = std::io::BufReader::with_capacity(7, &file[..]);
-    assert_eq!(Workload::read(slowly).unwrap(), workload);
+    // A reader that returns few bytes at a time.
+    let slow = std::io::BufReader::with_capacity(7, &file[..]);
+    assert_eq!(Workload::read(slow).unwrap(), workload);
     file.extend(b"nonsense\n");
     assert!(Workload::read(&file[..]).unwrap_err().to_string().starts_with("line 4: expected "));
     let cut = &file[..file.len() / 4];
     assert!(Workload::read(cut).unwrap_err().to_string().starts_with("line 2: EOF while parsing"));
 }
 
-/// A packet of an ordinary stream takes 5 or 6 bytes, however many there are.
+/// A packet of an ordinary stream takes 5 or 6 bytes, for any number of packets.
 #[test]
 fn packets_take_few_bytes() {
     for count in [100_000u64, 1_000_000] {

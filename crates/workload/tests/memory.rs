@@ -1,5 +1,5 @@
-//! Memory that a capture of datagrams takes: a few bytes for each, while it is read, when it is written, and
-//! when it is read again.
+//! Memory of a workload of datagrams: a few bytes for each while the capture is read, while the workload is
+//! written, and while it is read.
 
 use std::io::{BufReader, BufWriter, Seek as _};
 
@@ -7,9 +7,9 @@ use giveway_capture::{Ip, LinkType, Packet};
 use giveway_qdisc::{Ecn, FiveTuple};
 use giveway_workload::{Extraction, Workload};
 
-/// The most bytes beyond what was held before that something takes, for each of so many packets.
-fn each<T>(packets: u64, what: impl FnOnce() -> T) -> (f64, T) {
-    let (most, result) = giveway_counting::most(what);
+/// The largest additional memory of an action, in bytes per packet.
+fn each<T>(packets: u64, action: impl FnOnce() -> T) -> (f64, T) {
+    let (most, result) = giveway_counting::most(action);
     (most as f64 / packets as f64, result)
 }
 
@@ -40,11 +40,11 @@ fn a_datagram_takes_a_few_bytes() {
         "bytes for each datagram: reading {reading:.1}, finishing {finishing:.1}, writing {writing:.1}, again {again:.1}"
     );
     assert_eq!(read, workload);
-    // 1 MiB for lines that are read at once, and what it grows by.
+    // 1 MiB for lines that are read at once, and the growth of that buffer.
     assert!(reading < 8.0 && finishing < 1.0 && writing < 1.0 && again < 11.0);
 }
 
-/// A file that is gone when it is closed.
+/// A file that has no name, so that it is deleted when it is closed.
 fn tempfile() -> std::io::Result<std::fs::File> {
     let path = std::env::temp_dir().join(format!("giveway-workload-{}", std::process::id()));
     let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path)?;

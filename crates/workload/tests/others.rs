@@ -1,4 +1,4 @@
-//! What is found beside connections: trains of datagrams, pages, and the groups under which all is counted.
+//! The parts of a workload other than connections: trains of datagrams, pages, and groups.
 
 use crate::support::{C, From, Row, S, Trace};
 use giveway_workload::{Connection, Direction};
@@ -27,7 +27,7 @@ fn an_even_stream_of_small_packets_is_a_call() {
 }
 
 #[test]
-fn what_is_no_call() {
+fn other_streams_are_not_calls() {
     let ports = || Trace::new().between((21, 5004), (30, 5004));
     let group = |trace: Trace| trace.found().workload.trains[0].group.clone();
     assert_eq!(group(call(ports(), C, |_| 20_000, 1_000)), "udp 5004", "large packets");
@@ -52,14 +52,14 @@ fn services_by_their_ports() {
         .other(2, C, 1, 84)
         .other(22, S, 1, 84)
         .found();
-    let told: Vec<_> = found
+    let trains: Vec<_> = found
         .workload
         .trains
         .iter()
         .map(|train| (train.group.as_str(), train.direction, train.start / 1_000_000, train.bytes()))
         .collect();
     assert_eq!(
-        told,
+        trains,
         [
             ("dns", Direction::Up, 0, 58),
             ("quic", Direction::Up, 1, 1_228),
@@ -70,7 +70,7 @@ fn services_by_their_ports() {
     );
 }
 
-/// Only the first fragment has ports; the others are a train of their own, so that their bytes are there.
+/// Only the first fragment has ports. The others are a train of their own, so that their bytes count.
 #[test]
 fn fragments() {
     let found = Trace::new()
@@ -83,19 +83,23 @@ fn fragments() {
         .found();
     assert_eq!(found.train("udp 6000").bytes(), 1_500);
     assert_eq!(found.train("udp 0").bytes(), 528);
-    assert_eq!((found.seen.headless, found.workload.connections.len()), (1, 0), "of TCP nothing can be told");
+    assert_eq!(
+        (found.seen.headless, found.workload.connections.len()),
+        (1, 0),
+        "a TCP fragment without its header is left out"
+    );
 }
 
 #[test]
-fn packets_that_stay_at_home_are_left_out() {
+fn packets_between_local_hosts_are_left_out() {
     let packet = Trace::new().between((20, 50_000), (10, 6_000)).udp(0, C, 100).found();
     assert_eq!((packet.seen.inside, packet.seen.up), (0, (1, 128)));
 }
 
 // -- pages ------------------------------------------------------------------------------------------
 
-/// A connection that asks at `at` for `up` bytes of request and gets `down` 60 ms later.
-fn asks(at: u64, up: u32, down: u32) -> [Row; 5] {
+/// A connection that opens at `at`, with a request of `up` bytes and a response of `down` bytes after 60 ms.
+fn requests(at: u64, up: u32, down: u32) -> [Row; 5] {
     [
         (at, C, "S", 0, 0, 0),
         (at + 30, S, "S.", 0, 0, 1),
@@ -110,15 +114,15 @@ fn pages(connections: &[Connection]) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn a_quiet_second_parts_pages() {
+fn a_quiet_second_separates_pages() {
     let found = Trace::new()
-        .tcp(&asks(0, 300, 900))
+        .tcp(&requests(0, 300, 900))
         .between((20, 40_001), (11, 443))
-        .tcp(&asks(40, 300, 900))
+        .tcp(&requests(40, 300, 900))
         .between((20, 40_002), (12, 443))
-        .tcp(&asks(1_100, 300, 900)) // exactly a second after the last byte: still the same
+        .tcp(&requests(1_100, 300, 900)) // exactly a second after the last byte: the same page
         .between((20, 40_003), (12, 443))
-        .tcp(&asks(2_161, 300, 900)) // 1,001 ms
+        .tcp(&requests(2_161, 300, 900)) // 1,001 ms
         .found();
     assert_eq!(pages(&found.workload.connections), [Some(0), Some(0), Some(0), Some(1)]);
     assert_eq!(found.seen.pages, [1_160_000_000, 60_000_000]);
@@ -127,13 +131,13 @@ fn a_quiet_second_parts_pages() {
 #[test]
 fn each_client_opens_its_own_pages() {
     let found = Trace::new()
-        .tcp(&asks(0, 300, 900))
+        .tcp(&requests(0, 300, 900))
         .between((21, 40_000), (10, 80))
-        .tcp(&asks(10, 300, 900))
+        .tcp(&requests(10, 300, 900))
         .between((22, 40_000), (10, 80))
-        .tcp(&asks(20, 900, 300)) // an upload
+        .tcp(&requests(20, 900, 300)) // an upload
         .between((23, 40_000), (10, 22))
-        .tcp(&asks(30, 300, 900)) // not the web
+        .tcp(&requests(30, 300, 900)) // not the web
         .found();
     assert_eq!(pages(&found.workload.connections), [Some(0), Some(1), None, None]);
 }
@@ -145,7 +149,7 @@ fn small_groups_are_joined() {
     let mut trace = Trace::new();
     for (number, port) in [80, 22, 25, 110, 873, 1935].into_iter().enumerate() {
         let number = number as u32;
-        trace = trace.between((20, 40_000 + port), (10, port)).tcp(&asks(0, 300, 900 - 100 * number));
+        trace = trace.between((20, 40_000 + port), (10, port)).tcp(&requests(0, 300, 900 - 100 * number));
     }
     let groups = |trace: Trace| -> Vec<String> {
         let found = trace.found();
@@ -153,7 +157,7 @@ fn small_groups_are_joined() {
         groups.extend(found.workload.trains.iter().map(|each| each.group.clone()));
         groups
     };
-    // A call is small, and named all the same; the seventh group makes the two smallest "other".
+    // A call is small but keeps its name; with the seventh group the two smallest become "other".
     let trace = call(trace.between((21, 5_004), (30, 5_004)), C, |_| 20_000, 1);
     assert_eq!(groups(trace), ["web", "ssh", "mail out", "mail in", "other", "other", "voice-like"]);
 }

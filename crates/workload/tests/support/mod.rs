@@ -1,4 +1,4 @@
-//! Captures written by hand: a line for each packet, and what was found in them as text.
+//! Captures written by hand, with a line for each packet, and the extracted workload as text.
 //!
 //! Hosts are numbers: client 20 is 192.168.1.20, server 10 is 203.0.113.10. Sequence numbers are those that
 //! Wireshark shows: a SYN has 0, data begin with 1. Times are in milliseconds.
@@ -13,7 +13,7 @@ use giveway_workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger
 
 pub use self::From::{Client as C, Server as S};
 
-/// Who sent a packet.
+/// The sender of a packet.
 #[derive(Clone, Copy, PartialEq)]
 pub enum From {
     Client,
@@ -24,7 +24,7 @@ pub enum From {
 /// number, data bytes, acknowledgement number.
 pub type Row = (u64, From, &'static str, u32, u32, u32);
 
-/// Packets of one connection after the other; told in the order of their times.
+/// The packets of several connections, one connection after the other.
 pub struct Trace {
     packets: Vec<(u64, Vec<u8>, u32)>,
     client: (u8, u16),
@@ -33,7 +33,7 @@ pub struct Trace {
     pub numbers: (u32, u32),
 }
 
-/// What was found.
+/// The result of the extraction.
 pub struct Found {
     pub workload: Workload,
     pub seen: Seen,
@@ -49,13 +49,13 @@ impl Trace {
         Trace::new().tcp(rows).found()
     }
 
-    /// Rows from here on are between these.
+    /// Later rows are between this client and this server, each with its port.
     pub fn between(mut self, client: (u8, u16), server: (u8, u16)) -> Trace {
         (self.client, self.server) = (client, server);
         self
     }
 
-    /// Rows from here on begin with these initial sequence numbers.
+    /// Later rows have these initial sequence numbers.
     pub fn numbered(mut self, client: u32, server: u32) -> Trace {
         self.numbers = (client, server);
         self
@@ -76,7 +76,7 @@ impl Trace {
         self
     }
 
-    /// A datagram with so many bytes of data, at a time in microseconds.
+    /// A datagram with `data` bytes of data, at a time in microseconds.
     pub fn udp(mut self, us: u64, from: From, data: u32) -> Trace {
         self.push(us * 1_000, from, Transport::Udp, 28 + data);
         self
@@ -85,7 +85,7 @@ impl Trace {
     /// A packet of another protocol without ports, such as ICMP.
     pub fn other(mut self, ms: u64, from: From, protocol: u8, bytes: u32) -> Trace {
         self.push(ms * 1_000_000, from, Transport::Udp, bytes);
-        self.packets.last_mut().expect("it was just made").1[9] = protocol;
+        self.packets.last_mut().expect("a packet was added above").1[9] = protocol;
         self
     }
 
@@ -95,9 +95,8 @@ impl Trace {
         self
     }
 
-    /// The last packet was captured whole, and its IP header says that it has so many bytes, which need not
-    /// be true.
-    pub fn saying(mut self, length: u16) -> Trace {
+    /// The last packet was captured completely, and its IP header has this total length, which may be wrong.
+    pub fn with_total_length(mut self, length: u16) -> Trace {
         let (_, data, bytes) = self.packets.last_mut().expect("there is one");
         data[2..4].copy_from_slice(&length.to_be_bytes());
         data.resize(*bytes as usize, 0);
@@ -123,13 +122,13 @@ impl Trace {
         self.packets.push((time, data, bytes));
     }
 
-    /// The packets in the order in which they were told.
-    pub fn in_told_order(self) -> Found {
+    /// The workload of the packets in the order in which they were added.
+    pub fn found_unsorted(self) -> Found {
         let mut writer = Writer::new(Vec::new(), "by hand").unwrap();
         let raw = InterfaceDescription { link: LinkType::RAW, ..InterfaceDescription::default() };
         let interface = writer.interface(&raw).unwrap();
         for (time, data, bytes) in &self.packets {
-            // Not at 0, as no clock is.
+            // A realistic clock does not begin at 0.
             let time = 1_700_000_000_000_000_000 + time;
             writer.packet(&EnhancedPacket { interface, time, bytes: *bytes, data, comment: None }).unwrap();
         }
@@ -141,14 +140,14 @@ impl Trace {
         let (workload, seen) = extraction.finish(&local);
         let mut file = Vec::new();
         workload.write(&mut file).unwrap();
-        assert_eq!(Workload::read(&file[..]).unwrap(), workload, "every workload can be read again");
+        assert_eq!(Workload::read(&file[..]).unwrap(), workload, "every workload can be read back");
         Found { workload, seen }
     }
 
-    /// The packets by their times.
+    /// The workload of the packets in the order of their times.
     pub fn found(mut self) -> Found {
         self.packets.sort_by_key(|(time, ..)| *time);
-        self.in_told_order()
+        self.found_unsorted()
     }
 }
 
@@ -164,15 +163,15 @@ impl Found {
         adus(self.connection())
     }
 
-    /// Milliseconds.
+    /// Round-trip time of the only connection, in milliseconds.
     pub fn rtt(&self) -> Option<u64> {
         self.connection().rtt.map(|ns| ns / 1_000_000)
     }
 
     /// Number of ADUs and duration in ms of each epoch.
     pub fn epochs(&self) -> Vec<(u32, u64)> {
-        let exchanges = self.connection().epochs.iter();
-        exchanges.map(|exchange| (exchange.adus, exchange.took / 1_000_000)).collect()
+        let epochs = self.connection().epochs.iter();
+        epochs.map(|epoch| (epoch.adus, epoch.took / 1_000_000)).collect()
     }
 
     pub fn train(&self, group: &str) -> &Train {
@@ -183,14 +182,14 @@ impl Found {
 
 /// Each ADU with its trigger (bytes of the other side, or the acknowledgement of its own) and its think time.
 pub fn adus(connection: &Connection) -> Vec<String> {
-    let lines = connection.adus.iter().map(|write| {
-        let who = if write.side == Side::Client { "client" } else { "server" };
-        let cue = match write.trigger {
+    let lines = connection.adus.iter().map(|adu| {
+        let side = if adu.side == Side::Client { "client" } else { "server" };
+        let trigger = match adu.trigger {
             Trigger::Peer(0) => "once connected".to_owned(),
             Trigger::Peer(bytes) => format!("after {bytes} B"),
             Trigger::Own => "after its own".to_owned(),
         };
-        format!("{who} {} B {cue}, {} ms", write.bytes, write.think_time / 1_000_000)
+        format!("{side} {} B {trigger}, {} ms", adu.bytes, adu.think_time / 1_000_000)
     });
     lines.collect()
 }
