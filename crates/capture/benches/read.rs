@@ -1,9 +1,7 @@
-//! How fast captures are read, in bytes of the file: from the page cache through [`Reader::open`], as a user
-//! of the crate reads them.
+//! Speed of reading captures, in bytes of the file: from the page cache through [`Reader::open`].
 //!
-//! Packets are of 40 and 1,500 bytes, half and half, which is about what the lengths on an access link are;
-//! once whole, and once cut to 96 bytes. The bar: 200 MB/s where packets are whole and the file is not
-//! compressed.
+//! Half of the packets have 40 bytes and half 1,500 bytes, roughly as on an access link. They are captured
+//! completely, or cut to 96 bytes. The target is 200 MB/s for complete packets in a file without compression.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -17,12 +15,11 @@ use flate2::write::GzEncoder;
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
 use giveway_qdisc::Ecn;
 
-/// Bytes of a file, about.
+/// Approximate size of a file, in bytes.
 const SIZE: usize = 64 << 20;
 const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
 
-/// A frame of a small connection or a large one; its data are not all alike, so that compression has
-/// something to do.
+/// A frame with a short or a long packet. Its data vary, so that they cannot be compressed to nothing.
 fn frame(number: u32, state: &mut u32, frame: &mut Vec<u8>) -> u32 {
     let bytes = if number.is_multiple_of(2) { 1500 } else { 40 };
     let headers = Headers {
@@ -74,9 +71,10 @@ fn pcap(snap: usize) -> Vec<u8> {
 }
 
 fn pcapng(snap: usize) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::with_capacity(SIZE + 100_000), "benchmark").expect("memory takes it");
+    let mut writer =
+        Writer::new(Vec::with_capacity(SIZE + 100_000), "benchmark").expect("memory is not full");
     let ethernet = InterfaceDescription { link: LinkType::ETHERNET, ..InterfaceDescription::default() };
-    let interface = writer.interface(&ethernet).expect("memory takes it");
+    let interface = writer.interface(&ethernet).expect("memory is not full");
     let (mut data, mut state, mut written) = (Vec::new(), 1, 0);
     for number in 0.. {
         if written >= SIZE {
@@ -86,30 +84,30 @@ fn pcapng(snap: usize) -> Vec<u8> {
         let data = &data[..data.len().min(snap)];
         let time = u64::from(number) * 100_000;
         let packet = EnhancedPacket { interface, time, bytes, data, comment: None };
-        writer.packet(&packet).expect("memory takes it");
+        writer.packet(&packet).expect("memory is not full");
         written += data.len() + 32;
     }
-    writer.finish().expect("memory takes it")
+    writer.finish().expect("memory is not full")
 }
 
 fn gzip(file: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
-    gz.write_all(file).expect("memory takes it");
-    gz.finish().expect("memory takes it")
+    gz.write_all(file).expect("memory is not full");
+    gz.finish().expect("memory is not full")
 }
 
 fn read(c: &mut Criterion) {
-    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let mut group = c.benchmark_group("read");
     group.sample_size(10).warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(5));
     for (kept, snap) in [("whole", 65_535), ("96 bytes", 96)] {
         for (name, file) in [("pcap", pcap(snap)), ("pcapng", pcapng(snap))] {
-            // What is compressed counts with the length that it has when it is not.
+            // The throughput of a compressed file is counted in uncompressed bytes.
             let length = Throughput::Bytes(file.len() as u64);
             for (packing, file) in [("", file.clone()), (".gz", gzip(&file))] {
                 let path: PathBuf = folder.path().join(format!("{kept}.{name}{packing}"));
-                let mut out = BufWriter::new(File::create(&path).expect("there is room"));
-                out.write_all(&file).and_then(|()| out.flush()).expect("there is room");
+                let mut out = BufWriter::new(File::create(&path).expect("the disk is not full"));
+                out.write_all(&file).and_then(|()| out.flush()).expect("the disk is not full");
                 group.throughput(length.clone());
                 group.bench_function(BenchmarkId::new(format!("{name}{packing}"), kept), |b| {
                     b.iter(|| {

@@ -6,7 +6,7 @@ pub enum CaptureError {
     /// The file cannot be opened.
     #[error("cannot be opened: {0}")]
     Open(#[source] std::io::Error),
-    /// The file has the magic number of no known format.
+    /// The magic number of the file is not that of pcap or pcapng.
     #[error("is neither pcap nor pcapng: it begins with {0}")]
     NotACapture(String),
     /// The file has a link type that is not supported.

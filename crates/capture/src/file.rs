@@ -23,7 +23,7 @@ pub(crate) struct Frame<'a> {
     /// Length on the wire, bytes.
     pub wire_bytes: u32,
     pub link: LinkType,
-    /// Counted over the sections.
+    /// Number of the interface, counted over all sections.
     pub interface: u32,
     /// The captured bytes.
     pub data: &'a [u8],
@@ -236,7 +236,7 @@ impl Frames {
                     let data = &self.record[at..at + captured];
                     return Ok(Some(Frame { time, wire_bytes, link, interface, data }));
                 }
-                _ => {} // names, statistics, secrets: nothing for a queue
+                _ => {} // names, statistics and secrets do not matter to a queue
             }
         }
     }
@@ -265,8 +265,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads a block's body into `record`: all between its two lengths. `known` is the first length, when it
-    /// was read already together with so many bytes of the body.
+    /// Reads the body of a block, between its two lengths, into `record`. `known` has the first length, if it
+    /// was read already, and the number of bytes of the body that were read with it.
     fn block(&mut self, start: u64, order: Order, known: Option<(u32, u32)>) -> Result<(), CaptureError> {
         let (length, read) = match known {
             Some(known) => known,
@@ -324,7 +324,7 @@ impl Frames {
         };
         let record = &self.record[..];
         let data_at = if kind == PACKET_SIMPLE { 4 } else { 20 };
-        let Some(room) = record.len().checked_sub(data_at) else {
+        let Some(space) = record.len().checked_sub(data_at) else {
             return Err(self.damaged(start, format!("a packet block of {} bytes", record.len() + 12)));
         };
         let number = match kind {
@@ -337,17 +337,17 @@ impl Frames {
             return Err(self.damaged(start, what));
         };
         let (captured, wire_bytes, time) = if kind == PACKET_SIMPLE {
-            // It has no time and no captured length: that is the snap length of the interface, within the
-            // block.
+            // It has no time and no captured length. The length is the snap length of the interface, but no
+            // more than the block holds.
             let wire = order.u32(record, 0);
             let kept = if interface.snap > 0 { wire.min(interface.snap) } else { wire };
-            (kept.min(room as u32), wire, 0)
+            (kept.min(space as u32), wire, 0)
         } else {
             let ticks = (u64::from(order.u32(record, 4)) << 32) | u64::from(order.u32(record, 8));
             (order.u32(record, 12), order.u32(record, 16), interface.time(ticks))
         };
-        if captured as usize > room {
-            let what = format!("a packet of {captured} bytes in a block with room for {room}");
+        if captured as usize > space {
+            let what = format!("a packet of {captured} bytes in a block that holds {space}");
             return Err(self.damaged(start, what));
         }
         Ok(Found {
@@ -467,9 +467,9 @@ fn at_start(error: std::io::Error) -> CaptureError {
 
 fn describe(bytes: &[u8]) -> String {
     match bytes {
-        [] => "nothing: it is empty".to_owned(),
-        [0x28, 0xb5, 0x2f, 0xfd] => "the mark of a zstd file: unpack it first".to_owned(),
-        [0xfd, b'7', b'z', b'X'] => "the mark of an xz file: unpack it first".to_owned(),
+        [] => "nothing, because it is empty".to_owned(),
+        [0x28, 0xb5, 0x2f, 0xfd] => "the magic number of a zstd file: unpack it first".to_owned(),
+        [0xfd, b'7', b'z', b'X'] => "the magic number of an xz file: unpack it first".to_owned(),
         _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
     }
 }

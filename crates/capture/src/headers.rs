@@ -16,11 +16,11 @@ pub struct Headers<'a> {
     pub from_port: u16,
     /// Port of the receiver.
     pub to_port: u16,
-    /// IP length in bytes. Above 65,535, which the field cannot hold, 0 is written, as senders do that leave
-    /// segmentation to their network card.
+    /// IP length in bytes. A length above 65,535 does not fit the field, so 0 is written, as by senders that
+    /// leave segmentation to their network card.
     pub bytes: u32,
-    /// The identification field, RFC 791. Packets are never fragmented here (RFC 6864 section 4.1: any value
-    /// will do).
+    /// The identification field, RFC 791. Packets are never fragmented here, so any value is valid (RFC 6864
+    /// section 4.1).
     pub id: u16,
     /// Its ECN field.
     pub ecn: Ecn,
@@ -92,10 +92,10 @@ impl Headers<'_> {
         out.extend(self.to_port.to_be_bytes());
         match self.transport {
             Transport::Tcp { seq, ack, flags, window, options, data } => {
-                // The rest of the packet beside the data, up to the largest header.
-                let room = (self.bytes as usize).saturating_sub(IP + data as usize) / 4 * 4;
+                // The rest of the packet is header, up to the largest one.
+                let space = (self.bytes as usize).saturating_sub(IP + data as usize) / 4 * 4;
                 let shortest = (TCP + options.len()).next_multiple_of(4);
-                let header = room.max(shortest).min(LONGEST_TCP);
+                let header = space.max(shortest).min(LONGEST_TCP);
                 out.extend(seq.to_be_bytes());
                 out.extend(ack.to_be_bytes());
                 out.extend([(header as u8 / 4) << 4, flags]);
@@ -105,7 +105,7 @@ impl Headers<'_> {
                 out.resize(start + IP + header, NO_OPERATION);
             }
             Transport::Udp => {
-                // 0 beyond 65,535, as above (RFC 2675 section 4).
+                // 0 above 65,535, as in the IP header (RFC 2675 section 4).
                 let length = u16::try_from((self.bytes as usize).saturating_sub(IP).max(UDP)).unwrap_or(0);
                 out.extend(length.to_be_bytes());
                 out.extend([0; 2]);

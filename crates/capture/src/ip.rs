@@ -132,7 +132,7 @@ fn has_ports(protocol: u8) -> bool {
 impl Network {
     fn transport(&self, data: &[u8]) -> Ip {
         let header = self.above.and_then(|at| data.get(at..)).unwrap_or_default();
-        let room = self.above.and_then(|at| self.bytes.checked_sub(at as u32));
+        let space = self.above.and_then(|at| self.bytes.checked_sub(at as u32));
         let ports = if has_ports(self.protocol) { header.first_chunk::<4>() } else { None };
         let port = |at: usize| ports.map_or(0, |ports| u16::from_be_bytes([ports[at], ports[at + 1]]));
         let header_bytes = match self.protocol {
@@ -140,8 +140,9 @@ impl Network {
             UDP => Some(8),
             _ => None,
         };
-        let content = header_bytes.zip(room).and_then(|(taken, room)| room.checked_sub(taken));
-        let small_talk = match self.protocol {
+        let content = header_bytes.zip(space).and_then(|(taken, space)| space.checked_sub(taken));
+        // P-SPF, section 2.2: short packets are UDP, or TCP without data.
+        let may_be_short = match self.protocol {
             TCP => content == Some(0),
             UDP => true,
             _ => false,
@@ -155,7 +156,7 @@ impl Network {
                 protocol: self.protocol,
             },
             ecn: self.ecn,
-            short: self.bytes <= 64 && small_talk,
+            short: self.bytes <= 64 && may_be_short,
             data: content,
             tcp: if self.protocol == TCP { tcp(header) } else { None },
         }

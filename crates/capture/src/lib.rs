@@ -9,7 +9,7 @@
 //! use giveway_capture::{EnhancedPacket, InterfaceDescription, LinkType, Reader, Writer};
 //!
 //! let mut writer = Writer::new(Vec::new(), "an example")?;
-//! let interface = InterfaceDescription { name: "eth0", description: "", link: LinkType::RAW, speed: 0, snap: 0 };
+//! let interface = InterfaceDescription { name: "eth0", link: LinkType::RAW, ..Default::default() };
 //! writer.interface(&interface)?;
 //! writer.packet(&EnhancedPacket { interface: 0, time: 7, bytes: 1500, data: &[0x45; 64], comment: None })?;
 //! let file = writer.finish()?;

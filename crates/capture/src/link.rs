@@ -73,18 +73,18 @@ pub(crate) fn strip(link: LinkType, frame: &[u8], wire_bytes: u32) -> (Option<&[
     (above, wire_bytes.saturating_sub(length as u32))
 }
 
-/// The addresses in front, on Ethernet. (Linux cooked keeps the sender's only.)
+/// The addresses of an Ethernet header. (Linux cooked captures have only that of the sender.)
 pub(crate) fn macs(link: LinkType, frame: &[u8]) -> Option<Macs> {
     let (to, rest) = frame.split_first_chunk()?;
     (link == LinkType::ETHERNET).then_some(Macs { from: *rest.first_chunk()?, to: *to })
 }
 
-/// The most VLAN tags that belong to the link header. Real networks stack two (802.1ad). Without a limit, a
-/// sender could fill a frame with tags, and a queue that charges what stands behind the link header would not
-/// charge them.
+/// Largest number of VLAN tags that belong to the link header. Real networks stack two (802.1ad). Without a
+/// limit, a sender could fill a frame with tags, and a queue that charges only the bytes behind the link
+/// header would not charge them.
 const TAGS: usize = 2;
 
-/// Follows the protocol number at `at`: where the network layer begins, and whether that is IP.
+/// Follows the protocol number at `at`. Returns the offset of the network layer, and true if that is IP.
 fn ether_type(frame: &[u8], at: usize) -> Option<(usize, bool)> {
     let mut at = at;
     let mut tags = 0;

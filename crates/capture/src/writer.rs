@@ -10,10 +10,11 @@ use crate::LinkType;
 /// use giveway_capture::{EnhancedPacket, InterfaceDescription, LinkType, Writer};
 ///
 /// let mut writer = Writer::new(Vec::new(), "an example")?;
-/// let uplink = InterfaceDescription { name: "uplink", link: LinkType::RAW, ..InterfaceDescription::default() };
+/// let uplink = InterfaceDescription { name: "uplink", link: LinkType::RAW, ..Default::default() };
 /// let interface = writer.interface(&uplink)?;
 /// let data = [0x45; 20];
-/// writer.packet(&EnhancedPacket { interface, time: 1_500, bytes: 1000, data: &data, comment: Some("marked") })?;
+/// let comment = Some("marked");
+/// writer.packet(&EnhancedPacket { interface, time: 1_500, bytes: 1000, data: &data, comment })?;
 /// let file = writer.finish()?;
 /// # assert_eq!(giveway_capture::Reader::new(std::io::Cursor::new(file)).unwrap().count(), 1);
 /// # Ok::<(), std::io::Error>(())
@@ -86,7 +87,7 @@ impl<W: Write> Writer<W> {
         let mut writer = Writer { out, interfaces: 0, body: Vec::new() };
         writer.word(ORDER_MARK);
         writer.body.extend([1, 0, 0, 0]); // version 1.0
-        writer.body.extend(u64::MAX.to_le_bytes()); // the section's length is not known yet
+        writer.body.extend(u64::MAX.to_le_bytes()); // the length of the section is not known yet
         writer.option(APPLICATION, application.as_bytes())?;
         writer.option(END, &[])?;
         writer.block(SECTION)?;
@@ -121,7 +122,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// The error of the output; `InvalidInput` for an interface that was not added, for more data than bytes
-    /// on the wire, and for a comment beyond 65,535 bytes.
+    /// on the wire, and for a comment of more than 65,535 bytes.
     pub fn packet(&mut self, packet: &EnhancedPacket<'_>) -> io::Result<()> {
         let EnhancedPacket { interface, time, bytes, data, comment } = *packet;
         if interface >= self.interfaces {
@@ -129,7 +130,7 @@ impl<W: Write> Writer<W> {
             return Err(invalid(format!("a packet of interface {interface}, and {known} are known")));
         }
         if data.len() > bytes as usize {
-            return Err(invalid(format!("{} bytes kept of a packet of {bytes}", data.len())));
+            return Err(invalid(format!("{} captured bytes of a packet of {bytes}", data.len())));
         }
         for word in [interface, (time >> 32) as u32, time as u32, data.len() as u32, bytes] {
             self.word(word);
@@ -172,7 +173,7 @@ impl<W: Write> Writer<W> {
         self.body.resize(self.body.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the body as a block: it stands between its type and length, and its length again.
+    /// Writes the body as a block: type, length, body, and the length again.
     fn block(&mut self, kind: u32) -> io::Result<()> {
         let length = (self.body.len() as u32 + 12).to_le_bytes();
         self.out.write_all(&kind.to_le_bytes())?;

@@ -1,5 +1,5 @@
-//! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
-//! And the seeds, which come from many tools, as tshark reads them.
+//! The assertions of the fuzz target, tested without a fuzzer on its seeds and on mutations of them. The
+//! seeds, which come from many tools, are also compared with tshark.
 //!
 //! `fuzz/seeds/capture.py` makes the seeds.
 
@@ -22,7 +22,7 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 
 fn seed(name: &str) -> Vec<Packet> {
     let corpus = corpus();
-    let (_, file) = corpus.iter().find(|(seed, _)| seed == name).expect("there is such a seed");
+    let (_, file) = corpus.iter().find(|(seed, _)| seed == name).expect("the seed exists");
     let (packets, error) = crate::byte_input::capture(file);
     assert!(error.is_none(), "{name} {}", error.unwrap());
     packets
@@ -38,7 +38,7 @@ fn seeds_are_small_and_read_to_their_end() {
     }
 }
 
-/// Everything that a capture may be cut to: what was whole is there, and nothing else.
+/// A truncated capture yields the packets that are complete, and nothing else.
 #[test]
 fn every_truncation_of_every_seed() {
     for (name, file) in corpus() {
@@ -53,7 +53,7 @@ fn every_truncation_of_every_seed() {
     }
 }
 
-/// Bytes changed, taken out, doubled, and exchanged with those of other seeds.
+/// Bytes are changed, removed, doubled, and exchanged with those of other seeds.
 #[test]
 fn mutations_of_seeds() {
     let corpus = corpus();
@@ -70,8 +70,8 @@ fn mutations_of_seeds() {
                 // A length, a count or an interface that is far too large or a little too small.
                 2 => {
                     let word = [u32::MAX, 0x7fff_ffff, 0x0100_0000, 0, 12, 11][rng.below(6) as usize];
-                    let place = at / 4 * 4;
-                    if let Some(field) = file.get_mut(place..place + 4) {
+                    let word_at = at / 4 * 4;
+                    if let Some(field) = file.get_mut(word_at..word_at + 4) {
                         field.copy_from_slice(&word.to_le_bytes());
                     }
                 }
@@ -93,15 +93,15 @@ fn mutations_of_seeds() {
         }
         damaged += u32::from(crate::byte_input::capture(&file).1.is_some());
     }
-    assert!(damaged > 5_000, "{damaged}: mutations do damage");
+    assert!(damaged > 5_000, "{damaged} mutations are damage");
 }
 
-/// The same packets, in whatever byte order, resolution or packing they are written.
+/// Byte order, resolution of time and compression do not change the packets.
 #[test]
 fn the_same_packets_in_every_format() {
     let simulated = seed("simulated.pcapng");
     assert_eq!(seed("editcap.pcapng"), simulated);
-    // One that has fewer interfaces, and one that has fewer digits.
+    // Formats with fewer interfaces, and with fewer digits.
     let flat: Vec<_> = simulated.iter().map(|packet| Packet { interface: 0, ..*packet }).collect();
     assert_eq!(seed("nano.pcap"), flat);
     let coarse: Vec<_> =
@@ -120,25 +120,24 @@ fn the_same_packets_in_every_format() {
     assert_eq!(seed("blocks.pcapng"), seed("big-endian-blocks.pcapng"));
     assert_eq!(seed("sections.pcapng"), seed("sections.pcapng.gz"));
 
-    // The same packets behind the header of every link.
+    // The header of the link does not change the packets, either.
     let ip = |packets: &[Packet]| packets.iter().map(|packet| (packet.ip, packet.bytes)).collect::<Vec<_>>();
     for link in ["vlan", "qinq", "pppoe", "null", "loop", "raw", "cooked", "cooked-2"] {
         assert_eq!(ip(&seed(&format!("{link}.pcap"))), ip(&ethernet), "{link}");
     }
-    // What was cut off is counted as if it were there; 38 bytes are enough for ports, not for a TCP header's
-    // length.
+    // Lengths include the bytes that were cut off. 38 bytes are enough for the ports, but not for the length
+    // of the TCP header.
     let lengths = |packets: &[Packet]| packets.iter().map(|packet| packet.bytes).collect::<Vec<_>>();
     assert_eq!(lengths(&seed("snap-38.pcap")), lengths(&simulated));
     assert_eq!(lengths(&seed("snap-60.pcapng")), lengths(&ethernet));
 }
 
-/// A damaged file gives what stands before the damage, and says where that is.
+/// A damaged file yields the packets before the damage, then an error with its position.
 #[test]
 fn damage_in_the_middle() {
     let corpus = corpus();
     for (name, whole) in [("damaged.pcap", "ethernet.pcap"), ("damaged.pcapng", "simulated.pcapng")] {
-        let file =
-            |name: &str| &corpus.iter().find(|(seed, _)| seed == name).expect("there is such a seed").1;
+        let file = |name: &str| &corpus.iter().find(|(seed, _)| seed == name).expect("the seed exists").1;
         let (packets, error) = crate::byte_input::capture(file(name));
         let Some(CaptureError::Damaged { offset, packets: count, .. }) = error else { panic!("{name}") };
         let first_change = file(name).iter().zip(file(whole)).position(|(a, b)| a != b).unwrap() as u64;
@@ -181,7 +180,7 @@ fn tshark_reads_the_same() {
         // A block of an unknown kind is a record to tshark, without a time and an interface.
         let theirs: Vec<[String; 2]> = lines.iter().filter(|line| line[0] != "data").map(theirs).collect();
         let mut ours: Vec<[String; 2]> = packets.iter().map(ours).collect();
-        // tshark does not tell the data of a first fragment, which is not all of the segment.
+        // tshark does not report the data of a first fragment, which is only a part of the segment.
         for (our, their) in ours.iter_mut().zip(&theirs).filter(|(_, their)| their[1].is_empty()) {
             our[1].clone_from(&their[1]);
         }
@@ -191,8 +190,8 @@ fn tshark_reads_the_same() {
     assert!(compared > 300, "{compared}");
 }
 
-/// A packet as it is compared: time, IP length, ECN, ports, the numbers of TCP, Ethernet addresses; and data
-/// bytes.
+/// The compared fields of a packet: time, IP length, ECN, ports, the numbers of TCP and Ethernet addresses;
+/// and the number of data bytes.
 fn ours(packet: &Packet) -> [String; 2] {
     let time = format!("{}.{:09}", packet.time / 1_000_000_000, packet.time % 1_000_000_000);
     let ip = packet.ip.expect("all of the seeds are IP");

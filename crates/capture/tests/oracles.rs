@@ -1,4 +1,4 @@
-//! Held against other people's parsers, and against files that no tool would write.
+//! Comparison with other parsers, and files that no tool would write.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
 
-/// Frames of every kind that the builder knows.
+/// Frames of every kind that the builder supports.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let shape = (any::<bool>(), any::<bool>(), 0..3u8, 0..1600usize);
     (shape, any::<(u16, u16, u32, u32)>(), any::<u8>()).prop_map(
@@ -55,9 +55,9 @@ fn tag() -> VlanHeader {
 }
 
 proptest! {
-    /// etherparse, which looks at whole packets, says the same.
+    /// etherparse, which parses complete packets, finds the same header fields.
     #[test]
-    fn headers_are_what_etherparse_reads(frame in frame()) {
+    fn headers_equal_those_of_etherparse(frame in frame()) {
         let packet = read_whole(&pcap(Order::Little, true, 1, &[(0, frame.len() as u32, frame.clone())]))[0];
         let ip = packet.ip.unwrap();
         let oracle = LaxSlicedPacket::from_ethernet(&frame).unwrap();
@@ -97,7 +97,7 @@ proptest! {
 
     /// pcap-parser finds the same packets in the same little-endian file.
     #[test]
-    fn blocks_are_what_pcap_parser_reads(
+    fn blocks_equal_those_of_pcap_parser(
         packets in prop::collection::vec((0..2u32, any::<u32>(), 0..2000u32, 0..300usize), 0..30),
     ) {
         let order = Order::Little;
@@ -125,7 +125,7 @@ proptest! {
         prop_assert_eq!(ours, theirs);
     }
 
-    /// Anything at all: no panic, and an end.
+    /// Arbitrary bytes cause no panic, and reading ends.
     #[test]
     fn random_bytes(magic in 0..8usize, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let starts: [&[u8]; 8] = [
@@ -141,7 +141,7 @@ proptest! {
         read(&[starts[magic], &bytes[..]].concat());
     }
 
-    /// Random headers under every link type: no panic, and lengths that a packet can have.
+    /// Random headers behind every link header cause no panic, and lengths are possible ones.
     #[test]
     fn random_packets(
         link in prop::sample::select(vec![0u32, 1, 12, 101, 108, 113, 228, 229, 276]),
@@ -159,7 +159,8 @@ proptest! {
         }
     }
 
-    /// A good file with some bytes changed, or cut: what stands before the first change is read as before.
+    /// In a valid file with changed bytes, or a truncated one, the packets before the first change are read
+    /// unchanged.
     #[test]
     fn mutated_captures(
         frames in prop::collection::vec(frame(), 1..12),
@@ -186,10 +187,10 @@ proptest! {
         let good = read_whole(&file);
         prop_assert_eq!(good.len(), frames.len());
         let mut first_change = file.len();
-        for (place, value) in changes {
-            let place = place.index(file.len());
-            file[place] ^= value;
-            first_change = first_change.min(place);
+        for (at, value) in changes {
+            let at = at.index(file.len());
+            file[at] ^= value;
+            first_change = first_change.min(at);
         }
         if let Some(cut) = cut {
             let length = cut.index(file.len());

@@ -1,4 +1,4 @@
-//! Captures written byte by byte, and what is read from them.
+//! Captures written byte by byte, and the packets that are read from them.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ fn udp(bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The same without the Ethernet header.
+/// An IP packet with a UDP datagram of `bytes` data bytes, without an Ethernet header.
 fn bare_udp(bytes: usize) -> Vec<u8> {
     udp(bytes)[14..].to_vec()
 }
@@ -65,7 +65,7 @@ fn pcapng_with_interfaces_of_different_kinds_and_clocks() {
         file.extend(enhanced(order, 0, 5_000_000_003, 142, &udp(100)));
         file.extend(enhanced(order, 1, 512, 28, &bare_udp(0)));
         file.extend(enhanced(order, 2, 1_000_000, 9, &[1; 9]));
-        // A new section forgets the interfaces.
+        // A new section has no interfaces.
         file.extend(section(Order::Little));
         file.extend(interface(Order::Little, 1, 6, 0));
         let mut simple = Order::Little.u32(60).to_vec();
@@ -86,7 +86,7 @@ fn pcapng_with_interfaces_of_different_kinds_and_clocks() {
             ],
             "{order:?}"
         );
-        assert!(packets[2].ip.is_none(), "what the link is, is not known");
+        assert!(packets[2].ip.is_none(), "the link type is not known");
     }
 }
 
@@ -130,9 +130,9 @@ fn link_layers() {
     assert!(packets[0].ip.is_none(), "ARP is not IP");
 }
 
-/// What the original was counts, not how much of it was kept.
+/// The lengths are those of the original packet, not of its captured part.
 #[test]
-fn frames_that_were_cut_short() {
+fn truncated_frames() {
     let mut frame = Vec::new();
     PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
@@ -155,19 +155,15 @@ fn frames_that_were_cut_short() {
     }
     let packet = kept(40);
     assert_eq!((packet.bytes, ports(&packet), packet.ip.unwrap().data), (1452, (4000, 443), None));
-    assert_eq!(
-        kept(36).ip.unwrap().tuple.from_port,
-        0,
-        "without its ports it is still a packet of its hosts"
-    );
-    assert!(kept(30).ip.is_none(), "without addresses it is not");
+    assert_eq!(kept(36).ip.unwrap().tuple.from_port, 0, "the addresses are there without the ports");
+    assert!(kept(30).ip.is_none(), "the addresses are cut off");
     assert_eq!(kept(30).bytes, wire - 14);
 }
 
-/// A header may say that there is more than the frame has: neither the packet nor its data are longer than
-/// the frame.
+/// A header may have a larger length than the frame. Neither the packet nor its data are longer than the
+/// frame.
 #[test]
-fn a_length_beyond_the_frame_is_not_believed() {
+fn a_length_above_that_of_the_frame_is_limited() {
     let tcp = |six: bool| {
         let start = PacketBuilder::ethernet2([2; 6], [4; 6]);
         let mut frame = Vec::new();
@@ -176,29 +172,37 @@ fn a_length_beyond_the_frame_is_not_believed() {
         frame
     };
     for (six, at, ip_header) in [(false, 16, 20), (true, 18, 40)] {
-        for lie in [ip_header + 27, 2000, 65_535] {
+        for length in [ip_header + 27, 2000, 65_535] {
             let mut frame = tcp(six);
             let wire = frame.len() as u32;
-            frame[at..at + 2].copy_from_slice(&(lie as u16).to_be_bytes());
+            frame[at..at + 2].copy_from_slice(&(length as u16).to_be_bytes());
             let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, wire, frame.clone())]))[0];
-            assert_eq!((packet.bytes, packet.ip.unwrap().data), (wire - 14, Some(6)), "it says {lie}");
-            // Cut short, the header is all there is to know, within what was on the wire.
+            assert_eq!(
+                (packet.bytes, packet.ip.unwrap().data),
+                (wire - 14, Some(6)),
+                "the header has {length}"
+            );
+            // In a truncated frame the length of the header counts, up to that on the wire.
             frame.truncate(74);
             let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, 1514, frame)]))[0];
-            let said = if six { lie + 40 } else { lie };
-            assert_eq!(packet.bytes, said.min(1500), "it says {lie}, and was cut short");
+            let of_header = if six { length + 40 } else { length };
+            assert_eq!(
+                packet.bytes,
+                of_header.min(1500),
+                "the header has {length}, and the frame is truncated"
+            );
         }
     }
-    // The padding of a short frame is none of the packet: the header says less than the frame has.
+    // The padding of a short frame does not belong to the packet: the header has a smaller length.
     let mut padded = udp(0);
     padded.resize(60, 0);
     let packet = read_whole(&pcap(Order::Little, false, 1, &[(0, 60, padded)]))[0];
     assert_eq!((packet.bytes, packet.ip.unwrap().data), (28, Some(0)));
 }
 
-/// Two tags are the most that a network stacks. What stands behind more is a packet of its link and no IP.
+/// A network stacks at most two tags. A frame with more of them is not IP.
 #[test]
-fn tags_without_end_are_no_link_header() {
+fn a_third_tag_does_not_belong_to_the_link_header() {
     let mut frame = udp(100);
     for _ in 0..3 {
         frame.splice(12..12, [0x81, 0, 0, 5]);
@@ -283,7 +287,7 @@ fn compressed_files_are_read_like_others() {
 }
 
 #[test]
-fn damage_is_told_with_its_place_and_what_came_before_is_kept() {
+fn damage_is_reported_with_its_position_after_the_packets_before_it() {
     let message = |file: &[u8], expected: usize| {
         let (packets, error) = read(file);
         assert_eq!(packets.len(), expected);
@@ -307,7 +311,7 @@ fn damage_is_told_with_its_place_and_what_came_before_is_kept() {
         "is damaged at byte 0 (after 0 packets): the file ends within its header"
     );
     assert_eq!(message(b"# giveway", 0), "is neither pcap nor pcapng: it begins with 23 20 67 69");
-    assert_eq!(message(b"", 0), "is neither pcap nor pcapng: it begins with nothing: it is empty");
+    assert_eq!(message(b"", 0), "is neither pcap nor pcapng: it begins with nothing, because it is empty");
     let wireless = pcap(Order::Little, false, 105, &[]);
     assert!(message(&wireless, 0).starts_with("was captured on link type 105; known are Ethernet (1)"));
 
@@ -337,19 +341,17 @@ fn damage_is_told_with_its_place_and_what_came_before_is_kept() {
     full[20] = 200;
     assert_eq!(
         message(&with(full), 1),
-        format!(
-            "is damaged at byte {at} (after 1 packets): a packet of 200 bytes in a block with room for 144"
-        )
+        format!("is damaged at byte {at} (after 1 packets): a packet of 200 bytes in a block that holds 144")
     );
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn a_missing_file() {
     let error = Reader::open("nowhere/at-all.pcap").unwrap_err().to_string();
     assert!(error.starts_with("cannot be opened: "), "{error}");
 }
 
-/// Interfaces are remembered, so a file of nothing else would take as much memory as it has bytes.
+/// Interfaces are kept in memory, so a file of only interfaces would take as much memory as it has bytes.
 #[test]
 fn interfaces_are_bounded() {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
@@ -359,6 +361,6 @@ fn interfaces_are_bounded() {
     assert_eq!(giveway_capture::Reader::new(std::io::Cursor::new(file.clone())).unwrap().count(), 0);
     file.extend(&interface);
     let last = giveway_capture::Reader::new(std::io::Cursor::new(file)).unwrap().last().unwrap();
-    let told = last.unwrap_err().to_string();
-    assert!(told.contains("more than 65536 interfaces in a section"), "{told}");
+    let error = last.unwrap_err().to_string();
+    assert!(error.contains("more than 65536 interfaces in a section"), "{error}");
 }

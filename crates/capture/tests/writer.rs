@@ -1,4 +1,4 @@
-//! Captures that are written here, as our own reader and tshark see them.
+//! Written captures, read by the reader of this crate and by tshark.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -21,8 +21,8 @@ const DOWNLINK: InterfaceDescription<'_> = InterfaceDescription {
     snap: 0,
 };
 
-/// A segment that answers with two SACK blocks: 20 + 20 + 20 bytes of headers and no data.
-const ANSWER: Headers<'_> = Headers {
+/// An acknowledgement with two SACK blocks: 20 + 20 + 20 bytes of headers and no data.
+const SACK: Headers<'_> = Headers {
     from: [10, 0, 1, 1],
     to: [10, 0, 0, 1],
     from_port: 80,
@@ -67,7 +67,7 @@ const DATAGRAM: Headers<'_> = Headers {
     transport: Transport::Udp,
 };
 
-/// Nanoseconds that neither a float nor a 32-bit number holds.
+/// A time in nanoseconds that neither a float nor a 32-bit number can represent.
 const LATE: u64 = 1_732_200_000_123_456_789;
 
 fn written() -> Vec<u8> {
@@ -77,13 +77,13 @@ fn written() -> Vec<u8> {
     let packets = [
         (false, 0, DATA, None),
         (false, 1, DATAGRAM, Some("marked")),
-        (true, 1_200_000, ANSWER, None),
+        (true, 1_200_000, SACK, None),
         (false, LATE, DATA, Some("dropped: overlimit")),
     ];
     for (is_down, time, headers, comment) in packets {
         let mut data = Vec::new();
         headers.write(&mut data);
-        // The second interface comes when it is needed, between packets.
+        // The second interface is added between packets, when it is needed.
         let interface =
             if is_down { *down.get_or_insert_with(|| writer.interface(&DOWNLINK).unwrap()) } else { up };
         writer
@@ -94,28 +94,31 @@ fn written() -> Vec<u8> {
 }
 
 #[test]
-fn our_reader_finds_what_was_written() {
+fn our_reader_reads_written_packets() {
     let packets = read_whole(&written());
     let seen: Vec<_> =
         packets.iter().map(|packet| (packet.interface, packet.time, packet.bytes, packet.link.0)).collect();
     assert_eq!(seen, [(0, 0, 1500, 101), (0, 1, 200, 101), (1, 1_200_000, 60, 101), (0, LATE, 1500, 101)]);
-    let facts = |packet: &Packet| {
+    let fields_of = |packet: &Packet| {
         let ip = packet.ip.unwrap();
         let tcp = ip.tcp.map(|tcp| (tcp.seq, tcp.ack, tcp.flags));
         (ip.tuple.from_port, ip.tuple.to_port, ip.data, ip.ecn, ip.short, tcp)
     };
     assert_eq!(
-        facts(&packets[0]),
+        fields_of(&packets[0]),
         (1024, 80, Some(1448), Ecn::Ect0, false, Some((u32::MAX, 1, 0b1001_0000)))
     );
-    assert_eq!(facts(&packets[1]), (65_535, 5004, Some(172), Ecn::Marked, false, None));
-    assert_eq!(facts(&packets[2]), (80, 1024, Some(0), Ecn::NotCapable, true, Some((1, 1449, 0b0101_0000))));
+    assert_eq!(fields_of(&packets[1]), (65_535, 5004, Some(172), Ecn::Marked, false, None));
+    assert_eq!(
+        fields_of(&packets[2]),
+        (80, 1024, Some(0), Ecn::NotCapable, true, Some((1, 1449, 0b0101_0000)))
+    );
     assert_eq!(packets[1].ip.unwrap().tuple.from[12..], [10, 255, 255, 200]);
     assert!(packets.iter().all(|packet| packet.mac.is_none()), "raw IP has no Ethernet addresses");
 }
 
 #[test]
-fn tshark_finds_what_was_written() {
+fn tshark_reads_written_packets() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("written.pcapng");
     std::fs::write(&file, written()).unwrap();
@@ -153,15 +156,14 @@ fn tshark_finds_what_was_written() {
     );
 }
 
-/// The header grows with no-operations until the data have the length that they should have, as far as it
-/// can.
+/// The header is filled with no-operations until the data have the right length, up to the longest header.
 #[test]
-fn tcp_headers_leave_room_for_the_data() {
+fn tcp_headers_are_filled_up_to_the_data() {
     for (bytes, data, header, counted) in
         [(40, 0, 20, 0), (52, 0, 32, 0), (80, 0, 60, 0), (84, 0, 60, 4), (1500, 1460, 20, 1460)]
     {
         let transport = Transport::Tcp { seq: 0, ack: 0, flags: 2, window: 1, options: &[], data };
-        let headers = Headers { bytes, transport, ..ANSWER };
+        let headers = Headers { bytes, transport, ..SACK };
         let packet = only(&headers);
         assert_eq!(packet.bytes, bytes);
         assert_eq!(packet.ip.unwrap().data, Some(counted), "{bytes} bytes with {data} of data");
@@ -172,13 +174,13 @@ fn tcp_headers_leave_room_for_the_data() {
 }
 
 #[test]
-fn packets_that_no_header_fits() {
+fn packets_with_lengths_that_no_header_can_have() {
     let long = Headers { bytes: 70_000, ..DATAGRAM };
     let packet = only(&long);
     assert_eq!(
         (packet.bytes, packet.ip.unwrap().data),
         (70_000, Some(69_972)),
-        "more than its length field holds"
+        "more than its length field can hold"
     );
     let tiny = Headers { bytes: 25, ..DATAGRAM };
     let packet = only(&tiny);
@@ -199,7 +201,7 @@ fn only(headers: &Headers<'_>) -> Packet {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_leaves_nothing_behind() {
+fn invalid_packets_are_refused_and_not_written() {
     let mut writer = Writer::new(Vec::new(), "test").unwrap();
     let mut refused = |packet: EnhancedPacket<'_>| {
         let error = writer.packet(&packet).unwrap_err();
@@ -210,7 +212,7 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing_behind() {
     assert_eq!(refused(packet), "a packet of interface 0, and 0 are known");
     writer.interface(&UPLINK).unwrap();
     let mut refused = |packet: EnhancedPacket<'_>| writer.packet(&packet).unwrap_err().to_string();
-    assert_eq!(refused(EnhancedPacket { bytes: 2, ..packet }), "3 bytes kept of a packet of 2");
+    assert_eq!(refused(EnhancedPacket { bytes: 2, ..packet }), "3 captured bytes of a packet of 2");
     let long = "x".repeat(65_536);
     assert_eq!(refused(EnhancedPacket { comment: Some(&long), ..packet }), "a text of 65536 bytes");
     writer.packet(&EnhancedPacket { comment: Some(&long[1..]), ..packet }).unwrap();
@@ -239,7 +241,7 @@ impl Write for Disk {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let packet = EnhancedPacket { interface: 0, time: 0, bytes: 1000, data: &[0; 1000], comment: None };
     let mut writer = Writer::new(Disk { left: 1500, flushed: false }, "test").unwrap();
     writer.interface(&UPLINK).unwrap();

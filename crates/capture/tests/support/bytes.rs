@@ -1,16 +1,16 @@
-//! What a fuzzer's bytes mean: shared by the fuzz target and by tests that run without a fuzzer.
+//! The interpretation of fuzzed bytes, shared by the fuzz target and by tests without a fuzzer.
 
 use std::io::Cursor;
 
 use giveway_capture::{CaptureError, Packet, Reader};
 
-/// Bytes are read as a capture to their end, or to an error that points into them. Nothing is counted that is
-/// not there. Returns what was read.
+/// Reads any bytes as a capture, to their end or to an error. Checks that the position of the error is within
+/// the bytes, and that all counts are possible. Returns the packets and the error.
 ///
 /// # Panics
-/// When this does not hold.
+/// If this does not hold.
 pub fn capture(bytes: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
-    // Places are told in the uncompressed file, and deflate makes no more than 1,032 bytes of one.
+    // Positions are those of the uncompressed file, and deflate expands a byte to at most 1,032.
     let longest = if bytes.starts_with(&[0x1f, 0x8b]) { bytes.len() * 1032 } else { bytes.len() } as u64;
     let mut packets = Vec::new();
     let mut error = None;
@@ -23,7 +23,7 @@ pub fn capture(bytes: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
                     Err(wrong) => error = Some(wrong),
                 }
             }
-            assert!(reader.next().is_none(), "after the end there is nothing");
+            assert!(reader.next().is_none(), "there are no packets after the end");
             assert_eq!(reader.packets(), packets.len() as u64);
         }
     }
@@ -38,12 +38,12 @@ pub fn capture(bytes: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
         }
     }
     if let Some(
-        CaptureError::Damaged { offset, packets: told, .. }
-        | CaptureError::Read { offset, packets: told, .. },
+        CaptureError::Damaged { offset, packets: count, .. }
+        | CaptureError::Read { offset, packets: count, .. },
     ) = &error
     {
         assert!(*offset <= longest, "byte {offset} of {longest}");
-        assert_eq!(*told, packets.len() as u64, "what was read before is counted");
+        assert_eq!(*count, packets.len() as u64, "the error has the number of packets before it");
     }
     (packets, error)
 }

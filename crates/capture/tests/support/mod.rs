@@ -1,4 +1,4 @@
-//! Writes captures, so that tests say exactly what is in the file.
+//! Writes captures byte by byte.
 
 #![allow(dead_code, missing_docs)]
 
@@ -26,7 +26,7 @@ impl Order {
     }
 }
 
-/// A pcap file. Packets are (time in ns, bytes on the wire, what was kept).
+/// A pcap file. Packets are (time in ns, bytes on the wire, captured bytes).
 pub fn pcap(order: Order, nanos: bool, link: u32, packets: &[(u64, u32, Vec<u8>)]) -> Vec<u8> {
     let magic = if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut file = order.u32(magic).to_vec();
@@ -93,7 +93,7 @@ pub fn enhanced(order: Order, interface: u32, ticks: u64, wire: u32, kept: &[u8]
     block(order, 6, &body)
 }
 
-/// Everything that the reader gives, and the error that ended it.
+/// All packets of the reader, and the error that ended it.
 pub fn read(file: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
     let reader = match Reader::new(Cursor::new(file.to_vec())) {
         Ok(reader) => reader,

@@ -1,14 +1,13 @@
-//! tshark's opinion of a capture.
+//! Fields of a capture, as tshark reads them.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The fields of every packet, a line each with a tab between them; none, with the reason told, where there
-/// is no tshark here. `settings` are preferences, as in `ip.check_checksum:TRUE`; all others are as they
-/// come.
+/// The fields of every packet, in a row each. `None` if tshark is not installed; the reason is printed.
+/// `settings` are preferences, as in `ip.check_checksum:TRUE`; all others have their defaults.
 pub fn fields(file: &Path, fields: &[&str], settings: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut tshark = Command::new("tshark");
-    // No preferences of whoever runs the tests.
+    // Without the preferences of the user who runs the tests.
     tshark.env("HOME", file.parent().expect("a file is in a folder")).env("XDG_CONFIG_HOME", "/nonexistent");
     tshark.args(["-n", "-T", "fields", "-E", "separator=/t", "-r"]).arg(file);
     for setting in settings {
