@@ -1,8 +1,8 @@
-//! Fuzzing with libFuzzer: every target in turn, what is new is kept, and a table at the end.
+//! Fuzzing with libFuzzer: fuzzes each target in turn, stores new inputs, and prints a table at the end.
 //!
-//! The targets are functions of the crate `giveway-fuzzing`; its program prints their names and writes the
-//! inputs that are kept in the repository. The programs for libFuzzer, three lines each, are written here and
-//! built by cargo-fuzz.
+//! The targets are functions of the crate `giveway-fuzzing`. Its program prints their names, and writes the
+//! stored inputs of the repository as files. This module writes a program of three lines for each target,
+//! which cargo-fuzz builds.
 
 mod finds;
 mod libfuzzer;
@@ -15,10 +15,10 @@ use crate::repository::{Done, Repository, cargo};
 use libfuzzer::{Coverage, Fuzzer};
 use options::Options;
 
-/// `cargo xtask fuzz`.
+/// Runs `cargo xtask fuzz` with these arguments.
 ///
 /// # Errors
-/// The missing program, or the number of finds.
+/// If a program is missing, a target does not build, or an input failed.
 pub fn run(repository: &Repository, words: &[&str]) -> Done {
     let options = Options::parse(words)?;
     set_up(repository)?;
@@ -31,58 +31,58 @@ pub fn run(repository: &Repository, words: &[&str]) -> Done {
     for target in &targets {
         let fuzzer = Fuzzer::new(repository, target, &kept, &scratch);
         let line = one(&fuzzer, &options);
-        if let Err(why) = &line {
-            println!("{target}: {why}");
+        if let Err(error) = &line {
+            println!("{target}: {error}");
         }
         lines.push(line.unwrap_or_else(|_| Line::failed(target)));
     }
-    // It is in memory.
+    // The folder is in memory.
     let _ = fs::remove_dir_all(&scratch);
     print(&lines);
     let found: usize = lines.iter().map(|line| line.finds.len()).sum();
     let failed = lines.iter().filter(|line| line.failed).count();
     match (found, failed) {
         (0, 0) => Ok(()),
-        (0, _) => Err(format!("{failed} targets could not be run: see above")),
+        (0, _) => Err(format!("{failed} targets did not run: see above")),
         _ => Err(format!(
-            "{found} finds. They are in fuzz/finds: mend what they show, and commit them with that; cargo test -p giveway-fuzzing \
-             reads them from then on"
+            "{found} failing inputs are in fuzz/finds: fix the errors, and commit the inputs with the fix; \
+             cargo test -p giveway-fuzzing then tests them"
         )),
     }
 }
 
-/// The step of the gate: every target for a moment, without a fuzzer.
+/// Runs the step of the gate: a fixed number of mutated inputs for each target, without libFuzzer.
 pub fn smoke(repository: &Repository) -> Done {
     repository.cargo(&["run", "--quiet", "--package", "giveway-fuzzing", "--locked", "--", "smoke"])
 }
 
-/// A nightly compiler and cargo-fuzz, installed where they are missing.
+/// Installs a nightly compiler and cargo-fuzz if they are missing.
 fn set_up(repository: &Repository) -> Done {
     if !repository.has("rustup", &["--version"]) {
         return Err(
-            "fuzzing needs a nightly compiler, and rustup installs it: https://rustup.rs. Without one, \
-                    cargo run -p giveway-fuzzing feeds every target with changed inputs, which finds less"
+            "fuzzing needs a nightly compiler, which rustup installs: https://rustup.rs. Without it, \
+                    cargo run -p giveway-fuzzing tries mutated inputs, which finds less"
                 .to_owned(),
         );
     }
     if !repository.has("rustup", &["run", "nightly", "rustc", "--version"]) {
         println!("a nightly compiler is missing: installing it");
-        repository.run("rustup", &["toolchain", "install", "nightly", "--profile", "minimal"]).map_err(|why| {
-            format!("{why}\nfuzzing needs a nightly compiler, and it cannot be had here: rustup toolchain install nightly")
-        })?;
+        repository.run("rustup", &["toolchain", "install", "nightly", "--profile", "minimal"]).map_err(
+            |error| format!("{error}\nfuzzing needs a nightly compiler: rustup toolchain install nightly"),
+        )?;
     }
     if !repository.has(&cargo(), &["fuzz", "--version"]) {
         println!("cargo-fuzz is missing: installing it");
-        repository.cargo(&["install", "cargo-fuzz", "--locked"]).map_err(|why| {
-            format!("{why}\nfuzzing needs cargo-fuzz, and it cannot be had here: cargo install cargo-fuzz --locked")
+        repository.cargo(&["install", "cargo-fuzz", "--locked"]).map_err(|error| {
+            format!("{error}\nfuzzing needs cargo-fuzz: cargo install cargo-fuzz --locked")
         })?;
     }
     Ok(())
 }
 
-/// The names of the targets. Their kept inputs and dictionaries are in `kept` afterwards.
+/// Returns the names of the targets, and writes their stored inputs and dictionaries to the folder `kept`.
 fn targets(repository: &Repository, kept: &Path) -> Result<Vec<String>, String> {
-    // What is no longer kept must not stay there.
+    // Inputs that were removed from the repository must not stay in the folder.
     match fs::remove_dir_all(kept) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(format!("{}: {error}", kept.display()));
@@ -94,7 +94,7 @@ fn targets(repository: &Repository, kept: &Path) -> Result<Vec<String>, String> 
     Ok(repository.output(&cargo(), &run)?.lines().map(str::to_owned).collect())
 }
 
-/// Writes libFuzzer's programs and builds them.
+/// Writes a libFuzzer program for each target, and builds them.
 fn build(repository: &Repository, targets: &[String]) -> Done {
     let folder = repository.root.join("fuzz/src/bin");
     let explain = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
@@ -102,15 +102,15 @@ fn build(repository: &Repository, targets: &[String]) -> Done {
     for target in targets {
         let path = folder.join(format!("{target}.rs"));
         let text = program(target);
-        // A file that is written again is built again.
+        // Writing an unchanged file would make cargo compile it again.
         if fs::read_to_string(&path).is_ok_and(|there| there == text) {
             continue;
         }
         fs::write(&path, text).map_err(|error| explain(&path, error))?;
     }
     for target in targets {
-        // Everything that the targets reach is safe Rust, but for device drivers, which they do not reach: an
-        // address sanitizer would find nothing and halve the speed.
+        // The targets reach no unsafe code of this repository (it is in the device drivers of `live`), so an
+        // address sanitizer would find little and halve the speed.
         let build =
             ["run", "nightly", "cargo", "fuzz", "build", "--fuzz-dir", "fuzz", "--sanitizer", "none", target];
         repository.run("rustup", &build)?;
@@ -121,11 +121,11 @@ fn build(repository: &Repository, targets: &[String]) -> Done {
 fn program(target: &str) -> String {
     format!(
         "//! Written by `cargo xtask fuzz`.\n#![no_main]\n\
-         libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzing::targets::{target}::run(input));\n"
+         libfuzzer_sys::fuzz_target!(|input: &[u8]| giveway_fuzzing::targets::{target}::run(input));\n"
     )
 }
 
-/// A folder for files of the targets, in memory where that can be had.
+/// Creates a folder for files of the targets, in memory if the system has such a file system.
 fn scratch() -> Result<PathBuf, String> {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -183,7 +183,7 @@ fn print(lines: &[Line]) {
     );
     for line in lines {
         if line.failed {
-            println!("{:<14} could not be run", line.target);
+            println!("{:<14} did not run", line.target);
             continue;
         }
         let from_to = |from: u64, to: u64| format!("{from} > {to}");

@@ -1,30 +1,30 @@
-//! Inputs that are kept in the repository: examples that are right, and what was found.
+//! Stored inputs of the targets: valid examples (seeds), and inputs that once failed (finds).
 
 use std::path::{Path, PathBuf};
 
 use crate::Target;
-use crate::targets::{folder, keeper, reserve, trace};
+use crate::targets::{admission, folder, reserve, trace};
 
 /// An input with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Where it comes from: a path from the root of the repository, or a name.
+    /// Path relative to the root of the repository, or a name for a generated input.
     pub name: String,
-    /// What it holds.
+    /// Content of the input.
     pub bytes: Vec<u8>,
 }
 
-/// Folders outside of `fuzz/` whose files are inputs as they are: target, folder, and how their names end.
+/// Folders outside of `fuzz/` whose files are inputs: target, folder, and extension of the files.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("scenario", "scenarios", "toml"),
     ("scenario", "papers", "toml"),
     ("switch_trace", "fuzz/seeds/capture", "pcap"),
 ];
 
-/// Those of a target, in order: what was found, its seeds, and what is made of files elsewhere.
+/// Returns the stored inputs of a target: its finds, its seeds, files of other folders, and generated inputs.
 ///
 /// # Panics
-/// When a folder or file of the repository cannot be read.
+/// If a folder or file of the repository cannot be read.
 pub fn inputs(target: &Target) -> Vec<Input> {
     let mut inputs = Vec::new();
     for kind in ["finds", "seeds"] {
@@ -33,20 +33,20 @@ pub fn inputs(target: &Target) -> Vec<Input> {
     for (_, folder, end) in ELSEWHERE.iter().filter(|(name, ..)| *name == target.name) {
         inputs.extend(files(Path::new(folder), end));
     }
-    inputs.extend(made(target));
+    inputs.extend(generated(target));
     inputs
 }
 
-/// Inputs that are put together here, because the target takes more than a file.
-fn made(target: &Target) -> Vec<Input> {
+/// Inputs that are built by code, for targets whose input is more than one file.
+fn generated(target: &Target) -> Vec<Input> {
     let all: Vec<Vec<u8>> = match target.name {
         "folder" => folder::seeds(),
-        "keeper" => keeper::seeds(),
+        "admission" => admission::seeds(),
         "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),
-        "spec" => giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(spelled).collect(),
+        "spec" => giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(text).collect(),
         "qdisc" => {
-            // Three packets come, two leave, time passes, and the last one leaves.
+            // Three packets arrive, two depart, time passes, and the last one departs.
             let operations: Vec<u8> =
                 [[0, 1, 232, 3], [0, 2, 100, 0], [16, 3, 220, 5], [8, 0, 0, 0], [8, 0, 0, 0]]
                     .into_iter()
@@ -54,22 +54,24 @@ fn made(target: &Target) -> Vec<Input> {
                     .flatten()
                     .collect();
             let specs = giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)());
-            specs.map(|spec| [&spelled(spec)[..], b"\n\x01", &operations].concat()).collect()
+            specs.map(|spec| [&text(spec)[..], b"\n\x01", &operations].concat()).collect()
         }
         _ => Vec::new(),
     };
-    let name = |at: usize| format!("{} made {at}", target.name);
+    let name = |at: usize| format!("{} generated {at}", target.name);
     all.into_iter().enumerate().map(|(at, bytes)| Input { name: name(at), bytes }).collect()
 }
 
-fn spelled(spec: giveway_disciplines::Spec) -> Vec<u8> {
+/// A discipline as text, for example `fifo limit 20p`.
+fn text(spec: giveway_disciplines::Spec) -> Vec<u8> {
     spec.to_string().into_bytes()
 }
 
-/// The words that inputs of a target are made of: from its dictionary, where it has one, and from the registries.
+/// Returns the words of the input language of a target: those of its dictionary, if it has one, and names
+/// from the registries.
 ///
 /// # Panics
-/// When a line of the dictionary is no word: libFuzzer would refuse it as well.
+/// If a line of the dictionary is invalid; libFuzzer would reject it as well.
 pub fn dictionary(target: &Target) -> Vec<Vec<u8>> {
     let path = root().join("fuzz/dictionaries").join(format!("{}.dict", target.name));
     let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -80,13 +82,13 @@ pub fn dictionary(target: &Target) -> Vec<Vec<u8>> {
     words
 }
 
-/// The same in libFuzzer's format.
+/// Dictionary of a target in libFuzzer's format.
 pub fn dictionary_text(target: &Target) -> String {
     let quoted = |word: &Vec<u8>| word.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
     dictionary(target).iter().map(|word| format!("\"{}\"\n", quoted(word))).collect()
 }
 
-/// Names and parameters of what a scenario or a command can choose.
+/// Names and parameters of disciplines, arbiters and sources of traffic, for targets that parse them.
 fn registered(target: &Target) -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     let mut add = |name: &str, schema: Option<&serde_json::Value>| {
@@ -107,22 +109,22 @@ fn registered(target: &Target) -> Vec<String> {
     words.into_iter().collect()
 }
 
-/// A line of a dictionary: `"word"` or `name="word"`, with `\"`, `\\` and `\x0a`.
+/// Parses a line of a dictionary: `"word"` or `name="word"`, with the escapes `\"`, `\\` and `\x0a`.
 fn word(line: &str) -> Option<Vec<u8>> {
     let quoted = &line[line.find('"')?..];
     let mut rest = quoted.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut word = Vec::new();
-    while let [first, behind @ ..] = rest {
-        rest = behind;
-        match (*first, behind) {
-            (b'\\', [b'x', high, low, behind @ ..]) => {
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match (*first, after) {
+            (b'\\', [b'x', high, low, after @ ..]) => {
                 let digits = [*high, *low];
                 word.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-                rest = behind;
+                rest = after;
             }
-            (b'\\', [quoted @ (b'"' | b'\\'), behind @ ..]) => {
+            (b'\\', [quoted @ (b'"' | b'\\'), after @ ..]) => {
                 word.push(*quoted);
-                rest = behind;
+                rest = after;
             }
             (b'\\', _) => return None,
             (plain, _) => word.push(plain),
@@ -131,13 +133,14 @@ fn word(line: &str) -> Option<Vec<u8>> {
     Some(word)
 }
 
-/// The root of the repository.
+/// Root folder of the repository.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("the crate lies two folders below the root").to_owned()
 }
 
-/// Every file below a folder whose name ends so, in order; none where there is no such folder.
+/// Files with an extension (all files if it is empty) in a folder and its subfolders, sorted. A missing
+/// folder has no files.
 fn files(below: &Path, end: &str) -> Vec<Input> {
     let Ok(entries) = std::fs::read_dir(root().join(below)) else { return Vec::new() };
     let mut names: Vec<PathBuf> =
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_as_libfuzzer_reads_them() {
+    fn words_of_a_dictionary_are_parsed_as_by_libfuzzer() {
         assert_eq!(word(r#""rate""#), Some(b"rate".to_vec()));
         assert_eq!(word(r#"quote="a\"b\\c\x0a""#), Some(b"a\"b\\c\n".to_vec()));
         assert_eq!(word("rate"), None);

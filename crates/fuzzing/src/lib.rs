@@ -1,14 +1,15 @@
-//! Every input from outside, each as one function that takes any bytes: a *target*.
+//! Fuzz targets: one function of arbitrary bytes for each kind of input from outside.
 //!
-//! A target passes when it returns. It fails when it panics, when it does not end, or when it takes memory without
-//! bound. The same functions are called in three ways:
+//! A target passes if it returns. It fails if it panics, does not end, or uses unbounded memory. Its
+//! functions are called in three ways:
 //!
-//! - libFuzzer calls them with new inputs, for as long as somebody lets it: `cargo xtask fuzz`.
-//! - A test calls them with every input that is kept in the repository: `tests/kept.rs`.
-//! - The gate calls them with the kept inputs and a fixed number of changes to these: [`smoke`].
+//! - `cargo xtask fuzz` runs libFuzzer, which searches for new inputs.
+//! - `tests/kept.rs` tests every stored input of the repository.
+//! - The gate tests the stored inputs, and a fixed number of mutations of them: [`smoke`].
 //!
-//! A new input from outside is a file in `targets/` with a function `run`, and a line in the table below. Valid examples
-//! go to `fuzz/seeds/NAME/`, words that the input is made of to `fuzz/dictionaries/NAME.dict`.
+//! A new kind of input is a file in `targets/` with a function `run`, and a line in the table of
+//! `targets.rs`. Valid examples are in `fuzz/seeds/NAME/`, and words of the input language in
+//! `fuzz/dictionaries/NAME.dict`.
 
 #![forbid(unsafe_code)]
 

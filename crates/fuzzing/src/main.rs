@@ -1,14 +1,14 @@
 //! Runs targets without a fuzzer.
 //!
 //! ```text
-//! giveway-fuzzing                       every target: its kept inputs, and a fixed number of changes to them
-//! giveway-fuzzing smoke NAME...         some of them
-//! giveway-fuzzing run NAME FILE...      a target on files, for a debugger or to see what a find does
-//! giveway-fuzzing kept FOLDER           writes the kept inputs to FOLDER/NAME/ and the words to FOLDER/NAME.dict, and prints the
-//!                                       names of the targets
+//! giveway-fuzzing                    all targets: stored inputs, and a fixed number of mutations of them
+//! giveway-fuzzing smoke NAME...      the same for these targets
+//! giveway-fuzzing run NAME FILE...   a target on files, for a debugger or to repeat a failure
+//! giveway-fuzzing kept FOLDER        writes stored inputs to FOLDER/NAME/ and words to FOLDER/NAME.dict,
+//!                                    and prints the names of the targets
 //! ```
 
-#![allow(clippy::disallowed_methods, reason = "it says how long it took")]
+#![allow(clippy::disallowed_methods, reason = "it prints durations")]
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use giveway_fuzzing::{TARGETS, Target, kept, smoke};
 
-/// No input of a target takes so long, unless it never ends.
+/// Time after which an input is considered not to end.
 const STUCK: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -36,8 +36,8 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 fn find(name: &str) -> Result<&'static Target, String> {
     TARGETS.iter().find(|target| target.name == name).ok_or_else(|| {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        format!("there is no target {name}; there are {}", names.join(", "))
+        format!("unknown target {name}: write one of {}", names.join(", "))
     })
 }
 
@@ -62,13 +62,13 @@ fn replay(target: &Target, file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The kept inputs as files, for libFuzzer.
+/// Writes the stored inputs as files, for libFuzzer.
 fn write_kept(folder: &Path) -> Result<(), String> {
     for target in TARGETS {
-        let place = folder.join(target.name);
-        std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let inputs = folder.join(target.name);
+        std::fs::create_dir_all(&inputs).map_err(|error| format!("{}: {error}", inputs.display()))?;
         for (at, input) in kept::inputs(target).iter().enumerate() {
-            let path = place.join(format!("{at:04}"));
+            let path = inputs.join(format!("{at:04}"));
             std::fs::write(&path, &input.bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         let path = folder.join(format!("{}.dict", target.name));
@@ -79,9 +79,9 @@ fn write_kept(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Feeds targets, one after the other, and prints a line about each. The first failure ends the program: see [`watch`].
+/// Runs targets in turn, and prints a line for each. The first failure ends the program ([`watch`]).
 fn all(targets: &[Target]) -> Result<(), String> {
-    println!("{:<14} {:>7} {:>9} {:>8}  reads", "target", "kept", "inputs", "seconds");
+    println!("{:<14} {:>7} {:>9} {:>8}  kind of input", "target", "stored", "inputs", "seconds");
     watch();
     for target in targets {
         let kept = kept::inputs(target);
@@ -99,17 +99,17 @@ fn all(targets: &[Target]) -> Result<(), String> {
     Ok(())
 }
 
-/// The input that runs.
+/// The input that is being processed, with the name of its target.
 static CURRENT: Mutex<Option<(&str, Vec<u8>)>> = Mutex::new(None);
-/// How many have begun.
+/// Number of inputs that were started.
 static DONE: AtomicU64 = AtomicU64::new(0);
 
-/// Keeps the input that panics, or that does not end, as a file.
+/// Arranges that an input that panics or does not end is stored as a file.
 fn watch() {
-    let tell = std::panic::take_hook();
+    let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |about| {
-        tell(about);
-        keep("it panics");
+        print(about);
+        store("the input panics");
     }));
     std::thread::spawn(|| {
         let mut last = 0;
@@ -117,7 +117,7 @@ fn watch() {
             std::thread::sleep(STUCK);
             let now = DONE.load(Ordering::Relaxed);
             if now == last {
-                keep("it does not end");
+                store("the input does not end");
                 std::process::exit(1);
             }
             last = now;
@@ -125,16 +125,17 @@ fn watch() {
     });
 }
 
-fn keep(what: &str) {
+/// Stores the current input in a temporary file, and prints the failure and the command that repeats it.
+fn store(failure: &str) {
     let current = CURRENT.lock().unwrap_or_else(|held| held.into_inner());
     let Some((name, bytes)) = &*current else { return };
     let path = std::env::temp_dir().join(format!("giveway-{name}-{}", std::process::id()));
     let kept = std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes));
     match kept {
         Ok(()) => eprintln!(
-            "{name}: {what}. To see it again:\n  cargo run -p giveway-fuzzing -- run {name} {0}\nTo keep it, copy {0} to fuzz/finds/{name}/",
+            "{name}: {failure}. To repeat it:\n  cargo run -p giveway-fuzzing -- run {name} {0}\nTo test it from now on, copy {0} to fuzz/finds/{name}/",
             path.display()
         ),
-        Err(error) => eprintln!("{name}: {what}, and {} cannot be written: {error}", path.display()),
+        Err(error) => eprintln!("{name}: {failure}, and {} cannot be written: {error}", path.display()),
     }
 }

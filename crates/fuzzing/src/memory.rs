@@ -1,14 +1,14 @@
-//! Something to write to that can be read afterwards.
+//! A writer to shared memory.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes in memory; clones share them.
+/// Written bytes; clones of a value share them.
 #[derive(Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Memory {
-    /// What was written.
+    /// Removes and returns the written bytes.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,5 @@
-//! A scenario runs for a moment: long enough to begin everything, short enough for thousands of them in a second.
+//! Runs a scenario for a short time: all its parts start, and a fuzzer can run thousands of scenarios per
+//! second.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -6,27 +7,27 @@ use giveway_qdisc::{DropReason, Meta, PortId, Probe, Time};
 use giveway_scenario::{Backend, Draft, Network, Scenario};
 use giveway_sim::Segment;
 
-/// How many packets a run may move before it is stopped.
+/// Number of packet events after which a run is stopped.
 const PACKETS: u32 = 2_000;
-/// Runs of larger networks would take most of the time of a fuzzer, and find nothing that smaller ones do not.
+/// Largest number of nodes of a network that is run: larger ones take most of the time and find nothing more.
 const NODES: usize = 40;
-/// Likewise.
+/// Largest number of pairs of hosts with traffic in a network that is run.
 const PAIRS: usize = 100;
-/// How much all links of a network together may send in the time of a run, in bits.
+/// Bits that all links of a network together can send in the duration of a run.
 const BITS: u128 = 20_000_000;
-/// How many slots a switch runs.
+/// Largest number of slots of a run of a switch.
 const SLOTS: u64 = 200;
-/// The largest switch that is run.
+/// Largest number of ports of a switch that is run.
 const SWITCH: usize = 32;
 
-/// Runs the first trial of `scenario`, which was made of `draft`. A larger one is left alone.
+/// Runs the first trial of `scenario`, which `draft` describes. Larger scenarios are not run.
 ///
 /// # Panics
-/// When the run does: a scenario that was accepted must run.
+/// If the run panics: a scenario that was accepted must run.
 pub fn run(draft: &Draft, scenario: &Scenario) {
     match &scenario.backend {
-        Backend::Network(network) => over(draft, scenario, network),
-        Backend::Live(live) => over(draft, scenario, &live.network),
+        Backend::Network(network) => run_network(draft, scenario, network),
+        Backend::Live(live) => run_network(draft, scenario, &live.network),
         Backend::Switch(crossbar) if crossbar.ports <= SWITCH => {
             let Some(short) = shortened(draft, &format!("{} slots", crossbar.slots.min(SLOTS))) else {
                 return;
@@ -40,13 +41,13 @@ pub fn run(draft: &Draft, scenario: &Scenario) {
     }
 }
 
-fn over(draft: &Draft, scenario: &Scenario, network: &Network) {
+fn run_network(draft: &Draft, scenario: &Scenario, network: &Network) {
     let pairs: usize = network.traffic.iter().map(|stream| stream.pairs.len()).sum();
     let rates: u128 = network.ports.iter().map(|port| u128::from(port.rate.as_bit())).sum();
     if network.nodes.len() > NODES || pairs > PAIRS || rates == 0 {
         return;
     }
-    // At least a microsecond, at most what the scenario asks for.
+    // At least a microsecond, at most the duration of the scenario.
     let microseconds =
         (BITS * 1_000_000 / rates).clamp(1, u128::from(scenario.duration.as_ps() / 1_000_000).max(1));
     let Some(short) = shortened(draft, &format!("{microseconds}us")) else { return };
@@ -57,21 +58,22 @@ fn over(draft: &Draft, scenario: &Scenario, network: &Network) {
     let mut count = Count { left: PACKETS };
     let ran = catch_unwind(AssertUnwindSafe(|| network.run(trial, &mut count, &|_| true)));
     if let Err(payload) = ran
-        && !payload.is::<Enough>()
+        && !payload.is::<Stopped>()
     {
         resume_unwind(payload);
     }
 }
 
-/// The same scenario for another duration, where it is a scenario then, too.
+/// The scenario of a draft with another duration; `None` if it is invalid with it.
 fn shortened(draft: &Draft, duration: &str) -> Option<Scenario> {
     let changes = [format!("duration={duration}"), "warmup=0s".to_owned(), "seeds=1".to_owned()];
     let draft = changes.iter().fold(draft.clone(), |draft, change| draft.set(change));
     draft.finish().ok()
 }
 
-/// Thrown when a run has moved enough packets: nothing else stops one within a step of its time.
-struct Enough;
+/// Payload of the unwinding that stops a run after [`PACKETS`] events. A run cannot be stopped between two
+/// packets of the same time otherwise.
+struct Stopped;
 
 struct Count {
     left: u32,
@@ -81,8 +83,8 @@ impl Count {
     fn one(&mut self) {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
-            // Not a panic: fuzzers take every panic for a find, before anybody can catch it.
-            None => resume_unwind(Box::new(Enough)),
+            // Not a panic: libFuzzer aborts in the panic hook, before the payload can be caught.
+            None => resume_unwind(Box::new(Stopped)),
         }
     }
 }

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Where scratch folders are made, where this variable is set. A fuzzer is often killed, and then nobody removes them;
-/// whoever starts one names a folder here and removes it afterwards.
+/// Environment variable with the folder for scratch folders. A killed fuzzer leaves its scratch folder, so
+/// the program that starts a fuzzer sets this variable, and removes the folder afterwards.
 pub const VARIABLE: &str = "GIVEWAY_FUZZ_SCRATCH";
 
 thread_local! {
-    static FOLDER: TempDir = make();
+    static FOLDER: TempDir = create();
 }
 
-fn make() -> TempDir {
+fn create() -> TempDir {
     let memory = Path::new("/dev/shm");
     let base = match std::env::var_os(VARIABLE) {
         Some(folder) => PathBuf::from(folder),
@@ -21,10 +21,10 @@ fn make() -> TempDir {
         None => std::env::temp_dir(),
     };
     let made = tempfile::Builder::new().prefix("giveway-fuzzing-").tempdir_in(&base);
-    made.unwrap_or_else(|error| panic!("no folder can be made in {}: {error}", base.display()))
+    made.unwrap_or_else(|error| panic!("cannot create a folder in {}: {error}", base.display()))
 }
 
-/// A folder of this thread's own.
+/// Scratch folder of the calling thread.
 pub fn folder() -> PathBuf {
     FOLDER.with(|folder| folder.path().to_owned())
 }
@@ -32,7 +32,7 @@ pub fn folder() -> PathBuf {
 /// Writes a file into [`folder`] and returns its path.
 ///
 /// # Panics
-/// When the file cannot be written: nothing can be tested then.
+/// If the file cannot be written.
 pub fn file(name: &str, content: &[u8]) -> PathBuf {
     let path = folder().join(name);
     if let Err(error) = std::fs::write(&path, content) {

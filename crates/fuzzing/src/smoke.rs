@@ -1,17 +1,18 @@
-//! A first look without a fuzzer: the kept inputs of a target, and a fixed number of changes to them.
+//! Smoke test without a fuzzer: the stored inputs of a target, and a fixed number of mutations of them.
 //!
-//! The changes depend on the name of the target and on the kept inputs alone, so that every machine does the same. How
-//! long it takes is the machine's business.
+//! The mutations depend only on the name of the target and its stored inputs, so they are the same on every
+//! machine.
 
 use giveway_qdisc::{Rng, Streams};
 
 use crate::Target;
 use crate::kept::{Input, dictionary};
 
-/// Longer inputs are cut before they are changed: most of the time would go to copying them.
+/// Inputs are cut to this length before they are mutated, in bytes: copying longer ones takes most of the
+/// time.
 const LONGEST: usize = 16 << 10;
 
-/// Calls `each` with every kept input and then with `count` changed ones.
+/// Calls `each` with the empty input, every stored input, and `count` mutated ones.
 pub fn inputs(target: &Target, kept: &[Input], count: u32, mut each: impl FnMut(&[u8])) {
     each(&[]);
     kept.iter().for_each(|input| each(&input.bytes));
@@ -20,13 +21,13 @@ pub fn inputs(target: &Target, kept: &[Input], count: u32, mut each: impl FnMut(
     let nothing = [Input { name: String::new(), bytes: Vec::new() }];
     let kept = if kept.is_empty() { &nothing[..] } else { kept };
     for _ in 0..count {
-        let input = changed(kept, &words, &mut rng);
+        let input = mutated(kept, &words, &mut rng);
         each(&input);
     }
 }
 
-/// One kept input after one to four changes.
-fn changed(kept: &[Input], words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+/// A stored input after one to four mutations.
+fn mutated(kept: &[Input], words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let pick = |rng: &mut Rng| &kept[rng.below(kept.len() as u64) as usize].bytes[..];
     let first = pick(rng);
     let mut input = first[..first.len().min(LONGEST)].to_vec();
@@ -39,7 +40,7 @@ fn changed(kept: &[Input], words: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
                     *byte ^= 1 << rng.below(8);
                 }
             }
-            // The beginning of one and the end of another.
+            // The beginning of this input and the end of another.
             3 => {
                 let other = pick(rng);
                 let from = rng.below(other.len() as u64 + 1) as usize;
@@ -82,9 +83,9 @@ const NUMBERS: [&str; 12] = [
     "1e-308",
 ];
 
-/// Puts another number in the place of the next one in a text, if there is one.
+/// Replaces the first number at or after `at` in a text, if there is one.
 fn other_number(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
-    let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|behind| at + behind) else {
+    let Some(start) = input[at..].iter().position(u8::is_ascii_digit).map(|offset| at + offset) else {
         return;
     };
     let digits = input[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -98,9 +99,9 @@ mod tests {
     use crate::TARGETS;
 
     #[test]
-    fn the_same_inputs_every_time() {
+    fn inputs_are_the_same_in_every_run() {
         let target = &TARGETS[0];
-        let kept = [Input { name: "a".to_owned(), bytes: b"some bytes that are changed".to_vec() }];
+        let kept = [Input { name: "a".to_owned(), bytes: b"some bytes that are mutated".to_vec() }];
         let all = || {
             let mut all = Vec::new();
             inputs(target, &kept, 500, |input| all.push(input.to_vec()));
@@ -110,6 +111,6 @@ mod tests {
         assert_eq!(first, all());
         assert_eq!(first.len(), 502);
         let different = first.iter().filter(|input| **input != kept[0].bytes).count();
-        assert!(different > 450, "{different} inputs are changed");
+        assert!(different > 450, "{different} inputs are mutated");
     }
 }

@@ -1,15 +1,15 @@
 //! The table of targets.
 
-/// A function that takes any bytes, and what it stands for.
+/// A fuzz target: a function of arbitrary bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: that of its file, of its folder of seeds, and of libFuzzer's program.
+    /// Name of the target, of its file, of its folder of seeds, and of libFuzzer's program.
     pub name: &'static str,
-    /// Passes when it returns.
+    /// The function. It passes if it returns, and panics if the code under test is wrong.
     pub run: fn(&[u8]),
-    /// Which input from outside it reads.
+    /// Kind of the input, for lists.
     pub reads: &'static str,
-    /// How many changed inputs the gate feeds it: about two seconds' worth in the dev profile.
+    /// Number of mutated inputs in the gate; they take about two seconds in the dev profile.
     pub smoke: u32,
 }
 
@@ -17,7 +17,7 @@ macro_rules! targets {
     ($($name:ident, $smoke:literal, $reads:literal;)*) => {
         $(pub mod $name;)*
 
-        /// Every target, in the order of their names.
+        /// All targets, sorted by name.
         pub const TARGETS: &[Target] = &[$(Target {
             name: stringify!($name),
             run: $name::run,
@@ -28,28 +28,28 @@ macro_rules! targets {
 }
 
 targets! {
-    capture, 60_000, "pcap and pcapng files, and the workload that is taken out of them";
+    admission, 30_000, "frames with control packets of reservations, and the tables of a bridge";
+    capture, 60_000, "pcap and pcapng files, and the workload that is extracted from them";
     contract, 60_000, "operations on every discipline, which must keep the contract";
     control_line, 6_000, "lines of the control socket";
     datagram_list, 15_000, "the CSV file of the traffic source datagram_list, and a run of it";
     flow_list, 30_000, "the CSV file of the traffic source flow_list, and a run of it";
-    folder, 400, "run folders: manifest.json, summary.json, and Parquet tables that are cut off";
+    folder, 400, "run folders: manifest.json, summary.json, and truncated Parquet tables";
     fragment, 200_000, "fragments of frames";
     frames, 20_000, "live frames through the header parser, a discipline and the writer";
     http, 300_000, "HTTP requests for metrics";
-    journal, 20_000, "what a discipline in the kernel wrote down";
-    keeper, 30_000, "frames with control packets of reservations, and the tables of a bridge";
+    journal, 20_000, "journals of disciplines in the kernel";
     key_file, 500_000, "the key file of reservations";
     label, 500_000, "the label option of IPv4 and IPv6 packets";
     leftovers, 500_000, "the state file of a bridge that was killed";
     qdisc, 60_000, "disciplines as text, built and driven with packets";
     reserve, 300_000, "control packets of reservations";
     scenario, 6_000, "scenario files with --set changes, and a short run of them";
-    set, 4_000, "--set changes of a scenario that is right";
+    set, 4_000, "--set changes of a valid scenario";
     settings, 80_000, "the settings file of a live bridge";
     spec, 200_000, "disciplines as text";
     switch_trace, 20_000, "the capture of the switch's traffic source trace, and a run of it";
-    tools, 300_000, "what bpftool, tc and ip print";
+    tools, 300_000, "the output of bpftool, tc and ip";
     trace, 50_000, "operation traces";
     workload, 30_000, "workload files, and a run of them";
 }

@@ -1,25 +1,25 @@
-//! Every kept input passes: the seeds, and what a fuzzer once found. Without a fuzzer, on every change.
+//! Tests all stored inputs (seeds and finds) without a fuzzer.
 
 use std::path::Path;
 
 use giveway_fuzzing::{TARGETS, kept, smoke};
 
 #[test]
-fn every_kept_input_passes() {
+fn every_stored_input_passes() {
     for target in TARGETS {
         let inputs = kept::inputs(target);
-        assert!(!inputs.is_empty(), "{} has no seed: put a valid example into fuzz/seeds/{0}/", target.name);
+        assert!(!inputs.is_empty(), "{} has no seed: add a valid example to fuzz/seeds/{0}/", target.name);
         for input in inputs {
-            // The name stands before the panic in the output of a test that fails.
+            // In the output of a failing test, the name precedes the panic.
             println!("{}: {}", target.name, input.name);
             (target.run)(&input.bytes);
         }
     }
 }
 
-/// What nobody reads rots: a folder or dictionary without a target.
+/// A folder or dictionary without a target would never be used.
 #[test]
-fn what_is_kept_belongs_to_a_target() {
+fn every_stored_file_belongs_to_a_target() {
     for folder in ["seeds", "finds", "dictionaries"] {
         let entries = std::fs::read_dir(kept::root().join("fuzz").join(folder)).into_iter().flatten();
         for path in
@@ -51,16 +51,16 @@ fn targets_are_in_the_order_of_their_names_and_their_dictionaries_can_be_read() 
     }
 }
 
-/// A panic in a target is what the smoke test is for: it reaches the caller.
+/// The smoke test passes the panic of a target to its caller.
 #[test]
 #[should_panic(expected = "a find")]
-fn a_find_is_found() {
+fn the_smoke_test_finds_a_planted_error() {
     let target = giveway_fuzzing::Target { name: "planted", run: planted, reads: "", smoke: 10_000 };
     let kept = [kept::Input { name: "seed".to_owned(), bytes: b"GIVE".to_vec() }];
     smoke::inputs(&target, &kept, target.smoke, target.run);
 }
 
-/// Fails when a bit of a certain byte of the seed is another one.
+/// Panics if one of two particular bits of the seed is flipped.
 fn planted(input: &[u8]) {
     assert!(!input.starts_with(b"GAVE") && !input.starts_with(b"GIVD"), "a find");
 }

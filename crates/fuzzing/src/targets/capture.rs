@@ -1,4 +1,4 @@
-//! Any bytes are read as a capture or refused with a place, and what is read gives a workload.
+//! Any bytes are parsed as a capture, or rejected with a position. A workload is extracted from the packets.
 
 #[allow(dead_code)]
 #[path = "../../../capture/tests/support/bytes.rs"]
@@ -6,7 +6,7 @@ mod bytes;
 #[path = "../../../workload/tests/support/bytes.rs"]
 mod workloads;
 
-/// The input is a file.
+/// Input: a capture file.
 pub fn run(input: &[u8]) {
     let (packets, _) = bytes::capture(input);
     workloads::extract(&packets);

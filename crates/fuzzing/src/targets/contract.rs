@@ -1,8 +1,8 @@
-//! Any discipline under any operations keeps the contract.
+//! Every discipline keeps the contract under any operations.
 
 use super::spec::bytes;
 
-/// Three bytes choose a discipline, its variant and the link; the rest is operations.
+/// Input: three bytes that select a discipline, its variant and the link, then operations.
 pub fn run(input: &[u8]) {
     if let Err(violation) = bytes::contract(input) {
         panic!("{}", violation.0);

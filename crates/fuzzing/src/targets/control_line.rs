@@ -1,4 +1,4 @@
-//! Any line to the control socket gets one line as an answer, and a setting that is refused changes nothing.
+//! Any line to the control socket gets an answer of one line. A rejected setting changes nothing.
 
 use std::sync::Mutex;
 
@@ -6,27 +6,30 @@ use giveway_control::config::{BridgeConfig, NAMES};
 use giveway_control::{ControlApi, ControlError, protocol};
 use giveway_watch::Snapshot;
 
-/// The most lines of an input that are read.
+/// Largest number of lines of an input that are read.
 const LINES: usize = 16;
 
-/// Each line of the input is what a client sends; all of them reach the same bridge.
+/// Input: lines that clients send to one bridge.
 pub fn run(input: &[u8]) {
     let bridge = Bridge::default();
     for line in input.split(|byte| *byte == b'\n').take(LINES) {
-        let before = bridge.0.lock().expect("nobody panicked").clone();
+        let before = bridge.0.lock().expect("no thread panics while it holds the lock").clone();
         let answer = protocol::answer(line, &bridge);
         assert!(answer.starts_with("ok ") || answer.starts_with("wrong "), "{answer}");
         assert!(answer.ends_with('\n'));
-        let after = bridge.0.lock().expect("nobody panicked");
-        assert!(answer.starts_with("ok ") || *after == before, "what is refused is not done: {answer}");
-        // What has not changed was checked before, and most lines change nothing.
+        let after = bridge.0.lock().expect("no thread panics while it holds the lock");
+        assert!(
+            answer.starts_with("ok ") || *after == before,
+            "a rejected setting changes nothing: {answer}"
+        );
+        // Unchanged settings were checked before, and most lines change nothing.
         if *after != before {
             check(&after);
         }
     }
 }
 
-/// Every value is written so that it reads the same again.
+/// Checks that every value can be written as text and parsed again with the same result.
 pub(super) fn check(config: &BridgeConfig) {
     let mut again = config.clone();
     for name in NAMES {
@@ -34,10 +37,10 @@ pub(super) fn check(config: &BridgeConfig) {
         let set = again.set(name, &value);
         assert!(set.is_ok(), "{name} was written as {value}");
     }
-    assert_eq!(again, *config, "it is written and read again");
+    assert_eq!(again, *config, "values written as text and parsed again are equal");
 }
 
-/// A bridge of which there is nothing but its settings.
+/// A bridge that consists of its settings only.
 #[derive(Default)]
 struct Bridge(Mutex<BridgeConfig>);
 
@@ -49,7 +52,7 @@ impl ControlApi for Bridge {
         Err(ControlError::unavailable("there are none"))
     }
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
-        let mut config = self.0.lock().expect("nobody panicked");
+        let mut config = self.0.lock().expect("no thread panics while it holds the lock");
         let mut new = config.clone();
         new.set(name, value)?;
         *config = new;

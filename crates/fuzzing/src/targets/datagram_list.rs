@@ -1,5 +1,5 @@
-//! Any text is a list of datagrams or is refused with its row, and what is accepted runs. Its nodes stand in the file or in
-//! the scenario, never in both.
+//! Any text is parsed as a list of datagrams, or rejected with a row; an accepted list runs. Its nodes are in
+//! the file or in the scenario, never in both.
 
 use giveway_scenario::Draft;
 
@@ -17,15 +17,15 @@ kind = "datagram_list"
 file = "datagrams.csv"
 "#;
 
-/// The input is the CSV file.
+/// Input: the CSV file.
 pub fn run(input: &[u8]) {
     scratch::file("datagrams.csv", input);
     let by_file = accepted(SCENARIO);
     let by_scenario = accepted(&format!("{SCENARIO}from = \"home\"\nto = \"isp\"\n"));
-    assert!(!(by_file && by_scenario), "nodes stand in one place");
+    assert!(!(by_file && by_scenario), "nodes are either in the file or in the scenario");
 }
 
-/// Runs it, unless it is refused for what it should be.
+/// Runs the scenario and returns true, or checks the reason for its rejection and returns false.
 fn accepted(text: &str) -> bool {
     let draft = Draft::parse(text, scratch::folder());
     match draft.clone().finish() {
@@ -33,10 +33,10 @@ fn accepted(text: &str) -> bool {
             moment::run(&draft, &scenario);
             true
         }
-        Err(wrong) => {
+        Err(error) => {
             let reasons = ["datagrams.csv", "the file names no nodes", "names its nodes in its file"];
-            let message = &wrong.diagnostics[0].message;
-            assert!(reasons.iter().any(|reason| message.contains(reason)), "{:?}", wrong.diagnostics);
+            let message = &error.diagnostics[0].message;
+            assert!(reasons.iter().any(|reason| message.contains(reason)), "{:?}", error.diagnostics);
             false
         }
     }

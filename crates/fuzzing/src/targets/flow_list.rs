@@ -1,4 +1,4 @@
-//! Any text is a list of transfers or is refused with its row, and what is accepted runs.
+//! Any text is parsed as a list of transfers, or rejected with a row; an accepted list runs.
 
 use giveway_scenario::Draft;
 
@@ -16,12 +16,12 @@ kind = "flow_list"
 file = "flows.csv"
 "#;
 
-/// The input is the CSV file.
+/// Input: the CSV file.
 pub fn run(input: &[u8]) {
     scratch::file("flows.csv", input);
     let draft = Draft::parse(SCENARIO, scratch::folder());
     match draft.clone().finish() {
         Ok(scenario) => moment::run(&draft, &scenario),
-        Err(wrong) => assert!(wrong.diagnostics[0].message.contains("flows.csv"), "{:?}", wrong.diagnostics),
+        Err(error) => assert!(error.diagnostics[0].message.contains("flows.csv"), "{:?}", error.diagnostics),
     }
 }

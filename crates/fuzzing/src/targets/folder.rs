@@ -1,7 +1,8 @@
-//! A run folder whose files say anything is reported, taken up and merged, or refused with the name of a file.
+//! A run folder with any content in its files is reported, resumed and merged, or rejected with the name of a
+//! file.
 //!
-//! A folder that is right is made once. An input changes some of its files; afterwards they are put back. The folder
-//! lies in memory where that can be had: this target is about files, and there is no other way to them.
+//! A valid folder is created once. An input changes some of its files; afterwards they are restored. The
+//! folder is in memory if the system has such a file system, since the code under test opens files by name.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -14,7 +15,7 @@ use giveway_scenario::Scenario;
 
 use crate::scratch;
 
-/// Everything that a folder can hold: samples of senders, episodes and bursts, too.
+/// A scenario whose run folder has all kinds of tables, also samples of senders, episodes and bursts.
 const SCENARIO: &str = r#"
 duration = "60 ms"
 disciplines = ["fifo limit 20p"]
@@ -37,29 +38,31 @@ from = "home"
 to = "isp"
 "#;
 
-/// How many files an input may change.
+/// Largest number of files that an input changes.
 const CHANGES: usize = 4;
 
 thread_local! {
     static BASE: OnceCell<Base> = const { OnceCell::new() };
 }
 
-/// The first byte says whether the folder is taken up again, too, which takes longer. The rest is a list of changes: a byte that says which file and how, then a length in two bytes and that many bytes of
-/// the whole new file; or, with the highest bit of the first byte, a place in two bytes, and a length in one byte and that
-/// many bytes that are written over there.
+/// Input: one byte, then changes. If the byte is 1 modulo 8, the run is also resumed, which takes longer.
+///
+/// A change begins with a byte that selects the file. If its highest bit is clear, a length in two bytes and
+/// the new content follow. If it is set, an offset in two bytes, a length in one byte, and bytes that replace
+/// those at the offset follow. A Parquet table is only truncated, to the length in two bytes.
 pub fn run(input: &[u8]) {
-    let Some((how, changes)) = input.split_first() else { return };
-    BASE.with(|base| base.get_or_init(Base::make).check(how % 8 == 1, changes));
+    let Some((options, changes)) = input.split_first() else { return };
+    BASE.with(|base| base.get_or_init(Base::create).check(options % 8 == 1, changes));
 }
 
-/// The files of a folder, as an input that changes all small ones to what they are: a seed.
+/// Seeds: for each file of up to 64 KiB an input that replaces it by its own content.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     BASE.with(|base| {
-        let base = base.get_or_init(Base::make);
+        let base = base.get_or_init(Base::create);
         let whole = |(at, (_, content)): (usize, &(PathBuf, Vec<u8>))| {
             let length = u16::try_from(content.len()).ok()?.to_le_bytes();
-            let taken_up = u8::from(at % 2 == 0);
-            Some([&[taken_up, at as u8][..], &length, content].concat())
+            let resumed = u8::from(at % 2 == 0);
+            Some([&[resumed, at as u8][..], &length, content].concat())
         };
         base.files.iter().enumerate().filter_map(whole).collect()
     })
@@ -68,21 +71,21 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
 struct Base {
     path: PathBuf,
     scenario: Scenario,
-    /// Every file that is read again, with what it holds.
+    /// All files of the folder, with their contents.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Base {
-    fn make() -> Base {
+    fn create() -> Base {
         let scenario =
-            Scenario::parse(SCENARIO, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
+            Scenario::parse(SCENARIO, "").unwrap_or_else(|error| panic!("{:?}", error.diagnostics));
         let path = scratch::folder().join("run");
         let mut base = Base { path, scenario, files: Vec::new() };
-        let folder = base.create();
+        let folder = base.create_folder();
         let mut runs = Vec::new();
         for trial in base.scenario.trials() {
-            let (record, _) =
-                giveway_papers::observe(&base.scenario, &trial, true, &|_| true).expect("nobody stops it");
+            let (record, _) = giveway_papers::observe(&base.scenario, &trial, true, &|_| true)
+                .expect("the run is not stopped");
             let trial = Trial { qdisc: trial.name, seed: trial.seed };
             folder.write(&trial, &record).expect("the folder can be written");
             runs.push((trial, record.summary));
@@ -92,7 +95,7 @@ impl Base {
         base
     }
 
-    fn create(&self) -> RunFolder {
+    fn create_folder(&self) -> RunFolder {
         let manifest = Manifest {
             scenario: "fuzz".to_owned(),
             version: "0".to_owned(),
@@ -117,7 +120,7 @@ impl Base {
         }
         match Report::read(&[&self.path]).and_then(|report| report.html()) {
             Ok(page) => assert!(page.contains("</html>")),
-            Err(error) => assert!(error.to_string().contains("run"), "it does not say where: {error}"),
+            Err(error) => assert!(error.to_string().contains("run"), "the error has no path: {error}"),
         }
         if resume {
             self.resume();
@@ -128,42 +131,42 @@ impl Base {
         }
     }
 
-    /// What an interrupted comparison does when it begins again, but for running what is missing.
+    /// Resumes an interrupted run like `giveway run`, but without running the missing trials.
     fn resume(&self) {
-        let folder = self.create();
-        let cells =
+        let folder = self.create_folder();
+        let trials =
             self.scenario.trials().into_iter().map(|trial| Trial { qdisc: trial.name, seed: trial.seed });
         let runs: Vec<_> =
-            cells.filter_map(|trial| Some((trial.clone(), folder.finished(&trial)?))).collect();
+            trials.filter_map(|trial| Some((trial.clone(), folder.finished(&trial)?))).collect();
         if let Err(error) = folder.finish(&runs) {
             assert!(!error.to_string().is_empty());
         }
-        // Both write files that a change may have been about.
+        // Both calls write files that a change may have replaced.
         for (path, content) in self.files.iter().filter(|(path, _)| path.parent() == Some(&self.path)) {
             fs::write(path, content).expect("the folder can be written");
         }
     }
 
-    /// Which file has which content from now on.
+    /// Parses a change: the number of a file, and its new content.
     fn change(&self, rest: &mut &[u8]) -> Option<(usize, Vec<u8>)> {
-        let ([kind, a, b], behind) = rest.split_first_chunk::<3>()?;
+        let ([kind, a, b], after) = rest.split_first_chunk::<3>()?;
         let which = usize::from(kind & 127) % self.files.len();
         let number = usize::from(u16::from_le_bytes([*a, *b]));
         let (path, whole) = &self.files[which];
         if path.extension().is_some_and(|end| end == "parquet") {
-            // Parquet tables are only cut off. The crates that read them (arrow-buffer 60.1, bit_chunk_iterator.rs) panic on
-            // some changed bytes, so this must stay until `record` reads tables where a panic does no harm.
-            *rest = behind;
+            // Only truncated: the crates that read Parquet (arrow-buffer 60.1, bit_chunk_iterator.rs) panic
+            // on some changed bytes. Change this when `record` can recover from such a panic.
+            *rest = after;
             return Some((which, whole[..number.min(whole.len())].to_vec()));
         }
         if kind & 128 == 0 {
-            let (content, behind) = behind.split_at(number.min(behind.len()));
-            *rest = behind;
+            let (content, after) = after.split_at(number.min(after.len()));
+            *rest = after;
             return Some((which, content.to_vec()));
         }
-        let (length, behind) = behind.split_first()?;
-        let (patch, behind) = behind.split_at(usize::from(*length).min(behind.len()));
-        *rest = behind;
+        let (length, after) = after.split_first()?;
+        let (patch, after) = after.split_at(usize::from(*length).min(after.len()));
+        *rest = after;
         let mut content = self.files[which].1.clone();
         let at = number.min(content.len());
         let until = (at + patch.len()).min(content.len());
@@ -172,15 +175,15 @@ impl Base {
     }
 }
 
-/// Every file below a folder that is read again, in order.
+/// All files in a folder and its subfolders with their contents, sorted.
 fn files(folder: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("it was just made") {
-        let path = entry.expect("it can be listed").path();
+    for entry in fs::read_dir(folder).expect("the folder was just created") {
+        let path = entry.expect("the folder can be listed").path();
         if path.is_dir() {
             found.extend(files(&path));
         } else {
-            let content = fs::read(&path).expect("it was just written");
+            let content = fs::read(&path).expect("the file was just written");
             found.push((path, content));
         }
     }

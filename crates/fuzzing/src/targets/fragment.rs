@@ -1,9 +1,9 @@
-//! Any bytes are fragments that become frames, wait, or are lost for a reason, within bounded memory.
+//! Any fragments are reassembled, wait for others, or are lost with a reason, within bounded memory.
 
 #[path = "../../../wire/tests/support/fragments.rs"]
 mod fragments;
 
-/// The first byte says how many packets may wait; the rest are fragments.
+/// Input: one byte with the limit of incomplete packets, then fragments.
 pub fn run(input: &[u8]) {
     let _ = fragments::fragments(input);
 }

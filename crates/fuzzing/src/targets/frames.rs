@@ -1,5 +1,5 @@
-//! Live frames of any bytes, at any time, through a direction of a bridge without its devices: nothing is lost that is
-//! not counted, nothing stays behind, and each packet is charged as long as it is.
+//! Any frames at any time, through one direction of a bridge without devices: each loss is counted, no frame
+//! remains at the end, and each packet is counted with its length.
 //!
 //! The first bytes are settings; the rest is a list of events ([`Events`]).
 
@@ -19,8 +19,8 @@ use giveway_qdisc::{
 };
 use giveway_wire::fragment::{ETHER_TYPE, Size};
 
-/// What may stand between the two interfaces. The first are cheap; all that change packets or keep state about flows
-/// that are not flows of frames are here.
+/// Disciplines of the bridge. The first are fast. All that change packets, or whose flows differ from those
+/// of the frames, are included.
 const SPECS: [&str; 12] = [
     "fifo limit 20p",
     "fifo limit 9000b",
@@ -36,26 +36,26 @@ const SPECS: [&str; 12] = [
     "tbf rate 1mbit burst 5kb limit 30p",
 ];
 
-/// Frames in the pool.
-const ROOMS: u32 = 48;
+/// Number of buffers of the pool.
+const BUFFERS: u32 = 48;
 /// The longest frame, in bytes.
 const LONGEST: usize = 1518;
-/// The most events of an input.
+/// Largest number of events of an input.
 const EVENTS: usize = 200;
 
-/// Three bytes are settings, the rest is events.
+/// Input: three bytes of settings, then events.
 pub fn run(input: &[u8]) {
-    let Some(([spec, flags, way], events)) = input.split_first_chunk::<3>() else { return };
+    let Some(([spec, flags, link_flags], events)) = input.split_first_chunk::<3>() else { return };
     let counting =
         Counting { overhead: if flags & 1 == 0 { 0 } else { 14 }, mpu: if flags & 2 == 0 { 0 } else { 64 } };
-    let ethernet = way & 3 != 3;
-    let share = if way & 4 == 0 { 0.0 } else { 0.25 };
+    let ethernet = link_flags & 3 != 3;
+    let share = if link_flags & 4 == 0 { 0.0 } else { 0.25 };
     let emulation = LinkEmulation {
-        delay: if way & 8 == 0 { Span::ZERO } else { Span::ms(2) },
-        jitter: if way & 16 == 0 { Span::ZERO } else { Span::ms(1) },
-        loss: Share::new(share).expect("it is a share"),
+        delay: if link_flags & 8 == 0 { Span::ZERO } else { Span::ms(2) },
+        jitter: if link_flags & 16 == 0 { Span::ZERO } else { Span::ms(1) },
+        loss: Share::new(share).expect("the number is between 0 and 1"),
     };
-    let sizes = [Size::new(68).expect("it is the least"), Size::PUBLISHED[0], Size::PUBLISHED[1]];
+    let sizes = [Size::new(68).expect("68 is the minimum"), Size::PUBLISHED[0], Size::PUBLISHED[1]];
     let cut = (flags & 4 != 0).then(|| sizes[usize::from(flags >> 3 & 3) % 3]);
     let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
     let watch = Watch { counting, link, left: Arc::default(), last: Arc::default() };
@@ -69,36 +69,42 @@ pub fn run(input: &[u8]) {
         fragments: fragments::Settings { cut, join: flags & 32 != 0, ether_type: ETHER_TYPE },
         longest_in: LONGEST,
         longest_out: LONGEST,
-        buffers: ROOMS,
+        buffers: BUFFERS,
         streams: Streams::new(1),
-        xor_mod: (flags & 64 != 0).then(|| 31.try_into().expect("it is not zero")),
+        xor_mod: (flags & 64 != 0).then(|| 31.try_into().expect("31 is not zero")),
         reserved_flows: None,
         probe: Some(Box::new(watch.clone())),
         tap: Some(Box::new(watch)),
         clock: Clock::start(),
     });
-    let mut bridge =
-        Bridge { core, now: Time::ms(1), out: Out { takes: 64, ..Out::default() }, came: 0, own: 0 };
+    let mut bridge = Bridge {
+        core,
+        now: Time::ms(1),
+        out: Out { accepts: 64, ..Out::default() },
+        received: 0,
+        injected: 0,
+    };
     Events(events).take(EVENTS).for_each(|event| bridge.event(&event));
     bridge.close();
 }
 
 fn build(choice: u8) -> Build {
-    let spec: Spec = SPECS[usize::from(choice) % SPECS.len()].parse().expect("it is in the registry");
+    let spec: Spec =
+        SPECS[usize::from(choice) % SPECS.len()].parse().expect("the discipline is in the registry");
     Box::new(move |rate| {
-        spec.build(&LinkContext::new(rate, Streams::new(1))).expect("it is right for any rate")
+        spec.build(&LinkContext::new(rate, Streams::new(1))).expect("the parameters are valid at any rate")
     })
 }
 
-/// A direction and what happened to it.
+/// One direction of a bridge, and counters to compare with its own.
 struct Bridge {
     core: Core,
     now: Time,
     out: Out,
-    /// Frames that came.
-    came: u64,
-    /// Frames of our own.
-    own: u64,
+    /// Number of frames from the interface.
+    received: u64,
+    /// Number of frames that were injected with [`Command::Frame`].
+    injected: u64,
 }
 
 impl Bridge {
@@ -112,16 +118,16 @@ impl Bridge {
                 self.core.flush(self.now, &mut self.out);
                 self.core.sample(self.now);
             }
-            Event::Order { what, value } => self.order(what, value),
+            Event::Command { kind, value } => self.command(kind, value),
             Event::Out(value) => {
-                self.out.takes = usize::from(value & 63);
-                self.out.refuses = value & 128 != 0;
+                self.out.accepts = usize::from(value & 63);
+                self.out.fails = value & 128 != 0;
             }
         }
     }
 
     fn frame(&mut self, bytes: &[u8], flags: u8, late_us: u16) {
-        self.came += 1;
+        self.received += 1;
         let late = Span::us(u64::from(late_us));
         let then = Time::ZERO + self.now.since(Time::ZERO).saturating_sub(late);
         let wall_ns = match flags & 3 {
@@ -139,9 +145,9 @@ impl Bridge {
         self.core.arrive(&arrival, self.now);
     }
 
-    fn order(&mut self, what: u8, value: u8) {
-        let share = Share::new(f64::from(value & 7) / 8.0).expect("it is a share");
-        let order = match what % 6 {
+    fn command(&mut self, kind: u8, value: u8) {
+        let share = Share::new(f64::from(value & 7) / 8.0).expect("the number is between 0 and 1");
+        let command = match kind % 6 {
             0 => Command::Rate(Rate::kbit(8 << (value & 15))),
             1 => Command::Qdisc(build(value)),
             2 => Command::Emulation(LinkEmulation {
@@ -152,65 +158,68 @@ impl Bridge {
             3 => Command::Cut((value & 1 == 0).then(|| Size::PUBLISHED[usize::from(value >> 1 & 1)])),
             4 => Command::Join(value & 1 == 0),
             _ => {
-                self.own += 1;
+                self.injected += 1;
                 Command::Frame(vec![value; usize::from(value) * 8])
             }
         };
-        self.core.apply(order);
+        self.core.apply(command);
     }
 
-    /// Everything leaves, and the numbers add up.
+    /// Sends all frames, and checks that the counters are consistent.
     fn close(mut self) {
-        self.out = Out { takes: 64, refuses: false, ..self.out };
+        self.out = Out { accepts: 64, fails: false, ..self.out };
         let mut left = 100_000;
         while let Some(next) = self.core.next() {
-            // A frame of our own enters at the time of the real clock, which may be ahead.
+            // An injected frame enters at the time of the real clock, which may be later.
             self.now = self.now.max(next);
             self.core.advance(self.now);
             self.core.flush(self.now, &mut self.out);
             left -= 1;
-            assert!(left > 0, "it cannot be drained: it holds {}", self.core.backlog());
+            assert!(left > 0, "the direction still has {} frames", self.core.backlog());
         }
-        assert_eq!(self.core.backlog(), 0, "the queue is empty and holds packets");
+        assert_eq!(self.core.backlog(), 0, "the queue has a backlog but nothing to send");
         let mut status = Status::default();
         self.core.snapshot(self.now, &mut status);
-        let (books, losses) = (status.counters, status.losses);
+        let (counters, losses) = (status.counters, status.losses);
         assert_eq!(status.backlog, Backlog::ZERO);
         assert_eq!(status.in_flight, 0);
-        assert_eq!(status.buffers[0], status.buffers[2], "every room is given back");
-        assert_eq!(books.arrived, books.sent.plus(books.dropped), "what came in left or was dropped");
+        assert_eq!(status.buffers[0], status.buffers[2], "every buffer is free again");
+        assert_eq!(counters.arrived, counters.sent.plus(counters.dropped), "each packet was sent or dropped");
         assert_eq!(
-            books.sent.packets,
+            counters.sent.packets,
             self.out.sent + losses.unsent + losses.emulated,
-            "what left went out or was lost"
+            "each sent frame left the interface or was lost"
         );
-        assert_eq!(status.dropped.total(), books.dropped, "every drop has a reason");
+        assert_eq!(status.dropped.total(), counters.dropped, "every drop has a reason");
 
         let fragments = status.fragments;
         let lost: u64 = fragments.joined.lost.iter().sum();
         assert_eq!(fragments.joined.fragments, fragments.joined.joined + lost + fragments.waiting);
-        // A frame that is cut enters as its pieces; a fragment that is joined does not enter by itself.
-        let whole = self.came + self.own + fragments.joined.packets - fragments.joined.fragments;
-        let entered = books.arrived.packets + fragments.spared + fragments.cut - fragments.pieces;
+        // A frame that is cut enters the queue as several pieces; a fragment that is joined does not enter.
+        let whole = self.received + self.injected + fragments.joined.packets - fragments.joined.fragments;
+        let entered = counters.arrived.packets + fragments.spared + fragments.cut - fragments.pieces;
         assert_eq!(whole, entered + losses.too_long + losses.no_buffer, "every frame is accounted for");
         let mut status = Status::default();
         let _ = self.core.finish(&mut status);
     }
 }
 
-/// A sender that takes what it is told to take.
+/// A sender that accepts a limited number of frames per call.
 #[derive(Default)]
 struct Out {
-    takes: usize,
-    refuses: bool,
+    /// Largest number of frames that a call accepts.
+    accepts: usize,
+    /// True if a call fails after these frames, instead of reporting their number.
+    fails: bool,
+    /// Number of frames sent.
     sent: u64,
 }
 
 impl Sender for Out {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
-        let sent = self.takes.min(frames.len());
+        let sent = self.accepts.min(frames.len());
         self.sent += sent as u64;
-        match self.refuses && sent < frames.len() {
+        match self.fails && sent < frames.len() {
             true => Err(SendError { sent, error: std::io::ErrorKind::NetworkDown.into() }),
             false => Ok(sent),
         }
@@ -220,7 +229,8 @@ impl Sender for Out {
     }
 }
 
-/// Checks what each packet is charged: its probe hears the charge, and its tap sees the frame right afterwards.
+/// Checks the length with which each packet is counted: the probe gets the counted length, and the tap gets
+/// the frame directly afterwards.
 #[derive(Clone)]
 struct Watch {
     counting: Counting,
@@ -230,9 +240,9 @@ struct Watch {
 }
 
 impl Watch {
-    /// Whoever records counts on it that time does not go back.
-    fn hear(&self, now: Time) {
-        let mut last = self.last.lock().expect("nobody panicked");
+    /// Checks that time does not go backwards, since recorders depend on it.
+    fn check_time(&self, now: Time) {
+        let mut last = self.last.lock().expect("no thread panics while it holds the lock");
         assert!(*last <= now, "{now} after {last}");
         *last = now;
     }
@@ -240,51 +250,52 @@ impl Watch {
 
 impl Probe<Frame> for Watch {
     fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
-        self.hear(now);
+        self.check_time(now);
     }
     fn dropped(&mut self, _: PortId, _: &Meta, _: &Frame, _: DropReason, now: Time) {
-        self.hear(now);
+        self.check_time(now);
     }
     fn sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
-        self.hear(now);
+        self.check_time(now);
     }
     fn sent(&mut self, _: PortId, meta: &Meta, frame: &Frame, now: Time) {
-        self.hear(now);
-        let before = self.left.lock().expect("nobody panicked").replace((*meta, *frame));
-        assert!(before.is_none(), "the tap saw nothing of {before:?}");
+        self.check_time(now);
+        let before =
+            self.left.lock().expect("no thread panics while it holds the lock").replace((*meta, *frame));
+        assert!(before.is_none(), "the tap did not get {before:?}");
     }
 }
 
 impl Tap for Watch {
-    fn frame(&mut self, bytes: &[u8], fate: Outcome, _: u64) {
-        let Outcome::Sent { .. } = fate else { return };
-        let left = self.left.lock().expect("nobody panicked").take();
-        let (meta, frame) = left.expect("the probe was told first");
+    fn frame(&mut self, bytes: &[u8], outcome: Outcome, _: u64) {
+        let Outcome::Sent { .. } = outcome else { return };
+        let left = self.left.lock().expect("no thread panics while it holds the lock").take();
+        let (meta, frame) = left.expect("the probe is called before the tap");
         assert_eq!(frame.length as usize, bytes.len());
-        // Only a direction knows that a frame is one of its fragments.
-        let behind = match frame.group {
+        // The header parser does not recognise fragments of the bridge; only the direction knows them.
+        let after_link = match frame.group {
             0 => giveway_capture::parse_headers(self.link, bytes, frame.length).behind_link,
             _ => frame.length - u32::from(frame.ip_at),
         };
-        let charge = behind.saturating_add(self.counting.overhead).max(self.counting.mpu);
-        assert_eq!(meta.bytes, charge, "a frame with {behind} bytes behind its link header: {frame:?}");
+        let charge = after_link.saturating_add(self.counting.overhead).max(self.counting.mpu);
+        assert_eq!(meta.bytes, charge, "a frame with {after_link} bytes after its link header: {frame:?}");
     }
 }
 
-/// Something that happens.
+/// An event of the input.
 #[derive(Clone, Copy, Debug)]
 enum Event<'a> {
-    /// A frame comes: what is said about it, and how long it lay in the ring.
+    /// A frame arrives, with flags of its metadata, and its time in the receive ring in microseconds.
     Frame { bytes: &'a [u8], flags: u8, late_us: u16 },
-    /// Time passes, and the thread does its round.
+    /// Time passes, and the thread runs its loop once.
     Wait(Span),
-    /// The operator changes something.
-    Order { what: u8, value: u8 },
-    /// How much the sender takes from now on.
+    /// The operator changes a setting.
+    Command { kind: u8, value: u8 },
+    /// Sets the number of frames that the sender accepts, and whether it then fails.
     Out(u8),
 }
 
-/// Events from bytes: one that says which, three of its own, and the bytes of a frame.
+/// Parses events: one byte for the kind, three for its parameters, and the bytes of a frame.
 struct Events<'a>(&'a [u8]);
 
 impl<'a> Iterator for Events<'a> {
@@ -295,14 +306,14 @@ impl<'a> Iterator for Events<'a> {
         self.0 = rest;
         Some(match kind & 7 {
             0..=3 => {
-                // Longer than the longest frame, too.
+                // Also longer than the longest frame.
                 let length = usize::from(u16::from_le_bytes([*b, *c])) % (LONGEST + 64);
                 let (bytes, rest) = rest.split_at(length.min(rest.len()));
                 self.0 = rest;
                 Event::Frame { bytes, flags: *a, late_us: u16::from(kind >> 3) * 997 }
             }
             4 | 5 => Event::Wait(Span::us(u64::from(u16::from_le_bytes([*a, *b])) << (c & 7))),
-            6 => Event::Order { what: *a, value: *b },
+            6 => Event::Command { kind: *a, value: *b },
             _ => Event::Out(*a),
         })
     }

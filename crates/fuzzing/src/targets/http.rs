@@ -1,10 +1,10 @@
-//! Any bytes on the port for metrics get one HTTP answer.
+//! Any request to the port for metrics gets one HTTP response.
 
 use giveway_control::http;
 
 const METRICS: &str = "# EOF\n";
 
-/// The first byte says how many bytes come at once, the rest is what the client sends.
+/// Input: one byte with the number of bytes that arrive at once, then the bytes that the client sends.
 pub fn run(input: &[u8]) {
     let Some((piece, request)) = input.split_first() else { return };
     let answer = http::answer(request, || METRICS.to_owned());
@@ -13,7 +13,7 @@ pub fn run(input: &[u8]) {
     assert!(head.starts_with("HTTP/1.1 "), "{head}");
     assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
     assert_eq!(head.starts_with("HTTP/1.1 200 "), body == METRICS, "{head}");
-    // However it is cut into pieces, it is the same request.
+    // The response does not depend on the division of the request into pieces.
     let pieces = Pieces { rest: request, most: usize::from(*piece).max(1) };
     let respond = http::respond(pieces, || METRICS.to_owned()).expect("memory can be read");
     let first = |answer: &[u8]| answer.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
@@ -22,7 +22,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Gives a few bytes at a time.
+/// A reader that returns at most `most` bytes per call.
 struct Pieces<'a> {
     rest: &'a [u8],
     most: usize,

@@ -1,4 +1,5 @@
-//! Any bytes are the journal of a discipline in the kernel or are refused, and what is read is checked.
+//! Any bytes are parsed as a journal of a discipline in the kernel, or rejected. A valid journal is compared
+//! with the Rust discipline.
 
 use std::io::Cursor;
 
@@ -9,13 +10,14 @@ use giveway_qdisc::{LinkContext, Rate, Streams};
 
 use crate::memory::Memory;
 
-/// Qdiscs of the kernel's own that are compared with ours.
+/// Qdiscs of Linux that are compared with Rust disciplines.
 const ORACLE: [&str; 4] = ["codel limit 20p", "fq_codel limit 20p", "pie limit 20p", "red limit 20p"];
-/// Some disciplines make up for time that has passed, interval by interval: a jump of years takes them hours. No journal
-/// is so long, nanoseconds.
+/// Longest journal that is compared, in nanoseconds. Some disciplines process missed intervals one by one, so
+/// a jump of years would take hours.
 const LONGEST_NS: u64 = 100_000_000_000;
 
-/// The first byte chooses a discipline, and whether the rest is a journal as it is or only its entries.
+/// Input: one byte that selects a discipline and the format of the rest, which is a journal or its entries
+/// only.
 pub fn run(input: &[u8]) {
     let Some((choice, bytes)) = input.split_first() else { return };
     let read = if choice & 128 != 0 { journal::read(bytes) } else { journal::read(&with_head(bytes)) };
@@ -38,7 +40,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Entries behind a first one that says how many they are.
+/// A journal of these entries: the head, which has their number, then the entries.
 fn with_head(entries: &[u8]) -> Vec<u8> {
     let whole = entries.len() / 40;
     let mut bytes = (whole as u64).to_le_bytes().to_vec();
@@ -48,12 +50,12 @@ fn with_head(entries: &[u8]) -> Vec<u8> {
 }
 
 fn check(entries: &[Entry], spec: &str) {
-    let spec: Spec = spec.parse().expect("it is in the registry");
+    let spec: Spec = spec.parse().expect("the discipline is in the registry");
     let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
     let memory = Memory::default();
     if journal::to_trace(entries, "fuzz", &spec, &context, memory.clone()).is_err() {
         return;
     }
-    let outcome = giveway_replay::check(Cursor::new(memory.take())).expect("it was just written");
+    let outcome = giveway_replay::check(Cursor::new(memory.take())).expect("the trace was just written");
     assert!(outcome.complete(), "{:?}", outcome.damage);
 }

@@ -1,9 +1,10 @@
-//! Any bytes are a packet with a label, without one, or refused; what is written can be read and taken out again.
+//! Any bytes are parsed as a packet with or without a label, or rejected. A written label can be read and
+//! removed.
 
 #[path = "../../../wire/tests/support/bytes.rs"]
 mod bytes;
 
-/// The input is an IP packet.
+/// Input: an IP packet.
 pub fn run(input: &[u8]) {
     let _ = bytes::label(input);
 }

@@ -1,13 +1,13 @@
-//! A discipline of any parameters is refused when it is built, or keeps the contract.
+//! A discipline with any parameters keeps the contract, or is rejected when it is built.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{drive, ops_from_bytes};
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
-/// The most operations that are done: more of them find nothing new and take long.
+/// Largest number of operations: more take longer and find nothing new.
 const MOST: usize = 400;
 
-/// The first line is the discipline. The byte behind it chooses the link; the rest is operations.
+/// Input: a line with the discipline, one byte that selects the link, then operations.
 pub fn run(input: &[u8]) {
     let line = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (text, rest) = input.split_at(line);

@@ -1,4 +1,4 @@
-//! Any bytes are control packets of reservations or refused, and the table holds no more than it may.
+//! Any bytes are parsed as control packets of reservations, or rejected. The table keeps its limits.
 
 use giveway_qdisc::Rate;
 use giveway_qdisc::hash::SipHasher;
@@ -7,12 +7,12 @@ use giveway_reserve::{Kind, Message, Tuple};
 #[path = "../../../reserve/tests/support/bytes.rs"]
 mod bytes;
 
-/// The first byte says whether there is a key; the rest are control packets.
+/// Input: one byte that selects a key, then control packets.
 pub fn run(input: &[u8]) {
     let _ = bytes::messages(input);
 }
 
-/// A start and an end, without a key and with it: fuzzers do not guess checksums.
+/// Seeds: a start and an end, without and with a key. A fuzzer cannot guess their checksums.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let both = |key: Option<SipHasher>| {
         let written = requests().map(|request| request.encode(key.as_ref()));
@@ -21,7 +21,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     vec![both(None), both(Some(SipHasher::new(1, 2)))]
 }
 
-/// A start and an end.
+/// Requests that start and end a reservation.
 pub(crate) fn requests() -> [Message; 2] {
     let tuple = Tuple { from: [10, 0, 0, 1], to: [10, 0, 1, 1], from_port: 4000, to_port: 443, protocol: 17 };
     let start = Message {
@@ -40,9 +40,9 @@ pub(crate) fn requests() -> [Message; 2] {
 mod tests {
     use super::*;
 
-    /// A seed of an older version would be refused, and nothing behind the parser would be reached.
+    /// Seeds with an obsolete format would be rejected, and nothing after the parser would be tested.
     #[test]
-    fn seeds_are_read() {
+    fn seeds_are_accepted() {
         for seed in seeds() {
             assert_eq!(bytes::messages(&seed), 2);
         }

@@ -1,20 +1,20 @@
-//! Any text is a scenario or is refused with places inside the text, and what is accepted runs.
+//! Any text is parsed as a scenario, or rejected with positions inside the text; an accepted scenario runs.
 
 use giveway_scenario::{Draft, Scenario, ScenarioError, Severity};
 
 use crate::moment;
 
-/// No scenario of a fuzzer is to find a file by a relative name.
+/// Folder for relative paths of a scenario. It does not exist, so they name no file.
 pub(super) const FOLDER: &str = "/nonexistent";
-/// Longer texts are slow and find nothing new.
+/// Largest length of a text, in bytes. Longer ones are slow and find nothing new.
 const LONGEST: usize = 16 << 10;
-/// The most `--set` changes that are applied.
+/// Largest number of `--set` changes.
 const CHANGES: usize = 8;
 
-/// The input is a scenario file. Lines that begin with `#set ` are `--set` changes to it.
+/// Input: a scenario file. Lines that begin with `#set ` are `--set` changes to it.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    // Whoever names a device as a file waits for it, as everywhere.
+    // Reading a device such as /dev/stdin could block.
     if text.len() > LONGEST || text.contains("/dev") || text.contains("/proc") {
         return;
     }
@@ -22,18 +22,18 @@ pub fn run(input: &[u8]) {
     check(changes.fold(Draft::parse(text, FOLDER), Draft::set));
 }
 
-/// Reads a draft, and what is accepted is written, read again, and run.
+/// Parses a draft. An accepted scenario is written as text, parsed again and run.
 pub(super) fn check(draft: Draft) {
     let scenario = match draft.clone().finish() {
         Ok(scenario) => scenario,
-        Err(wrong) => return refused(&wrong),
+        Err(error) => return check_error(&error),
     };
     let again = Scenario::parse(&scenario.text(), FOLDER);
-    let again = again.unwrap_or_else(|wrong| {
+    let again = again.unwrap_or_else(|error| {
         panic!(
-            "what was accepted is refused when it is written:\n{}\n{:?}",
+            "an accepted scenario is rejected after it was written:\n{}\n{:?}",
             scenario.text(),
-            wrong.diagnostics
+            error.diagnostics
         )
     });
     assert_eq!(again.trials(), scenario.trials());
@@ -41,13 +41,13 @@ pub(super) fn check(draft: Draft) {
     moment::run(&draft, &scenario);
 }
 
-/// Every complaint has words, and a place that can be shown.
-fn refused(wrong: &ScenarioError) {
-    let errors = wrong.diagnostics.iter().filter(|found| found.severity == Severity::Error);
-    assert!(errors.count() > 0, "it is refused and nothing is wrong");
-    for found in &wrong.diagnostics {
+/// Checks that every diagnostic has a message and a valid position.
+fn check_error(error: &ScenarioError) {
+    let errors = error.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    assert!(errors.count() > 0, "a rejected scenario has an error");
+    for found in &error.diagnostics {
         assert!(!found.message.is_empty());
-        let place = wrong.origin.place(&found.span);
+        let place = error.origin.place(&found.span);
         assert!(place.text.get(place.span.clone()).is_some(), "{}: {:?}", found.message, found.span);
     }
 }

@@ -1,4 +1,4 @@
-//! Any `--set` changes of a scenario that is right are applied or refused with a place inside them.
+//! Any `--set` changes of a valid scenario are applied, or rejected with a position inside them.
 
 use giveway_scenario::Draft;
 
@@ -8,12 +8,12 @@ const NETWORK: &str = include_str!("../../../../scenarios/quickstart.toml");
 const SWITCH: &str = include_str!("../../../../scenarios/switch/classics.toml");
 const BED: &str = include_str!("../../../../scenarios/testbed/quickstart.toml");
 
-/// The most changes that are applied.
+/// Largest number of changes.
 const CHANGES: usize = 8;
-/// The longest change, in bytes.
+/// Largest length of a change, in bytes.
 const LONGEST: usize = 1000;
 
-/// The first byte chooses a scenario; each line behind it is a change.
+/// Input: one byte that selects a scenario, then a change on each line.
 pub fn run(input: &[u8]) {
     let Some((which, changes)) = input.split_first() else { return };
     let Ok(changes) = std::str::from_utf8(changes) else { return };

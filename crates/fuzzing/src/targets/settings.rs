@@ -1,4 +1,4 @@
-//! Any settings file is refused, or gives a bridge whose disciplines can be built.
+//! Any settings file is rejected, or defines a bridge whose disciplines can be built.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use giveway_qdisc::Streams;
 
 use super::control_line::check;
 
-/// The input is the file.
+/// Input: the settings file.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let filed = match settings::parse(text) {

@@ -1,9 +1,9 @@
-//! Any text is read as a discipline or refused with a place and a reason.
+//! Any text is parsed as a discipline, or rejected with a position and a reason.
 
 #[path = "../../../disciplines/tests/support/bytes.rs"]
 pub(super) mod bytes;
 
-/// The input is a discipline as it is written on the command line.
+/// Input: a discipline as on the command line.
 pub fn run(input: &[u8]) {
     bytes::spec(input);
 }

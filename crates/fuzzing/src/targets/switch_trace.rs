@@ -1,4 +1,4 @@
-//! Any capture is traffic of a switch or is refused, and what is accepted runs.
+//! Any capture is accepted as traffic of a switch and runs, or is rejected.
 
 use giveway_qdisc::{Bytes, Packets, Rate, Streams};
 use giveway_switch::traffic::TrafficSpec;
@@ -7,12 +7,12 @@ use giveway_switch::{Plan, Sim};
 
 use crate::scratch;
 
-/// How many slots are run.
+/// Duration of a run, in slots.
 const SLOTS: u64 = 100;
-/// Longer captures find nothing new.
+/// Largest length of a capture, in bytes. Longer ones find nothing new.
 const LONGEST: usize = 16 << 10;
 
-/// Three bytes are settings, the rest is the capture.
+/// Input: three bytes of settings, then the capture.
 pub fn run(input: &[u8]) {
     let Some(([ports, choice, speed], capture)) = input.split_first_chunk::<3>() else { return };
     if capture.len() > LONGEST {
@@ -32,7 +32,7 @@ pub fn run(input: &[u8]) {
     };
     let plan = Plan {
         ports: 2 + usize::from(ports % 15),
-        arbiter: "islip".parse().expect("it is in the registry"),
+        arbiter: "islip".parse().expect("the arbiter is in the registry"),
         traffic: TrafficSpec::trace(config),
         slots: SLOTS,
         warmup: 0,

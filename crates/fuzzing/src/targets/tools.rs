@@ -1,11 +1,11 @@
-//! Whatever the programs print that speak to the kernel is understood or refused.
+//! Any output of the programs that configure the kernel is parsed or rejected.
 
 use giveway_kernel::printed;
 
-/// The first byte chooses what is read; the rest is what a program printed.
+/// Input: one byte that selects a parser, then the output of a program.
 pub fn run(input: &[u8]) {
     let Some((choice, text)) = input.split_first() else { return };
-    // As a child's output is read.
+    // The output of a child process is converted in the same way.
     let text = String::from_utf8_lossy(text);
     match choice % 4 {
         0 => {

@@ -1,4 +1,5 @@
-//! Any bytes are a workload or are refused with a line, and what is accepted is written, read again, and runs.
+//! Any bytes are parsed as a workload, or rejected with a line. An accepted workload is written, read again,
+//! and run.
 
 use giveway_scenario::Draft;
 use giveway_workload::Workload;
@@ -19,15 +20,15 @@ to = "isp"
 file = "workload.jsonl"
 "#;
 
-/// The input is the file.
+/// Input: the workload file.
 pub fn run(input: &[u8]) {
     let workload = match Workload::read(input) {
         Ok(workload) => workload,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let mut written = Vec::new();
-    workload.write(&mut written).expect("memory takes it");
-    assert_eq!(Workload::read(&written[..]).expect("it was just written"), workload);
+    workload.write(&mut written).expect("memory can be written");
+    assert_eq!(Workload::read(&written[..]).expect("the workload was just written"), workload);
     for train in &workload.trains {
         let _ = train.is_voice_like();
     }
@@ -35,6 +36,6 @@ pub fn run(input: &[u8]) {
     let draft = Draft::parse(SCENARIO, scratch::folder());
     match draft.clone().finish() {
         Ok(scenario) => moment::run(&draft, &scenario),
-        Err(wrong) => assert!(!wrong.diagnostics.is_empty()),
+        Err(error) => assert!(!error.diagnostics.is_empty()),
     }
 }
