@@ -1,9 +1,10 @@
-//! Simulation against reality: the results of one scenario, with the same arrivals, from both backends side by side.
+//! Simulation against reality: the results of one scenario, with the same arrivals, from both backends side
+//! by side.
 //!
-//! The table compares flow completion times by size, and sojourn times of small packets, each with the median and the 95th
-//! percentile. A row has the mean over the seeds with its 95 % interval from either backend, and the ratio. Seeds are
-//! pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the ratios of the seeds. Its interval, by
-//! Student's t of their logarithms, is the range of chance.
+//! The table compares flow completion times by size, and sojourn times of small packets, each with the median
+//! and the 95th percentile. A row has the mean over the seeds with its 95 % interval from either backend, and
+//! the ratio. Seeds are pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the ratios
+//! of the seeds. Its interval, by Student's t of their logarithms, is the range of chance.
 
 use std::fmt::Write as _;
 
@@ -209,7 +210,8 @@ mod tests {
         Table::new(&values.iter().map(run).collect::<Vec<_>>())
     }
 
-    /// Ratios 2 and 8: their geometric mean is 4, the deviation of the logarithms ln 4 / √2, and t = 12.7062 for one degree.
+    /// Ratios 2 and 8: their geometric mean is 4, the deviation of the logarithms ln 4 / √2, and t = 12.7062
+    /// for one degree.
     #[test]
     fn ratios_by_hand() {
         let ratio =

@@ -9,9 +9,9 @@ pub enum TestbedError {
     /// The machine lacks a privilege, a program or a part of the kernel. Nothing was started.
     #[error("{what}: {help}")]
     Missing {
-        /// What is missing.
+        /// The missing privilege, program or kernel feature, as a clause: `the program tc is not installed`.
         what: String,
-        /// What to type.
+        /// The remedy, usually a command to type.
         help: String,
     },
     /// A discipline cannot be loaded into the kernel.

@@ -7,11 +7,12 @@
 //! against.rs   the results beside those of a simulation of the same scenario
 //! ```
 //!
-//! [`Bed::run`] runs one trial: it creates the topology, starts the router, sends the load, and removes everything. A
-//! [`Recorder`] gets the measurements of the hosts (flows); those of the router (queues) are added to its record, which then
-//! has the form of any other backend.
+//! [`Bed::run`] runs one trial: it creates the topology, starts the router, sends the load, and removes
+//! everything. A [`Recorder`] gets the measurements of the hosts (flows); those of the router (queues) are
+//! added to its record, which then has the form of any other backend.
 //!
-//! This crate depends on scenarios and on the simulator's sources, not on the data path: the router is another program.
+//! This crate depends on scenarios and on the simulator's sources, not on the data path: the router is
+//! another program.
 //!
 //! ```
 //! // A test bed needs root and some programs; the error names the first one that is missing, and the remedy.
@@ -75,15 +76,14 @@ pub struct Ran {
 /// Checks that a test bed can be built on this machine.
 ///
 /// # Errors
-/// The first thing that is missing, and what to type.
+/// The first thing that is missing, and the command that installs it.
 pub fn ready() -> Result<(), TestbedError> {
     if !nix::unistd::geteuid().is_root() {
-        let help = "network namespaces need it: type sudo giveway testbed ...";
-        return Err(TestbedError::missing("this is not root", help));
+        return Err(TestbedError::missing("network namespaces need root", "type sudo giveway testbed ..."));
     }
     for (program, argument, package) in [("ip", "-V", "iproute2"), ("ethtool", "--version", "ethtool")] {
         if !command::exists(program, argument) {
-            let what = format!("there is no program {program}");
+            let what = format!("the program {program} is not installed");
             return Err(TestbedError::missing(what, format!("apt-get install {package}")));
         }
     }
@@ -108,7 +108,8 @@ pub fn has_tcp(live: &Live) -> Result<(), TestbedError> {
     }
 }
 
-/// The first kernel discipline of a scenario, and the reason, if this kernel cannot load Giveway disciplines.
+/// Returns the first Giveway discipline that a scenario loads into the kernel, with the reason why this
+/// kernel cannot load it; `None` if there is no such discipline, or the kernel can load it.
 pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)> {
     let first = live.compared.iter().find_map(|contender| match contender {
         Contender::Bpf(queue) => Some(&**queue),
@@ -118,8 +119,8 @@ pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)
 }
 
 impl Bed {
-    /// Runs a trial of a scenario, and repeats it while the machine is too busy. `layout` is the layout of its record. `go_on`
-    /// gets the progress, 0 to 1; if it returns false, the run stops without a result.
+    /// Runs a trial of a scenario, and repeats it while the machine is too busy. `layout` is the layout of
+    /// its record. `go_on` gets the progress, 0 to 1; if it returns false, the run stops without a result.
     ///
     /// # Errors
     /// The first error of the machine.
@@ -165,7 +166,8 @@ impl Bed {
             keep: keep.as_deref(),
             objects: self.objects.as_deref(),
         })?;
-        // The hosts see no packets of the bottleneck, so no port is measured; goodput is that of its flows, as in a simulation.
+        // The hosts see no packets of the bottleneck, so no port is measured; goodput is that of its flows,
+        // as in a simulation.
         let crossed = layout.crossed.as_ref().zip(layout.bottleneck()).map(|(all, port)| all.only(port));
         let mut recorder = Recorder::<()>::new(Layout { measured: Vec::new(), crossed, ..layout.clone() });
         // The traffic does not depend on the contender.
@@ -211,8 +213,8 @@ impl Ran {
     }
 }
 
-/// Repeats a run until it is not late, at most `most` times. Returns the number of the attempt, from 1; `None` if it was
-/// stopped.
+/// Repeats a run until it is not late, at most `most` times. Returns the number of the attempt, from 1;
+/// `None` if it was stopped.
 fn in_time<T, E>(
     most: u32,
     late: impl Fn(&T) -> bool,
@@ -253,15 +255,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_runs_are_repeated_but_not_for_ever() {
-        // What each attempt would be: 1 late, 0 in time.
+    fn late_runs_are_repeated_up_to_the_number_of_attempts() {
+        // The result of each attempt: 1 for late, 0 for in time.
         let tries = |most: u32, runs: &[Option<u32>]| {
             let mut left = runs.iter();
             in_time(most, |late| *late == 1, || left.next().copied().ok_or("one too many"))
         };
         assert_eq!(tries(3, &[Some(0)]), Ok(Some((0, 1))));
         assert_eq!(tries(3, &[Some(1), Some(0)]), Ok(Some((0, 2))));
-        // The last one is kept, late as it is.
+        // The last one is kept, although it is late.
         assert_eq!(tries(2, &[Some(1), Some(1)]), Ok(Some((1, 2))));
         assert_eq!(tries(3, &[Some(1), None]), Ok(None));
         assert_eq!(tries(3, &[Some(1)]), Err("one too many"));

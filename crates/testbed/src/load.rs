@@ -1,27 +1,29 @@
 //! The load generator: the traffic sources of the simulator, over sockets.
 //!
 //! # Principles
-//! - The sources are the simulator's, built from the same random streams. They use a [`Net`], whose carrier has sockets here.
-//!   A run and a simulation with the same seed therefore have the same traffic.
-//! - One thread does everything. A socket stays in the namespace in which it was created, so the thread enters a namespace
-//!   before it creates a socket, and waits for all sockets together. Both ends of a connection have one clock, and sources
-//!   need no lock.
-//! - A source gets the time for which it requested a wake-up, however late the wake-up is. Its next events, and the start of
-//!   a transfer, are then those of a simulation, and lateness is part of the flow completion time. A load generator that
-//!   falls behind measures itself, not the network, so its wake-up latency is recorded ([`Lateness`]). The thread requests a
-//!   real-time scheduling class.
+//! - The sources are the simulator's, built from the same random streams. They use a [`Net`], whose carrier
+//!   has sockets here. A run and a simulation with the same seed therefore have the same traffic.
+//! - One thread does everything. A socket stays in the namespace in which it was created, so the thread
+//!   enters a namespace before it creates a socket, and waits for all sockets together. Both ends of a
+//!   connection have one clock, and sources need no lock.
+//! - A source gets the time for which it requested a wake-up, however late the wake-up is. Its next events,
+//!   and the start of a transfer, are then those of a simulation, and lateness is part of the flow completion
+//!   time. A load generator that falls behind measures itself, not the network, so its wake-up latency is
+//!   recorded ([`Lateness`]). The thread requests a real-time scheduling class.
 //! - A transfer is complete when the receiving application has read the last byte.
-//! - A FIN is sent with the last data, which wait for it (`MSG_MORE`). If the data fill their last segment, TCP does not
-//!   wait, and the FIN would be a small packet of its own, which no simulation has. In this case the receiver closes first.
+//! - A FIN is sent with the last data, which wait for it (`MSG_MORE`). If the data fill their last segment,
+//!   TCP does not wait, and the FIN would be a small packet of its own, which no simulation has. In this case
+//!   the receiver closes first.
 //!
 //! # Deviations
 //! - The counters of TCP (segments, retransmissions, timeouts) are not read, so these metrics are missing.
-//! - Datagrams carry their number and the time of sending, so that the smallest is an IP packet of 40 bytes. Those that
-//!   arrive within [`GRACE`] after the end of the run are neither received nor lost, as in a simulation; later ones are lost.
+//! - Datagrams carry their number and the time of sending, so that the smallest is an IP packet of 40 bytes.
+//!   Those that arrive within [`GRACE`] after the end of the run are neither received nor lost, as in a
+//!   simulation; later ones are lost.
 //!
 //! # Cost
-//! - One or two system calls per wake-up of a source, and one per 256 kB that are read or written. The kernel discards received
-//!   data (`MSG_TRUNC`).
+//! - One or two system calls per wake-up of a source, and one per 256 kB that are read or written. The kernel
+//!   discards received data (`MSG_TRUNC`).
 
 mod clock;
 mod open;
@@ -35,15 +37,15 @@ use giveway_sim::engine::SourcePlan;
 use giveway_sim::net::{Caller, Event, Net, Settings};
 use nix::sys::epoll::EpollEvent;
 
+use self::clock::Clock;
+use self::sockets::Sockets;
 use crate::command::run;
 use crate::error::TestbedError;
 use crate::lateness::Lateness;
 use crate::topology::Topology;
-use clock::Clock;
-use sockets::Sockets;
 
-/// Time for datagrams in flight at the end of the run.
-pub const GRACE: Span = Span::ms(500);
+pub use self::clock::GRACE;
+
 /// The load of a run.
 pub struct Load {
     /// Sources, as in a simulation.
@@ -66,8 +68,8 @@ pub struct LoadResult {
 }
 
 impl Load {
-    /// Sends the load through a test bed, in real time. `report` gets every flow. `go_on` gets the progress, 0 to 1, ten times
-    /// a second; if it returns false, the run stops without a result.
+    /// Sends the load through a test bed, in real time. `report` gets every flow. `go_on` gets the progress,
+    /// 0 to 1, ten times a second; if it returns false, the run stops without a result.
     ///
     /// Call it on a thread of its own: the thread ends in a namespace of the test bed.
     ///
@@ -168,7 +170,7 @@ impl Drive {
         true
     }
 
-    /// Calls a source with a time that is never before an earlier one.
+    /// Calls a source with the time `now`, or with the latest time that it got, if that is later.
     fn act(&mut self, number: u16, now: Time, act: impl FnOnce(&mut dyn giveway_sim::Source, &mut Net<'_>)) {
         let running = &mut self.sources[usize::from(number)];
         running.latest = running.latest.max(now);
@@ -179,8 +181,8 @@ impl Drive {
 
     /// Writes pending data, reports flows, and passes events to their sources, until there are none.
     ///
-    /// Wake-ups that were due before an event come before the event: otherwise a transfer would begin later because the
-    /// machine was busy.
+    /// Wake-ups that were due before an event come before the event: otherwise a transfer would begin later
+    /// because the machine was busy.
     fn process_events(&mut self, report: &mut dyn FnMut(&FlowReport)) -> Result<(), TestbedError> {
         loop {
             self.sockets.flush();
@@ -215,8 +217,8 @@ impl Drive {
     }
 }
 
-/// Requests a real-time scheduling class for the calling thread (SCHED_FIFO, with a lower priority than the router). Without the
-/// permission, or without `chrt`, wake-ups are later, which is measured and reported.
+/// Requests a real-time scheduling class for the calling thread (SCHED_FIFO, with a lower priority than the
+/// router). Without the permission, or without `chrt`, wake-ups are later, which is measured and reported.
 fn request_realtime() {
     let thread = nix::unistd::gettid().to_string();
     let _ = run(&["chrt", "-f", "-p", "10", &thread]);

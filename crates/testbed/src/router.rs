@@ -1,10 +1,11 @@
 //! The router of a test bed: `giveway live`, or the kernel's forwarding.
 //!
-//! `giveway live` runs in the namespace of the router and ends with SIGTERM. It records each direction into a folder with the
-//! tables of a run, and starts to measure at SIGUSR1, the end of the warm-up. With the kernel as router, `tc` sets a
-//! discipline on each interface; only the hosts measure, and a second `giveway live` adds the delays. A Giveway discipline in
-//! the kernel (BPF) is set like one of the kernel's, and shapes by itself. Its counters over the measurement interval are in
-//! the result, under the names of a live router and as `kernel.NAME`.
+//! `giveway live` runs in the namespace of the router and ends with SIGTERM. It records each direction into a
+//! folder with the tables of a run, and starts to measure at SIGUSR1, the end of the warm-up. With the kernel
+//! as router, `tc` sets a discipline on each interface; only the hosts measure, and a second `giveway live`
+//! adds the delays. A Giveway discipline in the kernel (BPF) is set like one of the kernel's, and shapes by
+//! itself. Its counters over the measurement interval are in the result, under the names of a live router and
+//! as `kernel.NAME`.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -24,7 +25,7 @@ use serde_json::Value;
 
 use crate::command::{exists, run, run_with};
 use crate::error::TestbedError;
-use crate::topology::{LEFT, Namespace, RIGHT, RouterKind, Topology, WIRE_LEFT, WIRE_RIGHT};
+use crate::topology::{DELAY_LEFT, DELAY_RIGHT, LEFT, Namespace, RIGHT, RouterKind, Topology};
 
 /// The router of a run.
 pub enum Router {
@@ -39,8 +40,9 @@ pub enum Router {
 /// A Giveway discipline in the kernel.
 pub struct Bpf {
     attached: Attached,
-    wire: Option<LiveRouter>,
-    /// Reads the counters at the end of the warm-up.
+    /// The bridge that adds delay, if the scenario has any.
+    delay: Option<LiveRouter>,
+    /// A thread that reads the counters at the end of the warm-up.
     before: Mutex<Option<JoinHandle<Result<Counters, giveway_kernel::KernelError>>>>,
 }
 
@@ -52,8 +54,8 @@ pub struct LiveRouter {
     child: Child,
     /// Folder of its record, if it records.
     record: Option<PathBuf>,
-    /// Its standard output: a JSON object at the end.
-    account: File,
+    /// Its standard output: a JSON summary at the end.
+    json_output: File,
     /// Its standard error.
     messages: File,
 }
@@ -131,20 +133,20 @@ impl Router {
     /// # Errors
     /// The missing part of the kernel, or the reason why `giveway live` does not start.
     pub fn start(start: &Start<'_>) -> Result<Router, TestbedError> {
-        let wire = || {
+        let delay = || {
             let late = router_kind(start.live, start.contender) == RouterKind::RoutedWithDelay;
-            late.then(|| LiveRouter::start(start, &wire(start.live), None)).transpose()
+            late.then(|| LiveRouter::start(start, &delay_bridge(start.live), None)).transpose()
         };
         match start.contender {
             Contender::Kernel(queue) => {
-                back(start)?;
+                shape_reverse(start)?;
                 shape(start.topology, RIGHT, &start.live.forward, queue)?;
-                Ok(Router::Kernel(wire()?.map(Box::new)))
+                Ok(Router::Kernel(delay()?.map(Box::new)))
             }
             Contender::Bpf(queue) => {
-                back(start)?;
+                shape_reverse(start)?;
                 let attached = bpf(start, queue)?;
-                Ok(Router::Bpf(Box::new(Bpf { attached, wire: wire()?, before: Mutex::default() })))
+                Ok(Router::Bpf(Box::new(Bpf { attached, delay: delay()?, before: Mutex::default() })))
             }
             Contender::Ours(at) => {
                 let record = start.keep.map_or_else(|| start.scratch.join("record"), Path::to_owned);
@@ -177,11 +179,12 @@ impl Router {
     /// If the router ended with an error, or its result cannot be read.
     pub fn stop(self, topology: &Topology) -> Result<RouterResult, TestbedError> {
         match self {
-            Router::Kernel(wire) => {
-                let result = wire.map_or_else(|| Ok(RouterResult::default()), |wire| wire.stop())?;
-                let line = topology.name(Namespace::Line);
+            Router::Kernel(delay) => {
+                let result = delay.map_or_else(|| Ok(RouterResult::default()), |delay| delay.stop())?;
+                let namespace = topology.name(Namespace::Router);
                 let counts = [("forward", RIGHT), ("reverse", LEFT)].map(|(direction, device)| {
-                    let dropped = dropped(&run(&["tc", "-s", "-n", &line, "qdisc", "show", "dev", device])?);
+                    let dropped =
+                        dropped(&run(&["tc", "-s", "-n", &namespace, "qdisc", "show", "dev", device])?);
                     Ok(format!("the kernel dropped {dropped} packets, {direction}"))
                 });
                 let counts: Result<Vec<String>, TestbedError> = counts.into_iter().collect();
@@ -195,14 +198,14 @@ impl Router {
 
 impl Bpf {
     fn stop(self, topology: &Topology) -> Result<RouterResult, TestbedError> {
-        let Bpf { attached, wire, before } = self;
+        let Bpf { attached, delay, before } = self;
         let before = before.into_inner().expect("no thread panics while it holds the lock");
         let before =
             before.map(|options| options.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let after = attach::counters(&attached)?;
         let metrics = counted(&before.transpose()?.unwrap_or_default(), &after);
-        let result = wire.map_or_else(|| Ok(RouterResult::default()), LiveRouter::stop)?;
-        topology.within(Namespace::Line, || attach::unload(RIGHT))??;
+        let result = delay.map_or_else(|| Ok(RouterResult::default()), LiveRouter::stop)?;
+        topology.within(Namespace::Router, || attach::unload(RIGHT))??;
         let summary = Summary { fingerprint: Fingerprint::EMPTY, events: 0, metrics };
         Ok(RouterResult { summary: Some(summary), ..result })
     }
@@ -248,7 +251,7 @@ fn dropped(text: &str) -> u64 {
 
 /// Loads a Giveway discipline in front of the bottleneck.
 fn bpf(start: &Start<'_>, queue: &BpfQueue) -> Result<Attached, TestbedError> {
-    let order = LoadRequest {
+    let request = LoadRequest {
         device: RIGHT,
         plan: &queue.plan,
         reservations: &[],
@@ -258,13 +261,13 @@ fn bpf(start: &Start<'_>, queue: &BpfQueue) -> Result<Attached, TestbedError> {
         keep: true,
         replace: false,
     };
-    Ok(start.topology.within(Namespace::Line, || attach::load(&order))??)
+    Ok(start.topology.within(Namespace::Router, || attach::load(&request))??)
 }
 
 /// Sets a discipline of the kernel for the reverse direction.
-fn back(start: &Start<'_>) -> Result<(), TestbedError> {
+fn shape_reverse(start: &Start<'_>) -> Result<(), TestbedError> {
     if !exists("tc", "-V") {
-        return Err(TestbedError::missing("there is no program tc", "apt-get install iproute2"));
+        return Err(TestbedError::missing("the program tc is not installed", "apt-get install iproute2"));
     }
     let reverse = &start.live.reverse;
     match &reverse.queue {
@@ -283,16 +286,16 @@ fn back(start: &Start<'_>) -> Result<(), TestbedError> {
 fn shape(
     topology: &Topology,
     device: &str,
-    way: &Direction,
+    direction: &Direction,
     queue: &KernelQueue,
 ) -> Result<(), TestbedError> {
-    let line = topology.name(Namespace::Line);
-    let rate = format!("{}bit", way.rate.as_bit());
-    let burst = burst(way.rate).to_string();
+    let namespace = topology.name(Namespace::Router);
+    let rate = format!("{}bit", direction.rate.as_bit());
+    let burst = burst(direction.rate).to_string();
     // Packets are counted without the Ethernet header, as in the scenario.
     let overhead = format!("-{FRAME}");
     let stab = ["stab", "overhead", &overhead, "linklayer", "ethernet"];
-    let tc = |words: &[&str]| run(&[&["tc", "-n", &line][..], words].concat());
+    let tc = |words: &[&str]| run(&[&["tc", "-n", &namespace][..], words].concat());
     let own: Vec<&str> = queue.arguments.iter().map(String::as_str).collect();
     // drr takes no arguments itself: they are for its leaf queues.
     let (own, leaf) = if queue.kind == "drr" { (Vec::new(), own) } else { (own, Vec::new()) };
@@ -308,7 +311,7 @@ fn shape(
             .and_then(|_| tc(&[&class[..], &shaper].concat()))
             .and_then(|_| tc(&[&inner[..], &own].concat()))
             .and_then(|_| match queue.kind.as_str() {
-                "drr" => run_with(&["tc", "-n", &line, "-batch", "-"], &drr(device, &leaf.join(" "))),
+                "drr" => run_with(&["tc", "-n", &namespace, "-batch", "-"], &drr(device, &leaf.join(" "))),
                 _ => Ok(String::new()),
             })
             .map(drop)
@@ -328,7 +331,7 @@ fn shape(
             TestbedError::missing(
                 format!("tc does not understand {:?}: {output}", queue.to_string()),
                 format!(
-                    "what follows the name is tc's own, see man tc-{}; the command was: {command}",
+                    "the parameters are those of tc, see man tc-{}; the command was: {command}",
                     queue.kind
                 ),
             )
@@ -340,8 +343,8 @@ fn shape(
 /// Number of classes of the kernel's drr, which has none by default. Flows of one class share its turns.
 const CLASSES: u32 = 64;
 
-/// Input of `tc -batch` that gives drr a queue per flow: classes, each with a pfifo, and a filter that hashes flows into
-/// them.
+/// Input of `tc -batch` that gives drr a queue per flow: classes, each with a pfifo, and a filter that hashes
+/// flows into them.
 fn drr(device: &str, leaf: &str) -> String {
     let class = |number: u32| {
         format!(
@@ -363,15 +366,15 @@ fn burst(rate: Rate) -> u64 {
 
 /// The disciplines of [`KNOWN`] that this kernel has: each is tried on an interface of the test bed.
 fn available(topology: &Topology) -> Vec<&'static str> {
-    let line = topology.name(Namespace::Line);
+    let namespace = topology.name(Namespace::Router);
     let has = |(kind, own): &(&'static str, &[&str])| {
-        let add = ["tc", "-n", &line, "qdisc", "replace", "dev", "lo", "root", kind];
+        let add = ["tc", "-n", &namespace, "qdisc", "replace", "dev", "lo", "root", kind];
         run(&[&add[..], own].concat()).is_ok().then_some(*kind)
     };
     KNOWN.iter().filter_map(has).collect()
 }
 
-/// Place and flags of a `giveway live`.
+/// Namespace, interfaces and flags of a `giveway live`.
 struct LiveOptions {
     namespace: Namespace,
     ends: (&'static str, &'static str),
@@ -381,8 +384,9 @@ struct LiveOptions {
 /// The discipline at the bottleneck, and the delays behind it.
 fn live_router(live: &Live, at: usize) -> LiveOptions {
     let spec = &live.network.disciplines[at];
-    let of =
-        |way: &Direction| (way.rate.to_string(), way.queue.spec(spec).to_string(), way.delay.to_string());
+    let of = |direction: &Direction| {
+        (direction.rate.to_string(), direction.queue.spec(spec).to_string(), direction.delay.to_string())
+    };
     let ((rate, qdisc, delay), back) = (of(&live.forward), of(&live.reverse));
     let flags = vec![
         ("--rate", rate),
@@ -392,30 +396,33 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
         ("--qdisc-reverse", back.1),
         ("--delay-reverse", back.2),
     ];
-    LiveOptions { namespace: Namespace::Line, ends: (LEFT, RIGHT), flags }
+    LiveOptions { namespace: Namespace::Router, ends: (LEFT, RIGHT), flags }
 }
 
-/// Only the delays: without a rate no queue builds up.
-fn wire(live: &Live) -> LiveOptions {
+/// The delays only: without a rate no queue builds up.
+fn delay_bridge(live: &Live) -> LiveOptions {
     let flags = [("--delay", &live.forward), ("--delay-reverse", &live.reverse)];
-    let flags = flags.map(|(flag, way)| (flag, way.delay.to_string()));
-    LiveOptions { namespace: Namespace::Wire, ends: (WIRE_LEFT, WIRE_RIGHT), flags: flags.to_vec() }
+    let flags = flags.map(|(flag, direction)| (flag, direction.delay.to_string()));
+    LiveOptions { namespace: Namespace::Delay, ends: (DELAY_LEFT, DELAY_RIGHT), flags: flags.to_vec() }
 }
 
-/// Lateness, and losses outside the queues, from the account of `giveway live`.
-fn read_account(account: &Value) -> (Option<Span>, Vec<String>) {
-    let directions = || account["directions"].as_array().into_iter().flatten();
-    let late = directions().filter_map(|way| way["lateness_s"]["p99"].as_f64());
+/// Reads the lateness, and losses outside the queues, from the JSON summary of `giveway live`.
+fn read_lateness_and_losses(summary: &Value) -> (Option<Span>, Vec<String>) {
+    let directions = || summary["directions"].as_array().into_iter().flatten();
+    let late = directions().filter_map(|direction| direction["lateness_s"]["p99"].as_f64());
     let late = late.reduce(f64::max).map(Span::from_s_f64);
-    let name = |way: &Value| way["direction"].as_str().unwrap_or("?").to_owned();
-    let losses = directions().flat_map(|way| {
-        let lost = way["lost"].as_object().into_iter().flatten();
+    let name = |direction: &Value| direction["direction"].as_str().unwrap_or("?").to_owned();
+    let losses = directions().flat_map(|direction| {
+        let lost = direction["lost"].as_object().into_iter().flatten();
         let lost =
             lost.filter_map(|(place, count)| Some((place, count.as_u64().filter(|count| *count > 0)?)));
-        lost.map(move |(place, count)| format!("the router lost {count} frames, {} ({place})", name(way)))
+        lost.map(move |(place, count)| {
+            format!("the router lost {count} frames, {} ({place})", name(direction))
+        })
     });
-    let plain = directions().filter(|way| way["plain"].is_string());
-    let plain = plain.map(|way| format!("the router fell back to plain forwarding, {}", name(way)));
+    let plain = directions().filter(|direction| direction["plain"].is_string());
+    let plain =
+        plain.map(|direction| format!("the router fell back to plain forwarding, {}", name(direction)));
     (late, losses.chain(plain).collect())
 }
 
@@ -449,7 +456,7 @@ impl LiveRouter {
             let written = File::create(&path).and_then(|written| Ok((written, File::open(&path)?)));
             written.map_err(TestbedError::system(format!("write {}", path.display())))
         };
-        let ((stdout, account), (stderr, messages)) = (pipe("account")?, pipe("messages")?);
+        let ((stdout, json_output), (stderr, messages)) = (pipe("output")?, pipe("messages")?);
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &topology.name(options.namespace)]).arg(program);
         command.args(["live", "--in", options.ends.0, "--out", options.ends.1]);
@@ -465,7 +472,7 @@ impl LiveRouter {
         }
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().map_err(TestbedError::system(format!("start {}", program.display())))?;
-        let mut live_router = LiveRouter { child, record, account, messages };
+        let mut live_router = LiveRouter { child, record, json_output, messages };
         if live_router.wait(|live_router| ready.exists() || live_router.ended())? && !live_router.ended() {
             return Ok(live_router);
         }
@@ -484,10 +491,10 @@ impl LiveRouter {
             return Err(self.error("failed"));
         }
         let summary = self.record.as_ref().map(|record| summary_in(&record.join("forward"))).transpose()?;
-        let Ok(account) = serde_json::from_reader::<_, Value>(&self.account) else {
-            return Err(self.error("gave no account"));
+        let Ok(summary_json) = serde_json::from_reader::<_, Value>(&self.json_output) else {
+            return Err(self.error("printed no summary"));
         };
-        let (late_p99, remarks) = read_account(&account);
+        let (late_p99, remarks) = read_lateness_and_losses(&summary_json);
         Ok(RouterResult { summary, late_p99, remarks })
     }
 
@@ -536,14 +543,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_read_from_what_tc_says() {
+    fn drops_are_read_from_the_output_of_tc() {
         let text = "qdisc htb 1: root refcnt 2 r2q 10 default 0x1\n Sent 99 bytes 3 pkt (dropped 17, overlimits 5 requeues 0)\n";
         assert_eq!(dropped(text), 17);
         assert_eq!(dropped("qdisc noqueue 0: root refcnt 2\n"), 0);
     }
 
     #[test]
-    fn the_kernel_s_counters_are_those_of_the_measurement_interval() {
+    fn kernel_counters_are_those_of_the_measurement_interval() {
         let counters = |all: &[(&str, u64)]| -> Counters {
             all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
         };
@@ -566,20 +573,20 @@ mod tests {
     }
 
     #[test]
-    fn the_account_says_what_was_late_and_lost() {
-        let way = |name: &str, p99: f64, ring: u64| {
+    fn lateness_and_losses_are_read_from_the_summary() {
+        let direction = |name: &str, p99: f64, ring: u64| {
             let lost = serde_json::json!({"ring": ring, "line": 0});
             serde_json::json!({"direction": name, "lateness_s": {"p99": p99}, "lost": lost, "plain": null})
         };
-        let account = serde_json::json!({"directions": [way("forward", 0.0001, 0), way("back", 0.002, 7)]});
-        let (late, remarks) = read_account(&account);
+        let summary = serde_json::json!({"directions": [direction("forward", 0.0001, 0), direction("reverse", 0.002, 7)]});
+        let (late, remarks) = read_lateness_and_losses(&summary);
         assert_eq!(late, Some(Span::ms(2)));
-        assert_eq!(remarks, ["the router lost 7 frames, back (ring)"]);
-        assert_eq!(read_account(&serde_json::json!({})), (None, Vec::new()));
+        assert_eq!(remarks, ["the router lost 7 frames, reverse (ring)"]);
+        assert_eq!(read_lateness_and_losses(&serde_json::json!({})), (None, Vec::new()));
     }
 
     #[test]
-    fn the_kernel_s_drr_has_a_queue_per_flow() {
+    fn drr_of_the_kernel_has_a_queue_per_flow() {
         let commands = drr("right", "limit 100");
         assert_eq!(commands.lines().count(), 129);
         assert!(commands.starts_with("class add dev right parent 2: classid 2:1 drr quantum 1500\nqdisc add dev right parent 2:1 pfifo limit 100\n"));

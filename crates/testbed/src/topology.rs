@@ -1,20 +1,24 @@
 //! The topology of a test bed: three or four network namespaces, joined by pairs of virtual interfaces.
 //!
 //! ```text
-//! near: cli ==== left :line: right ==== srv :far
-//! near: cli ==== left :line: right ==== wire0 :wire: wire1 ==== srv :far      if the kernel routes and there is a delay
+//! near: cli ==== left :router: right ==== srv :far
+//!
+//! If the kernel routes, and the scenario has a delay:
+//! near: cli ==== left :router: right ==== delay0 :delay: delay1 ==== srv :far
 //! ```
 //!
 //! # Principles
-//! - The hosts of a side share a namespace and an interface; each host is an address there. The router is in the namespace
-//!   between the sides.
-//! - Everything that would distort measurements is off: offloads (a frame must be one TCP segment, with its checksum), IPv6
-//!   (which sends announcements), ARP (neighbours are static), and the metrics that TCP caches of earlier connections.
-//! - Interfaces are created only inside namespaces of the test bed, so no interface of the machine is ever touched.
-//! - A namespace is named after the process that created it and the start time of that process. A shell removes the
-//!   namespaces: it reads from a pipe that only this process can write to, and acts when the pipe closes, because the test bed
-//!   is done or because the process was killed. If the shell is killed, too, the next start removes the namespaces, since
-//!   their process no longer exists.
+//! - The hosts of a side share a namespace and an interface; each host is an address there. The router is in
+//!   the namespace between the sides.
+//! - Everything that would distort measurements is off: offloads (a frame must be one TCP segment, with its
+//!   checksum), IPv6 (which sends announcements), ARP (neighbours are static), and the metrics that TCP
+//!   caches of earlier connections.
+//! - Interfaces are created only inside namespaces of the test bed, so no interface of the machine is ever
+//!   touched.
+//! - A namespace is named after the process that created it and the start time of that process. A shell
+//!   removes the namespaces: it reads from a pipe that only this process can write to, and acts when the pipe
+//!   closes, because the test bed is done or because the process was killed. If the shell is killed, too, the
+//!   next start removes the namespaces, since their process no longer exists.
 //!
 //! # Cost
 //! - About twenty short-lived processes, which take half a second.
@@ -42,27 +46,27 @@ pub enum Namespace {
     /// Hosts on the near side of the bottleneck.
     Near,
     /// The router.
-    Line,
+    Router,
     /// A bridge that adds delay, between the kernel as router and the far side.
-    Wire,
+    Delay,
     /// Hosts on the far side of the bottleneck.
     Far,
 }
 
 impl Namespace {
-    const ALL: [Namespace; 4] = [Namespace::Near, Namespace::Line, Namespace::Wire, Namespace::Far];
+    const ALL: [Namespace; 4] = [Namespace::Near, Namespace::Router, Namespace::Delay, Namespace::Far];
 
     fn name(self) -> &'static str {
         match self {
             Namespace::Near => "near",
-            Namespace::Line => "line",
-            Namespace::Wire => "wire",
+            Namespace::Router => "router",
+            Namespace::Delay => "delay",
             Namespace::Far => "far",
         }
     }
 }
 
-/// How packets get from one side to the other.
+/// Kind of the router between the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterKind {
     /// The kernel forwards packets from one interface to the other.
@@ -80,18 +84,20 @@ pub const RIGHT: &str = "right";
 
 const CLI: Interface = Interface { namespace: Namespace::Near, name: "cli", mac: "02:00:00:00:01:01" };
 const SRV: Interface = Interface { namespace: Namespace::Far, name: "srv", mac: "02:00:00:00:02:01" };
-const INNER_LEFT: Interface = Interface { namespace: Namespace::Line, name: LEFT, mac: "02:00:00:00:01:02" };
+const INNER_LEFT: Interface =
+    Interface { namespace: Namespace::Router, name: LEFT, mac: "02:00:00:00:01:02" };
 const INNER_RIGHT: Interface =
-    Interface { namespace: Namespace::Line, name: RIGHT, mac: "02:00:00:00:02:02" };
+    Interface { namespace: Namespace::Router, name: RIGHT, mac: "02:00:00:00:02:02" };
 
 /// Interface of the delay bridge towards the router.
-pub const WIRE_LEFT: &str = "wire0";
+pub const DELAY_LEFT: &str = "delay0";
 /// Interface of the delay bridge towards the far side.
-pub const WIRE_RIGHT: &str = "wire1";
+pub const DELAY_RIGHT: &str = "delay1";
 
-const WIRE_A: Interface = Interface { namespace: Namespace::Wire, name: WIRE_LEFT, mac: "02:00:00:00:03:01" };
-const WIRE_B: Interface =
-    Interface { namespace: Namespace::Wire, name: WIRE_RIGHT, mac: "02:00:00:00:03:02" };
+const DELAY_A: Interface =
+    Interface { namespace: Namespace::Delay, name: DELAY_LEFT, mac: "02:00:00:00:03:01" };
+const DELAY_B: Interface =
+    Interface { namespace: Namespace::Delay, name: DELAY_RIGHT, mac: "02:00:00:00:03:02" };
 
 struct Interface {
     namespace: Namespace,
@@ -108,7 +114,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Creates the topology of a scenario. `program` is `giveway`, which unloads kernel disciplines at the end.
+    /// Creates the topology of a scenario. `program` is the path of `giveway`, which unloads kernel
+    /// disciplines at the end.
     ///
     /// # Errors
     /// The first command or system call that failed.
@@ -125,22 +132,22 @@ impl Topology {
         // From here on an early return drops the topology, which removes what was created.
         let topology = Topology { names, watcher, hosts };
         let late = kind == RouterKind::RoutedWithDelay;
-        for namespace in Namespace::ALL.into_iter().filter(|namespace| late || *namespace != Namespace::Wire)
+        for namespace in Namespace::ALL.into_iter().filter(|namespace| late || *namespace != Namespace::Delay)
         {
             run(&["ip", "netns", "add", &topology.name(namespace)])?;
             topology.within(namespace, || settings(namespace, &live.tcp))??;
         }
         topology.pair(&CLI, &INNER_LEFT)?;
         if late {
-            topology.pair(&WIRE_A, &INNER_RIGHT)?;
-            topology.pair(&SRV, &WIRE_B)?;
+            topology.pair(&DELAY_A, &INNER_RIGHT)?;
+            topology.pair(&SRV, &DELAY_B)?;
         } else {
             topology.pair(&SRV, &INNER_RIGHT)?;
         }
         topology.side(&CLI, &INNER_LEFT, &SRV, kind, &live.tcp)?;
         topology.side(&SRV, &INNER_RIGHT, &CLI, kind, &live.tcp)?;
         if kind != RouterKind::Bridged {
-            topology.within(Namespace::Line, || write("ipv4/ip_forward", "1"))??;
+            topology.within(Namespace::Router, || write("ipv4/ip_forward", "1"))??;
         }
         Ok(topology)
     }
@@ -233,7 +240,7 @@ impl Topology {
         here += &format!("route add 10.{theirs}.0.0/24 via {gateway} dev {name} {}\n", route(tcp));
         batch(Some(&self.name(outer.namespace)), &here)?;
         if kind != RouterKind::Bridged {
-            batch(Some(&self.name(Namespace::Line)), &there)?;
+            batch(Some(&self.name(Namespace::Router)), &there)?;
         }
         Ok(())
     }
@@ -252,8 +259,8 @@ impl Drop for Topology {
 pub struct NamespaceHandle(File);
 
 impl NamespaceHandle {
-    /// Moves the calling thread into the namespace. Sockets that it creates from now on belong to the namespace, and stay
-    /// there.
+    /// Moves the calling thread into the namespace. Sockets that it creates from now on belong to the
+    /// namespace, and stay there.
     ///
     /// # Errors
     /// If the privilege is missing.
@@ -269,7 +276,7 @@ fn net(namespace: Namespace) -> u8 {
     match namespace {
         Namespace::Near => 1,
         Namespace::Far => 2,
-        Namespace::Line | Namespace::Wire => 0,
+        Namespace::Router | Namespace::Delay => 0,
     }
 }
 
@@ -289,7 +296,7 @@ fn settings(namespace: Namespace, tcp: &TcpConfig) -> Result<(), TestbedError> {
         // This check would drop packets of the router, whose sources are behind another interface.
         write(&format!("ipv4/conf/{which}/rp_filter"), "0")?;
     }
-    if [Namespace::Line, Namespace::Wire].contains(&namespace) {
+    if [Namespace::Router, Namespace::Delay].contains(&namespace) {
         return Ok(());
     }
     let switch = |on: bool| if on { "1" } else { "0" };
@@ -301,7 +308,8 @@ fn settings(namespace: Namespace, tcp: &TcpConfig) -> Result<(), TestbedError> {
     write("ipv4/tcp_retries2", &never(tcp.give_up, 255))?;
     write("ipv4/tcp_syn_retries", &never(tcp.give_up_handshake, 127))?;
     write("ipv4/tcp_no_metrics_save", "1")?;
-    // Twice the window, since the kernel counts the memory of a packet and not its length; and at least the kernel default.
+    // Twice the window, since the kernel counts the memory of a packet and not its length; and at least the
+    // kernel default.
     let most = (2 * tcp.receive_window.0).max(6_291_456);
     write("ipv4/tcp_rmem", &format!("4096 131072 {most}"))?;
     write("ipv4/tcp_wmem", "4096 16384 4194304")?;
@@ -316,16 +324,16 @@ fn write(setting: &str, value: &str) -> Result<(), TestbedError> {
 }
 
 /// Runs several commands of `ip`, in a namespace or in that of the caller.
-fn batch(topology: Option<&str>, commands: &str) -> Result<(), TestbedError> {
-    let within: &[&str] = match &topology {
-        Some(topology) => &["-n", topology],
+fn batch(namespace: Option<&str>, commands: &str) -> Result<(), TestbedError> {
+    let within: &[&str] = match &namespace {
+        Some(namespace) => &["-n", namespace],
         None => &[],
     };
     run_with(&[&["ip"], within, &["-batch", "-"]].concat(), commands).map(drop)
 }
 
-/// Names of the namespaces of one test bed. `gw1234s5678n0-near` was created by process 1234, which started 5678 ticks after
-/// the machine; it belongs to the first test bed of that process (0).
+/// Names of the namespaces of one test bed. `gw1234s5678n0-near` was created by process 1234, which started
+/// 5678 ticks after the machine; it belongs to the first test bed of that process (0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Names {
     process: u32,
@@ -369,7 +377,8 @@ impl Names {
 /// Start time of a process, in ticks since the machine started; `None` if there is no such process.
 fn began(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in brackets, may contain any character. The start time is the 22nd field, the 20th after it.
+    // The name of the program, in brackets, may contain any character. The start time is the 22nd field, the
+    // 20th after it.
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
@@ -390,11 +399,11 @@ fn watch(names: &Names, program: &Path) -> Result<Child, TestbedError> {
     command.args(Namespace::ALL.map(|namespace| names.of(namespace)));
     // A process group of its own: Ctrl-C must not end the shell before it has cleaned up.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(TestbedError::system("start sh, which is to clean up"))
+    command.spawn().map_err(TestbedError::system("start sh, which cleans up at the end"))
 }
 
-/// Removes the namespaces of test beds whose processes no longer exist, and their kernel disciplines. Returns the number of
-/// namespaces.
+/// Removes the namespaces of test beds whose processes no longer exist, and their kernel disciplines. Returns
+/// the number of namespaces.
 ///
 /// # Errors
 /// If one cannot be removed.
@@ -402,7 +411,9 @@ pub fn remove_leftovers() -> Result<usize, TestbedError> {
     let there = match fs::read_dir(NETNS) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(TestbedError::system::<io::Error>(format!("look into {NETNS}"))(error)),
+        Err(error) => {
+            return Err(TestbedError::system::<io::Error>(format!("read the folder {NETNS}"))(error));
+        }
     };
     let names = there.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let dead: Vec<String> =
@@ -431,7 +442,7 @@ mod tests {
         for other in [
             "near",
             "gw-home",
-            "gw-line",
+            "gw-router",
             "gw12s3n4",
             "gw12s3n4-home",
             "gw012s3n4-far",

@@ -1,5 +1,6 @@
-//! The test bed itself: as root on Linux with `ip` and `ethtool`, otherwise skipped with the reason. What stands in the middle is
-//! the kernel, so no other program is needed. Everything happens in namespaces that the tests make.
+//! Tests of the test bed. They need root on Linux, `ip` and `ethtool`, and are skipped with the reason
+//! otherwise. The router is the kernel, so no other program is needed. The tests create their own network
+//! namespaces and change nothing outside of them.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,20 +15,20 @@ use giveway_scenario::{Live, Scenario, Trial};
 use giveway_testbed::topology::{Namespace, RouterKind, Topology, remove_leftovers};
 use giveway_testbed::{Bed, TestbedError};
 
-/// One test bed at a time, as in real life: they measure, and there are two processors.
+/// Takes a lock, so that one test bed exists at a time: they measure, and share the processors.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Whether the test can run here; says so if not.
+/// True if the test can run on this machine. Prints the reason otherwise.
 fn possible(kind: &str) -> bool {
     let missing = match giveway_testbed::ready() {
         Ok(()) => kernel_lacks(kind),
         Err(error) => Some(error.to_string()),
     };
     if let Some(why) = &missing {
-        // Written past the harness, which keeps what a passing test prints to itself.
+        // Written directly: the harness captures the output of a passing test.
         let _ = writeln!(std::io::stderr(), "skipped: {why}");
     }
     missing.is_none()
@@ -84,8 +85,8 @@ size = { fixed = "14600b" }
 "#;
 
 fn live(text: &str) -> Live {
-    let scenario = Scenario::parse(text, ".").unwrap_or_else(|wrong| panic!("{wrong}"));
-    scenario.live().expect("it is of a test bed").clone()
+    let scenario = Scenario::parse(text, ".").unwrap_or_else(|error| panic!("{error}"));
+    scenario.live().expect("the scenario is one of a test bed").clone()
 }
 
 fn trial(live: &Live) -> Trial {
@@ -102,10 +103,10 @@ fn layout(live: &Live) -> Layout {
 fn flows(text: &str) -> Vec<FlowReport> {
     let live = live(text);
     let ran = bed().run(&live, &trial(&live), &layout(&live), &|_| true);
-    ran.unwrap_or_else(|error| panic!("{error}")).expect("nobody stopped it").record.flows
+    ran.unwrap_or_else(|error| panic!("{error}")).expect("the run was not stopped").record.flows
 }
 
-/// The same in a simulation.
+/// The flows of a simulation of the same scenario, sorted by number.
 fn simulated(text: &str) -> Vec<FlowReport> {
     #[derive(Default)]
     struct Flows(Vec<FlowReport>);
@@ -114,15 +115,16 @@ fn simulated(text: &str) -> Vec<FlowReport> {
             self.0.push(report.clone());
         }
     }
-    let scenario = Scenario::parse(text, ".").unwrap().simulated().expect("it is of a test bed");
+    let scenario =
+        Scenario::parse(text, ".").unwrap().simulated().expect("the scenario is one of a test bed");
     let mut flows = Flows::default();
-    let network = scenario.network().expect("it is simulated");
-    network.run(&scenario.trials()[0], &mut flows, &|_| true).expect("nobody stops it");
+    let network = scenario.network().expect("the scenario has a network");
+    network.run(&scenario.trials()[0], &mut flows, &|_| true).expect("the run is not stopped");
     flows.0.sort_by_key(|flow| flow.id);
     flows.0
 }
 
-/// Names of namespaces that this process made.
+/// Names of the namespaces that this process created.
 fn mine() -> Vec<String> {
     let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -138,11 +140,12 @@ fn transfers_arrive_as_in_a_simulation_and_are_complete() {
     let text = scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS);
     let (real, simulated) = (flows(&text), simulated(&text));
     assert!(real.len() > 30, "{} transfers", real.len());
-    // The same transfers: who, when, how much. To the picosecond, since a source is told the time that it asked for.
-    let asked = |flows: &[FlowReport]| -> Vec<(u64, u16, u16, Time, u64)> {
+    // Equal transfers: number, hosts, size, and start to the picosecond, since a source gets the time for
+    // which it requested the wake-up.
+    let requested = |flows: &[FlowReport]| -> Vec<(u64, u16, u16, Time, u64)> {
         flows.iter().map(|flow| (flow.id, flow.from, flow.to, flow.start, flow.bytes)).collect()
     };
-    assert_eq!(asked(&real), asked(&simulated));
+    assert_eq!(requested(&real), requested(&simulated));
     for flow in real.iter().filter(|flow| flow.ending == Ending::Completed) {
         assert_eq!((flow.kind, flow.delivered), (FlowKind::Transfer, flow.bytes));
         // Ten segments at 10 Mbit/s are 12 ms on the wire; the shaper lets the first two through at once.
@@ -167,7 +170,7 @@ fn a_long_transfer_gets_the_rate_and_no_more() {
         assert_eq!((flows.len(), flows[0].kind, flows[0].ending), (1, FlowKind::Endless, Ending::Unfinished));
         let got = flows[0].goodput_bytes as f64 / 1.3;
         let most = bytes_per_s * 1460.0 / 1500.0;
-        // What waited in the shaper's queue at the beginning of the measurement interval, 100 kB, belongs to it.
+        // The shaper's backlog at the start of the measurement interval, up to 100 kB, counts as well.
         assert!(got <= most * 1.02 && got > 0.8 * most, "{kind}: {got} of {most} bytes/s");
     }
 }
@@ -228,33 +231,38 @@ fn a_small_queue_drops_and_tcp_recovers() {
     let text = scenario("bfifo limit 6000", "50 Mbit/s", traffic).replace("1500 ms", "3 s");
     let live = live(&text);
     let ran = bed().run(&live, &trial(&live), &layout(&live), &|_| true).unwrap().unwrap();
-    let dropped = ran.remarks.iter().find(|remark| remark.contains("packets, forward")).expect("tc counts");
+    let dropped =
+        ran.remarks.iter().find(|remark| remark.contains("packets, forward")).expect("tc counts drops");
     assert!(!dropped.contains("dropped 0 packets"), "{dropped}");
     let completed = ran.record.flows.iter().filter(|flow| flow.ending == Ending::Completed).count();
     assert_eq!(completed, 8, "{:?}", ran.record.flows);
 }
 
 #[test]
-fn what_the_kernel_lacks_is_refused_with_what_it_has() {
+fn an_unknown_kernel_discipline_is_refused_with_a_list_of_known_ones() {
     let _turn = alone();
     if !possible("tbf limit 100000") {
         return;
     }
     let live = live(&scenario("nonsense", "10 Mbit/s", TRANSFERS));
-    let told =
-        bed().run(&live, &trial(&live), &layout(&live), &|_| true).expect_err("there is no such discipline");
-    let told = told.to_string();
-    assert!(told.contains("this kernel has no discipline nonsense") && told.contains(" tbf"), "{told}");
-    // What is offered instead is there.
-    let offered = told.rsplit(": ").next().unwrap().split(", ");
+    let error = bed()
+        .run(&live, &trial(&live), &layout(&live), &|_| true)
+        .expect_err("the discipline does not exist");
+    let message = error.to_string();
+    assert!(
+        message.contains("this kernel has no discipline nonsense") && message.contains(" tbf"),
+        "{message}"
+    );
+    // The kernel has each discipline of the list.
+    let offered = message.rsplit(": ").next().unwrap().split(", ");
     for kind in offered.filter(|kind| !["tbf", "red", "choke"].contains(kind)) {
-        assert_eq!(kernel_lacks(kind), None, "{kind} of {told}");
+        assert_eq!(kernel_lacks(kind), None, "{kind} of {message}");
     }
-    assert_eq!(mine(), Vec::<String>::new(), "nothing is left of the attempt");
+    assert_eq!(mine(), Vec::<String>::new(), "the failed attempt removes its namespaces");
 }
 
 #[test]
-fn a_run_that_is_stopped_leaves_nothing() {
+fn a_stopped_run_removes_its_namespaces() {
     let _turn = alone();
     if !possible("tbf limit 100000") {
         return;
@@ -266,17 +274,17 @@ fn a_run_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn interfaces_are_plain_and_hosts_know_each_other() {
+fn interfaces_have_no_offloads_and_neighbours_are_static() {
     let _turn = alone();
     if !possible("tbf limit 100000") {
         return;
     }
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
-    let outside = |what: &str| fs::read_dir(what).map_or(0, |entries| entries.count());
+    let outside = |folder: &str| fs::read_dir(folder).map_or(0, |entries| entries.count());
     let before = outside("/sys/class/net");
     let topology = Topology::build(&live, RouterKind::Routed, Path::new("true")).unwrap();
     assert_eq!(mine().len(), 3);
-    assert_eq!(outside("/sys/class/net"), before, "no interface outside");
+    assert_eq!(outside("/sys/class/net"), before, "no interface is created outside of the namespaces");
     let near = topology.name(Namespace::Near);
     let output = Command::new("ip").args(["netns", "exec", &near, "ethtool", "-k", "cli"]).output().unwrap();
     let features = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -288,8 +296,8 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
     ] {
         assert!(features.contains(&format!("{feature}: off")), "{features}");
     }
-    let listing = |what: &[&str]| {
-        let output = Command::new("ip").args(["-n", &near]).args(what).output().unwrap();
+    let listing = |arguments: &[&str]| {
+        let output = Command::new("ip").args(["-n", &near]).args(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     assert!(
@@ -300,19 +308,19 @@ fn interfaces_are_plain_and_hosts_know_each_other() {
     assert_eq!(mine(), Vec::<String>::new());
 }
 
-/// Started by the next test in a process of its own: builds a test bed and waits to be killed.
+/// Builds a test bed and waits. The next test starts it in another process and kills that process.
 #[test]
 #[ignore = "only in a process that is killed"]
 fn waits_to_be_killed() {
     let live = live(&scenario("tbf limit 100000", "10 Mbit/s", TRANSFERS));
-    let _space = Topology::build(&live, RouterKind::Routed, Path::new("true")).unwrap();
+    let _topology = Topology::build(&live, RouterKind::Routed, Path::new("true")).unwrap();
     println!("ready {}", std::process::id());
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
 }
 
 #[test]
-fn nothing_is_left_of_who_was_killed() {
+fn the_namespaces_of_a_killed_process_are_removed() {
     let _turn = alone();
     if !possible("tbf limit 100000") {
         return;
@@ -323,9 +331,9 @@ fn nothing_is_left_of_who_was_killed() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let said = std::io::BufReader::new(child.stdout.as_mut().unwrap());
-    let ready = std::io::BufRead::lines(said).map_while(Result::ok).any(|line| line.contains("ready "));
-    assert!(ready, "it built its test bed");
+    let output = std::io::BufReader::new(child.stdout.as_mut().unwrap());
+    let ready = std::io::BufRead::lines(output).map_while(Result::ok).any(|line| line.contains("ready "));
+    assert!(ready, "the process built its test bed");
     let prefix = format!("gw{}s", child.id());
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -333,7 +341,7 @@ fn nothing_is_left_of_who_was_killed() {
         let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
         names.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).count()
     };
-    // The shell that watches needs a moment; whoever starts next would not wait for it, and does its work.
+    // The shell that removes the namespaces needs a moment.
     let gone = (0..200).any(|_| {
         let gone = left() == 0;
         if !gone {
@@ -350,7 +358,7 @@ fn leftovers_of_the_dead_are_removed_and_those_of_others_are_not() {
     if !possible("tbf limit 100000") {
         return;
     }
-    // A process that was: its number is taken by nobody, or by another that began at another time.
+    // A process that has ended. Its number is unused, or belongs to a process with another start time.
     let mut child = Command::new("true").spawn().unwrap();
     let number = child.id();
     child.wait().unwrap();

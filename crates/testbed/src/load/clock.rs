@@ -1,9 +1,12 @@
-//! The clock of a run.
+//! The clock of a run, and the grace period after its end.
 
 use giveway_qdisc::{Span, Time};
 use nix::sys::time::{TimeSpec, TimeValLike};
 
-/// Time since the start of the run.
+/// Time for datagrams that are in flight at the end of the run.
+pub const GRACE: Span = Span::ms(500);
+
+/// Clock whose zero is the start of the run.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     /// Nanoseconds of the monotonic clock.

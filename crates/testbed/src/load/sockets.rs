@@ -16,8 +16,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use super::GRACE;
-use super::clock::Clock;
+use super::clock::{Clock, GRACE};
 use super::open::{listener, open_client, open_sender, prepare, udp_socket};
 use super::token::Token;
 use crate::error::TestbedError;
@@ -49,8 +48,8 @@ pub(super) struct Sockets {
     streams: Vec<Stream>,
     /// Number of flows of each source.
     flows: Vec<u64>,
-    /// Place of each source in its group, and the size of the group: the flows of a group are numbered in turns, as in a
-    /// simulation.
+    /// Place of each source in its group, and the size of the group: the flows of a group are numbered in
+    /// turns, as in a simulation.
     places: Vec<(u64, u64)>,
     buffer: Vec<u8>,
     /// Ends with data to write or a connection to close.
@@ -71,7 +70,7 @@ struct Conn {
     server: End,
     /// A one-way transfer closes and reports itself.
     transfer: Option<Transfer>,
-    /// True once the source got the event of its end.
+    /// True once the event of its end is queued for the source.
     over: bool,
 }
 
@@ -79,9 +78,11 @@ struct Conn {
 struct End {
     /// `None` until the connection is accepted.
     socket: Option<TcpStream>,
-    /// True if the socket may be written to: a socket that is shut down before it is connected never connects.
+    /// True if the socket may be written to: a socket that is shut down before it is connected never
+    /// connects.
     connected: bool,
-    /// Bytes that the application has written and the socket has not accepted; `u64::MAX` for an endless flow.
+    /// Bytes that the application has written and the socket has not accepted; `u64::MAX` for an endless
+    /// flow.
     to_write: u64,
     /// True if the application has closed this end.
     closing: bool,
@@ -109,7 +110,7 @@ struct Stream {
     ends: (u16, u16),
     start: Time,
     socket: UdpSocket,
-    tally: Datagrams,
+    counters: Datagrams,
 }
 
 const SIDES: [Namespace; 2] = [Namespace::Near, Namespace::Far];
@@ -170,7 +171,7 @@ impl Sockets {
         })
     }
 
-    /// Sets the timer.
+    /// Arms the timer, so that the next [`Sockets::wait`] ends at this time.
     pub(super) fn sleep(&mut self, until: Time) -> Result<(), TestbedError> {
         // A time of zero would disarm the timer.
         let at = Expiration::OneShot(self.clock.at(until.max(Time::from_ps(1))));
@@ -197,10 +198,10 @@ impl Sockets {
             Token::Listener(side) => self.accept(side),
             Token::Udp(side) => {
                 while let Some((stream, bytes, sent, now)) = self.receive_datagram(side)? {
-                    let tally = &mut self.streams[stream].tally;
-                    tally.arrived(bytes, now, now >= self.measured_from);
+                    let counters = &mut self.streams[stream].counters;
+                    counters.arrived(bytes, now, now >= self.measured_from);
                     if sent >= self.measured_from {
-                        tally.received(bytes, sent, now);
+                        counters.received(bytes, sent, now);
                     }
                 }
                 Ok(())
@@ -304,7 +305,7 @@ impl Sockets {
         }
     }
 
-    /// Records that an end has given up.
+    /// Records that a socket of a connection failed: its TCP gave up or was reset. The source gets one event.
     fn abort(&mut self, number: u32, now: Time) {
         let Some(conn) = self.conns[number as usize].as_mut() else { return };
         if std::mem::replace(&mut conn.over, true) {
@@ -327,7 +328,7 @@ impl Sockets {
         }
     }
 
-    /// Frees the entry of a connection whose end the source has got.
+    /// Frees the entry of a connection after the source has processed the event of its end.
     pub(super) fn release(&mut self, conn: ConnId) {
         if let Some(conn) = self.conns[conn.0 as usize].take()
             && let Some(socket) = &conn.client.socket
@@ -412,7 +413,7 @@ impl Sockets {
                     Token::Udp(side) => {
                         while let Some((stream, _, sent, _)) = self.receive_datagram(side)? {
                             if sent >= self.measured_from {
-                                self.streams[stream].tally.under_way();
+                                self.streams[stream].counters.under_way();
                             }
                         }
                     }
@@ -434,7 +435,8 @@ impl Sockets {
         for stream in &self.streams {
             let known = flow(stream.id, stream.ends, stream.start, 0);
             let known = FlowReport { source: stream.source, kind: FlowKind::Datagrams, ..known };
-            self.reports.push(stream.tally.report(FlowReport { ending: Ending::Completed, ..known }, until));
+            self.reports
+                .push(stream.counters.report(FlowReport { ending: Ending::Completed, ..known }, until));
         }
     }
 
@@ -502,7 +504,14 @@ impl Sockets {
         let opened = open_sender(from, to, by.settings);
         let socket = opened.map_err(TestbedError::system("open a stream of datagrams"))?;
         let id = self.flow_id(by);
-        self.streams.push(Stream { id, source: by.source, ends, start, socket, tally: Datagrams::default() });
+        self.streams.push(Stream {
+            id,
+            source: by.source,
+            ends,
+            start,
+            socket,
+            counters: Datagrams::default(),
+        });
         Ok(StreamId(self.streams.len() as u32 - 1))
     }
 
@@ -580,9 +589,9 @@ impl Carrier for Sockets {
         data[..4].copy_from_slice(&stream.0.to_be_bytes());
         data[4..HEADER].copy_from_slice(&now.since(Time::ZERO).as_ps().to_be_bytes());
         if now >= self.measured_from {
-            stream_of.tally.sent(length as u32);
+            stream_of.counters.sent(length as u32);
         }
-        // A datagram that the own host does not accept is lost like any other.
+        // A datagram that the sending host rejects is lost like any other.
         let _ = stream_of.socket.send(data);
     }
 
@@ -635,7 +644,8 @@ fn readable() -> EpollFlags {
     EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR
 }
 
-/// Registers a socket, edge-triggered: after an event the caller reads and writes until the socket would block.
+/// Registers a socket, edge-triggered: after an event the caller reads and writes until the socket would
+/// block.
 fn watch_end(epoll: &Epoll, socket: &TcpStream, token: Token) -> nix::Result<()> {
     let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
     epoll.add(socket, EpollEvent::new(flags, token.pack()))
