@@ -1,11 +1,11 @@
 //! Records `examples/home-uplink.pcapng` over real Linux TCP.
 //!
-//! Network namespaces, packet sockets and tcpdump are the business of `xtask/testbed/record.py`, which needs
-//! no more than Python's standard library; it says what else is missing on this machine.
+//! The script `xtask/testbed/record.py` creates the network namespaces and captures the packets. It needs
+//! only the standard library of Python, and reports other programs that are missing.
 
 use crate::repository::{Done, Repository};
 
-/// Records it; what follows the chore's name is for the script.
+/// Records the example. `rest` are arguments for the script.
 pub fn record(repository: &Repository, rest: &[&str]) -> Done {
     if !repository.has("python3", &["--version"]) {
         return Err("python3 is missing: install Debian's package python3".to_owned());

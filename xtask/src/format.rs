@@ -1,19 +1,18 @@
 //! rustfmt over every file.
 //!
-//! `cargo fmt` follows `mod` lines, and the registries declare their modules with a macro: it would skip
-//! exactly the files that newcomers write.
+//! `cargo fmt` finds files by their `mod` lines. The registries declare their modules with a macro, so it
+//! would skip the files of disciplines, sources and arbiters.
 
 use crate::repository::{Done, Repository};
 
-/// Formats.
+/// Formats all files.
 pub fn write(repository: &Repository) -> Done {
     rustfmt(repository, &[])
 }
 
-/// Fails where something would change, and shows it.
+/// Checks the format of all files. Shows the differences, and fails if there are any.
 pub fn check(repository: &Repository) -> Done {
-    rustfmt(repository, &["--check"])
-        .map_err(|_| "files are not as rustfmt writes them: cargo xtask fmt".to_owned())
+    rustfmt(repository, &["--check"]).map_err(|_| "files are not formatted: run cargo xtask fmt".to_owned())
 }
 
 fn rustfmt(repository: &Repository, options: &[&str]) -> Done {

@@ -1,11 +1,11 @@
-//! The kernel's disciplines, packet by packet against the Rust ones, in a virtual machine.
+//! Compares the disciplines in the kernel with those in Rust, packet by packet, in a virtual machine.
 //!
-//! A Debian kernel that has BPF qdiscs is fetched (its version is found now, the package is kept below
-//! `target/`) and started in qemu, in software. In it `giveway kernel load` puts each discipline on an
-//! interface, traffic is sent, and what the discipline did comes out through a disk. The judge
-//! (`crates/kernel-check/src/bin/kernel-judge.rs`) then asks the Rust discipline to do the same.
+//! The test downloads the newest Debian kernel, which has BPF qdiscs, and starts it in qemu with software
+//! emulation. In the machine `giveway kernel load` loads each discipline on an interface, and traffic is
+//! sent. A journal of all calls leaves the machine on a virtual disk. The judge
+//! (`crates/kernel-check/src/bin/kernel-judge.rs`) then replays it with the Rust discipline.
 //!
-//! Nothing of the machine that runs this is changed but what is below `target/kernel`.
+//! On this machine only the folder `target/kernel` is changed.
 
 mod book;
 mod compare;
@@ -20,19 +20,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use equality::{judge, plan, programs, runs};
-use fetch::{Kernel, fetch};
-use machine::{PARALLEL, boot, initramfs};
+use self::equality::{judge, plan, programs, runs};
+use self::fetch::{Kernel, fetch};
+use self::machine::{PARALLEL, boot, initramfs};
 
 use crate::repository::{Done, Repository};
 use crate::tools;
 
-/// Packets per discipline and mix; the second number for a quick look.
+/// Packets per discipline and mix; the second number is for `--quick`.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// Flags of the chore.
 pub const FLAGS: [&str; 6] = ["--quick", "--oracle", "--flood", "--again", "--compare", "--book"];
 
-/// A kernel, and the folder in which all of this happens.
+/// The kernel of the test, and its folder.
 pub struct Ready {
     folder: PathBuf,
     kernel: Kernel,
@@ -41,13 +41,13 @@ pub struct Ready {
 /// Prepares the test. Fails if this machine cannot run it.
 ///
 /// # Errors
-/// The reason, in a sentence.
+/// A missing program, or the reason why there is no kernel.
 pub fn ready(repository: &Repository) -> Result<Ready, String> {
-    missing(repository)?;
+    set_up(repository)?;
     let folder = repository.target()?.join("kernel");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let kernel =
-        fetch(repository, &folder).map_err(|why| format!("no kernel with BPF qdiscs can be had: {why}"))?;
+        fetch(repository, &folder).map_err(|why| format!("no kernel with BPF qdiscs is available: {why}"))?;
     Ok(Ready { folder, kernel })
 }
 
@@ -66,33 +66,35 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
 pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     let has = |flag: &str| flags.contains(&flag);
     let quick = usize::from(has("--quick"));
-    // What is asked for by its name is done alone.
+    // A flag that names a test runs that test only.
     let alone = flags.iter().any(|flag| *flag != "--quick");
-    let watched = has("--oracle") || flags.is_empty();
-    let (packets, seen) = (PACKETS[quick], oracle::PACKETS[quick]);
+    let with_oracle = has("--oracle") || flags.is_empty();
+    let (packets, oracle_packets) = (PACKETS[quick], oracle::PACKETS[quick]);
     let begun = Instant::now();
     let mut stages = Stages(Vec::new());
     let Ready { folder, kernel } = ready;
     let runs = if alone { Vec::new() } else { runs() };
     stages.time("programs", || programs(repository, folder, kernel))?;
-    if !alone || watched || has("--again") {
+    if !alone || with_oracle || has("--again") {
         let mut plan = plan(&runs, packets, flags);
         let mut journals = runs.len();
-        if watched {
-            stages.time("programs that watch", || oracle::programs(repository, folder, kernel))?;
-            plan.push_str(&oracle::plan(runs.len(), seen));
+        if with_oracle {
+            stages.time("programs of the oracle", || oracle::programs(repository, folder, kernel))?;
+            plan.push_str(&oracle::plan(runs.len(), oracle_packets));
             journals += oracle::JOURNALS;
         }
         stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
-        let said = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
+        let output = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
         let _ = fs::remove_dir_all(folder.join("journals"));
         if !alone {
-            stages.time("judgement", || judge(repository, folder, &runs, packets, &said))?;
+            stages.time("judgement", || judge(repository, folder, &runs, packets, &output))?;
         }
-        if watched {
-            stages.time("judgement", || oracle::judge(repository, folder, runs.len(), seen, &said))?;
+        if with_oracle {
+            stages.time("judgement", || {
+                oracle::judge(repository, folder, runs.len(), oracle_packets, &output)
+            })?;
         }
-        show(&said, &["AGAIN", "MEMORY"]);
+        show(&output, &["AGAIN", "MEMORY"]);
     }
     if !alone {
         stages.time("users", || users::test(repository, folder, kernel))?;
@@ -111,14 +113,14 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     }
     let times: Vec<String> =
         stages.0.iter().map(|(name, took)| format!("{name} {:.1} s", took.as_secs_f64())).collect();
-    println!("{}; in all {:.1} s", times.join(", "), begun.elapsed().as_secs_f64());
+    println!("{}; total {:.1} s", times.join(", "), begun.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Prints the lines of what a machine said that begin with one of these words.
-fn show(said: &str, words: &[&str]) {
+/// Prints the lines of the output of a machine that begin with one of these words.
+fn show(output: &str, words: &[&str]) {
     let shown = |line: &&str| words.iter().any(|word| line.starts_with(word));
-    said.lines().filter(shown).for_each(|line| println!("{line}"));
+    output.lines().filter(shown).for_each(|line| println!("{line}"));
 }
 
 struct Stages(Vec<(&'static str, Duration)>);
@@ -132,10 +134,13 @@ impl Stages {
     }
 }
 
-/// Programs and packages that are needed, installed where that is allowed.
-fn missing(repository: &Repository) -> Done {
+/// Installs missing programs and packages.
+///
+/// # Errors
+/// The packages to install, if this process cannot install them.
+fn set_up(repository: &Repository) -> Done {
     if std::env::consts::ARCH != "x86_64" {
-        return Err("the virtual machine is an x86_64, and so are the programs that go into it".to_owned());
+        return Err("the virtual machine and its programs need an x86_64 processor".to_owned());
     }
     let needed = [
         ("qemu-system-x86_64", "--version", "qemu-system-x86"),

@@ -1,8 +1,7 @@
-//! Licences of everything that the workspace depends on, against the allow-list in `deny.toml`.
+//! Checks the licences of all dependencies against the allow-list in `deny.toml`.
 //!
-//! `cargo metadata` knows each package's licence, so the list is read here in an instant. cargo-deny reads
-//! the same file and more of it; building it takes two and a half minutes of CPU, so it is asked where it is
-//! installed already.
+//! The licences come from `cargo metadata`, which takes an instant. cargo-deny checks more of `deny.toml`,
+//! but building it takes minutes, so it runs only if it is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +9,18 @@ use serde_json::Value;
 
 use crate::repository::{Done, Repository, cargo};
 
-/// Fails for each package that is not under an allowed licence, or banned, or from somewhere unknown.
+/// Checks that no package has a licence that is not allowed, is banned, or is from an unknown source.
 pub fn check(repository: &Repository) -> Done {
     let policy = Policy::read(repository)?;
     let metadata = repository.metadata()?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
-    let wrong: Vec<String> = packages.iter().filter_map(|package| policy.complaint(package)).collect();
+    let wrong: Vec<String> = packages.iter().filter_map(|package| policy.violation(package)).collect();
     if !wrong.is_empty() {
-        return Err(format!("{} packages are not welcome\n{}", wrong.len(), wrong.join("\n")));
+        return Err(format!("{} packages are not allowed\n{}", wrong.len(), wrong.join("\n")));
     }
     println!("{} packages, all under {}", packages.len(), names(&policy.allowed));
     if !repository.has(&cargo(), &["deny", "--version"]) {
-        println!(
-            "cargo-deny is not installed: only licences, bans and sources were checked, and by this program"
-        );
+        println!("cargo-deny is not installed: this program checked licences, bans and sources");
         return Ok(());
     }
     repository.cargo(&["deny", "--all-features", "check", "licenses", "bans", "sources"])
@@ -60,18 +57,19 @@ impl Policy {
         })
     }
 
-    fn complaint(&self, package: &Value) -> Option<String> {
+    fn violation(&self, package: &Value) -> Option<String> {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
         let (name, version) = (text("name"), text("version"));
         if self.banned.contains(name) {
             return Some(format!("{name} {version}: banned in deny.toml"));
         }
-        // Packages of the workspace have no source; others come from the registry that cargo is set up with.
+        // Packages of the workspace have no source; others must come from the registry that cargo is
+        // configured with.
         if !text("source").is_empty() && !text("source").starts_with("registry+") {
             return Some(format!("{name} {version}: from {}, not from the registry", text("source")));
         }
         match text("license") {
-            "" => Some(format!("{name} {version}: says no licence")),
+            "" => Some(format!("{name} {version}: no licence")),
             licence if !allows(licence, &self.allowed_for(name)) => {
                 Some(format!("{name} {version}: {licence}"))
             }
@@ -115,8 +113,8 @@ fn all(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
     holds
 }
 
-/// A licence, with or without an exception, or an expression in parentheses. Exceptions only widen, so they
-/// are read over; an allow-list entry may name one ("Apache-2.0 WITH LLVM-exception") without effect here.
+/// A licence, with or without an exception, or an expression in parentheses. An SPDX exception only adds
+/// permissions, so it is ignored.
 fn one(rest: &mut &[&str], allowed: &BTreeSet<String>) -> bool {
     let (holds, tail) = match *rest {
         ["(", inner @ ..] => {

@@ -1,6 +1,6 @@
 //! Chores of the repository, as `cargo xtask CHORE`.
 //!
-//! `test` runs all checks of CI, in the same order. Each other chore is one step that a change may need.
+//! `test` runs all checks of CI, in the same order. Each other chore is a task that a change may need.
 
 #![allow(clippy::disallowed_methods, reason = "chores measure how long their steps take")]
 
@@ -11,6 +11,7 @@ mod kernel;
 mod licences;
 mod new;
 mod papers;
+mod program;
 mod prose;
 mod repository;
 mod scenarios;
@@ -25,24 +26,24 @@ use repository::Repository;
 const HELP: &str = "\
 cargo xtask CHORE
 
-  test [--fast]    everything that CI runs; installs what it needs; --fast stops before the scenarios
+  test [--fast]    runs all checks of CI, and installs missing programs; --fast stops before the scenarios
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
-  prose [PATH...]  checks the language: terms that are gone, beginnings of docs, lengths of comment lines
+  prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
-  new NAME         adds a discipline: its file, its line in the registry, its scenario
+  new NAME         adds a discipline: file, entry in the registry, scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
   properties [N]   tests every property with new random cases, N times (default 10; about twenty seconds each)
   starvation       searches a million random scenarios for a flow that starves (about fifteen minutes)
   bounds           searches 100,000 random cases for violations of each bound on delay and fairness (a few minutes)
-  fuzz [10m]       fuzzes each target for this time (nightly compiler, cargo-fuzz);
-                   --runs N: for N inputs instead, --only NAME: only this target, --jobs N: in N processes
+  fuzz [10m]       fuzzes each target for this time (needs a nightly compiler and cargo-fuzz);
+                   --runs N limits the inputs, --only NAME selects a target, --jobs N sets the number of processes
   papers           reproduces every paper in full and writes its page of the book (about ten minutes each)
   bench            runs the benchmarks of every discipline, then the scenarios under scenarios/bench
   licences         checks the licences of the dependencies against deny.toml
   validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
-  test-kernel      compares the kernel's disciplines with the Rust ones, in a virtual machine (x86_64, about four minutes);
-                   --quick sends fewer packets. These flags run one test alone: --oracle compares the kernel's own qdiscs,
+  test-kernel      compares disciplines in the kernel with those in Rust, in a virtual machine (x86_64, about four minutes);
+                   --quick sends fewer packets. Each of these flags runs one test only: --oracle compares the qdiscs of Linux,
                    --flood makes each packet a new flow, --again loads and unloads 100 times under traffic,
                    --compare measures the cost of a packet and the shares of flows, --book runs the commands of the book
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
@@ -66,10 +67,10 @@ fn main() -> ExitCode {
         ["long"] => scenarios::long(&repository),
         ["properties"] => test::properties(&repository, "10"),
         ["properties", rounds] => test::properties(&repository, rounds),
-        ["starvation"] => test::stories(&repository),
+        ["starvation"] => test::starvation(&repository),
         ["bounds"] => test::bounds(&repository),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
-        ["papers"] => papers::in_full(&repository),
+        ["papers"] => papers::full(&repository),
         ["bench"] => scenarios::bench(&repository),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {
@@ -83,12 +84,12 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(())
         }
-        _ => Err(format!("cargo xtask {} is not a chore\n\n{HELP}", words.join(" "))),
+        _ => Err(format!("unknown chore: cargo xtask {}\n\n{HELP}", words.join(" "))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

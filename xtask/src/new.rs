@@ -1,4 +1,4 @@
-//! A new discipline: its file from a template, its line in the registry, its scenario.
+//! Adds a discipline: a file from the template, an entry in the registry, and a scenario.
 
 use std::path::Path;
 
@@ -8,10 +8,11 @@ const FILE: &str = include_str!("../templates/discipline.rs");
 const SCENARIO: &str = include_str!("../templates/scenario.toml");
 const REGISTRY: &str = "crates/disciplines/src/lib.rs";
 
-/// The family of a new discipline unless another is given: the template is first in, first out.
+/// The default family of a new discipline. The template is first in, first out, so it is in the family
+/// `shape`.
 pub const FAMILY: &str = "shape";
 
-/// Words that Rust keeps for itself, as far as someone might call a discipline so.
+/// Keywords of Rust, which cannot be the name of a module.
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "box", "break", "const", "crate", "dyn", "else", "enum", "extern", "false",
     "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
@@ -19,28 +20,28 @@ const KEYWORDS: &[&str] = &[
     "type", "unsafe", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Writes it and says what to do next.
+/// Writes the files of a new discipline, and prints the next steps.
 pub fn discipline(repository: &Repository, name: &str, family: &str) -> Done {
     let name = name.replace('-', "_");
     write(&repository.root, &name, family)?;
     println!(
         "\
-wrote crates/disciplines/src/{family}/{name}.rs       a queue that works: first in, first out
+wrote crates/disciplines/src/{family}/{name}.rs       a working queue: first in, first out
 wrote scenarios/disciplines/{name}.toml
 added `{name},` to the family `{family}` in {REGISTRY}
 
 next:
   cargo test -p giveway-disciplines {name}   its own tests
-  cargo test -p giveway-disciplines          the contract suite, which has it already
+  cargo test -p giveway-disciplines          all tests of the crate, with the contract suite
   cargo run --release -- run scenarios/disciplines/{name}.toml
   cargo xtask docs                           its reference page
   cargo xtask golden                         its fingerprint
-  cargo xtask test                           everything that CI runs"
+  cargo xtask test                           all checks of CI"
     );
     Ok(())
 }
 
-/// Makes a discipline in a copy of the workspace and tests it there: the template must always work as it is.
+/// Adds a discipline to a copy of the workspace and tests it there: the template must pass without changes.
 pub fn try_it(repository: &Repository) -> Done {
     const NAME: &str = "tried_out";
     let copy = repository.built("xtask", "new")?;
@@ -53,10 +54,10 @@ pub fn try_it(repository: &Repository) -> Done {
     let elsewhere = Repository { root: copy.clone() };
     let file = format!("crates/disciplines/src/{FAMILY}/{NAME}.rs");
     let formatted = elsewhere.run("rustfmt", &["--edition", "2024", "--check", &file]);
-    // Into the same target folder, where what it depends on is built already. Nothing of ours is mixed up:
-    // cargo tells crates apart by their paths.
+    // The same target folder, in which the dependencies are built. Cargo distinguishes crates by their paths,
+    // so the crates of the copy do not replace those of the workspace.
     let target = repository.target()?.to_string_lossy().into_owned();
-    // What a template can get wrong; how all disciplines together bear ten million flows is tested once.
+    // The tests that depend on the template; the slow tests of all disciplines ran before.
     let tests = ["--lib", "--test", "all", "--", "contract::", "bytes::", "allocations::", NAME];
     let test = ["--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
     let tested = elsewhere.tests(&[&test[..], &tests].concat());
@@ -89,21 +90,21 @@ fn check_name(name: &str) -> Done {
     let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('_') {
         return Err(format!(
-            "\"{name}\": write a name in small letters, digits and underscores, such as \"codel_l4s\""
+            "\"{name}\": write a name in lower-case letters, digits and underscores, such as \"codel_l4s\""
         ));
     }
     if KEYWORDS.contains(&name) {
-        return Err(format!("\"{name}\" is a word of Rust: take another name"));
+        return Err(format!("\"{name}\" is a keyword of Rust: choose another name"));
     }
     if ["registry", "spec", "common", "testing", "shape", "fair", "size", "aqm", "reserved", "lib"]
         .contains(&name)
     {
-        return Err(format!("\"{name}\" is a module of the crate of disciplines: take another name"));
+        return Err(format!("\"{name}\" is a module of the crate giveway-disciplines: choose another name"));
     }
     Ok(())
 }
 
-/// The registry with one more line, the last one of the family.
+/// The text of the registry with an entry added at the end of a family.
 fn with_line(text: &str, family: &str, name: &str) -> Result<String, String> {
     let begin = text.find("registry! {\n").ok_or(format!("{REGISTRY} has no registry"))?;
     let end = text[begin..].find("\n}").ok_or(format!("the registry in {REGISTRY} has no end"))? + begin + 1;
@@ -122,7 +123,7 @@ fn with_line(text: &str, family: &str, name: &str) -> Result<String, String> {
     Ok(format!("{}        {name},\n{}", &text[..last], &text[last..]))
 }
 
-/// `codel_l4s` is `CodelL4s` where it is a type.
+/// The name of the type of a discipline: `CodelL4s` for `codel_l4s`.
 fn type_name(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').filter(|word| !word.is_empty()).map(capital).collect()

@@ -1,13 +1,13 @@
-//! Reproduces the papers: a quick run for the gate, a full one for the book.
+//! Reproduces the papers: a quick run for the gate, and a full run for the book.
 
 use serde_json::Value;
 
+use crate::program::{Profile, build, program};
 use crate::repository::{Done, Repository};
-use crate::scenarios::{Profile, build, program};
 
-/// Every paper runs, and each of its claims gets a verdict. Which one is not asked: the runs are too short
-/// for that.
-pub fn first_look(repository: &Repository) -> Done {
+/// Checks that every paper runs, and that each of its claims gets a verdict. The runs are too short for the
+/// verdicts themselves to mean anything.
+pub fn quick(repository: &Repository) -> Done {
     for id in ids(repository, Profile::Debug)? {
         let out = repository.root.join("target/xtask").join(format!("{id}-quick"));
         let report = reproduce(
@@ -17,7 +17,7 @@ pub fn first_look(repository: &Repository) -> Done {
         )?;
         let report: Value =
             serde_json::from_str(&report).map_err(|error| format!("{id}: not JSON: {error}"))?;
-        let claims = report["claims"].as_array().ok_or_else(|| format!("{id}: it lists no claims"))?;
+        let claims = report["claims"].as_array().ok_or_else(|| format!("{id}: the report has no claims"))?;
         let count = |verdict: &str| claims.iter().filter(|claim| claim["verdict"] == verdict).count();
         let (reproduce, differ, open) = (count("reproduces"), count("differs"), count("not testable"));
         println!(
@@ -34,8 +34,8 @@ pub fn first_look(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// All of it, with its page in the book.
-pub fn in_full(repository: &Repository) -> Done {
+/// Reproduces every paper in full, and writes its page and figures in the book.
+pub fn full(repository: &Repository) -> Done {
     build(repository, Profile::Release)?;
     for id in ids(repository, Profile::Release)? {
         let page = repository.root.join("docs/book/papers").join(format!("{id}.md"));
@@ -47,7 +47,7 @@ pub fn in_full(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// The pictures that a page names, from the report that was made with it.
+/// Writes the figures that a page names, from the report of the same run.
 fn figures(repository: &Repository, id: &str, page: &str) -> Done {
     let named = page.lines().filter_map(|line| line.strip_prefix("![")?.strip_suffix(".svg)"));
     let named = named.filter_map(|line| line.split_once(&format!("]({id}-")));

@@ -6,34 +6,34 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What a chore answers: nothing, or why it failed.
+/// Result of a chore: nothing, or the reason for its failure.
 pub type Done = Result<(), String>;
 
-/// The root of the workspace.
+/// The repository, by the root folder of its workspace.
 pub struct Repository {
     pub root: PathBuf,
 }
 
 impl Repository {
-    /// The one that this program was built from.
+    /// The repository from which this program was built.
     pub fn find() -> Repository {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
         Repository { root: root.to_owned() }
     }
 
-    /// A command that runs in the root and asks nobody.
+    /// A command that runs in the root folder, without a standard input.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());
         command
     }
 
-    /// Runs it and shows what it says.
+    /// Runs a program. Its output goes to the terminal.
     pub fn run<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Done {
         let mut command = self.command(program);
         command.args(arguments);
         let shown = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
-        // Lists of files would bury the rest.
+        // A list of hundreds of files would hide the error.
         let shown = shown.take(12).collect::<Vec<_>>().join(" ");
         match command.status() {
             Ok(status) if status.success() => Ok(()),
@@ -42,7 +42,7 @@ impl Repository {
         }
     }
 
-    /// Runs it and returns what it wrote to its standard output.
+    /// Runs a program, and returns its standard output.
     pub fn output<S: AsRef<OsStr>>(&self, program: &str, arguments: &[S]) -> Result<String, String> {
         let mut command = self.command(program);
         let output = command.args(arguments).stderr(Stdio::piped()).output();
@@ -53,7 +53,7 @@ impl Repository {
         Err(format!("{program}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
     }
 
-    /// Whether a program answers.
+    /// True if a program runs with these arguments and succeeds.
     pub fn has(&self, program: &str, arguments: &[&str]) -> bool {
         self.output(program, arguments).is_ok()
     }
@@ -63,8 +63,8 @@ impl Repository {
         self.run(&cargo(), arguments)
     }
 
-    /// Runs tests with cargo, properties on the same cases each time: whether a change passes must depend on the change alone. New cases are what
-    /// `cargo xtask properties` is for.
+    /// Runs tests with cargo. The seed of property tests is fixed, so the result depends on the code only;
+    /// `cargo xtask properties` tries new cases.
     pub fn tests(&self, arguments: &[&str]) -> Done {
         let mut command = self.command(&cargo());
         command.arg("test").args(arguments).env("PROPTEST_RNG_SEED", "1");
@@ -77,8 +77,8 @@ impl Repository {
         }
     }
 
-    /// Builds all tests, and returns the programs of those whose file names this crate, or is a library that depends on it; each with the folder
-    /// to run it in.
+    /// Builds all tests. Returns the test programs that use a crate, each with its working folder. A program
+    /// uses the crate if its source file names it; for a library or `tests/all.rs`, if the manifest does.
     pub fn programs_of_tests(&self, dependency: &str) -> Result<Vec<(String, PathBuf)>, String> {
         let arguments =
             ["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"];
@@ -110,32 +110,32 @@ impl Repository {
         Ok(programs)
     }
 
-    /// Writes or checks everything that is generated from the registries.
+    /// Writes the files that are generated from the registries, or checks them with `--check`.
     pub fn docs(&self, arguments: &[&str]) -> Done {
-        // All of the workspace, as the tests have it: asked for alone it would get dependencies with fewer features, and they
-        // would be built once more.
+        // The whole workspace: built as a single package the program would get dependencies with fewer
+        // features, so all of them would be compiled again.
         self.cargo(&["build", "--quiet", "--locked", "--workspace", "--bin", "giveway-docs"])?;
         self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), arguments)
     }
 
-    /// Checks the same with the program that tests have built: for it alone, cargo would build what it depends on once more.
+    /// Checks the generated files with the program that the tests have built.
     pub fn docs_are_up_to_date(&self) -> Done {
         self.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
         self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), &["--check"])
     }
 
-    /// What cargo knows about the workspace and all that it depends on.
+    /// Output of `cargo metadata` for the workspace and all its dependencies.
     pub fn metadata(&self) -> Result<Value, String> {
         let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--locked"])?;
         serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
     }
 
-    /// Where a program of the workspace lies once it is built: profile folder, name.
+    /// Path of a built program of the workspace; `folder` is the folder of the build profile.
     pub fn built(&self, folder: &str, name: &str) -> Result<PathBuf, String> {
         Ok(self.target()?.join(folder).join(name).with_extension(std::env::consts::EXE_EXTENSION))
     }
 
-    /// Where things are built.
+    /// The target folder of cargo.
     pub fn target(&self) -> Result<PathBuf, String> {
         let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
         let metadata: Value =
@@ -145,13 +145,14 @@ impl Repository {
         Ok(PathBuf::from(target))
     }
 
-    /// The kind of machine that compilers build for here, such as `x86_64-unknown-linux-gnu`.
+    /// The default target of the compiler, such as `x86_64-unknown-linux-gnu`.
     pub fn host(&self) -> Option<String> {
         let about = self.output("rustc", &["-vV"]).ok()?;
         about.lines().find_map(|line| Some(line.strip_prefix("host: ")?.to_owned()))
     }
 
-    /// Every file below the root whose name ends so, in order; build folders and results are left out.
+    /// All files with an extension in a folder below the root, sorted. Hidden folders, build folders and
+    /// results are left out.
     pub fn files(&self, below: &str, extension: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         collect(&self.root.join(below), extension, &mut found);
@@ -159,14 +160,14 @@ impl Repository {
         found
     }
 
-    /// A path as people write it: relative to the root, with slashes.
+    /// A path relative to the root, with slashes on every system.
     pub fn name_of(&self, path: &Path) -> String {
         let relative = path.strip_prefix(&self.root).unwrap_or(path);
         relative.iter().map(OsStr::to_string_lossy).collect::<Vec<_>>().join("/")
     }
 }
 
-/// The cargo that runs this.
+/// The `cargo` that runs this program.
 pub fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }

@@ -1,7 +1,8 @@
-//! The short form of every scenario, and the fingerprints it must have.
+//! Runs scenarios, and compares the fingerprints of their short forms with `xtask/golden.toml`.
 //!
-//! A fingerprint covers everything that a run recorded. It is the same at any thread count, in debug and release, and on
-//! every machine; `xtask/golden.toml` holds it, so that a change of behaviour shows up in review as a changed line.
+//! A fingerprint covers everything that a run records. It does not depend on the number of threads, the build
+//! profile or the machine. A change of behaviour is therefore a changed line of `golden.toml`, which a
+//! reviewer sees.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,24 +12,25 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::papers;
+use crate::program::{Profile, build, program};
 use crate::repository::{Done, Repository};
 use crate::steps::Steps;
 
 const GOLDEN: &str = "xtask/golden.toml";
 
-/// The steps of the gate that need scenarios. They use the program that the tests have built, while [`accept`] uses a
-/// release build: so the fingerprints of both profiles are compared.
+/// Runs the steps of the gate that need scenarios. They use the debug build of the tests, and [`accept`] uses
+/// a release build, so the gate compares the fingerprints of both profiles.
 pub fn steps(repository: &Repository, steps: &mut Steps) {
-    steps.step("scenarios can be read", || check(repository));
+    steps.step("scenarios are valid", || check(repository));
     for (name, jobs) in [("scenarios, one thread", 1), ("scenarios, two threads", 2)] {
         steps.step(name, || {
             compare(repository, &run_all(repository, Profile::Debug, jobs, &all(repository))?)
         });
     }
-    steps.step("papers, a first look", || papers::first_look(repository));
+    steps.step("papers, quick run", || papers::quick(repository));
 }
 
-/// Accepts what comes out now.
+/// Runs the short form of every scenario, and writes the fingerprints to `golden.toml`. Prints the changes.
 pub fn accept(repository: &Repository) -> Done {
     build(repository, Profile::Release)?;
     let ran = run_all(repository, Profile::Release, 1, &all(repository))?;
@@ -54,7 +56,7 @@ pub fn accept(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// Runs every scenario as it is written.
+/// Runs the long form of every scenario.
 pub fn long(repository: &Repository) -> Done {
     build(repository, Profile::Release)?;
     let program = program(repository, Profile::Release)?;
@@ -64,8 +66,8 @@ pub fn long(repository: &Repository) -> Done {
         let begun = Instant::now();
         match repository.run(&program.to_string_lossy(), &["run", &name]) {
             Ok(()) => println!("-- {:.1} s", begun.elapsed().as_secs_f64()),
-            Err(why) => {
-                println!("-- {why}");
+            Err(error) => {
+                println!("-- {error}");
                 failed.push(name);
             }
         }
@@ -73,7 +75,7 @@ pub fn long(repository: &Repository) -> Done {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// Benchmarks: nanoseconds per packet of each discipline, then whole runs.
+/// Runs the benchmarks of the disciplines, in nanoseconds per packet, then the benchmark scenarios.
 pub fn bench(repository: &Repository) -> Done {
     repository.cargo(&["bench", "--workspace"])?;
     build(repository, Profile::Release)?;
@@ -92,51 +94,34 @@ pub fn bench(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// How the program is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    Release,
-    Debug,
-}
-
-/// Every scenario of the repository that is simulated: a test bed gives no two times the same.
+/// Names of all simulated scenarios of the repository. Runs of a test bed differ from each other, so they
+/// have no fingerprint.
 fn all(repository: &Repository) -> Vec<String> {
     let simulated = |name: &String| !name.starts_with("scenarios/testbed/");
     in_folders(repository, &["scenarios", "papers"]).into_iter().filter(simulated).collect()
 }
 
-/// Every scenario in these folders.
+/// Names of all scenarios in these folders.
 fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
-    // Beside the scenarios of a paper stand its description and its claims.
+    // Other files in the folder of a paper.
     const OTHERS: [&str; 3] = ["/paper.toml", "/claims.toml", "/measured.toml"];
     let files = folders.iter().flat_map(|folder| repository.files(folder, "toml"));
     let names = files.map(|path| repository.name_of(&path));
     names.filter(|name| name != GOLDEN && !OTHERS.iter().any(|other| name.ends_with(other))).collect()
 }
 
-pub fn build(repository: &Repository, profile: Profile) -> Done {
-    match profile {
-        Profile::Release => repository.cargo(&["build", "--locked", "--release", "--package", "giveway-cli"]),
-        // The tests have built it. Asked for alone it would get dependencies with fewer features, and be built again.
-        Profile::Debug => repository.cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"]),
-    }
-}
-
-pub fn program(repository: &Repository, profile: Profile) -> Result<PathBuf, String> {
-    repository.built(if profile == Profile::Release { "release" } else { "debug" }, "giveway")
-}
-
-/// Reads what is not run here: the scenarios of the validation and of the papers.
+/// Checks all scenarios, also those that no step runs: of the validation and of the papers.
 fn check(repository: &Repository) -> Done {
     let program = program(repository, Profile::Debug)?;
     let scenarios = in_folders(repository, &["scenarios", "validation", "papers"]).into_iter();
     let wrong =
         scenarios.filter(|name| repository.run(&program.to_string_lossy(), &["check", name]).is_err());
     let wrong: Vec<String> = wrong.collect();
-    if wrong.is_empty() { Ok(()) } else { Err(format!("cannot be read: {}", wrong.join(", "))) }
+    if wrong.is_empty() { Ok(()) } else { Err(format!("invalid scenarios: {}", wrong.join(", "))) }
 }
 
-/// Runs the short form of scenarios; those with one thread side by side.
+/// Runs the short forms of scenarios, as many in parallel as there are cores for `jobs` threads each. Returns
+/// their fingerprints by name.
 fn run_all(
     repository: &Repository,
     profile: Profile,
@@ -146,19 +131,26 @@ fn run_all(
     let program = program(repository, profile)?;
     let folder = Scratch::new(repository, &format!("short-{jobs}"))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let waiting = Mutex::new(names.iter());
+    let pending = Mutex::new(names.iter());
     let (ran, failed) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
     let work = || {
-        while let Some(name) = waiting.lock().expect("no one panics with it").next() {
+        while let Some(name) = pending.lock().expect("no thread panics while it holds the lock").next() {
             let begun = Instant::now();
             let jobs = jobs.to_string();
             match run(repository, &program, &["--short", "--jobs", &jobs], &folder.path, name) {
                 Ok(result) => {
                     let fingerprint = result["fingerprint"].as_str().unwrap_or("missing").to_owned();
                     println!("{:>7.2} s  {name}", begun.elapsed().as_secs_f64());
-                    ran.lock().expect("no one panics with it").insert(name.clone(), fingerprint);
+                    ran.lock()
+                        .expect("no thread panics while it holds the lock")
+                        .insert(name.clone(), fingerprint);
                 }
-                Err(why) => failed.lock().expect("no one panics with it").push(format!("{name}: {why}")),
+                Err(error) => {
+                    failed
+                        .lock()
+                        .expect("no thread panics while it holds the lock")
+                        .push(format!("{name}: {error}"));
+                }
             }
         }
     };
@@ -167,15 +159,15 @@ fn run_all(
             scope.spawn(work);
         }
     });
-    let failed = failed.into_inner().expect("no one panics with it");
+    let failed = failed.into_inner().expect("no thread panics while it holds the lock");
     if !failed.is_empty() {
         return Err(format!("{} of {} scenarios failed\n{}", failed.len(), names.len(), failed.join("\n")));
     }
-    let ran = ran.into_inner().expect("no one panics with it");
+    let ran = ran.into_inner().expect("no thread panics while it holds the lock");
     if ran.is_empty() { Err("there are no scenarios".to_owned()) } else { Ok(ran) }
 }
 
-/// Runs one scenario and reads the object that it prints.
+/// Runs one scenario, and returns the JSON object that it prints.
 fn run(
     repository: &Repository,
     program: &Path,
@@ -187,7 +179,7 @@ fn run(
     let out = out.to_string_lossy();
     let arguments = [&["run", "--json", "--quiet", "--out", &out], options, &[name]].concat();
     let text = repository.output(&program.to_string_lossy(), &arguments)?;
-    serde_json::from_str(&text).map_err(|error| format!("what it printed is not JSON: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("the output is not JSON: {error}"))
 }
 
 fn golden(repository: &Repository) -> Result<BTreeMap<String, String>, String> {
@@ -214,13 +206,13 @@ fn compare(repository: &Repository, ran: &BTreeMap<String, String>) -> Done {
         return Ok(());
     }
     Err(format!(
-        "{} scenarios behave differently; if that is meant, accept it with cargo xtask golden\n{}",
+        "{} scenarios have other fingerprints; if that is intended, run cargo xtask golden\n{}",
         wrong.len(),
         wrong.join("\n")
     ))
 }
 
-/// A folder for results that nobody keeps.
+/// A folder for temporary results. Dropping it removes the folder.
 struct Scratch {
     path: PathBuf,
 }

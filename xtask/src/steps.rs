@@ -1,4 +1,4 @@
-//! Steps of a check, each with its time, and the table at the end.
+//! Runs the steps of a check, and prints a table with the time and result of each.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::repository::{Done, Repository};
 
-/// Runs steps and remembers how they went. A step that fails does not keep the next from running: one look at the table
-/// shows all that is wrong.
+/// Runs steps and stores their results. After a failure the next steps still run, so that the table shows all
+/// failures.
 #[derive(Default)]
 pub struct Steps {
     taken: Vec<Step>,
@@ -27,15 +27,15 @@ enum Ended {
 }
 
 impl Steps {
-    /// Does a step.
+    /// Runs a step, and prints its result.
     pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Done) {
         println!("\n== {name}");
         let begun = Instant::now();
         let ended = match work() {
             Ok(()) => Ended::Passed,
-            Err(why) => {
-                println!("{why}");
-                Ended::Failed(why.lines().next().unwrap_or_default().to_owned())
+            Err(error) => {
+                println!("{error}");
+                Ended::Failed(error.lines().next().unwrap_or_default().to_owned())
             }
         };
         let step = Step { name, took: begun.elapsed(), ended };
@@ -43,13 +43,13 @@ impl Steps {
         self.taken.push(step);
     }
 
-    /// Says that a step was left out, and why.
+    /// Records that a step is skipped, with the reason.
     pub fn skip(&mut self, name: &'static str, why: &str) {
         println!("\n== {name}\n-- skipped: {why}");
         self.taken.push(Step { name, took: Duration::ZERO, ended: Ended::Skipped(why.to_owned()) });
     }
 
-    /// Prints the table; the last line says how many passed and failed.
+    /// Prints the table, and the numbers of passed and failed steps.
     pub fn close(self) -> ExitCode {
         println!();
         for step in &self.taken {
@@ -74,8 +74,8 @@ impl Step {
     }
 }
 
-/// A chore that runs as a process of its own beside the steps. Its output is kept until somebody waits for it, so that it
-/// does not mix with theirs.
+/// A chore that runs in the background, as another process. Its output goes to a file, which [`Beside::wait`]
+/// prints, so that it does not mix with the output of the steps.
 pub struct Beside {
     child: Child,
     log: PathBuf,
@@ -85,9 +85,9 @@ impl Beside {
     /// Starts `cargo xtask CHORE`.
     ///
     /// # Errors
-    /// When the log cannot be written or the program does not start.
+    /// If the log cannot be written or the program does not start.
     pub fn start(repository: &Repository, chore: &str, arguments: &[&str]) -> Result<Beside, String> {
-        // The tests have built this program anew, so the file that this process runs may be gone.
+        // The tests may have rebuilt this program, so the file of the current process may no longer exist.
         let this = repository.built("debug", "xtask")?;
         let log = repository.target()?.join("xtask").join(chore).with_extension("log");
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
@@ -99,10 +99,10 @@ impl Beside {
         Ok(Beside { child, log })
     }
 
-    /// Waits for its end and prints its output.
+    /// Waits for the end of the chore, and prints its output.
     ///
     /// # Errors
-    /// When it failed.
+    /// If the chore failed.
     pub fn wait(mut self) -> Done {
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let output = std::fs::read(&self.log).map_err(|error| format!("{}: {error}", self.log.display()))?;

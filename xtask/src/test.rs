@@ -1,8 +1,7 @@
-//! Everything that CI runs.
+//! Runs all checks of CI.
 //!
-//! The order puts first what fails fast, and what others build on: clippy and the documentation only check; the tests build
-//! the workspace once, and everything after them uses that build. The virtual machine takes minutes and little of the
-//! processors, so it runs beside the steps that follow.
+//! Steps that fail fast come first. The tests build the workspace once, and later steps use that build. The
+//! virtual machine takes minutes but little processor time, so it runs in the background of the later steps.
 
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -11,14 +10,14 @@ use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{format, fuzz, kernel, licences, new, prose, scenarios, tools};
 
-const IN_THE_KERNEL: &str = "in the kernel, in a virtual machine";
+const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
 
-/// How much of it.
+/// Extent of the gate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it.
+    /// All steps.
     Whole,
-    /// All but scenarios and the trial of a new discipline.
+    /// All steps except the scenarios, the papers and the trial of the template for a discipline.
     Fast,
 }
 
@@ -34,9 +33,9 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     });
     steps.step("documentation of the code", || documentation(repository));
     steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
-    // The programs that it takes into its machine are built by now.
+    // From here on the programs for the virtual machine are built.
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
-    steps.step("fuzz, a first look", || fuzz::smoke(repository));
+    steps.step("fuzz, quick run", || fuzz::smoke(repository));
     python(repository, &mut steps);
     steps.step("generated pages", || repository.docs_are_up_to_date());
     steps.step("book", || book(repository));
@@ -51,7 +50,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.close()
 }
 
-/// The documentation of every crate, with warnings denied: links that lead nowhere, for example.
+/// Builds the documentation of every crate with warnings denied, such as links without a target.
 fn documentation(repository: &Repository) -> Done {
     let flags = format!("{} -D warnings", std::env::var("RUSTDOCFLAGS").unwrap_or_default());
     let mut command = repository.command(&cargo());
@@ -62,13 +61,13 @@ fn documentation(repository: &Repository) -> Done {
     if status.success() { Ok(()) } else { Err("cargo doc has warnings".to_owned()) }
 }
 
-/// The book as pages. A chapter that is in the summary and not in the folder is an error.
+/// Builds the book. A chapter of the summary without a file is an error.
 fn book(repository: &Repository) -> Done {
     let mdbook = tools::mdbook(repository)?;
     repository.run(&mdbook, &["build", "docs/book"])
 }
 
-/// Every property on cases that it has not seen, `rounds` times.
+/// Runs every property test with new random cases, `rounds` times.
 pub fn properties(repository: &Repository, rounds: &str) -> Done {
     let rounds: u32 = rounds.parse().map_err(|_| format!("{rounds} is not a number of rounds"))?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_err(|error| error.to_string())?;
@@ -79,13 +78,13 @@ pub fn properties(repository: &Repository, rounds: &str) -> Done {
         for (program, folder) in &tests {
             let mut test = repository.command(program);
             test.current_dir(folder).arg("--quiet").env("PROPTEST_RNG_SEED", seed.to_string());
-            // What passes has nothing to say.
+            // The output of a passing test is not shown.
             let output = test.output().map_err(|error| format!("{program}: {error}"))?;
             if !output.status.success() {
-                let [said, complaint] =
+                let [output_text, error_text] =
                     [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
                 return Err(format!(
-                    "{said}{complaint}\n{program} with PROPTEST_RNG_SEED={seed}: {}",
+                    "{output_text}{error_text}\n{program} with PROPTEST_RNG_SEED={seed}: {}",
                     output.status
                 ));
             }
@@ -94,17 +93,17 @@ pub fn properties(repository: &Repository, rounds: &str) -> Done {
     Ok(())
 }
 
-/// The stories of `disciplines/tests/starvation.rs`, a million of each.
-pub fn stories(repository: &Repository) -> Done {
+/// Runs the scenarios of `disciplines/tests/starvation.rs`, a million of each.
+pub fn starvation(repository: &Repository) -> Done {
     // Each property has eight times the usual number of cases.
     let mut tests = repository.command(&cargo());
     tests.env("PROPTEST_CASES", "125000");
     tests.args(["test", "--package", "giveway-disciplines", "--test", "all", "starvation::"]);
     let status = tests.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("somebody starved".to_owned()) }
+    if status.success() { Ok(()) } else { Err("a flow starved".to_owned()) }
 }
 
-/// The bounds of `disciplines/tests/bounds.rs`, a hundred thousand cases with each discipline.
+/// Tests the bounds of `disciplines/tests/bounds.rs` in 100,000 cases for each discipline.
 pub fn bounds(repository: &Repository) -> Done {
     // Each property has eight times the usual number of cases.
     let mut tests = repository.command(&cargo());

@@ -1,9 +1,10 @@
-//! Installs the programs that other steps need. Safe to repeat.
+//! Installs the programs that other steps need. Programs that exist are not changed.
 
 use crate::repository::{Done, Repository, cargo};
 
-/// rustfmt, clippy and a C compiler (for zstd). Python and a browser are wanted, not needed; where `CI` is
-/// set the test of the report insists on the browser.
+/// Installs rustfmt, clippy and a C compiler (for zstd), and then the optional programs: Python, a browser,
+/// `ip` and `ethtool`. Tests that need a missing optional program are skipped, except for the test of the
+/// report, which needs the browser if `CI` is set.
 pub fn set_up(repository: &Repository) -> Done {
     component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
     component(repository, "clippy", (&cargo(), &["clippy", "--version"]), "rust-clippy")?;
@@ -13,18 +14,18 @@ pub fn set_up(repository: &Repository) -> Done {
     if !repository.has("python3", &["--version"])
         && let Err(why) = install(repository, &["python3"])
     {
-        println!("python3 is missing, so its tests will be skipped: {why}");
+        println!("python3 is missing, so its tests are skipped: {why}");
     }
     if !repository.has("chromium", &["--version"])
         && let Err(why) = install(repository, &["chromium"])
     {
-        println!("chromium is missing, so no report will be opened in a browser: {why}");
+        println!("chromium is missing, so no report is opened in a browser: {why}");
     }
     for (program, package, version) in [("ip", "iproute2", "-V"), ("ethtool", "ethtool", "--version")] {
         if !repository.has(program, &[version])
             && let Err(why) = install(repository, &[package])
         {
-            println!("{program} is missing, so no real interface will be used: {why}");
+            println!("{program} is missing, so tests with interfaces are skipped: {why}");
         }
     }
     for (program, arguments) in [("rustc", ["--version"]), ("rustfmt", ["--version"]), ("cc", ["--version"])]
@@ -35,7 +36,7 @@ pub fn set_up(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// A component of the toolchain: from rustup where the toolchain is rustup's, otherwise Debian's package.
+/// Installs a component of the toolchain: with rustup if it is available, otherwise as a Debian package.
 fn component(repository: &Repository, name: &str, probe: (&str, &[&str]), package: &str) -> Done {
     if repository.has(probe.0, probe.1) {
         return Ok(());
@@ -47,10 +48,13 @@ fn component(repository: &Repository, name: &str, probe: (&str, &[&str]), packag
     install(repository, &[package])
 }
 
-/// Installs Debian packages, where that is allowed.
+/// Installs Debian packages, as root or with a sudo that needs no password.
+///
+/// # Errors
+/// The packages to install, if this process cannot install them.
 pub fn install(repository: &Repository, packages: &[&str]) -> Done {
     if !repository.has("apt-get", &["--version"]) {
-        return Err(format!("please install {}: this system has no apt-get", packages.join(" ")));
+        return Err(format!("install {}: this system has no apt-get", packages.join(" ")));
     }
     let root = repository.output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
     let prefix: &[&str] = match root {
@@ -58,7 +62,7 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
         false if repository.has("sudo", &["-n", "true"]) => &["sudo", "-n", "env"],
         false => {
             let packages = packages.join(" ");
-            return Err(format!("please install {packages}: this needs root, and sudo asks for a password"));
+            return Err(format!("install {packages}: this needs root, and sudo asks for a password"));
         }
     };
     let apt = |arguments: &[&str]| {
@@ -73,7 +77,7 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// The path of mdBook. Where none is installed it is built from its crate, once for each build folder,
+/// Returns the path of mdBook. If it is not installed, builds it from its crate, once for each target folder,
 /// without its web server and its search.
 ///
 /// # Errors
@@ -86,7 +90,7 @@ pub fn mdbook(repository: &Repository) -> Result<String, String> {
     let program = folder.join("bin/mdbook").to_string_lossy().into_owned();
     if !repository.has(&program, &["--version"]) {
         let root = folder.to_string_lossy();
-        let what = [
+        let arguments = [
             "install",
             "mdbook",
             "--version",
@@ -96,7 +100,7 @@ pub fn mdbook(repository: &Repository) -> Result<String, String> {
             "--debug",
             "--quiet",
         ];
-        repository.cargo(&[&what[..], &["--root", &root]].concat())?;
+        repository.cargo(&[&arguments[..], &["--root", &root]].concat())?;
     }
     Ok(program)
 }

@@ -54,7 +54,7 @@ impl Discipline for Config {
     }
 }
 
-/// Its state, in the order of use.
+/// State of `new_discipline`.
 pub struct NewDiscipline<P> {
     limit: Limit,
     queue: VecDeque<Packet<P>>,
@@ -94,8 +94,9 @@ impl<P> Qdisc<P> for NewDiscipline<P> {
 mod tests {
     use crate::testing::trace::{T1, trace};
 
-    /// Three flows into a short buffer at 1,000 bytes per millisecond: name[start-end] of departures,
-    /// name@time of drops, in milliseconds. Replace it by the trace of your discipline, worked out by hand.
+    /// Three flows into a short buffer, at 1,000 bytes per millisecond. The trace has name[start-end] for
+    /// departures and name@time for drops, in milliseconds. Replace it by a trace of your discipline, derived
+    /// by hand.
     #[test]
     fn a_packet_leaves_when_it_should() {
         assert_eq!(

@@ -22,10 +22,10 @@ struct Package {
     depends_on: BTreeSet<String>,
 }
 
-/// `ARCHITECTURE.md` with its generated part renewed.
+/// Returns `ARCHITECTURE.md` with its generated part replaced.
 ///
 /// # Errors
-/// If cargo fails, or the file has no marks.
+/// If cargo fails, or the file lacks the lines that delimit the generated part.
 pub fn architecture(root: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     replaced(&text, &picture(&read(root)?))

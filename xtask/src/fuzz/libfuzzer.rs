@@ -1,4 +1,4 @@
-//! A program of libFuzzer: <https://llvm.org/docs/LibFuzzer.html>.
+//! Runs a program with libFuzzer: <https://llvm.org/docs/LibFuzzer.html>.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,11 +9,11 @@ use std::time::Instant;
 use super::options::Options;
 use crate::repository::{Done, Repository};
 
-/// No input takes so long, in seconds.
+/// Time limit of an input, in seconds.
 const TIMEOUT: &str = "-timeout=10";
-/// No input takes so much memory, in MiB.
+/// Memory limit of an input, in MiB.
 const MEMORY: &str = "-rss_limit_mb=2048";
-/// Longer inputs are slow and find nothing new.
+/// Length limit of an input, in bytes. Longer inputs are slow and find nothing new.
 const LONGEST: &str = "-max_len=16384";
 
 /// Coverage of a corpus.
@@ -21,13 +21,13 @@ const LONGEST: &str = "-max_len=16384";
 pub struct Coverage {
     /// Edges of the control flow.
     pub edges: u64,
-    /// Edges with how often they are taken, and values that are compared.
+    /// Edges with the number of times that they are taken, and values that are compared.
     pub features: u64,
 }
 
 /// A target with its program and folders.
 pub struct Fuzzer {
-    /// Its name.
+    /// Name of the target.
     pub target: String,
     /// Folder of the repository for finds.
     pub finds: PathBuf,
@@ -43,7 +43,8 @@ pub struct Fuzzer {
 }
 
 impl Fuzzer {
-    /// That of a target.
+    /// The fuzzer of a target. `kept` is the folder of stored inputs, `scratch` a folder for files of the
+    /// target.
     pub fn new(repository: &Repository, target: &str, kept: &Path, scratch: &Path) -> Fuzzer {
         let fuzz = repository.root.join("fuzz");
         let machine = repository.host().unwrap_or_default();
@@ -59,7 +60,7 @@ impl Fuzzer {
         }
     }
 
-    /// Makes the folders that it writes to.
+    /// Creates the folders to which libFuzzer writes.
     pub fn make_folders(&self) -> Done {
         for folder in [&self.artifacts, &self.corpus] {
             fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -67,7 +68,7 @@ impl Fuzzer {
         Ok(())
     }
 
-    /// The program with limits, and with these words.
+    /// The command line of the program: the limits, then these arguments.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args([TIMEOUT, MEMORY, LONGEST]).args(words);
@@ -84,16 +85,16 @@ impl Fuzzer {
     /// Coverage of the corpus and the kept inputs together.
     pub fn coverage(&self) -> Result<Coverage, String> {
         let output = self.with_inputs(&["-runs=0"]).output().map_err(|error| self.explain(&error))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        // An input that fails ends the program before it counts: what it says until then is better than
-        // nothing.
-        said.lines()
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // A failing input ends the program before the total, so the last line with coverage counts.
+        errors
+            .lines()
             .rev()
             .find_map(read_coverage)
-            .ok_or_else(|| format!("it says nothing of coverage:\n{said}"))
+            .ok_or_else(|| format!("no coverage in the output:\n{errors}"))
     }
 
-    /// Looks for new inputs. Returns how many were tried, and how many seconds that took.
+    /// Searches for new inputs. Returns the number of inputs tried, and the duration in seconds.
     pub fn fuzz(&self, options: &Options) -> Result<(u64, f64), String> {
         let fork = format!("-fork={}", options.jobs);
         let time = options.time.map(|time| format!("-max_total_time={}", time.as_secs()));
@@ -122,7 +123,8 @@ impl Fuzzer {
         Ok((inputs, begun.elapsed().as_secs_f64()))
     }
 
-    /// Leaves out of the corpus what reaches nothing of its own. Returns how many inputs are left.
+    /// Removes inputs from the corpus that reach no code of their own. Returns the number of remaining
+    /// inputs.
     pub fn minimise(&self) -> Result<usize, String> {
         let smaller = self.corpus.with_extension("smaller");
         let explain = |error: std::io::Error| format!("{}: {error}", smaller.display());
@@ -135,7 +137,7 @@ impl Fuzzer {
         let merged = merged.map_err(|error| self.explain(&error))?;
         let left = fs::read_dir(&smaller).map_err(explain)?.count();
         if !merged.status.success() || left == 0 {
-            // The larger one does as well.
+            // Keep the larger corpus: it covers the same.
             fs::remove_dir_all(&smaller).map_err(explain)?;
             return Ok(fs::read_dir(&self.corpus).map_err(explain)?.count());
         }
@@ -149,7 +151,7 @@ impl Fuzzer {
     }
 }
 
-/// `#1234  DONE   cov: 56 ft: 78 corp: ...`: edges and features.
+/// Coverage in a line such as `#1234  DONE   cov: 56 ft: 78 corp: ...`.
 fn read_coverage(line: &str) -> Option<Coverage> {
     let number = |name: &str| {
         let (_, rest) = line.split_once(name)?;
@@ -158,7 +160,7 @@ fn read_coverage(line: &str) -> Option<Coverage> {
     (line.starts_with('#')).then_some(Coverage { edges: number("cov: ")?, features: number("ft: ")? })
 }
 
-/// `#1234: cov: 56 ft: 78 corp: ...`, as it is said of all processes together: how many inputs were tried.
+/// Number of inputs in the status line for all processes, `#1234: cov: 56 ft: 78 corp: ...`.
 fn read_inputs(line: &str) -> Option<u64> {
     line.strip_prefix('#')?.split_once(": cov: ")?.0.parse().ok()
 }
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_libfuzzer_says_is_read() {
+    fn the_output_of_libfuzzer_is_parsed() {
         let all = "#4839: cov: 352 ft: 1120 corp: 211 exec/s: 2419 oom/timeout/crash: 0/0/0 time: 2s job: 1 dft_time: 0";
         assert_eq!(read_inputs(all), Some(4839));
         let one = "#15\tDONE   cov: 352 ft: 1120 corp: 14/2Kb lim: 4096 exec/s: 0 rss: 40Mb";

@@ -20,10 +20,10 @@ pub struct Options {
 const USUAL: Duration = Duration::from_secs(600);
 
 impl Options {
-    /// Reads the words behind `cargo xtask fuzz`.
+    /// Parses the arguments of `cargo xtask fuzz`.
     ///
     /// # Errors
-    /// A sentence.
+    /// If an argument is unknown or has no valid value.
     pub fn parse(words: &[&str]) -> Result<Options, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut options = Options { time: None, inputs: None, jobs: cores, only: Vec::new() };
@@ -43,13 +43,13 @@ impl Options {
         Ok(options)
     }
 
-    /// The targets that are asked for, of those that there are.
+    /// The selected targets; all of them without `--only`.
     ///
     /// # Errors
-    /// One that there is not.
+    /// If a selected target does not exist.
     pub fn choose(&self, all: &[String]) -> Result<Vec<String>, String> {
         match self.only.iter().find(|name| !all.contains(name)) {
-            Some(name) => Err(format!("there is no target {name}; there are {}", all.join(", "))),
+            Some(name) => Err(format!("unknown target {name}: write one of {}", all.join(", "))),
             None if self.only.is_empty() => Ok(all.to_vec()),
             None => Ok(self.only.clone()),
         }
@@ -67,7 +67,7 @@ fn number(text: &str) -> Result<u64, String> {
     text.replace('_', "").parse().map_err(|_| format!("{text} is not a number: {HELP}"))
 }
 
-/// `90s`, `10m`, `2h`.
+/// Parses a duration such as `90s`, `10m` or `2h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is not a time such as 90s, 10m or 2h: {HELP}");
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -87,12 +87,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read() {
+    fn arguments_are_parsed() {
         let options = Options::parse(&["2m", "--only", "spec", "--jobs", "3"]).unwrap();
         assert_eq!((options.time, options.inputs, options.jobs), (Some(Duration::from_secs(120)), None, 3));
         let all = ["label".to_owned(), "spec".to_owned()];
         assert_eq!(options.choose(&all), Ok(vec!["spec".to_owned()]));
-        assert!(options.choose(&all[..1]).unwrap_err().contains("there is no target spec; there are label"));
+        assert!(options.choose(&all[..1]).unwrap_err().contains("unknown target spec: write one of label"));
         let many = Options::parse(&["--runs", "10_000_000"]).unwrap();
         assert_eq!((many.time, many.inputs), (None, Some(10_000_000)));
         let either = Options::parse(&["5m", "--runs", "100"]).unwrap();

@@ -1,10 +1,8 @@
-//! The page "in the kernel" of the book, followed by somebody who has such a kernel, a compiler, and nothing
-//! else.
+//! Runs the commands of the page `docs/book/kernel.md` in a machine that has only the kernel and a compiler.
 //!
-//! Commands are taken from the page as they stand there, block by block, and run in the virtual machine by a
-//! user without privileges, who says sudo where the page does. A command that ends in `# refused: WORDS` must
-//! fail, and say these words; every other one must succeed. What the page has for developers of Giveway
-//! (`cargo`) is left out.
+//! The commands of each `sh` block run in the virtual machine, unchanged, as a user without privileges;
+//! `sudo` works. A command that ends in `# refused: WORDS` must fail with these words in its message; every
+//! other command must succeed. Commands for developers of Giveway (`cargo`) are left out.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,35 +14,38 @@ use super::users::hosts;
 use crate::repository::{Done, Repository};
 
 const PAGE: &str = "docs/book/kernel.md";
-/// A compiler in such a machine takes half a minute.
+/// Time limit of the machine, in seconds: the compiler takes half a minute in it.
 const SECONDS: &str = "900";
 
-/// Does what the page says.
+/// Runs all commands of the page.
+///
+/// # Errors
+/// If a command has another result than the page states.
 pub fn follow(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     let page = fs::read_to_string(repository.root.join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
     let commands = commands(&page);
     let script = include_str!("../../../kernel/test/book.sh").replace("# THE COMMANDS\n", &steps(&commands));
     hosts(repository, folder, kernel, &script)?;
     compiler(repository, folder)?;
-    let mut how = PARALLEL.to_vec();
-    how.extend(["-m", "3072"]);
-    let said = boot_for(folder, kernel, 0, &how, SECONDS)?;
-    let followed = said.lines().filter(|line| line.starts_with("FOLLOWED ")).count();
-    said.lines().filter(|line| line.starts_with("FOLLOWED ")).for_each(|line| println!("{line}"));
+    let mut options = PARALLEL.to_vec();
+    options.extend(["-m", "3072"]);
+    let output = boot_for(folder, kernel, 0, &options, SECONDS)?;
+    let followed = output.lines().filter(|line| line.starts_with("FOLLOWED ")).count();
+    output.lines().filter(|line| line.starts_with("FOLLOWED ")).for_each(|line| println!("{line}"));
     match followed == commands.len() {
         true => Ok(()),
-        false => Err(format!("{followed} of {} commands of {PAGE} were followed", commands.len())),
+        false => Err(format!("{followed} of {} commands of {PAGE} had the stated result", commands.len())),
     }
 }
 
-/// A command of the page, and what it is refused with, where it is.
+/// A command of the page, with the words of its error message if it must fail.
 #[derive(Debug, PartialEq, Eq)]
 struct Command {
     line: String,
     refused: Option<String>,
 }
 
-/// The commands in the page's blocks of `sh`, each a line, or several that end in a backslash.
+/// The commands in the `sh` blocks of a page. A command is a line, or several lines joined by backslashes.
 fn commands(page: &str) -> Vec<Command> {
     let blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
     let mut commands = Vec::new();
@@ -58,7 +59,7 @@ fn commands(page: &str) -> Vec<Command> {
     commands
 }
 
-/// The script of the machine: each command between lines that no command has.
+/// The script of the machine: each command is a here-document.
 fn steps(commands: &[Command]) -> String {
     let mut text = String::new();
     for Command { line, refused } in commands {
@@ -68,7 +69,7 @@ fn steps(commands: &[Command]) -> String {
     text
 }
 
-/// clang with its libraries, and the headers of libbpf.
+/// Adds clang with its libraries, and the headers of libbpf, to the initramfs.
 fn compiler(repository: &Repository, folder: &Path) -> Done {
     let root = folder.join("root");
     let explain = |error: std::io::Error| format!("clang-19: {error}");
@@ -82,7 +83,7 @@ fn compiler(repository: &Repository, folder: &Path) -> Done {
     std::os::unix::fs::symlink(&from, root.join("usr/bin/clang-19")).map_err(explain)?;
     fs::create_dir_all(root.join("usr/include")).map_err(explain)?;
     repository.run("cp", &["-r", "/usr/include/bpf", &root.join("usr/include").to_string_lossy()])?;
-    // Such a machine takes longer to uncompress it than to read it.
+    // Not compressed: the emulated machine uncompresses more slowly than it reads.
     pack(repository, folder, "cat")
 }
 
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_those_of_the_page() {
+    fn commands_are_read_from_the_page() {
         let page = "Text.\n\n```sh\nsudo one --dev eth0\n\ntwo \\\n  more   # refused: no two\n```\n\n```text\nthree\n```\n```sh\ncargo xtask x\n```\n";
         let one = Command { line: "sudo one --dev eth0".to_owned(), refused: None };
         let two = Command {

@@ -1,8 +1,8 @@
-//! The layout of the disk through which journals leave the virtual machine.
+//! Layout of the virtual disk to which the machine writes its journals.
 
-/// Bytes between the beginnings of two journals.
+/// Distance between the starts of two journals, in bytes.
 pub const SLOT: u64 = 1 << 24;
-/// Bytes of an entry of a journal.
+/// Length of an entry of a journal, in bytes.
 pub const ENTRY: u64 = 40;
-/// The most entries of a journal.
+/// Largest number of entries of a journal.
 pub const ENTRIES: u64 = SLOT / ENTRY;

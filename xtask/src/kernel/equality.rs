@@ -1,5 +1,5 @@
-//! The equality test: each of our disciplines in the kernel under each mix of traffic, judged against the one
-//! in Rust.
+//! The equality test: compares each Giveway discipline in the kernel with the one in Rust, for each mix of
+//! traffic.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub struct Run {
     lane: &'static str,
 }
 
-/// Disciplines: the lane in which each runs, and how it is set for few, some and many flows.
+/// Disciplines, each with its interface, and its parameters for 2, 50 and 500 flows.
 pub const DISCIPLINES: &[(&str, &str, [&str; 3])] = &[
     ("lane0", "fifo", ["fifo limit 300p", "fifo limit 200kb drop head", "fifo limit 1000p"]),
     ("lane1", "efd", ["efd limit 300p", "efd limit 200kb threshold 10kb", "efd limit 1000p threshold 3p"]),
@@ -41,6 +41,7 @@ pub const DISCIPLINES: &[(&str, &str, [&str; 3])] = &[
     ),
 ];
 
+/// All runs of the test.
 pub fn runs() -> Vec<Run> {
     let mut runs = Vec::new();
     for (lane, kind, settings) in DISCIPLINES {
@@ -58,9 +59,10 @@ pub fn runs() -> Vec<Run> {
     }
     runs
 }
-/// Our programs, and the disciplines compiled for that kernel with a journal.
+
+/// Builds the programs, and compiles the disciplines for the kernel, with and without a journal.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
-    // All of the workspace, as the tests have it: a part alone would be built anew, with other features.
+    // The whole workspace, as the tests do: a single package would be compiled again, with fewer features.
     let wanted = ["--bin", "giveway", "--bin", "kernel-judge", "--bin", "kernel-oracle"];
     repository.cargo(&[&["build", "--locked", "--workspace"], &wanted[..]].concat())?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
@@ -89,7 +91,7 @@ pub fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
                     memory before\n"
         .to_owned();
     for lane in ["lane0", "lane1"] {
-        // No runs, no braces: the shell wants something between them.
+        // The shell rejects empty braces.
         if runs.is_empty() {
             break;
         }
@@ -110,10 +112,13 @@ pub fn plan(runs: &[Run], packets: u32, flags: &[&str]) -> String {
     plan
 }
 
-/// Has the journals judged.
-pub fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32, said: &str) -> Done {
+/// Compares the journals with the Rust disciplines. `output` is the output of the machine.
+///
+/// # Errors
+/// If a discipline behaves differently.
+pub fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32, output: &str) -> Done {
     let names: Vec<String> = runs.iter().map(|run| run.name.clone()).collect();
-    let files = journals(folder, 0, &names, said)?;
+    let files = journals(folder, 0, &names, output)?;
     let mut words = Vec::new();
     for (file, run) in files.into_iter().zip(runs) {
         let discipline = run.discipline.replacen("trr ", "trr_sound ", 1);
@@ -122,7 +127,7 @@ pub fn judge(repository: &Repository, folder: &Path, runs: &[Run], packets: u32,
     let judge = repository.target()?.join("debug/kernel-judge");
     match repository.command(&judge.to_string_lossy()).args(&words).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err("a discipline in the kernel is not the one in Rust".to_owned()),
-        Err(error) => Err(format!("the judge cannot be run: {error}")),
+        Ok(_) => Err("a discipline in the kernel differs from the one in Rust".to_owned()),
+        Err(error) => Err(format!("kernel-judge cannot be run: {error}")),
     }
 }

@@ -1,4 +1,4 @@
-//! The newest Debian kernel, fetched and unpacked below `target/kernel`.
+//! Downloads the newest Debian kernel, and unpacks it in `target/kernel`.
 
 use std::fs;
 use std::io::Write;
@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 
 use crate::repository::{Done, Repository};
 
-/// A kernel, unpacked.
+/// Files of an unpacked kernel.
 pub struct Kernel {
-    /// Its modules, beside them its image.
+    /// Folder of the modules.
     pub modules: PathBuf,
+    /// The compressed kernel, for qemu.
     pub image: PathBuf,
-    /// Not compressed: it has the types.
+    /// The kernel without compression, which has the BTF types.
     pub types: PathBuf,
 }
 
@@ -23,8 +24,11 @@ impl Kernel {
     }
 }
 
-/// The newest kernel of Debian, from the servers that this machine's own apt asks. What was fetched before is
-/// used again, and where nobody answers the one that is there.
+/// Returns the newest kernel of Debian, downloaded from the mirror that apt of this machine uses. A kernel
+/// that was downloaded before is used again, also if the mirror cannot be reached.
+///
+/// # Errors
+/// If no kernel is stored, and none can be downloaded.
 pub fn fetch(repository: &Repository, folder: &Path) -> Result<Kernel, String> {
     match fetch_newest(repository, folder) {
         Ok(kernel) => Ok(kernel),
@@ -76,7 +80,7 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
         let name = line.trim().strip_prefix("Depends: linux-image-")?;
         name.starts_with(|first: char| first.is_ascii_digit()).then(|| name.to_owned())
     });
-    let version = version.ok_or("linux-image-cloud-amd64 depends on no version")?;
+    let version = version.ok_or("linux-image-cloud-amd64 does not depend on a kernel")?;
     let kernel = Kernel::at(folder, &version);
     if kernel.types.exists() {
         return Ok(kernel);
@@ -93,7 +97,7 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
     Ok(kernel)
 }
 
-/// Sources of this machine's packages.
+/// The Debian mirror in the configuration of apt.
 fn mirror() -> Result<String, String> {
     let folder =
         fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -103,10 +107,13 @@ fn mirror() -> Result<String, String> {
     let words = words.flat_map(str::split_whitespace);
     let mut archives =
         words.filter(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian"));
-    archives.next().map(str::to_owned).ok_or_else(|| "apt knows no Debian archive here".to_owned())
+    archives
+        .next()
+        .map(str::to_owned)
+        .ok_or_else(|| "the configuration of apt has no Debian mirror".to_owned())
 }
 
-/// Cuts the kernel out of its image, where it lies compressed.
+/// Extracts the compressed kernel from its image.
 fn uncompress(kernel: &Kernel) -> Done {
     let image = fs::read(&kernel.image).map_err(|error| format!("{}: {error}", kernel.image.display()))?;
     const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -117,8 +124,8 @@ fn uncompress(kernel: &Kernel) -> Done {
     let mut zstd =
         Command::new("zstd").arg("-dc").stdin(Stdio::piped()).stdout(out).stderr(Stdio::null()).spawn();
     let zstd = zstd.as_mut().map_err(|error| error.to_string())?;
-    // It stops where the kernel ends, and complains of what follows.
-    let _ = zstd.stdin.take().expect("it was asked for").write_all(&image[start..]);
+    // zstd stops at the end of the kernel with an error about the bytes after it, so its result is ignored.
+    let _ = zstd.stdin.take().expect("stdin is piped").write_all(&image[start..]);
     zstd.wait().map_err(|error| error.to_string())?;
     if fs::metadata(&partial).map_or(0, |of| of.len()) < 1 << 20 {
         return Err("the kernel's image cannot be uncompressed".to_owned());

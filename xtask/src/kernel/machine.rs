@@ -12,16 +12,16 @@ use crate::repository::{Done, Repository};
 /// Last line of a complete run.
 const END: &str = "END OF THE KERNEL TEST";
 
-/// Modules of the kernel's own qdiscs that the oracle compares.
+/// Modules of the qdiscs of Linux that the oracle compares.
 const QDISC_MODULES: [&str; 6] = ["sch_htb", "sch_drr", "sch_codel", "sch_red", "sch_pie", "cls_flow"];
 
-/// Two processors, as fast as they go.
+/// Options of qemu: two emulated processors at full speed.
 pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];
-/// One whose clock counts its instructions, a nanosecond each: what something costs does not depend on who
-/// else is at work.
+/// Options of qemu: one processor whose clock advances a nanosecond per instruction, so that the measured
+/// cost does not depend on the load of this computer.
 pub const COUNTED: [&str; 6] = ["-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off"];
 
-/// Everything that is in the machine.
+/// Creates the initramfs of the machine. `plan` is the script that it runs.
 pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
     let root = folder.join("root");
     let _ = fs::remove_dir_all(&root);
@@ -62,15 +62,14 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
     pack(repository, folder, "gzip -1")
 }
 
-/// Makes the file that the machine begins with of what is in the folder `root`, through a program that
-/// compresses it.
+/// Packs the folder `root` as the initramfs. `through` is the command that compresses it.
 pub fn pack(repository: &Repository, folder: &Path, through: &str) -> Done {
     let (root, packed) = (folder.join("root"), folder.join("initramfs.gz"));
     let words = "chmod +x \"$1/init\" && cd \"$1\" && find . | cpio --quiet -o -H newc | $3 > \"$2\"";
     repository.run("sh", &["-c", words, "sh", &root.to_string_lossy(), &packed.to_string_lossy(), through])
 }
 
-/// The libraries that programs need, where they look for them.
+/// Copies the shared libraries of programs to the same paths below `root`.
 pub fn libraries(repository: &Repository, root: &Path, programs: &[String]) -> Done {
     let explain = |error: std::io::Error| error.to_string();
     for program in programs {
@@ -84,7 +83,7 @@ pub fn libraries(repository: &Repository, root: &Path, programs: &[String]) -> D
     Ok(())
 }
 
-/// A module of the kernel, as in "net/sched/sch_fq".
+/// Copies a kernel module, such as `net/sched/sch_fq`, to the initramfs.
 pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
     let explain = |error: std::io::Error| format!("the module {module}: {error}");
     let packed = kernel.modules.join("kernel").join(format!("{module}.ko.xz"));
@@ -97,55 +96,61 @@ pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
 }
 
 /// Starts the machine and returns its output, which ends with the line of a complete run.
-pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, how: &[&str]) -> Result<String, String> {
-    // Twice what it takes on two processors: others may be at work.
-    boot_for(folder, kernel, journals, how, "480")
+pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, options: &[&str]) -> Result<String, String> {
+    // Twice the duration on two idle processors.
+    boot_for(folder, kernel, journals, options, "480")
 }
 
-/// Starts the machine and returns its output, or ends it after this many seconds.
+/// Starts the machine and returns its output. Stops it after `seconds`.
 pub fn boot_for(
     folder: &Path,
     kernel: &Kernel,
     journals: usize,
-    how: &[&str],
+    options: &[&str],
     seconds: &str,
 ) -> Result<String, String> {
     let disk = folder.join("disk");
     let file = fs::File::create(&disk).map_err(|error| error.to_string())?;
     file.set_len(SLOT * journals.max(1) as u64).map_err(|error| error.to_string())?;
     let mut qemu = Command::new("timeout");
-    qemu.args(["--kill-after=5", seconds, "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"]).args(how);
+    qemu.args(["--kill-after=5", seconds, "qemu-system-x86_64", "-cpu", "Nehalem", "-m", "1024"])
+        .args(options);
     qemu.args(["-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]);
     qemu.arg("-drive").arg(format!("file={},if=virtio,format=raw,cache=unsafe", disk.display()));
     qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(folder.join("initramfs.gz"));
     qemu.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]);
     let output =
         qemu.stdin(Stdio::null()).output().map_err(|error| format!("qemu cannot be run: {error}"))?;
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).replace('\r', "");
+    let output = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).replace('\r', "");
     let log = folder.join("serial.log");
-    fs::write(&log, &said).map_err(|error| error.to_string())?;
-    let wrong: Vec<&str> = said.lines().filter(|line| line.contains("FAILED")).take(10).collect();
-    if !said.contains(END) {
-        let last: Vec<&str> = said.lines().rev().take(10).collect();
+    fs::write(&log, &output).map_err(|error| error.to_string())?;
+    let wrong: Vec<&str> = output.lines().filter(|line| line.contains("FAILED")).take(10).collect();
+    if !output.contains(END) {
+        let last: Vec<&str> = output.lines().rev().take(10).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         return Err(format!(
-            "the virtual machine did not get to its end; {}:\n{}",
+            "the virtual machine stopped before its last step; {}:\n{}",
             log.display(),
             last.join("\n")
         ));
     }
-    if wrong.is_empty() { Ok(said) } else { Err(format!("{}\nmore in {}", wrong.join("\n"), log.display())) }
+    if wrong.is_empty() {
+        Ok(output)
+    } else {
+        Err(format!("{}\nmore in {}", wrong.join("\n"), log.display()))
+    }
 }
 
-/// Takes journals from the disk, from its slot `first` on, and gives their files.
-pub fn journals(folder: &Path, first: usize, names: &[String], said: &str) -> Result<Vec<String>, String> {
+/// Copies journals from the virtual disk to files, starting at the slot `first`. Returns the paths of the
+/// files.
+pub fn journals(folder: &Path, first: usize, names: &[String], output: &str) -> Result<Vec<String>, String> {
     let explain = |error: std::io::Error| format!("the disk of the virtual machine: {error}");
     let to = folder.join("journals");
     fs::create_dir_all(&to).map_err(explain)?;
     let mut disk = fs::File::open(folder.join("disk")).map_err(explain)?;
     let mut files = Vec::new();
     for (slot, name) in (first as u64..).zip(names) {
-        if !said.lines().any(|line| line == format!("JOURNAL {name}")) {
+        if !output.lines().any(|line| line == format!("JOURNAL {name}")) {
             return Err(format!("{name} has no journal"));
         }
         let mut count = [0; 8];
@@ -153,7 +158,7 @@ pub fn journals(folder: &Path, first: usize, names: &[String], said: &str) -> Re
         disk.read_exact(&mut count).map_err(explain)?;
         let entries = u64::from_le_bytes(count);
         if entries + 1 >= ENTRIES {
-            return Err(format!("the journal of {name} is full: it ends before the traffic does"));
+            return Err(format!("the journal of {name} is full, so it does not have all calls"));
         }
         let mut journal = vec![0; (entries as usize + 1) * ENTRY as usize];
         disk.seek(SeekFrom::Start(slot * SLOT)).map_err(explain)?;

@@ -1,5 +1,5 @@
-//! The kernel's own qdiscs as an oracle for the Rust disciplines of the same names: see
-//! `kernel/test/oracle.bpf.c` and `crates/kernel-check/src/oracle.rs`.
+//! Uses the qdiscs of Linux as an oracle for the Rust disciplines of the same names.
+//! `kernel/test/oracle.bpf.c` records their calls, and `crates/kernel-check/src/oracle.rs` compares them.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,17 @@ use super::fetch::Kernel;
 use super::machine::journals;
 use crate::repository::{Done, Repository};
 
-/// Packets per qdisc and mix; the second number for a quick look.
+/// Packets per qdisc and mix; the second number is for `--quick`.
 pub const PACKETS: [u32; 2] = [20_000, 5_000];
 
-/// A qdisc of the kernel's, and how it is watched.
+/// A qdisc of Linux, with the functions that are recorded.
 struct Watched {
     kind: &'static str,
-    /// Lanes run beside each other; each qdisc keeps to one.
+    /// Interface of the qdisc. Both interfaces run in parallel.
     lane: &'static str,
     enqueue: &'static str,
     dequeue: &'static str,
-    /// Part of its state that the journal has.
+    /// Macro for the part of the state that the journal records.
     state: &'static str,
 }
 
@@ -68,12 +68,12 @@ const WATCHED: [Watched; 6] = [
     },
 ];
 
-/// A qdisc under a mix of traffic: the flows, the sizes, the rate, its parameters as tc takes them (for drr
-/// the quantum of each class and the limit of its queue), and the Rust discipline. The kernel cuts CoDel's
-/// times down to steps of 1,024 ns: 5 ms are 4,999,168 ns.
-type Asked = (&'static str, u32, &'static str, &'static str, &'static str, &'static str);
+/// A qdisc under a mix of traffic: name, number of flows, sizes, rate, parameters for tc (for drr the quantum
+/// of each class and the limit of its queue), and the Rust discipline. Linux rounds the times of CoDel down
+/// to multiples of 1,024 ns: 5 ms are 4,999,168 ns.
+type Case = (&'static str, u32, &'static str, &'static str, &'static str, &'static str);
 
-const ASKED: [Asked; 16] = [
+const CASES: [Case; 16] = [
     ("drr", 2, "equal", "100mbit", "1514 60", "drr limit 100000p quantum 1514b"),
     ("drr", 50, "mixed", "50mbit", "500 40", "drr limit 100000p quantum 500b"),
     ("drr", 500, "mixed", "50mbit", "1514 20", "drr limit 100000p quantum 1514b"),
@@ -184,14 +184,14 @@ const ASKED: [Asked; 16] = [
 ];
 
 /// Number of journals.
-pub const JOURNALS: usize = ASKED.len();
+pub const JOURNALS: usize = CASES.len();
 
-fn name(asked: &Asked) -> String {
-    let (kind, flows, sizes, ..) = asked;
+fn name(case: &Case) -> String {
+    let (kind, flows, sizes, ..) = case;
     format!("kernel-{kind}-{sizes}-{flows}")
 }
 
-/// The programs that watch, compiled for that kernel.
+/// Compiles the programs that record the calls, for the kernel of the machine.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     let objects = folder.join("objects/oracle");
     let types = folder.join("types");
@@ -220,15 +220,16 @@ pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done
     Ok(())
 }
 
-/// The script of the machine, from this slot of the disk on: the qdiscs, on two interfaces in parallel.
+/// The script of the machine: runs the qdiscs on two interfaces in parallel. The journals begin at the slot
+/// `first` of the disk.
 pub fn plan(first: usize, packets: u32) -> String {
     let mut plan = include_str!("../../../kernel/test/oracle.sh").to_owned();
     for lane in ["lane0", "lane1"] {
         plan.push_str("{\n");
-        for (slot, asked) in (first..).zip(&ASKED) {
-            let (kind, flows, sizes, rate, parameters, _) = asked;
+        for (slot, case) in (first..).zip(&CASES) {
+            let (kind, flows, sizes, rate, parameters, _) = case;
             if WATCHED.iter().any(|watched| watched.kind == *kind && watched.lane == lane) {
-                let name = name(asked);
+                let name = name(case);
                 plan.push_str(&format!(
                     "oracle {lane} {name} {slot} {kind} {rate} {packets} {flows} {sizes} '{parameters}'\n"
                 ));
@@ -240,21 +241,24 @@ pub fn plan(first: usize, packets: u32) -> String {
     plan
 }
 
-/// Has the journals judged.
-pub fn judge(repository: &Repository, folder: &Path, first: usize, packets: u32, said: &str) -> Done {
-    let names: Vec<String> = ASKED.iter().map(name).collect();
-    let files = journals(folder, first, &names, said)?;
+/// Compares the journals with the Rust disciplines. `output` is the output of the machine.
+///
+/// # Errors
+/// If a qdisc differs in a way that is not documented.
+pub fn judge(repository: &Repository, folder: &Path, first: usize, packets: u32, output: &str) -> Done {
+    let names: Vec<String> = CASES.iter().map(name).collect();
+    let files = journals(folder, first, &names, output)?;
     let mut words = Vec::new();
-    for (file, (_, _, _, rate, _, discipline)) in files.into_iter().zip(&ASKED) {
+    for (file, (_, _, _, rate, _, discipline)) in files.into_iter().zip(&CASES) {
         words.extend([file, (*rate).to_owned(), (*discipline).to_owned(), packets.to_string()]);
     }
     let judge = repository.target()?.join("debug/kernel-oracle");
     match repository.command(&judge.to_string_lossy()).args(&words).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => {
-            Err("a qdisc of the kernel's does what the Rust discipline does not, and why is not known"
+            Err("a qdisc of Linux differs from the Rust discipline in a way that is not documented"
                 .to_owned())
         }
-        Err(error) => Err(format!("the judge cannot be run: {error}")),
+        Err(error) => Err(format!("kernel-oracle cannot be run: {error}")),
     }
 }

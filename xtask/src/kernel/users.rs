@@ -1,5 +1,4 @@
-//! Other users of the kernel's disciplines than `giveway kernel`: `giveway testbed` and `giveway live`, in
-//! the virtual machine.
+//! Tests `giveway testbed` and `giveway live` with disciplines in the kernel, in the virtual machine.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +7,7 @@ use super::fetch::Kernel;
 use super::machine::{PARALLEL, boot_for, initramfs, libraries, module, pack};
 use crate::repository::{Done, Repository};
 
-/// Modules of networks of virtual hosts, those that others need first.
+/// Kernel modules for networks of virtual hosts. A module comes after those that it needs.
 pub const MODULES: [&str; 11] = [
     "drivers/net/veth",
     "net/sched/sch_htb",
@@ -23,13 +22,14 @@ pub const MODULES: [&str; 11] = [
     "net/sched/sch_netem",
 ];
 
-/// A test bed and a bridge with disciplines in the kernel; nothing is left of them, also after a kill.
+/// Runs a test bed and a bridge with disciplines in the kernel, and checks that both remove everything that
+/// they created, also after a kill.
 pub fn test(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     hosts(repository, folder, kernel, include_str!("../../../kernel/test/users.sh"))?;
     boot_for(folder, kernel, 0, &PARALLEL, "235").map(drop)
 }
 
-/// A machine in which test beds can be built, with objects under the names that tc has for them.
+/// Creates the initramfs of a machine for test beds, with objects under the names that tc uses for them.
 pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
     let explain = |error: std::io::Error| error.to_string();
     let named = folder.join("objects/named");
@@ -47,7 +47,7 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     let root = folder.join("root");
     MODULES.iter().try_for_each(|name| module(kernel, &root, name))?;
     program(repository, &root, "ethtool", "usr/sbin")?;
-    // That of busybox runs its own tc.
+    // unshare of busybox would run the tc of busybox.
     program(repository, &root, "unshare", "usr/sbin")?;
     let scenarios = root.join("scenarios/testbed");
     fs::create_dir_all(&scenarios).map_err(explain)?;
@@ -57,7 +57,7 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
     pack(repository, folder, "gzip -1")
 }
 
-/// A program of this machine, with its libraries.
+/// Copies a program of this computer, with its libraries, to the initramfs.
 fn program(repository: &Repository, root: &Path, name: &str, to: &str) -> Done {
     let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {name}")])?;
     let explain = |error: std::io::Error| format!("{name}: {error}");

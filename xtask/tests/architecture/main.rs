@@ -1,6 +1,5 @@
-//! The shape of the workspace, enforced: which crate knows which, and who may name a discipline.
-//!
-//! `ARCHITECTURE.md` says why. A crate that is not in the table below has no place yet: give it one.
+//! Tests of the structure of the workspace: the dependencies between crates, and the crates that may name a
+//! discipline. `ARCHITECTURE.md` has the reasons. Each crate needs an entry in the table below.
 
 mod modules;
 
@@ -9,67 +8,70 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The crates of the workspace that a crate may use, and those that only its tests and benchmarks may use.
-struct Place {
+/// Dependencies that a crate may have in the workspace.
+struct Allowed {
+    /// Name of the crate, without `giveway-`.
     name: &'static str,
-    knows: &'static [&'static str],
-    tests_know: &'static [&'static str],
+    /// Crates that it may use.
+    uses: &'static [&'static str],
+    /// Further crates that its tests and benchmarks may use.
+    tests_use: &'static [&'static str],
 }
 
-/// The innermost first.
-const PLACES: &[Place] = &[
-    Place { name: "counting", knows: &[], tests_know: &[] },
-    Place { name: "qdisc", knows: &[], tests_know: &[] },
-    Place { name: "spec", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "disciplines", knows: &["qdisc", "spec"], tests_know: &["theory", "counting"] },
-    Place { name: "replay", knows: &["qdisc", "disciplines"], tests_know: &["counting"] },
-    Place { name: "kernel-plan", knows: &["qdisc", "disciplines"], tests_know: &[] },
-    Place { name: "kernel", knows: &["kernel-plan"], tests_know: &[] },
-    Place {
+/// All crates, the innermost first.
+const ALLOWED: &[Allowed] = &[
+    Allowed { name: "counting", uses: &[], tests_use: &[] },
+    Allowed { name: "qdisc", uses: &[], tests_use: &[] },
+    Allowed { name: "spec", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "disciplines", uses: &["qdisc", "spec"], tests_use: &["theory", "counting"] },
+    Allowed { name: "replay", uses: &["qdisc", "disciplines"], tests_use: &["counting"] },
+    Allowed { name: "kernel-plan", uses: &["qdisc", "disciplines"], tests_use: &[] },
+    Allowed { name: "kernel", uses: &["kernel-plan"], tests_use: &[] },
+    Allowed {
         name: "kernel-check",
-        knows: &["qdisc", "disciplines", "replay", "kernel-plan"],
-        tests_know: &[],
+        uses: &["qdisc", "disciplines", "replay", "kernel-plan"],
+        tests_use: &[],
     },
-    Place { name: "capture", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "watch", knows: &["qdisc", "capture", "wire"], tests_know: &[] },
-    Place { name: "wire", knows: &["qdisc"], tests_know: &["capture", "counting"] },
-    Place { name: "reserve", knows: &["qdisc"], tests_know: &[] },
-    Place { name: "workload", knows: &["qdisc", "capture"], tests_know: &["counting"] },
-    Place { name: "theory", knows: &[], tests_know: &[] },
-    Place {
+    Allowed { name: "capture", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "watch", uses: &["qdisc", "capture", "wire"], tests_use: &[] },
+    Allowed { name: "wire", uses: &["qdisc"], tests_use: &["capture", "counting"] },
+    Allowed { name: "reserve", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "workload", uses: &["qdisc", "capture"], tests_use: &["counting"] },
+    Allowed { name: "theory", uses: &[], tests_use: &[] },
+    Allowed {
         name: "sim",
-        knows: &["qdisc", "capture", "workload"],
-        tests_know: &["disciplines", "theory", "counting"],
+        uses: &["qdisc", "capture", "workload"],
+        tests_use: &["disciplines", "theory", "counting"],
     },
-    Place { name: "switch", knows: &["qdisc", "spec", "capture"], tests_know: &["theory", "counting"] },
-    Place {
+    Allowed { name: "switch", uses: &["qdisc", "spec", "capture"], tests_use: &["theory", "counting"] },
+    Allowed {
         name: "live",
-        knows: &["qdisc", "capture", "wire", "watch", "reserve"],
-        tests_know: &["disciplines"],
+        uses: &["qdisc", "capture", "wire", "watch", "reserve"],
+        tests_use: &["disciplines"],
     },
-    Place {
+    Allowed {
         name: "control",
-        knows: &["qdisc", "disciplines", "live", "watch", "wire", "replay", "reserve"],
-        tests_know: &[],
+        uses: &["qdisc", "disciplines", "live", "watch", "wire", "replay", "reserve"],
+        tests_use: &[],
     },
-    Place { name: "measure", knows: &["qdisc", "theory"], tests_know: &[] },
-    Place { name: "document", knows: &["measure"], tests_know: &[] },
-    Place { name: "record", knows: &["qdisc", "theory", "measure", "document"], tests_know: &[] },
-    Place {
+    Allowed { name: "measure", uses: &["qdisc", "theory"], tests_use: &[] },
+    Allowed { name: "document", uses: &["measure"], tests_use: &[] },
+    Allowed { name: "record", uses: &["qdisc", "theory", "measure", "document"], tests_use: &[] },
+    Allowed {
         name: "scenario",
-        knows: &["qdisc", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
-        tests_know: &["measure"],
+        uses: &["qdisc", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
+        tests_use: &["measure"],
     },
-    Place { name: "testbed", knows: &["qdisc", "kernel", "sim", "scenario", "measure"], tests_know: &[] },
-    Place {
+    Allowed { name: "testbed", uses: &["qdisc", "kernel", "sim", "scenario", "measure"], tests_use: &[] },
+    Allowed {
         name: "papers",
-        knows: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "measure", "document"],
-        tests_know: &[],
+        uses: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "measure", "document"],
+        tests_use: &[],
     },
-    Place { name: "sources", knows: &[], tests_know: &[] },
-    Place {
+    Allowed { name: "sources", uses: &[], tests_use: &[] },
+    Allowed {
         name: "runner",
-        knows: &[
+        uses: &[
             "qdisc",
             "disciplines",
             "sim",
@@ -85,11 +87,11 @@ const PLACES: &[Place] = &[
             "replay",
             "sources",
         ],
-        tests_know: &["testbed"],
+        tests_use: &["testbed"],
     },
-    Place {
+    Allowed {
         name: "cli",
-        knows: &[
+        uses: &[
             "qdisc",
             "spec",
             "disciplines",
@@ -115,11 +117,11 @@ const PLACES: &[Place] = &[
             "sources",
             "runner",
         ],
-        tests_know: &[],
+        tests_use: &[],
     },
-    Place {
+    Allowed {
         name: "fuzzing",
-        knows: &[
+        uses: &[
             "qdisc",
             "disciplines",
             "replay",
@@ -140,21 +142,21 @@ const PLACES: &[Place] = &[
             "scenario",
             "papers",
         ],
-        tests_know: &[],
+        tests_use: &[],
     },
-    Place {
+    Allowed {
         name: "docs",
-        knows: &["spec", "disciplines", "sim", "switch", "scenario", "measure", "record", "cli"],
-        tests_know: &[],
+        uses: &["spec", "disciplines", "sim", "switch", "scenario", "measure", "record", "cli"],
+        tests_use: &[],
     },
-    Place { name: "xtask", knows: &[], tests_know: &[] },
+    Allowed { name: "xtask", uses: &[], tests_use: &[] },
 ];
 
 /// Crates from outside that the innermost crates may use: they must build for browsers, kernels and fuzzers.
 const INNERMOST: &[&str] = &["libm", "rand_core", "rand_pcg", "schemars", "serde", "serde_json"];
 
-/// Heavy or dangerous things that exactly one crate may see.
-const KEPT_APART: &[(&str, &[&str])] = &[
+/// Heavy or dangerous crates, each with the crates of the workspace that may use it.
+const RESTRICTED: &[(&str, &[&str])] = &[
     ("parquet", &["record"]),
     ("arrow-array", &["record"]),
     ("arrow-schema", &["record"]),
@@ -171,25 +173,25 @@ const KEPT_APART: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn crates_know_what_they_may() {
+fn crates_use_only_allowed_crates() {
     let mut wrong = Vec::new();
     for package in packages() {
         let name = short(&package);
-        let Some(place) = PLACES.iter().find(|place| place.name == name) else {
-            wrong.push(format!("{name} has no place in this test"));
+        let Some(allowed) = ALLOWED.iter().find(|allowed| allowed.name == name) else {
+            wrong.push(format!("{name} has no entry in ALLOWED"));
             continue;
         };
         for dependency in package["dependencies"].as_array().expect("a package lists its dependencies") {
             let other = short(dependency);
-            // A crate of the workspace is known by its path.
+            // Only crates of the workspace have a path.
             if dependency["path"].is_null() {
                 continue;
             }
             let for_tests = dependency["kind"] == "dev";
-            let may = place.knows.contains(&&*other) || (for_tests && place.tests_know.contains(&&*other));
+            let may = allowed.uses.contains(&&*other) || (for_tests && allowed.tests_use.contains(&&*other));
             if !may {
-                let whom = if for_tests { format!("tests of {name}") } else { name.clone() };
-                wrong.push(format!("{whom} must not know {other}"));
+                let user = if for_tests { format!("tests of {name}") } else { name.clone() };
+                wrong.push(format!("{user} must not use {other}"));
             }
         }
     }
@@ -197,7 +199,7 @@ fn crates_know_what_they_may() {
 }
 
 #[test]
-fn the_innermost_crates_use_next_to_nothing() {
+fn the_innermost_crates_use_only_a_few_external_crates() {
     for package in
         packages().iter().filter(|package| ["qdisc", "spec", "disciplines"].contains(&&*short(package)))
     {
@@ -208,14 +210,14 @@ fn the_innermost_crates_use_next_to_nothing() {
 }
 
 #[test]
-fn what_is_kept_apart_stays_apart() {
+fn restricted_crates_have_only_their_users() {
     for package in packages() {
         for name in outside(&package) {
-            if let Some((_, who)) = KEPT_APART.iter().find(|(kept, _)| *kept == name) {
+            if let Some((_, users)) = RESTRICTED.iter().find(|(restricted, _)| *restricted == name) {
                 assert!(
-                    who.contains(&&*short(&package)),
+                    users.contains(&&*short(&package)),
                     "only {} may use {name}, not {}",
-                    who.join(", "),
+                    users.join(", "),
                     short(&package)
                 );
             }
@@ -224,13 +226,13 @@ fn what_is_kept_apart_stays_apart() {
 }
 
 #[test]
-fn hosts_name_no_discipline() {
+fn backends_and_tables_name_no_discipline() {
     let names = registry("crates/disciplines/src/lib.rs");
-    // A switch has arbiters of its own, and may name those; one of them has the name of a discipline.
+    // A switch may name its arbiters. One of them has the name of a discipline.
     let arbiters = registry("crates/switch/src/registry.rs");
     assert!([&names, &arbiters].iter().all(|names| names.iter().any(|name| name == "fifo")), "no registry");
     let mut wrong = Vec::new();
-    for host in [
+    for folder in [
         "crates/sim/src",
         "crates/switch/src",
         "crates/live/src",
@@ -238,11 +240,11 @@ fn hosts_name_no_discipline() {
         "crates/document/src",
         "crates/record/src",
     ] {
-        let own: &[String] = if host == "crates/switch/src" { &arbiters } else { &[] };
-        // Tests that are a file of their own may name what they use.
+        let own: &[String] = if folder == "crates/switch/src" { &arbiters } else { &[] };
+        // Files of tests may name disciplines.
         let is_test =
             |file: &Path| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with("tests.rs"));
-        let files = rust_files(&root().join(host)).into_iter().filter(|file| !is_test(file));
+        let files = rust_files(&root().join(folder)).into_iter().filter(|file| !is_test(file));
         for file in files {
             let text = std::fs::read_to_string(&file).expect("a source file is text");
             for (number, line) in code_of(&text) {
@@ -256,19 +258,23 @@ fn hosts_name_no_discipline() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// `unsafe` is for who speaks to the kernel: everybody else takes the lints of the workspace, which deny it.
+/// Only `live` needs `unsafe`, for system calls. All other crates have the lints of the workspace, which deny
+/// it.
 #[test]
-fn only_the_live_host_may_be_unsafe() {
+fn only_the_live_backend_may_use_unsafe_code() {
     for package in packages().iter().filter(|package| short(package) != "live") {
         let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
-        let text = std::fs::read_to_string(manifest).expect("cargo has just read it");
-        assert!(text.contains("[lints]\nworkspace = true"), "{manifest} has lints of its own");
+        let text = std::fs::read_to_string(manifest).expect("cargo has read this manifest");
+        assert!(
+            text.contains("[lints]\nworkspace = true"),
+            "{manifest} does not have the lints of the workspace"
+        );
     }
 }
 
-/// The lines that are compiled outside of tests and are no comments, numbered from 1.
+/// Lines of code outside of comments and tests, numbered from 1.
 fn code_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    // House style: the tests are the last thing in a file.
+    // Tests are at the end of a file: CONTRIBUTING.md, "Files".
     let lines = text.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
     lines.map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
 }
@@ -286,7 +292,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|other| other == word)
 }
 
-/// The names in the registry of a file: each is a line "name,", perhaps in a family.
+/// Names in the registry of a file. Each is a line `name,`; families are blocks of such lines.
 fn registry(file: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let lines = text.lines().skip_while(|line| !line.starts_with("registry! {")).skip(1);
@@ -299,13 +305,13 @@ fn packages() -> Vec<Value> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
     command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
-    let output = command.output().expect("cargo runs tests, so there is one");
+    let output = command.output().expect("cargo exists, since it runs the tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
     metadata["packages"].as_array().expect("a workspace has packages").clone()
 }
 
-/// Names of what a crate uses from outside, tests apart.
+/// Names of the external crates that a crate uses, without those of its tests.
 fn outside(package: &Value) -> Vec<String> {
     let dependencies = package["dependencies"].as_array().expect("a package lists its dependencies").iter();
     let outside =
