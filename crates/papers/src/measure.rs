@@ -7,101 +7,29 @@
 //! measure = { kind = "metric", name = "backlog_mean_bytes" }
 //! ```
 //!
-//! A source is the traffic of that name in the scenario; with a star at its end, `udp-*`, all traffic whose names begin with
-//! what is before the star. The throughput of a flow is what it delivered within the measurement interval, over the length of
-//! the interval: of datagrams whole IP packets, of TCP data without headers. Throughputs are compared among flows that last,
-//! which are endless transfers and streams of datagrams. Sizes are in full segments of 1,460 bytes, both ends included.
+//! A source is the traffic with that name in the scenario. With a star at its end, `udp-*`, it is all traffic
+//! whose name begins with the text before the star. The throughput of a flow is the data delivered within the
+//! measurement interval, divided by the length of the interval: whole IP packets of datagrams, and TCP data
+//! without headers. Throughputs are compared among long-lived flows, which are endless transfers and streams
+//! of datagrams. Sizes are in full segments of 1,460 bytes. A range of sizes includes both ends.
 
+mod kind;
 mod select;
 mod unit;
 mod words;
 
-use giveway_measure::Record;
-use giveway_qdisc::Rate;
 use serde::Deserialize;
 
+use self::kind::Kind;
 use crate::fact::Measured;
 
+pub(crate) use kind::{Needs, Run};
 pub(crate) use select::{
     Size, Unfinished, bits_per_s, gauge, held, incomplete, largest_transfers, means, names, segments,
     throughputs, time, transfers,
 };
 pub(crate) use unit::Unit;
 pub(crate) use words::gauge_words;
-
-/// The record of a run, and what it is compared with.
-pub(crate) struct Run<'a> {
-    pub record: &'a Record,
-    /// The fair share of each flow, from the experiment.
-    pub ideal: Option<Rate>,
-    /// The delay that the discipline promises a source, seconds.
-    pub bound: &'a dyn Fn(&str) -> Option<f64>,
-}
-
-impl Run<'_> {
-    /// The fair share of each flow, bit/s.
-    fn ideal_bps(&self) -> Option<f64> {
-        self.ideal.map(bits_per_s)
-    }
-}
-
-/// The data that a measure needs beside the metrics and the flows of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// The number of times that each flow became backlogged.
-    pub episodes: bool,
-    /// Samples over time.
-    pub series: bool,
-    /// The burstiness of the traffic.
-    pub bursts: bool,
-    /// The experiment's fair share.
-    pub ideal: bool,
-    /// An experiment that times, and no run.
-    pub timing: bool,
-    /// No run at all.
-    pub no_run: bool,
-}
-
-/// One kind of measure.
-pub(crate) trait Kind {
-    /// The number of a run; `None` where there is nothing to measure.
-    fn of(&self, _run: &Run<'_>) -> Option<f64> {
-        None
-    }
-
-    /// The number of an experiment that times: enqueue and dequeue took so many nanoseconds, with packets of so many bytes.
-    fn of_cost(&self, _pair_ns: f64, _bytes: u32) -> Option<f64> {
-        None
-    }
-
-    /// The number without a run; `measured` is what the paper's `measured.toml` has.
-    fn of_paper(&self, _measured: &[Measured]) -> Option<f64> {
-        None
-    }
-
-    /// Its name beside a number.
-    fn words(&self) -> String;
-
-    /// The unit of its numbers.
-    fn unit(&self) -> Unit {
-        Unit::Plain
-    }
-
-    /// The source that it names.
-    fn source(&self) -> Option<&str> {
-        None
-    }
-
-    /// True if the measure can be negative.
-    fn is_signed(&self) -> bool {
-        false
-    }
-
-    /// The data that it needs.
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-}
 
 macro_rules! measures {
     ($($name:literal => $module:ident::$Measure:ident,)*) => {
@@ -165,32 +93,32 @@ pub(crate) use measured_elsewhere::MeasuredElsewhere;
 pub(crate) use utilization_min::UtilizationMin;
 
 impl Measure {
-    /// The number of a run; `None` where there is nothing to measure, or what there is gives no finite number.
+    /// The number of a run; `None` if the run has nothing to measure, or the number is not finite.
     pub fn of(&self, run: &Run<'_>) -> Option<f64> {
         self.kind().of(run).filter(|number| number.is_finite())
     }
 
-    /// The number of an experiment that times: see [`Kind::of_cost`].
+    /// The number of an experiment with a cost, as [`Kind::of_cost`] has it.
     pub fn of_cost(&self, pair_ns: f64, bytes: u32) -> Option<f64> {
         self.kind().of_cost(pair_ns, bytes)
     }
 
-    /// The number without a run: see [`Kind::of_paper`].
+    /// The number without a run, as [`Kind::of_paper`] has it.
     pub fn of_paper(&self, measured: &[Measured]) -> Option<f64> {
         self.kind().of_paper(measured)
     }
 
-    /// Its name beside a number.
+    /// The name of the number in sentences and titles.
     pub fn words(&self) -> String {
         self.kind().words()
     }
 
-    /// The unit of its numbers.
+    /// The unit of the number.
     pub fn unit(&self) -> Unit {
         self.kind().unit()
     }
 
-    /// The source that it names.
+    /// The source of traffic that it names.
     pub fn source(&self) -> Option<&str> {
         self.kind().source()
     }
@@ -200,7 +128,7 @@ impl Measure {
         self.kind().is_signed()
     }
 
-    /// The data that it needs.
+    /// The data that it needs of a run.
     pub fn needs(&self) -> Needs {
         self.kind().needs()
     }
@@ -208,14 +136,14 @@ impl Measure {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use giveway_measure::{Layout, Recorder};
-    use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, FlowTable, PortId, Probe, Span, Time};
+    use giveway_measure::{Layout, Record, Recorder};
+    use giveway_qdisc::{Backlog, Ending, FlowKind, FlowReport, FlowTable, PortId, Probe, Rate, Span, Time};
 
     use super::*;
 
     const BOTTLENECK: PortId = PortId(0);
 
-    /// A flow of the third traffic, from 1 s on; measured is from 1 s to 3 s.
+    /// A flow of the third source, from 1 s to 2 s. The measurement interval is from 1 s to 3 s.
     pub fn flow(id: u64, kind: FlowKind) -> FlowReport {
         FlowReport {
             id,
@@ -241,7 +169,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run that reported these flows, with samples of its bottleneck: when, bytes held, and the gauge `share_bps`.
+    /// A run with these flows, and these samples of its bottleneck: time, backlog in bytes, and the gauge
+    /// `share_bps`.
     pub fn record(flows: &[FlowReport], samples: &[(Time, u64, f64)]) -> Record {
         let mut recorder: Recorder = Recorder::new(Layout {
             measured: vec![BOTTLENECK],
@@ -261,7 +190,7 @@ pub(crate) mod tests {
                 &[("share_bps", *share)],
                 *now,
             );
-            // Another port is of no interest.
+            // Samples of another port are ignored.
             Probe::<()>::sample(
                 &mut recorder,
                 PortId(1),
@@ -275,15 +204,15 @@ pub(crate) mod tests {
         recorder.finish()
     }
 
-    /// A flow that sent and delivered so many kilobytes within the two measured seconds.
+    /// A flow that sent and delivered this number of kilobytes within the measurement interval of 2 s.
     pub fn lasting_flow(id: u64, source: u16, kind: FlowKind, sent: u64, delivered: u64) -> FlowReport {
-        // What came before is not measured.
+        // Data before the interval do not count.
         let goodput_bytes = delivered * 1_000;
         let delivered = goodput_bytes + 5_000;
         FlowReport { source, bytes: sent * 1_000, delivered, goodput_bytes, ..flow(id, kind) }
     }
 
-    /// One TCP and three streams that get the less the more they send; and two transfers of 1 s and 3 s.
+    /// A TCP flow and three streams, of which the faster deliver less; and two transfers of 1 s and 3 s.
     fn mixed() -> Record {
         let web = |id, end| FlowReport { source: 3, end: Time::s(end), ..flow(id, FlowKind::Transfer) };
         let given_up = FlowReport { ending: Ending::Aborted, ..web(8, 3) };
@@ -327,7 +256,7 @@ pub(crate) mod tests {
 
     #[test]
     fn transfers_are_those_of_a_source() {
-        // Of 1 s: the other transfer, and the pages or objects of the web.
+        // The transfer of the third source takes 1 s, those of the web 1 s and 3 s.
         assert_eq!(measured("kind = 'response'"), Some((1.0 + 1.0 + 3.0) / 3.0));
         assert_eq!(measured("kind = 'response', source = 'web'"), Some(2.0));
         assert_eq!(measured("kind = 'response', source = 'web', from = 2"), None);
@@ -337,58 +266,58 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn throughput_is_that_of_the_measured_part() {
+    fn throughput_is_that_of_the_measurement_interval() {
         assert_eq!(measured("kind = 'goodput', source = 'tcp'"), Some(1e6));
         assert_eq!(measured("kind = 'goodput', source = 'udp-*'"), Some(1.5e6 + 1_460.0 * 4.0));
         assert_eq!(measured("kind = 'goodput', source = 'web'"), Some(3.0 * 1_460.0 * 4.0), "no groups");
         assert_eq!(measured("kind = 'normalized', source = 'tcp'"), Some(2.0));
         assert_eq!(measured("kind = 'normalized', source = 'udp-2'"), Some(1.0), "the mean of 0.8 and 1.2");
-        assert_eq!(measured("kind = 'normalized', source = 'web'"), None, "transfers have none");
+        assert_eq!(measured("kind = 'normalized', source = 'web'"), None, "transfers are not long-lived");
         let worst = measured("kind = 'worst_share', source = 'udp-*'").unwrap();
         assert!((worst - 0.2).abs() < 1e-12, "{worst}");
         assert_eq!(of("kind = 'normalized', source = 'tcp'", &mixed(), None, &|_| None), None);
     }
 
     #[test]
-    fn delays_are_held_against_what_is_promised() {
+    fn delays_are_compared_with_their_bound() {
         let late = |id, ms| FlowReport { delay_max: Span::ms(ms), ..flow(id, FlowKind::Datagrams) };
         let run = record(&[late(1, 3), late(2, 8), flow(3, FlowKind::Datagrams)], &[]);
-        let told = |text: &str| of(text, &run, None, &|source| (source == "udp-2").then_some(0.016));
-        assert_eq!(told("kind = 'largest_delay', source = 'udp-2'"), Some(0.008));
-        assert_eq!(told("kind = 'largest_over_bound', source = 'udp-2'"), Some(0.5));
-        assert_eq!(told("kind = 'bound', source = 'udp-2'"), Some(0.016));
-        assert_eq!(told("kind = 'bound', source = 'web'"), None);
-        assert_eq!(told("kind = 'cost'"), None, "a run does not tell what it cost");
+        let number = |text: &str| of(text, &run, None, &|source| (source == "udp-2").then_some(0.016));
+        assert_eq!(number("kind = 'largest_delay', source = 'udp-2'"), Some(0.008));
+        assert_eq!(number("kind = 'largest_over_bound', source = 'udp-2'"), Some(0.5));
+        assert_eq!(number("kind = 'bound', source = 'udp-2'"), Some(0.016));
+        assert_eq!(number("kind = 'bound', source = 'web'"), None);
+        assert_eq!(number("kind = 'cost'"), None, "a run has no timings");
         assert_eq!(read("kind = 'cost_per_byte'").of_cost(50.0, 100), Some(0.5));
     }
 
     #[test]
-    fn fairness_is_among_flows_that_last() {
+    fn fairness_is_among_long_lived_flows() {
         let jain = |of: &str| measured(&format!("kind = 'jain'{of}")).unwrap();
         let all: f64 =
             625.0 * 625.0 / (4.0 * (100.0 * 100.0 + 125.0 * 125.0 + 150.0 * 150.0 + 250.0 * 250.0));
         assert!((jain("") - all).abs() < 1e-12);
         assert!((jain(", source = 'udp-2'") - 250.0 * 250.0 / (2.0 * 32_500.0)).abs() < 1e-12);
-        assert_eq!(measured("kind = 'jain', source = 'tcp'"), None, "who is alone is not treated unfairly");
+        assert_eq!(measured("kind = 'jain', source = 'tcp'"), None, "one flow has no index");
     }
 
     #[test]
-    fn what_arrives_is_held_against_what_was_sent() {
+    fn the_correlation_is_of_sent_and_delivered_data() {
         // (500, 100), (250, 150), (125, 125): deviations (625, -75), (-125, 75), (-500, 0), over 3.
         let by_hand = (-46_875.0 - 9_375.0) / libm::sqrt((390_625.0 + 15_625.0 + 250_000.0) * 11_250.0);
-        let told = measured("kind = 'correlation', source = 'udp-*'").unwrap();
-        assert!((told - by_hand).abs() < 1e-9, "{told} and {by_hand}");
-        assert_eq!(measured("kind = 'correlation', source = 'tcp'"), None, "only datagrams");
-        assert_eq!(measured("kind = 'correlation', source = 'udp-1'"), None, "one does not vary");
+        let measured_value = measured("kind = 'correlation', source = 'udp-*'").unwrap();
+        assert!((measured_value - by_hand).abs() < 1e-9, "{measured_value} and {by_hand}");
+        assert_eq!(measured("kind = 'correlation', source = 'tcp'"), None, "only datagrams count");
+        assert_eq!(measured("kind = 'correlation', source = 'udp-1'"), None, "one stream does not vary");
     }
 
     #[test]
     fn a_gauge_is_the_mean_of_the_measured_samples() {
         assert_eq!(measured("kind = 'gauge', name = 'share_bps'"), Some(1.5e6));
-        assert_eq!(measured("kind = 'gauge', name = 'of_nobody'"), None);
+        assert_eq!(measured("kind = 'gauge', name = 'unknown'"), None);
     }
 
-    /// Two streams of UDP and a transfer; a source's delay is that of its packets, so flows count by what they delivered.
+    /// The delay of a source is the mean over its packets, so each flow is weighted by its delivered data.
     #[test]
     fn delays_and_packets_are_those_of_a_source() {
         let flow = |id, source, kind, delivered, ms| FlowReport {
@@ -400,21 +329,21 @@ pub(crate) mod tests {
                 flow(1, 1, FlowKind::Datagrams, 300, 10),
                 flow(2, 2, FlowKind::Datagrams, 100, 30),
                 flow(3, 0, FlowKind::Endless, 46, 60),
-                // Of which no packet arrived, so that it has no delay.
+                // No packet of this stream arrived, so it has no delay.
                 flow(4, 2, FlowKind::Datagrams, 0, 0),
             ],
             &[],
         );
-        let told = |text: &str| of(text, &run, None, &|_| None);
-        assert!((told("kind = 'delay', source = 'udp-*'").unwrap() - 0.015).abs() < 1e-12);
-        assert_eq!(told("kind = 'delay', source = 'tcp'"), Some(0.06));
-        assert_eq!(told("kind = 'delay', source = 'web'"), None);
-        assert_eq!(told("kind = 'delivered', source = 'udp-*', bytes = 500"), Some(800.0));
-        assert_eq!(told("kind = 'delivered', source = 'tcp', bytes = 460"), Some(100.0));
+        let number = |text: &str| of(text, &run, None, &|_| None);
+        assert!((number("kind = 'delay', source = 'udp-*'").unwrap() - 0.015).abs() < 1e-12);
+        assert_eq!(number("kind = 'delay', source = 'tcp'"), Some(0.06));
+        assert_eq!(number("kind = 'delay', source = 'web'"), None);
+        assert_eq!(number("kind = 'delivered', source = 'udp-*', bytes = 500"), Some(800.0));
+        assert_eq!(number("kind = 'delivered', source = 'tcp', bytes = 460"), Some(100.0));
     }
 
-    /// Three packets of one stream and one of another are dropped, one of them before measuring began; the first stream says
-    /// that it lost four: one was lost elsewhere, or was on its way.
+    /// Three packets of one stream and one of another are dropped, one of them before the measurement
+    /// interval. The streams report four lost packets in it: one is not accounted for.
     #[test]
     fn drops_are_counted_by_source() {
         let layout = Layout {
@@ -439,26 +368,27 @@ pub(crate) mod tests {
         Probe::flow(&mut recorder, &lost(1, 1, 3));
         Probe::flow(&mut recorder, &lost(2, 2, 1));
         let run = recorder.finish();
-        let told = |text: &str| of(text, &run, None, &|_| None);
-        assert_eq!(told("kind = 'dropped'"), Some(3.0));
-        assert_eq!(told("kind = 'dropped', source = 'udp-*'"), Some(3.0));
-        assert_eq!(told("kind = 'dropped', source = 'udp-1'"), Some(2.0));
-        assert_eq!(told("kind = 'dropped', source = 'tcp'"), Some(0.0));
-        assert_eq!(told("kind = 'unaccounted', source = 'udp-*'"), Some(1.0));
+        let number = |text: &str| of(text, &run, None, &|_| None);
+        assert_eq!(number("kind = 'dropped'"), Some(3.0));
+        assert_eq!(number("kind = 'dropped', source = 'udp-*'"), Some(3.0));
+        assert_eq!(number("kind = 'dropped', source = 'udp-1'"), Some(2.0));
+        assert_eq!(number("kind = 'dropped', source = 'tcp'"), Some(0.0));
+        assert_eq!(number("kind = 'unaccounted', source = 'udp-*'"), Some(1.0));
         assert!(read("kind = 'unaccounted', source = 'udp-*'").is_signed());
     }
 
-    /// Samples every half second, packets 2, 4, 6, 10 within the measurement interval: windows of 1 s have means 3 and 8.
+    /// Samples every half second, packets 2, 4, 6, 10 within the measurement interval: windows of 1 s have
+    /// means 3 and 8.
     #[test]
-    fn queues_are_told_by_sample_and_by_window() {
+    fn queues_are_measured_by_sample_and_by_window() {
         let at = |ms, packets: u64| (Time::ms(ms), packets * 500, 0.0);
         let run =
             record(&[], &[at(500, 99), at(1000, 2), at(1500, 4), at(2000, 6), at(2500, 10), at(3000, 99)]);
-        let told = |text: &str| of(text, &run, None, &|_| None);
-        assert_eq!(told("kind = 'queue_deviation', window = '1 s'"), Some(2.5));
-        assert_eq!(told("kind = 'queue_deviation'"), Some(f64::sqrt((12.25 + 2.25 + 0.25 + 20.25) / 4.0)));
-        assert_eq!(told("kind = 'queue_quantile', share = 0.5"), Some(4.0));
-        assert_eq!(told("kind = 'queue_quantile', share = 1.0, window = '1 s'"), Some(8.0));
+        let number = |text: &str| of(text, &run, None, &|_| None);
+        assert_eq!(number("kind = 'queue_deviation', window = '1 s'"), Some(2.5));
+        assert_eq!(number("kind = 'queue_deviation'"), Some(f64::sqrt((12.25 + 2.25 + 0.25 + 20.25) / 4.0)));
+        assert_eq!(number("kind = 'queue_quantile', share = 0.5"), Some(4.0));
+        assert_eq!(number("kind = 'queue_quantile', share = 1.0, window = '1 s'"), Some(8.0));
         assert!(read("kind = 'queue_deviation'").needs().series);
         let none = record(&[], &[]);
         assert_eq!(of("kind = 'queue_deviation'", &none, None, &|_| None), None);
@@ -466,14 +396,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn burstiness_is_recorded_where_it_is_asked_for() {
+    fn burstiness_is_recorded_if_a_metric_needs_it() {
         let needs = |name: &str| read(&format!("kind = 'metric', name = '{name}'")).needs().bursts;
         assert!(needs("at.a->b.run_length_mean") && needs("arrivals_peakedness") && needs("src.udp.hurst"));
         assert!(!needs("utilization") && !needs("drops"));
     }
 
     #[test]
-    fn the_worst_link_is_the_least_used() {
+    fn the_least_used_link_counts() {
         let mut run = mixed();
         let link = run.links[0].clone();
         let used = |utilization| giveway_measure::LinkRow { utilization, ..link.clone() };
@@ -485,26 +415,32 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_have_words_and_units() {
-        let told = |text: &str| (read(text).words(), read(text).unit());
+        let described = |text: &str| (read(text).words(), read(text).unit());
         let is = |words: &str, unit| (words.to_owned(), unit);
         assert_eq!(
-            told("kind = 'response', source = 'web', to = 7"),
-            is("mean response time of web up to 7 segments", Unit::Seconds)
+            described("kind = 'response', source = 'web', to = 7"),
+            is("mean completion time of web up to 7 segments", Unit::Seconds)
         );
-        assert_eq!(told("kind = 'response'"), is("mean response time of all transfers", Unit::Seconds));
-        assert_eq!(told("kind = 'jain', source = 'udp-*'"), is("Jain's index of udp", Unit::Plain));
         assert_eq!(
-            told("kind = 'normalized', source = 'tcp'"),
+            described("kind = 'response'"),
+            is("mean completion time of all transfers", Unit::Seconds)
+        );
+        assert_eq!(described("kind = 'jain', source = 'udp-*'"), is("Jain's index of udp", Unit::Plain));
+        assert_eq!(
+            described("kind = 'normalized', source = 'tcp'"),
             is("normalised bandwidth of tcp", Unit::Plain)
         );
-        assert_eq!(told("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
-        assert_eq!(told("kind = 'metric', name = 'backlog_mean_bytes'"), is("queue, mean", Unit::Room));
-        assert_eq!(told("kind = 'metric', name = 'backlog_mean_packets'"), is("queue, mean", Unit::Packets));
+        assert_eq!(described("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
+        assert_eq!(described("kind = 'metric', name = 'backlog_mean_bytes'"), is("queue, mean", Unit::Room));
         assert_eq!(
-            told("kind = 'metric', name = 'flow_table_bytes'"),
+            described("kind = 'metric', name = 'backlog_mean_packets'"),
+            is("queue, mean", Unit::Packets)
+        );
+        assert_eq!(
+            described("kind = 'metric', name = 'flow_table_bytes'"),
             is("memory for flows, most", Unit::Room)
         );
-        assert_eq!(told("kind = 'metric', name = 'src.udp.loss'"), is("loss of udp", Unit::Share));
+        assert_eq!(described("kind = 'metric', name = 'src.udp.loss'"), is("loss of udp", Unit::Share));
         assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
         assert_eq!(Unit::Share.titled("loss"), "loss");
     }

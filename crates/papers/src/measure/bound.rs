@@ -1,13 +1,14 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
+use super::unit::Unit;
 use super::words::called;
-use super::{Kind, Run, Unit};
 
-/// The longest delay that the discipline promises the reserved flows of a source at its link, seconds.
+/// The bound of the discipline on the delay of the reserved flows of a source at its link, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bound {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

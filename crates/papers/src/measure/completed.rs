@@ -1,9 +1,10 @@
 use giveway_qdisc::Ending;
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{is_of, segments, share, transfers, within};
+use super::unit::Unit;
 use super::words::sizes_of;
-use super::{Kind, Run, Unit};
 
 /// The share of the transfers of these sizes that completed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -15,7 +16,7 @@ pub(crate) struct Completed {
     /// The smallest transfer that counts, segments.
     #[serde(default)]
     pub from: u64,
-    /// The largest; without it all larger ones count.
+    /// The largest transfer that counts, segments; without it there is no limit.
     #[serde(default)]
     pub to: Option<u64>,
 }

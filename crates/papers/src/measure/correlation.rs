@@ -1,10 +1,11 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{datagrams, mean};
 use super::words::of;
-use super::{Kind, Run};
 
-/// Pearson's correlation between what streams of datagrams sent and what of it arrived: of a source, or of all.
+/// Pearson's correlation between the sent and the delivered bytes of streams of datagrams: of a source, or of
+/// all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Correlation {
@@ -34,7 +35,7 @@ impl Kind for Correlation {
     }
 }
 
-/// Pearson's coefficient; not a number where either does not vary.
+/// Pearson's coefficient; not a number if one of them does not vary.
 fn pearson(both: &[(f64, f64)]) -> Option<f64> {
     let (x, y) = (mean(both.iter().map(|(x, _)| *x))?, mean(both.iter().map(|(_, y)| *y))?);
     let sum = |of: fn((f64, f64)) -> f64| both.iter().map(|(a, b)| of((a - x, b - y))).sum::<f64>();

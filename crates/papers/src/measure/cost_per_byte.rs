@@ -1,8 +1,9 @@
 use serde::Deserialize;
 
-use super::{Kind, Needs, Unit};
+use super::kind::{Kind, Needs};
+use super::unit::Unit;
 
-/// The time that enqueue and dequeue take per byte of the packet, nanoseconds; of an experiment that times.
+/// The time of enqueue and dequeue per byte of the packet, nanoseconds. It needs an experiment with a cost.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CostPerByte {}

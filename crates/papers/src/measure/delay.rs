@@ -1,15 +1,16 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::of_source;
+use super::unit::Unit;
 use super::words::called;
-use super::{Kind, Run, Unit};
 
-/// The mean one-way delay of the packets of a source that arrived, data packets where it is TCP, seconds. Each flow counts by
-/// what it delivered.
+/// The mean one-way delay of the packets of a source that arrived, seconds; of TCP those with data. Each flow
+/// is weighted by its delivered bytes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delay {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

@@ -1,16 +1,17 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{ip_bytes, of_source};
 use super::words::called;
-use super::{Kind, Run};
 
-/// Packets of a source that were delivered within the measurement interval: its bytes over the bytes of a packet.
+/// The number of packets of a source that were delivered within the measurement interval: its bytes divided
+/// by `bytes`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delivered {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
-    /// The bytes that a packet brings: IP length for datagrams, data for TCP.
+    /// The bytes of a packet: the IP length of a datagram, the data of a TCP segment.
     pub bytes: u64,
 }
 

@@ -1,10 +1,11 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::dropped;
 use super::words::of;
-use super::{Kind, Run};
 
-/// Packets of a source, or of all, that the measured ports dropped within the measurement interval.
+/// The number of packets of a source, or of all, that the measured ports dropped within the measurement
+/// interval.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Dropped {

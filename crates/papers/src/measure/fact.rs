@@ -1,15 +1,15 @@
 use serde::Deserialize;
 
-use super::{Kind, Needs};
+use super::kind::{Kind, Needs};
 use crate::fact::{self, Measured};
 
-/// A number that follows from a paper's own definitions. It needs no experiment.
+/// A number that follows from the definitions of a paper. It needs no experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fact {
     /// Its name in the module [`fact`](crate::fact).
     pub name: String,
-    /// Where it is a function, the place at which it is taken.
+    /// The argument, if the fact is a function.
     #[serde(default)]
     pub at: Option<f64>,
 }

@@ -1,14 +1,15 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::{gauge, mean};
+use super::unit::Unit;
 use super::words::gauge_words;
-use super::{Kind, Needs, Run, Unit};
 
 /// The mean over time of a gauge of the bottleneck's discipline.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gauge {
-    /// Its name.
+    /// The name of the gauge.
     pub name: String,
 }
 

@@ -1,14 +1,15 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::largest_delay;
+use super::unit::Unit;
 use super::words::called;
-use super::{Kind, Run, Unit};
 
 /// The largest one-way delay of the datagrams of a source that arrived, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LargestDelay {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

@@ -1,14 +1,14 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::largest_delay;
 use super::words::called;
-use super::{Kind, Run};
 
-/// The largest delay of a source over the bound on it. The network must add no delay of its own.
+/// The ratio of the largest delay of a source to its bound. The rest of the network must add no delay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LargestOverBound {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

@@ -1,8 +1,9 @@
 use giveway_qdisc::Span;
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::largest_transfers;
-use super::{Kind, Run, Unit};
+use super::unit::Unit;
 
 /// The longest time without progress of the largest transfers, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

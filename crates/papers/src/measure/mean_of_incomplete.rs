@@ -1,13 +1,13 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{Size, incomplete, mean};
-use super::{Kind, Run};
 
 /// The mean size of the transfers that did not complete, segments.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeanOfIncomplete {
-    /// Which size of theirs counts.
+    /// The kind of size that counts.
     pub size: Size,
 }
 

@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
-use super::{Kind, Needs};
+use super::kind::{Kind, Needs};
 use crate::fact::Measured;
 
-/// A number that was measured elsewhere, as the paper's `measured.toml` says. It needs no experiment.
+/// A number that was measured outside the study, from `measured.toml`. It needs no experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasuredElsewhere {

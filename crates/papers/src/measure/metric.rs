@@ -1,12 +1,13 @@
 use serde::Deserialize;
 
-use super::{Kind, Needs, Run, Unit};
+use super::kind::{Kind, Needs, Run};
+use super::unit::Unit;
 
 /// A metric of the run's summary.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Metric {
-    /// Its name, as `giveway run --json` has it.
+    /// The name of the metric in the output of `giveway run --json`.
     pub name: String,
 }
 

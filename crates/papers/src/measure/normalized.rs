@@ -1,14 +1,14 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::{mean, throughputs};
 use super::words::called;
-use super::{Kind, Needs, Run};
 
-/// The throughput of a flow of a source over the experiment's `ideal`; of several flows the mean.
+/// The mean throughput of the flows of a source, divided by the `ideal` of the experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Normalized {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

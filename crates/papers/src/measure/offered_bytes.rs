@@ -1,14 +1,15 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{datagrams, ip_bytes};
+use super::unit::Unit;
 use super::words::called;
-use super::{Kind, Run, Unit};
 
-/// Bytes that a source of datagrams sent.
+/// The number of bytes that a source of datagrams sent, as IP packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfferedBytes {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

@@ -1,17 +1,18 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::within;
 use super::words::sizes_of;
-use super::{Kind, Needs, Run};
 
-/// Data packets per time that a flow became backlogged, of flows with so many packets; SYN and the like do not count.
+/// Packets per fragment: the packets of flows, divided by the number of times that the flows became
+/// backlogged. The range is of data packets, so that SYN and the like do not count.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PacketsPerFragment {
     /// The fewest packets of a flow that counts.
     #[serde(default)]
     pub from: u64,
-    /// The most; without it all larger ones count.
+    /// The most packets of a flow that counts; without it there is no limit.
     #[serde(default)]
     pub to: Option<u64>,
 }

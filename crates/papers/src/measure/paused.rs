@@ -1,7 +1,8 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::largest_transfers;
-use super::{Kind, Run, Unit};
+use super::unit::Unit;
 
 /// The sum of the pauses of more than half a second of the largest transfers, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,11 +1,12 @@
 use giveway_qdisc::Span;
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::{mean, queue};
+use super::unit::Unit;
 use super::words::over;
-use super::{Kind, Needs, Run, Unit};
 
-/// The standard deviation of the bottleneck's queue over time, packets.
+/// The standard deviation of the bottleneck's backlog over time, packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueDeviation {

@@ -1,15 +1,16 @@
 use giveway_qdisc::Span;
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::queue;
+use super::unit::Unit;
 use super::words::over;
-use super::{Kind, Needs, Run, Unit};
 
-/// A quantile of the bottleneck's queue over time, packets.
+/// A quantile of the bottleneck's backlog over time, packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueQuantile {
-    /// Which, from 0 to 1.
+    /// The quantile, 0 to 1.
     pub share: f64,
     /// Means over windows of this length count in place of samples.
     #[serde(default)]

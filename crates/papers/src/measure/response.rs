@@ -1,10 +1,12 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{Unfinished, response};
+use super::unit::Unit;
 use super::words::sizes_of;
-use super::{Kind, Run, Unit};
 
-/// Mean response time of transfers of these sizes, seconds. The pages or objects that `web` reports are transfers, too.
+/// The mean completion time of transfers of these sizes, seconds. The pages or objects that `web` reports are
+/// transfers, too.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Response {
@@ -14,7 +16,7 @@ pub(crate) struct Response {
     /// The smallest transfer that counts, segments.
     #[serde(default)]
     pub from: u64,
-    /// The largest; without it all larger ones count.
+    /// The largest transfer that counts, segments; without it there is no limit.
     #[serde(default)]
     pub to: Option<u64>,
     /// The treatment of transfers that did not complete.
@@ -32,7 +34,7 @@ impl Kind for Response {
             Unfinished::LeftOut => "",
             Unfinished::AtTheirAge => ", unfinished ones at their age",
         };
-        format!("mean response time of {}{aged}", sizes_of(self.source.as_deref(), self.from, self.to))
+        format!("mean completion time of {}{aged}", sizes_of(self.source.as_deref(), self.from, self.to))
     }
 
     fn unit(&self) -> Unit {

@@ -1,20 +1,21 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{Size, incomplete, share, within};
+use super::unit::Unit;
 use super::words::sizes_of;
-use super::{Kind, Run, Unit};
 
-/// The share of these sizes among the transfers that did not complete.
+/// The share of transfers of these sizes among those that did not complete.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShareOfIncomplete {
     /// The smallest transfer that counts, segments.
     #[serde(default)]
     pub from: u64,
-    /// The largest; without it all larger ones count.
+    /// The largest transfer that counts, segments; without it there is no limit.
     #[serde(default)]
     pub to: Option<u64>,
-    /// Which size of theirs counts.
+    /// The kind of size that counts.
     pub size: Size,
 }
 

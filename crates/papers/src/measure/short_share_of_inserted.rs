@@ -1,11 +1,12 @@
 use giveway_qdisc::FlowReport;
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::transfers;
-use super::{Kind, Run, Unit};
+use super::unit::Unit;
 
-/// Of the flows that a table with this probability per packet catches, the share with at most so many packets. It is the
-/// expectation, from the packets that each flow sent.
+/// The expected share of short flows in a flow table into which each packet enters its flow with a
+/// probability. It is computed from the packets that each flow sent.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortShareOfInserted {

@@ -1,15 +1,15 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{Unfinished, response};
-use super::{Kind, Run};
 
-/// The ratio of the mean response times of transfers just above a size and just below it.
+/// The ratio of the mean completion times of transfers just above a size and just below it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
     /// The sizes below, segments, both ends included.
     pub below: [u64; 2],
-    /// The sizes above.
+    /// The sizes above, segments, both ends included.
     pub above: [u64; 2],
 }
 
@@ -21,6 +21,6 @@ impl Kind for Step {
 
     fn words(&self) -> String {
         let ([above_from, above_to], [below_from, below_to]) = (self.above, self.below);
-        format!("response time of {above_from} to {above_to} over {below_from} to {below_to} segments")
+        format!("completion time of {above_from} to {above_to} over {below_from} to {below_to} segments")
     }
 }

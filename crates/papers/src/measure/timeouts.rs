@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::largest_transfers;
-use super::{Kind, Run};
 
-/// Retransmission timeouts of the largest transfers.
+/// The number of retransmission timeouts of the largest transfers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Timeouts {

@@ -1,15 +1,16 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Run};
 use super::select::{dropped, of_source};
 use super::words::called;
-use super::{Kind, Run};
 
-/// Of a source of datagrams: packets sent within the measurement interval, less those delivered, less those that the measured
-/// ports dropped in that time. All that may be left is what was on its way when the interval began or ended.
+/// The number of packets of a source of datagrams that were sent within the measurement interval, but neither
+/// delivered nor dropped by the measured ports. It should be only the difference of the packets in flight at
+/// the ends of the interval.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Unaccounted {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 

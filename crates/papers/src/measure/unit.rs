@@ -3,21 +3,26 @@
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
+    /// None.
     Plain,
+    /// Seconds.
     Seconds,
-    /// Of what a packet costs.
+    /// Nanoseconds, for the cost of a packet.
     Nanoseconds,
+    /// A share, 0 to 1.
     Share,
-    /// Of traffic: megabytes.
+    /// Bytes of traffic, drawn in megabytes.
     Bytes,
-    /// Of queues and memory: bytes, kilobytes or megabytes.
+    /// Bytes of queues and memory, drawn in kilobytes.
     Room,
+    /// Packets.
     Packets,
+    /// Bits per second, drawn in Mbit/s.
     Rate,
 }
 
 impl Unit {
-    /// By the end of a metric's or a gauge's name.
+    /// The unit of a metric or gauge, from the end of its name.
     pub fn of_name(name: &str) -> Unit {
         let ends: [(&str, Unit); 4] = [
             ("_bps", Unit::Rate),
@@ -28,7 +33,7 @@ impl Unit {
         ends.into_iter().find(|(end, _)| name.ends_with(end)).map_or(Unit::Plain, |(_, unit)| unit)
     }
 
-    /// The unit that figures draw: its size in units of the numbers, and its symbol.
+    /// The unit in figures: its size in units of the numbers, and its symbol.
     fn drawn(self) -> (f64, &'static str) {
         match self {
             Unit::Plain | Unit::Share => (1.0, ""),
@@ -41,12 +46,12 @@ impl Unit {
         }
     }
 
-    /// The size of the drawn unit, in units of the numbers.
+    /// The size of the unit in figures, in units of the numbers.
     pub fn scale(self) -> f64 {
         self.drawn().0
     }
 
-    /// The title of an axis, with the unit that is drawn.
+    /// The title of an axis, with the unit in figures.
     pub fn titled(self, what: &str) -> String {
         match self.drawn().1 {
             "" => what.to_owned(),

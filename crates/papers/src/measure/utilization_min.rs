@@ -1,6 +1,7 @@
 use serde::Deserialize;
 
-use super::{Kind, Run, Unit};
+use super::kind::{Kind, Run};
+use super::unit::Unit;
 
 /// The smallest utilization among the measured ports.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

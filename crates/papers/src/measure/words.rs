@@ -1,4 +1,4 @@
-//! Parts of sentences that several measures share.
+//! Parts of sentences. Several measures share them.
 
 use giveway_qdisc::Span;
 
@@ -11,7 +11,7 @@ pub(super) fn called(source: &str) -> &str {
     }
 }
 
-/// A gauge in words: its name without its unit.
+/// A gauge in words: its name without the unit.
 pub(crate) fn gauge_words(name: &str) -> String {
     let bare = ["_bps", "_s", "_bytes", "_packets"].iter().find_map(|unit| name.strip_suffix(unit));
     bare.unwrap_or(name).replace('_', " ")

@@ -1,14 +1,16 @@
 use serde::Deserialize;
 
+use super::kind::{Kind, Needs, Run};
 use super::select::throughputs;
+use super::unit::Unit;
 use super::words::called;
-use super::{Kind, Needs, Run, Unit};
 
-/// The largest distance of the throughput of a source's flows from the experiment's `ideal`, either way, as a share of it.
+/// The largest deviation of a flow's throughput from the `ideal` of the experiment, up or down, as a share of
+/// `ideal`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorstShare {
-    /// The name of the source, or the beginning of the names of several with a star.
+    /// The name of the source, or the beginning of several names with a star.
     pub source: String,
 }
 
