@@ -28,7 +28,8 @@ pub(crate) struct About {
     /// The decisions that the paper leaves open.
     #[serde(default)]
     pub decision: Vec<Decision>,
-    /// The spec of each discipline, by its name in claims and figures. `{limit}` and `{at}` stand for those of the experiment.
+    /// The spec of each discipline, by its name in claims and figures. `{limit}` and `{at}` stand for the
+    /// values of the experiment.
     pub disciplines: BTreeMap<String, String>,
     /// The variants: alternative decisions. Verdicts are about the first.
     pub variant: Vec<Variant>,
@@ -89,7 +90,8 @@ pub(crate) struct Experiment {
     /// Variants with only three seeds, because their runs are long.
     #[serde(default)]
     pub few: Vec<String>,
-    /// The duration in a quick study, with the warm-up of the scenario. A quick study omits experiments without it.
+    /// The duration in a quick study, with the warm-up of the scenario. A quick study omits experiments
+    /// without it.
     #[serde(default)]
     pub quick: Option<String>,
     /// The fair share of each flow, for measures that compare with it.
@@ -155,7 +157,7 @@ pub(crate) struct Section {
     pub text: String,
     pub variant: String,
     pub figures: Vec<String>,
-    /// True if the disciplines in `beyond` are drawn, too.
+    /// True if the disciplines in `beyond` are drawn as well.
     #[serde(default)]
     pub beyond: bool,
 }

@@ -1,4 +1,4 @@
-//! Claims: what a paper says, and the tests that decide whether we see the same.
+//! Claims: the statements of a paper, and the tests that decide whether our measurements agree.
 //!
 //! A test is about one experiment, or about several at once:
 //!
@@ -12,12 +12,13 @@
 //! at_least = 1.0
 //! ```
 //!
-//! Each seed is folded by itself, then compared: here the mean of FPIP over the mean of CSFQ. A seed that lacks one of the
-//! experiments has no number.
+//! The numbers of each seed are combined first, then compared: here the mean of FPIP is divided by the mean
+//! of CSFQ. A seed that lacks one of the experiments has no number.
 
 use serde::Deserialize;
 
 use crate::about::{About, Experiment};
+use crate::error::ContentError;
 use crate::fact;
 use crate::measure::{Fact, Measure};
 
@@ -28,7 +29,7 @@ pub(crate) struct Claims {
     claim: Vec<Written>,
 }
 
-/// A claim as it is written.
+/// A claim in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -38,25 +39,27 @@ struct Written {
     source: String,
     statement: String,
     paper: String,
-    /// Why we see something else, where we do.
+    /// The reason of a difference.
     #[serde(default)]
     why: Option<String>,
-    /// What there is to say when it reproduces.
+    /// A note on a claim that reproduces.
     #[serde(default)]
     note: Option<String>,
-    /// Why it cannot be tested.
+    /// The reason why the claim cannot be tested.
     #[serde(default)]
     not_testable: Option<String>,
-    /// A test that names no experiment or no discipline is one for each of these.
+    /// The experiments and disciplines of tests that name none: such a test stands for one with each of
+    /// these.
     #[serde(default)]
     each: Each,
     #[serde(default)]
     test: Vec<WrittenTest>,
-    /// Measurements that show why, or what the note says.
+    /// Measurements that support the reason or the note.
     #[serde(default)]
     shown: Vec<WrittenTest>,
 }
 
+/// The experiments and disciplines of tests that name none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Each {
@@ -64,6 +67,7 @@ struct Each {
     of: Vec<String>,
 }
 
+/// A test in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenTest {
@@ -71,10 +75,10 @@ struct WrittenTest {
     says: Option<String>,
     #[serde(default)]
     variant: Option<String>,
-    /// One, or a family: then it is a test for each of its points.
+    /// An experiment, or a family: then the test stands for one at each of its points.
     #[serde(default)]
     experiment: Option<String>,
-    /// Several in one number, and how that comes of theirs.
+    /// Several experiments, whose numbers `fold` combines.
     #[serde(default)]
     across: Option<Vec<String>>,
     #[serde(default)]
@@ -92,6 +96,7 @@ struct WrittenTest {
     at_most: Option<f64>,
 }
 
+/// The name of a [`Fold`] in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum WrittenFold {
@@ -101,7 +106,7 @@ enum WrittenFold {
     Slope,
 }
 
-/// What it is compared with: as the test's own, but for what is said.
+/// The value that a test is compared with. A key that is missing has the value of the test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenValue {
@@ -119,41 +124,45 @@ struct WrittenValue {
     measure: Option<Measure>,
 }
 
-/// What a paper says.
+/// A statement of a paper, with its tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub id: String,
     pub figure: Option<String>,
-    /// Where the paper says it.
+    /// The place in the paper.
     pub source: String,
-    /// In our words.
+    /// The statement, in our words.
     pub statement: String,
     /// The paper's number or word.
     pub paper: String,
+    /// The reason of a difference.
     pub why: Option<String>,
+    /// A note on a claim that reproduces.
     pub note: Option<String>,
+    /// The reason why the claim cannot be tested.
     pub not_testable: Option<String>,
-    /// All of them must hold.
+    /// The tests, all of which must hold.
     pub tests: Vec<Test>,
-    /// What shows why it differs, or what the note says.
+    /// Measurements that support the reason or the note.
     pub shown: Vec<Test>,
 }
 
 /// A number with a band.
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
-    /// What it shows, where it stands for a reason.
+    /// The words in front of the number, for a measurement that supports a reason.
     pub says: Option<String>,
-    /// The variant that it is about; otherwise the one that is judged.
+    /// The variant; `None` is the judged one.
     pub variant: Option<String>,
+    /// The number that is tested.
     pub value: Value,
-    /// What it is compared with, and how.
+    /// The number that it is compared with.
     pub against: Option<Against>,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
 }
 
-/// One number of each run.
+/// One number of each seed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value {
     pub place: Place,
@@ -162,72 +171,77 @@ pub(crate) struct Value {
     pub variant: Option<String>,
 }
 
-/// Where a number is measured.
+/// The experiments in which a number is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
     One(String),
     Across(Vec<String>, Fold),
-    /// It needs no run.
+    /// None: the number needs no run.
     Nowhere,
 }
 
-/// How the numbers of several experiments become one.
+/// The combination of the numbers of several experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fold {
     Mean,
     Max,
     Min,
-    /// By least squares, along the axis of their family, where they stand at these places.
+    /// The slope of a least-squares line over these positions on the axis of their family.
     Slope(Vec<f64>),
 }
 
+/// The number that a test is compared with.
 #[derive(Clone, Debug)]
 pub(crate) struct Against {
     pub how: How,
     pub value: Value,
 }
 
+/// The comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// Divided by it.
+    /// Their ratio.
     Over,
-    /// Less it.
+    /// Their difference.
     Minus,
 }
 
 impl Claims {
-    /// Claims with all their tests, each complete.
-    pub fn expand(self, about: &About) -> Result<Vec<Claim>, String> {
+    /// Completes the claims: each test has its experiment and its discipline, and exists in the paper.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn expand(self, about: &About) -> Result<Vec<Claim>, ContentError> {
         let mut claims: Vec<Claim> = Vec::new();
         for written in self.claim {
             let id = written.id.clone();
             if claims.iter().any(|claim| claim.id == id) {
-                return Err(format!("there are two claims \"{id}\""));
+                return Err(ContentError::TwoClaims(id));
             }
             if let Some(figure) = &written.figure
                 && about.figure(figure).is_none()
             {
-                return Err(format!("claim \"{id}\" is about figure {figure}, which there is not"));
+                return Err(ContentError::FigureOfClaim { claim: id, figure: figure.clone() });
             }
-            claims.push(written.expand(about).map_err(|why| format!("claim \"{id}\": {why}"))?);
+            claims.push(written.expand(about).map_err(|mistake| mistake.in_claim(&id))?);
         }
         Ok(claims)
     }
 }
 
 impl Written {
-    fn expand(self, about: &About) -> Result<Claim, String> {
+    fn expand(self, about: &About) -> Result<Claim, ContentError> {
         if self.test.is_empty() == self.not_testable.is_none() {
-            return Err("it needs tests, or the reason why it is not_testable".to_owned());
+            return Err(ContentError::TestsOrReason);
         }
-        let all = |tests: &[WrittenTest]| -> Result<Vec<Test>, String> {
-            let expanded: Result<Vec<Vec<Test>>, String> =
+        let all = |tests: &[WrittenTest]| -> Result<Vec<Test>, ContentError> {
+            let expanded: Result<Vec<Vec<Test>>, ContentError> =
                 tests.iter().map(|test| test.expand(&self.each, about)).collect();
             Ok(expanded?.into_iter().flatten().collect())
         };
         let (tests, shown) = (all(&self.test)?, all(&self.shown)?);
         if tests.iter().any(|test| test.at_least.is_none() && test.at_most.is_none()) {
-            return Err("a test needs at_least or at_most".to_owned());
+            return Err(ContentError::NoBand);
         }
         Ok(Claim {
             id: self.id,
@@ -245,24 +259,24 @@ impl Written {
 }
 
 impl WrittenTest {
-    fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, String> {
+    fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, ContentError> {
         let alone = self.measure.needs().no_run;
         if alone && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
-            return Err(format!("\"{}\" needs no experiment and no discipline", self.measure.words()));
+            return Err(ContentError::NeedsNoRun(self.measure.words()));
         }
         let places = match (&self.experiment, &self.across) {
             _ if alone => vec![Place::Nowhere],
-            (None, None) if each.experiment.is_empty() => return Err("a test names no experiment".to_owned()),
+            (None, None) if each.experiment.is_empty() => return Err(ContentError::NoExperiment),
             (None, None) => single(about.each(&each.experiment)?, self.fold)?,
             (Some(one), None) => single(about.each(std::slice::from_ref(one))?, self.fold)?,
             (None, Some(several)) => vec![across(several, self.fold, about)?],
-            (Some(_), Some(_)) => return Err("a test has experiment or across, not both".to_owned()),
+            (Some(_), Some(_)) => return Err(ContentError::ExperimentAndAcross),
         };
-        let nobody = String::new();
+        let none = String::new();
         let disciplines = match &self.of {
-            _ if alone => std::slice::from_ref(&nobody),
+            _ if alone => std::slice::from_ref(&none),
             Some(one) => std::slice::from_ref(one),
-            None if each.of.is_empty() => return Err("a test names no discipline (of)".to_owned()),
+            None if each.of.is_empty() => return Err(ContentError::NoDiscipline),
             None => &each.of,
         };
         let mut tests = Vec::new();
@@ -275,7 +289,7 @@ impl WrittenTest {
                     variant: self.variant.clone(),
                 };
                 let against = match (&self.over, &self.minus) {
-                    (Some(_), Some(_)) => return Err("a test has over or minus, not both".to_owned()),
+                    (Some(_), Some(_)) => return Err(ContentError::OverAndMinus),
                     (Some(other), None) => Some((How::Over, other)),
                     (None, Some(other)) => Some((How::Minus, other)),
                     (None, None) => None,
@@ -301,21 +315,18 @@ impl WrittenTest {
 }
 
 impl WrittenValue {
-    fn complete(&self, test: &Value, about: &About) -> Result<Value, String> {
+    /// Takes missing keys from the value of the test.
+    fn complete(&self, test: &Value, about: &About) -> Result<Value, ContentError> {
         let place = match (&self.experiment, &self.across) {
             (None, None) if self.fold.is_none() => test.place.clone(),
-            (None, None) => return Err("fold needs across, which names the experiments".to_owned()),
-            (Some(_), Some(_)) => return Err("over and minus have experiment or across, not both".to_owned()),
+            (None, None) => return Err(ContentError::FoldWithoutAcross),
+            (Some(_), Some(_)) => return Err(ContentError::ExperimentAndAcrossOfOther),
             (None, Some(several)) => across(several, self.fold, about)?,
             (Some(one), None) => {
                 let mut places = single(about.each(std::slice::from_ref(one))?, self.fold)?;
                 match (places.pop(), places.is_empty()) {
                     (Some(place), true) => place,
-                    _ => {
-                        return Err(format!(
-                            "over or minus names the family \"{one}\": name one of its points, or all of them with across"
-                        ));
-                    }
+                    _ => return Err(ContentError::FamilyOfOther(one.clone())),
                 }
             }
         };
@@ -329,34 +340,32 @@ impl WrittenValue {
 }
 
 /// A place for each experiment.
-fn single(experiments: Vec<String>, fold: Option<WrittenFold>) -> Result<Vec<Place>, String> {
+fn single(experiments: Vec<String>, fold: Option<WrittenFold>) -> Result<Vec<Place>, ContentError> {
     match fold {
         None => Ok(experiments.into_iter().map(Place::One).collect()),
-        Some(_) => Err("fold needs across, which names the experiments".to_owned()),
+        Some(_) => Err(ContentError::FoldWithoutAcross),
     }
 }
 
 /// One place for all experiments.
-fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Result<Place, String> {
+fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Result<Place, ContentError> {
     let ids = about.each(several)?;
     if ids.is_empty() {
-        return Err("across names no experiment".to_owned());
+        return Err(ContentError::EmptyAcross);
     }
     let fold = match fold {
-        None => return Err("across needs fold: \"mean\", \"max\", \"min\" or \"slope\"".to_owned()),
+        None => return Err(ContentError::AcrossWithoutFold),
         Some(WrittenFold::Mean) => Fold::Mean,
         Some(WrittenFold::Max) => Fold::Max,
         Some(WrittenFold::Min) => Fold::Min,
         Some(WrittenFold::Slope) => {
             let along = |id: &String| {
                 let along = about.experiment(id).and_then(Experiment::along);
-                along.ok_or_else(|| {
-                    format!("a slope needs points of a family, and experiment \"{id}\" is none")
-                })
+                along.ok_or_else(|| ContentError::SlopeWithoutFamily(id.clone()))
             };
             let along: Vec<f64> = ids.iter().map(along).collect::<Result<_, _>>()?;
             if along.iter().all(|at| *at == along[0]) {
-                return Err("a slope needs two points or more".to_owned());
+                return Err(ContentError::SlopeOfOnePoint);
             }
             Fold::Slope(along)
         }
@@ -365,7 +374,7 @@ fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Resul
 }
 
 impl Place {
-    /// Where it is measured.
+    /// The identifiers of the experiments.
     pub fn experiments(&self) -> &[String] {
         match self {
             Place::One(id) => std::slice::from_ref(id),
@@ -374,7 +383,7 @@ impl Place {
         }
     }
 
-    /// Its number, of those of the experiments.
+    /// Combines the numbers of the experiments, in their order.
     pub fn fold(&self, numbers: &[f64]) -> f64 {
         let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
         match self {
@@ -393,23 +402,27 @@ impl Place {
 }
 
 impl Value {
-    fn check(&self, about: &About) -> Result<(), String> {
+    /// Checks that its experiments, its discipline and its variant exist, and that they have what the measure
+    /// needs.
+    fn check(&self, about: &About) -> Result<(), ContentError> {
         let Value { place, discipline, variant, .. } = self;
         if let Measure::Fact(Fact { name, .. }) = &self.measure
             && fact::words(name).is_none()
         {
-            return Err(format!("there is no fact \"{name}\""));
+            return Err(ContentError::UnknownFact(name.clone()));
         }
         for id in place.experiments() {
             let experiment =
-                about.experiment(id).ok_or_else(|| format!("there is no experiment \"{id}\""))?;
+                about.experiment(id).ok_or_else(|| ContentError::UnknownExperiment(id.clone()))?;
             if !experiment.disciplines.contains(discipline) && !experiment.beyond.contains(discipline) {
-                return Err(format!("experiment \"{id}\" has no discipline \"{discipline}\""));
+                let (experiment, discipline) = (id.clone(), discipline.clone());
+                return Err(ContentError::UnknownDiscipline { experiment, discipline });
             }
             if let Some(variant) = variant
                 && !experiment.variants.contains(variant)
             {
-                return Err(format!("experiment \"{id}\" has no variant \"{variant}\""));
+                let (experiment, variant) = (id.clone(), variant.clone());
+                return Err(ContentError::UnknownVariant { experiment, variant });
             }
             self.measure.check(experiment)?;
         }
@@ -418,12 +431,12 @@ impl Value {
 }
 
 impl Test {
-    /// The values that it takes.
+    /// The number that is tested, and the number that it is compared with.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         std::iter::once(&self.value).chain(self.against.as_ref().map(|against| &against.value))
     }
 
-    /// Whether a number lies in the band.
+    /// True if a number is in the band. Both ends belong to it.
     pub fn holds(&self, number: f64) -> bool {
         self.at_least.is_none_or(|least| number >= least) && self.at_most.is_none_or(|most| number <= most)
     }
@@ -434,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_numbers_become_one() {
+    fn numbers_of_several_experiments_are_combined() {
         let fold = |fold: Fold| Place::Across(vec![String::new(); 3], fold).fold(&[1.0, 5.0, 3.0]);
         assert_eq!(fold(Fold::Mean), 3.0);
         assert_eq!(fold(Fold::Max), 5.0);

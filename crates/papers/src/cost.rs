@@ -1,4 +1,4 @@
-//! What a packet costs a discipline: enqueue and dequeue, timed on the machine that does the paper again.
+//! The cost of a packet: the time of enqueue and dequeue, measured on the machine that runs the study.
 //!
 //! ```toml
 //! [[experiment]]
@@ -7,10 +7,12 @@
 //! cost = { flows = "{at}", bytes = "800" }      # in place of a scenario
 //! ```
 //!
-//! Every flow has one packet queued. The link is fully reserved, a quarter of the flows each at 1, 2, 3 and 4 Mbit/s; each departure is
-//! followed by an arrival of the flow that left, so the flow empties and comes back: the costly case for tables. A number is the fastest of
-//! many batches, after a warm-up: what else a machine does makes one slower, never faster, and may last longer than all seeds take. These are the only numbers of a study that depend on the machine, and on what else it does: a front end runs them one
-//! after the other, while nothing else of the study runs.
+//! Every flow has one packet queued. The link is fully reserved, with a quarter of the flows each at 1, 2, 3
+//! and 4 Mbit/s. Each departure is followed by an arrival of the same flow, so the flow becomes idle and
+//! returns: the most expensive case for flow tables. The result is the fastest of many batches, after a
+//! warm-up, because other work of the machine makes a batch slower, never faster, and may last longer than
+//! all seeds. These are the only numbers of a study that depend on the machine and its load, so a front end
+//! runs them one after the other, while nothing else of the study runs.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,63 +22,74 @@ use giveway_qdisc::hash::mix;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
 use serde::Deserialize;
 
-/// An experiment that times, as it is written: numbers, or `{at}`.
+use crate::error::ContentError;
+
+/// An experiment that measures the cost of a packet, as in the file: numbers, or `{at}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
+    /// The number of flows.
     pub flows: String,
+    /// The length of a packet, bytes.
     pub bytes: String,
 }
 
-/// What is timed.
+/// The flows and packets of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case {
-    /// How many flows have a packet queued each.
+    /// The number of flows, each with one queued packet.
     flows: u64,
-    /// How long packets are.
+    /// The length of a packet.
     pub bytes: u32,
 }
 
-/// Pairs before the clock starts, for each flow and at least.
+/// The fewest pairs of enqueue and dequeue before the clock starts.
 const WARM_UP: u64 = 20_000;
-/// Pairs that are timed at a time, and how often.
+/// Pairs in a batch.
 const BATCH: u64 = 20_000;
+/// The number of batches, of which the fastest counts.
 const BATCHES: usize = 51;
 
 impl Written {
-    pub fn read(&self) -> Result<Case, String> {
-        let number = |name: &str, text: &str| {
+    /// Parses the numbers.
+    ///
+    /// # Errors
+    /// A number that is not positive, or that a packet cannot have.
+    pub fn read(&self) -> Result<Case, ContentError> {
+        let number = |key: &'static str, text: &str| {
             let read = text.parse::<u64>().ok().filter(|number| *number > 0);
-            read.ok_or_else(|| format!("cost: {name} = \"{text}\" is no positive whole number"))
+            read.ok_or_else(|| ContentError::NotPositive { key, text: text.to_owned() })
         };
         let bytes = number("bytes", &self.bytes)?;
         Ok(Case {
             flows: number("flows", &self.flows)?,
-            bytes: u32::try_from(bytes).map_err(|_| format!("cost: no packet has {bytes} bytes"))?,
+            bytes: u32::try_from(bytes).map_err(|_| ContentError::PacketTooLong(bytes))?,
         })
     }
 }
 
 impl Case {
-    /// All that is reserved, which is all of the link.
+    /// The rate of the link: the sum of all reservations.
     fn link(self) -> Rate {
         Rate::bit((0..self.flows).map(|flow| reserved(flow).as_bit()).sum())
     }
 
-    /// That the discipline can be built there.
+    /// Checks that the discipline can be built for this link.
     ///
     /// # Errors
-    /// Why not.
-    pub fn check(self, spec: &Spec) -> Result<(), String> {
+    /// The parameter with which it cannot be built.
+    pub fn check(self, spec: &Spec) -> Result<(), ContentError> {
         let built = spec.build_numbered(&self.context());
-        built.map(|_| ()).map_err(|invalid| format!("{}: {invalid}", spec.name()))
+        let invalid = |source| ContentError::Build { discipline: spec.name().to_owned(), source };
+        built.map(|_| ()).map_err(invalid)
     }
 
     fn context(self) -> LinkContext {
         LinkContext::new(self.link(), Streams::new(1).within("cost"))
     }
 
-    /// Nanoseconds per enqueue and dequeue; `None` when the discipline does not hold a packet of each flow.
+    /// Nanoseconds for one enqueue and one dequeue; `None` if the discipline cannot hold a packet of each
+    /// flow.
     pub fn pair_ns(self, spec: &Spec) -> Option<f64> {
         let link = self.link();
         let mut qdisc = spec.build_numbered(&self.context()).expect("it was checked");
@@ -91,7 +104,7 @@ impl Case {
         let mut pairs = |count: u64| {
             for _ in 0..count {
                 let Next::Packet(left) = qdisc.dequeue(&mut Cx::new(now, &mut out)) else {
-                    panic!("{} keeps the link busy", spec.name())
+                    panic!("{} has packets but sends none", spec.name())
                 };
                 now += link.time_for(u64::from(self.bytes));
                 let flow = black_box(left.payload);
@@ -100,7 +113,7 @@ impl Case {
         };
         pairs(WARM_UP.max(2 * self.flows));
         let batch = |_| {
-            #[expect(clippy::disallowed_methods, reason = "what is asked is how long it takes here")]
+            #[expect(clippy::disallowed_methods, reason = "the result is the time on this machine")]
             let begun = Instant::now();
             pairs(BATCH);
             begun.elapsed().as_nanos()
@@ -118,6 +131,7 @@ impl Case {
     }
 }
 
+/// The reserved rate of a flow.
 fn reserved(flow: u64) -> Rate {
     Rate::mbit(1 + flow % 4)
 }
@@ -125,6 +139,7 @@ fn reserved(flow: u64) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::chain;
 
     #[test]
     fn every_flow_keeps_its_packet() {
@@ -134,9 +149,9 @@ mod tests {
         assert!(ns("fifo limit 40p").is_some_and(|ns| ns > 0.0));
         assert_eq!(ns("fifo limit 39p"), None, "one was dropped");
         case.check(&"trr_sound".parse().unwrap()).unwrap();
-        let wrong = case.check(&"fifo limit 100b".parse().unwrap()).unwrap_err();
-        assert!(wrong.starts_with("fifo: limit"), "{wrong}");
-        let wrong = Written { flows: "many".into(), bytes: "800".into() }.read().unwrap_err();
-        assert_eq!(wrong, "cost: flows = \"many\" is no positive whole number");
+        let error = chain(&case.check(&"fifo limit 100b".parse().unwrap()).unwrap_err());
+        assert!(error.starts_with("fifo: limit"), "{error}");
+        let error = Written { flows: "many".into(), bytes: "800".into() }.read().unwrap_err();
+        assert_eq!(error.to_string(), "cost: flows = \"many\" is not a positive whole number");
     }
 }

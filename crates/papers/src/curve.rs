@@ -1,15 +1,16 @@
-//! What a figure draws of one run, and how the runs of several seeds come together.
+//! The data that a figure draws of one run, and their combination over the seeds.
 //!
 //! ```toml
-//! curve = { kind = "over", measure = { kind = "normalized", source = "tcp" }, axis = "normalised bandwidth" }
+//! curve = { kind = "over", measure = { kind = "jain" }, axis = "Jain's index" }
 //! curve = { kind = "flow_rates", source = "udp-*" }
 //! curve = { kind = "queue", unit = "packets" }
 //! curve = { kind = "gauge", name = "fair_share_bps" }
-//! curve = { kind = "trade", x = { kind = "metric", name = "flow_table_bytes" }, y = { kind = "jain" }, log_x = true }
+//! curve = { kind = "trade", x = { kind = "gauge", name = "flow_table" }, y = { kind = "jain" } }
 //! ```
 //!
-//! `axis` is what stands at the y axis, `along` at the x axis, where that is not known. Rates are drawn in Mbit/s, memory
-//! and queues in kB, times in seconds and shares from 0 to 1, so titles should say so.
+//! `axis` is the title of the y axis. `along` is the title of the x axis if the family has none. Rates are
+//! drawn in Mbit/s, memory and queues in kB, times in seconds, and shares from 0 to 1, so titles should have
+//! these units.
 
 use std::collections::BTreeMap;
 
@@ -22,30 +23,31 @@ use crate::measure::{
     throughputs, time, transfers,
 };
 
-/// What is drawn.
+/// The kind of a panel.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Curve {
     /// The size of the flow table over time, of the first seed.
     FlowTable,
-    /// How often the flow table has which size.
+    /// The histogram of the size of the flow table.
     FlowTableHistogram,
-    /// How many transfers of up to which size did not complete.
+    /// The number of transfers up to each size that did not complete, per run.
     Incomplete { size: Size },
-    /// Mean response time by size.
+    /// The mean completion time of transfers by size.
     Response {
         #[serde(default)]
         unfinished: Unfinished,
     },
-    /// What the largest transfers have sent, over the time since each began; of the first seed. A panel per discipline.
+    /// The acknowledged bytes of the largest transfers over the time since each began, of the first seed.
+    /// Each discipline has its own panel.
     Progress { largest: usize },
-    /// Fragments of each connection, by its packets; of the first seed.
+    /// The number of fragments of each connection over its number of packets, of the first seed.
     Fragments,
-    /// A number of each discipline, side by side for several experiments, or for the panel's variants.
+    /// A number of each discipline, side by side for several experiments, or for the variants of the panel.
     Bars {
         measure: Measure,
         axis: String,
-        /// The change of each number against that of this discipline with the same seed, in percent.
+        /// The discipline to whose numbers the change is drawn, in percent, seed by seed.
         #[serde(default)]
         relative_to: Option<String>,
         #[serde(default)]
@@ -57,10 +59,10 @@ pub(crate) enum Curve {
     Over {
         measure: Measure,
         axis: String,
-        /// The change of each number against that of this discipline with the same seed, in percent.
+        /// The discipline to whose numbers the change is drawn, in percent, seed by seed.
         #[serde(default)]
         relative_to: Option<String>,
-        /// As in the family's name, if it does not say.
+        /// The title of the x axis; by default the name of the family.
         #[serde(default)]
         along: Option<String>,
         #[serde(default)]
@@ -68,14 +70,14 @@ pub(crate) enum Curve {
         #[serde(default)]
         log_y: bool,
     },
-    /// Throughput of each flow of a source, by its number in the scenario: the mean over seeds, beside the experiment's
-    /// `ideal`.
+    /// The throughput of each flow of a source, in the order of the scenario: the mean over seeds, beside the
+    /// `ideal` of the experiment.
     FlowRates {
         source: String,
         #[serde(default)]
         axis: Option<String>,
     },
-    /// How much the bottleneck's queue holds over time, of the first seed: at each sample, or the mean of a window.
+    /// The backlog of the bottleneck over time, of the first seed: samples, or means over windows.
     Queue {
         #[serde(default)]
         unit: Held,
@@ -88,7 +90,7 @@ pub(crate) enum Curve {
         #[serde(default)]
         axis: Option<String>,
     },
-    /// Two numbers of each discipline against each other, a point for each experiment: means over seeds.
+    /// Two numbers of each discipline, one on each axis, with a point for each experiment: means over seeds.
     Trade {
         x: Measure,
         y: Measure,
@@ -99,7 +101,7 @@ pub(crate) enum Curve {
     },
 }
 
-/// What a queue is measured in.
+/// The unit of a backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Held {
@@ -108,25 +110,25 @@ pub(crate) enum Held {
     Packets,
 }
 
-/// What there is to draw, of one run or of several.
+/// The data of a curve, of one run or of several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     /// Points of the first seed.
     Points(Vec<(f64, f64)>),
     /// Several lines of the first seed.
     Lines(Vec<Vec<(f64, f64)>>),
-    /// How often each number occurred.
+    /// The number of occurrences of each value.
     Counts(BTreeMap<u64, u64>),
-    /// Numbers of all seeds, and how many seeds.
+    /// The values of all seeds, and the number of seeds.
     Numbers(Vec<u64>, u32),
-    /// Sum and count by bin.
+    /// The sum and the number of values in each bin.
     Bins(BTreeMap<u64, (f64, u64)>),
-    /// Numbers of tests draw this.
+    /// None: the curve draws numbers of measures.
     Nothing,
 }
 
 impl Curve {
-    /// What one run gives. `first`: whether it is the run of the first seed.
+    /// The data of one run. `first` is true for the run of the first seed.
     pub fn of(&self, record: &Record, first: bool) -> Data {
         match self {
             Curve::FlowTable if !first => Data::Points(Vec::new()),
@@ -173,7 +175,7 @@ impl Curve {
         }
     }
 
-    /// The numbers that it draws, where it draws those.
+    /// The measures that it draws; empty for a curve with its own data.
     pub fn measures(&self) -> Vec<&Measure> {
         match self {
             Curve::Bars { measure, .. } | Curve::Over { measure, .. } => vec![measure],
@@ -181,18 +183,18 @@ impl Curve {
             _ => Vec::new(),
         }
     }
-    /// The discipline that all others are set off against.
+    /// The discipline that the others are compared with.
     pub fn relative_to(&self) -> Option<&String> {
         match self {
             Curve::Bars { relative_to, .. } | Curve::Over { relative_to, .. } => relative_to.as_ref(),
             _ => None,
         }
     }
-    /// Whether it may draw several experiments.
+    /// True if a panel may have several experiments.
     pub fn takes_several(&self) -> bool {
         !self.measures().is_empty()
     }
-    /// The source that it names.
+    /// The source of traffic that it names.
     pub fn source(&self) -> Option<&str> {
         match self {
             Curve::FlowRates { source, .. } => Some(source),
@@ -200,23 +202,23 @@ impl Curve {
         }
     }
 
-    /// Whether it needs what changes over time.
+    /// True if it needs samples over time.
     pub fn needs_series(&self) -> bool {
         use Curve::{FlowTable, FlowTableHistogram, Gauge, Queue};
         matches!(self, FlowTable | FlowTableHistogram | Queue { .. } | Gauge { .. })
     }
-    /// Whether it needs samples of senders.
+    /// True if it needs samples of the senders.
     pub fn needs_senders(&self) -> bool {
         matches!(self, Curve::Progress { .. })
     }
-    /// Whether it needs the record of how often flows became backlogged.
+    /// True if it needs the number of times that each flow became backlogged.
     pub fn needs_episodes(&self) -> bool {
         matches!(self, Curve::Fragments)
     }
 }
 
 impl Data {
-    /// Both together; the seeds of `other` come later.
+    /// Combines the data of two sets of runs. The seeds of `other` are later ones.
     pub fn with(self, other: Data) -> Data {
         match (self, other) {
             (Data::Counts(mut all), Data::Counts(more)) => {
@@ -239,8 +241,8 @@ impl Data {
     }
 }
 
-/// The bin of a size in segments, by its smallest member. Up to 25 each size has its own, so that a step at 20 shows where
-/// it is; above, ten per decade.
+/// The bin of a size in segments, as its smallest size. Each size up to 25 has its own bin, so that a step at
+/// 20 is visible; above that there are ten bins per decade.
 fn bin(size: u64) -> u64 {
     if size <= 25 {
         return size;
@@ -249,12 +251,12 @@ fn bin(size: u64) -> u64 {
     (libm::pow(10.0, step / 10.0).ceil() as u64).max(26)
 }
 
-/// Time and size of the flow table, sample by sample.
+/// The samples of the flow table's size: seconds and flows.
 fn table_sizes(record: &Record) -> impl Iterator<Item = (f64, f64)> {
     gauge(record, "flow_table").map(|(time, size)| (time.as_s(), size))
 }
 
-/// Time and what the bottleneck's queue holds.
+/// The backlog of the bottleneck over time: seconds, and kB or packets.
 fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
     let samples = held(record).map(|(time, held)| {
         let held = match unit {
@@ -270,7 +272,7 @@ fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
     }
 }
 
-/// Megabytes over seconds since each began, of the largest transfers.
+/// The acknowledged megabytes of the largest transfers, over the seconds since each began.
 fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
     let line = |flow: &giveway_qdisc::FlowReport| {
         let samples = record.progress.iter().filter(|row| (row.source, row.id) == (flow.source, flow.id));
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_come_together() {
+    fn data_of_several_seeds_are_combined() {
         let bins = |value: f64| Data::Bins(BTreeMap::from([(1, (value, 1))]));
         assert_eq!(bins(1.0).with(bins(3.0)), Data::Bins(BTreeMap::from([(1, (4.0, 2))])));
         let first = Data::Points(vec![(0.0, 1.0)]);
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_numbered_as_in_the_scenario() {
+    fn flows_have_the_order_of_the_scenario() {
         let flow = |id, source, delivered| lasting_flow(id, source, FlowKind::Datagrams, 500, delivered);
         let run = record(&[flow(1, 2, 100), flow(2, 1, 200)], &[]);
         let rates = Curve::FlowRates { source: "udp-*".to_owned(), axis: None };

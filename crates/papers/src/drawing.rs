@@ -11,10 +11,10 @@ use crate::measure::{Measure, Unit, bits_per_s, gauge_words};
 use crate::study::{Results, Study};
 use crate::verdict::flowing;
 
-/// Points of a scatter that are drawn; more would be a blot.
+/// The most points of a scatter that are drawn. More would cover each other.
 const MOST_POINTS: usize = 1_500;
 
-/// A figure of a section, with everything of it that was run.
+/// A figure of a section, with all of its runs.
 pub(crate) fn figure(
     number: usize,
     figure: &Figure,
@@ -33,7 +33,7 @@ pub(crate) fn figure(
     }
 }
 
-/// What a panel of a figure is drawn from.
+/// The results that a panel of a figure is drawn from.
 struct Source<'a> {
     panel: &'a Panel,
     variant: &'a str,
@@ -81,7 +81,7 @@ impl Source<'_> {
             });
             self.series(name, points.collect())
         });
-        // The groups have names of their own.
+        // The axis has the names of the groups, and needs a title only if the file has one.
         let title = along.unwrap_or_default().to_owned();
         Drawing {
             title: self.panel.title.clone(),
@@ -116,7 +116,7 @@ impl Source<'_> {
         self.drawing(x, y, Mark::Line, series.chain(formulas).collect())
     }
 
-    /// Two numbers of each discipline against each other, a point for each experiment.
+    /// Two numbers of each discipline, one on each axis, with a point for each experiment.
     fn trade(&self, (x, log_x): (&Measure, bool), (y, log_y): (&Measure, bool)) -> Drawing {
         let series = self.disciplines.iter().map(|name| {
             let points = self.experiments().filter_map(|experiment| {
@@ -129,7 +129,7 @@ impl Source<'_> {
         self.drawing(axis(x, log_x), axis(y, log_y), Mark::Points, series.collect())
     }
 
-    /// Throughput of each flow, beside the fair share.
+    /// The throughput of each flow, beside the fair share.
     fn flow_rates(&self, title: Option<&str>) -> Drawing {
         let drawn = |name: &&String| Some(self.series(name, drawn(self.data(name)?)));
         let mut series: Vec<Series> = self.disciplines.iter().filter_map(drawn).collect();
@@ -152,14 +152,14 @@ impl Source<'_> {
         Drawing { title: self.panel.title.clone(), x, y, mark, series }
     }
 
-    /// A number of a discipline, or its ratio to that of the one that the panel is relative to, which is drawn as a change in
-    /// percent.
+    /// A number of a discipline. In a panel with `relative_to` it is the ratio to the number of that
+    /// discipline, which is drawn as a change in percent.
     fn number(&self, experiment: &str, variant: &str, discipline: &str, measure: &Measure) -> Estimate {
         let base = self.panel.curve.relative_to().map(String::as_str);
         self.results.number(experiment, variant, discipline, base, measure)
     }
 
-    /// A mean with its interval, which does not reach below zero where the number cannot.
+    /// A mean with its 95 % interval. The interval ends at zero if the number cannot be negative.
     fn point(&self, x: f64, estimate: &Estimate, measure: &Measure) -> Option<Point> {
         if self.panel.curve.relative_to().is_some() {
             let (y, ci) = ((estimate.mean? - 1.0) * 100.0, estimate.ci95.unwrap_or(0.0) * 100.0);
@@ -171,7 +171,7 @@ impl Source<'_> {
         Some(Point { x, y, low, high: y + ci })
     }
 
-    /// Those of the panel.
+    /// The experiments of the panel.
     fn experiments(&self) -> impl Iterator<Item = &Experiment> {
         let about = &self.study.paper.about;
         self.panel.experiments.iter().map(|id| about.experiment(id).expect("it was checked"))
@@ -185,9 +185,9 @@ impl Source<'_> {
                 _ => return None,
             };
             let series =
-                lines.iter().zip(["largest", "second", "third", "fourth", "fifth"]).map(|(line, place)| {
+                lines.iter().zip(["largest", "second", "third", "fourth", "fifth"]).map(|(line, rank)| {
                     Series {
-                        name: place.to_owned(),
+                        name: rank.to_owned(),
                         discipline: String::new(),
                         points: points(line.iter().copied()),
                     }
@@ -212,7 +212,7 @@ impl Source<'_> {
                 (logarithmic("size (segments)"), axis("transfers of up to this size, per run"), Mark::Steps)
             }
             Curve::Response { .. } => {
-                (logarithmic("size (segments)"), logarithmic("mean response time (s)"), Mark::Line)
+                (logarithmic("size (segments)"), logarithmic("mean completion time (s)"), Mark::Line)
             }
             Curve::Fragments => (logarithmic("packets"), axis("fragments"), Mark::Points),
             Curve::Queue { unit: Held::Bytes, .. } => (axis("time (s)"), axis("queue (kB)"), Mark::Line),
@@ -227,7 +227,7 @@ impl Source<'_> {
             | Curve::Bars { .. }
             | Curve::Over { .. }
             | Curve::FlowRates { .. }
-            | Curve::Trade { .. } => unreachable!("they have panels of their own"),
+            | Curve::Trade { .. } => unreachable!("`panels` draws these curves"),
         };
         let series =
             self.disciplines.iter().filter_map(|name| Some(self.series(name, drawn(self.data(name)?))));
@@ -240,7 +240,8 @@ impl Source<'_> {
 
     /// A series in the colour of its discipline.
     fn series(&self, name: &str, points: Vec<Point>) -> Series {
-        // Without its limit: a discipline has one colour, whatever the buffer of the experiment.
+        // The spec of the paper, without the buffer of the experiment: a discipline has the same colour in
+        // all experiments.
         let discipline = self.study.paper.about.disciplines[name].clone();
         Series { name: name.to_owned(), discipline, points }
     }
@@ -274,7 +275,7 @@ fn drawn(data: &Data) -> Vec<Point> {
     }
 }
 
-/// A histogram: shares by bins of a width that leaves at most a hundred of them.
+/// A histogram of shares, with at most a hundred bins of equal width.
 fn shares(counts: &BTreeMap<u64, u64>, all: f64) -> Vec<(f64, f64)> {
     let (Some(least), Some(most)) = (counts.keys().next(), counts.keys().last()) else { return Vec::new() };
     let width = (most - least).div_ceil(100).max(1);
@@ -282,15 +283,15 @@ fn shares(counts: &BTreeMap<u64, u64>, all: f64) -> Vec<(f64, f64)> {
     for (number, count) in counts {
         *bins.entry((number - least) / width).or_insert(0) += count;
     }
-    // A step line needs its zeros, before, between and after.
+    // A step line needs zeros before, between and after its bins.
     let last = (most - least) / width;
-    let place = |bin: u64| (least + bin * width) as f64;
+    let position = |bin: u64| (least + bin * width) as f64;
     let mut steps: Vec<(f64, f64)> = Vec::new();
     if *least > 0 {
-        steps.push((place(0) - 1.0, 0.0));
+        steps.push((position(0) - 1.0, 0.0));
     }
-    steps.extend((0..=last).map(|bin| (place(bin), bins.get(&bin).copied().unwrap_or(0) as f64 / all)));
-    steps.push((place(last + 1), 0.0));
+    steps.extend((0..=last).map(|bin| (position(bin), bins.get(&bin).copied().unwrap_or(0) as f64 / all)));
+    steps.push((position(last + 1), 0.0));
     steps
 }
 
@@ -323,8 +324,8 @@ mod tests {
 
     #[test]
     fn incomplete_transfers_are_counted_per_run() {
-        let told: Vec<(f64, f64)> =
+        let points: Vec<(f64, f64)> =
             drawn(&Data::Numbers(vec![7, 0, 7, 2], 2)).iter().map(|point| (point.x, point.y)).collect();
-        assert_eq!(told, [(1.0, 0.5), (2.0, 1.0), (7.0, 2.0)]);
+        assert_eq!(points, [(1.0, 0.5), (2.0, 1.0), (7.0, 2.0)]);
     }
 }

@@ -10,7 +10,8 @@
 //! at_most = 1
 //! ```
 //!
-//! `measured.toml` has the command, the machine and the date of each measurement, which needs privileges that a study does not have.
+//! `measured.toml` has the command, the machine and the date of each measurement, which needs privileges that
+//! a study does not have.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Rate, Streams, Time};
@@ -23,12 +24,13 @@ use serde::Deserialize;
 pub(crate) struct Measured {
     /// The name of the number, in words. Claims use it.
     pub what: String,
+    /// The value.
     pub value: f64,
-    /// The command.
+    /// The command that measures it.
     pub how: String,
-    /// On which machine.
+    /// The machine on which it was measured.
     pub machine: String,
-    /// On which day.
+    /// The day of the measurement.
     pub date: String,
 }
 
@@ -40,7 +42,7 @@ pub(crate) struct MeasuredFile {
     pub measured: Vec<Measured>,
 }
 
-/// The facts that can be computed: name and words.
+/// The facts that can be computed: the name of each, and its words in a sentence.
 const FACTS: [(&str, &str); 5] = [
     ("figure_2_rounds", "rounds of figure 2 in which the shift clock and the order are those printed"),
     ("page_packets", "packets of {at} bytes in a page"),
@@ -54,7 +56,7 @@ pub(crate) fn words(name: &str) -> Option<&'static str> {
     FACTS.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
 }
 
-/// Computes a fact, at the place `at` if it is a function.
+/// Computes a fact, with the argument `at` if it is a function; `None` if it does not exist.
 pub(crate) fn compute(name: &str, at: Option<f64>) -> Option<f64> {
     let at = at.unwrap_or_default() as u32;
     let of_page = |pick: fn((u32, u32)) -> u32| pages::packets_in_page(at).map(pick);
@@ -69,17 +71,19 @@ pub(crate) fn compute(name: &str, at: Option<f64>) -> Option<f64> {
     number.map(f64::from)
 }
 
-/// Figure 2(b) of the TRR paper through `trr_round`: packets of 300 units, flows that reserved 100, 50, 75 and 75 units per unit of time.
-/// In how many of the seven rounds the shift clock is the one printed, and flows leave in the order of the printed stamps.
+/// Figure 2(b) of the TRR paper, computed with `trr_round`: packets of 300 units, and flows with reservations
+/// of 100, 50, 75 and 75 units per unit of time. The result is the number of rounds, of seven, in which the
+/// shift clock is the printed one and flows leave in the order of the printed stamps.
 fn figure_2_rounds() -> u32 {
-    // A unit of time is a millisecond, one of length a byte.
+    // A unit of time is a millisecond, and a unit of length is a byte.
     let rate = |units: u64| Rate::bit(units * 8000);
     let context = LinkContext::new(rate(300), Streams::new(1));
-    let spec: Spec = "trr_round slots 101 unit 1ms".parse().expect("it is written right");
+    let spec: Spec = "trr_round slots 101 unit 1ms".parse().expect("the spec is valid");
     let mut trr = spec.build_numbered(&context).expect("it can be built");
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ZERO, &mut out);
-    // What comes before each round, as flow and packets; the clock that is printed; the flows by their printed stamps.
+    // The arrivals before each round as flow and packets, the printed clock, and the flows in the order of
+    // their printed stamps.
     type Round = (&'static [(u64, u32)], f64, &'static [u64]);
     let rounds: [Round; 7] = [
         (&[(1, 7), (4, 1)], 0.0, &[1, 4]),
@@ -91,8 +95,8 @@ fn figure_2_rounds() -> u32 {
         (&[], 18.0, &[1, 4]),
     ];
     let mut matching = 0;
-    for (comes, clock, order) in rounds {
-        for (flow, packets) in comes {
+    for (arrivals, clock, order) in rounds {
+        for (flow, packets) in arrivals {
             for _ in 0..*packets {
                 let mut pkt = Packet::new(FlowKey(*flow), 300, *flow);
                 pkt.meta.reserved = rate([100, 50, 75, 75][*flow as usize - 1]);
@@ -124,6 +128,6 @@ mod tests {
             assert!(compute(name, Some(500.0)).is_some_and(f64::is_finite), "{name}");
             assert_eq!(words(name), Some(what));
         }
-        assert_eq!((compute("nothing", None), words("nothing")), (None, None));
+        assert_eq!((compute("unknown", None), words("unknown")), (None, None));
     }
 }

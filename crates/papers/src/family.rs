@@ -3,26 +3,27 @@
 //! ```toml
 //! [[experiment]]
 //! id = "tcp-udp"              # its points are the experiments tcp-udp-2 and tcp-udp-10
-//! name = "{at} flows"         # {at} is the point's number: in name, place, scenario, set, limit and in disciplines
+//! name = "{at} flows"         # {at} is the number of the point, also in other keys and in disciplines
 //! set = ["traffic.udp.flows={at}"]
-//! # ... and what every experiment has
+//! # ... and the other keys of an experiment
 //! [[experiment.point]]
 //! at = 2
-//! ideal = "5 Mbit/s"          # the fair share there; it may stand on the experiment as well
+//! ideal = "5 Mbit/s"          # the fair share at this point; the default is that of the experiment
 //! [[experiment.point]]
 //! at = 10
-//! set = ["duration=100 s"]    # besides the experiment's own, after them
-//! limit = "30kb"              # in place of the experiment's own
+//! set = ["duration=100 s"]    # after those of the experiment
+//! limit = "30kb"              # in place of that of the experiment
 //! ```
 //!
-//! The points take the family's place when a paper is read; from then on each is an experiment like any other. Where a
-//! figure or a claim names the family, it means all its points, in their order.
+//! When a paper is read, the points replace the family: each becomes an ordinary experiment. A figure or
+//! claim that names the family means all its points, in their order.
 
 use crate::about::{AT, About, Experiment, Place, Point};
 use crate::cost;
+use crate::error::ContentError;
 
-/// Every experiment, with families as their points.
-pub(crate) fn expand(written: Vec<Experiment>) -> Result<Vec<Experiment>, String> {
+/// Every experiment, with each family replaced by its points.
+pub(crate) fn expand(written: Vec<Experiment>) -> Result<Vec<Experiment>, ContentError> {
     let mut families: Vec<String> = Vec::new();
     let mut all: Vec<Experiment> = Vec::new();
     for experiment in written {
@@ -38,30 +39,29 @@ pub(crate) fn expand(written: Vec<Experiment>) -> Result<Vec<Experiment>, String
     }
     let ids = || all.iter().map(|experiment| &experiment.id).chain(&families);
     match ids().enumerate().find(|(at, id)| ids().take(*at).any(|before| before == *id)) {
-        Some((_, id)) => Err(format!("there are two experiments \"{id}\"")),
+        Some((_, id)) => Err(ContentError::TwoExperiments(id.clone())),
         None => Ok(all),
     }
 }
 
 impl Experiment {
-    /// That it asks for no number of a point, where it has none.
-    fn check_alone(&self) -> Result<(), String> {
+    /// Checks that an experiment without points does not contain the number of a point.
+    fn check_alone(&self) -> Result<(), ContentError> {
         let texts = [&self.id, &self.name, &self.scenario, &self.limit];
         let mut texts = texts.into_iter().chain(&self.place).chain(&self.set);
         match texts.find(|text| text.contains(AT)) {
-            Some(text) => Err(format!(
-                "experiment \"{}\" has {AT} in \"{text}\", but no points: write for example [[experiment.point]] \
-                 with at = 2",
-                self.id
-            )),
+            Some(text) => {
+                let experiment = self.id.clone();
+                Err(ContentError::NumberWithoutPoints { experiment, text: text.clone() })
+            }
             None => Ok(()),
         }
     }
 
-    /// One of its points.
-    fn at(&self, point: &Point) -> Result<Experiment, String> {
+    /// The experiment at one of the points of this family.
+    fn at(&self, point: &Point) -> Result<Experiment, ContentError> {
         if !point.at.is_finite() {
-            return Err(format!("experiment \"{}\": at = {} is no place on an axis", self.id, point.at));
+            return Err(ContentError::NotFinite { experiment: self.id.clone(), at: point.at });
         }
         let number = point.at.to_string();
         let here = |text: &String| text.replace(AT, &number);
@@ -91,7 +91,7 @@ impl Experiment {
 }
 
 impl About {
-    /// The experiment of this name, or all points of the family of this name; `None` where there is neither.
+    /// The experiment with this identifier, or all points of the family with it; `None` if there is neither.
     pub fn experiments(&self, id: &str) -> Option<Vec<&Experiment>> {
         let of_family =
             |experiment: &&Experiment| experiment.of.as_ref().is_some_and(|place| place.family == id);
@@ -102,23 +102,26 @@ impl About {
         }
     }
 
-    /// The identifiers of all of these, families as their points.
-    pub fn each(&self, ids: &[String]) -> Result<Vec<String>, String> {
+    /// The identifiers of experiments, with each family replaced by its points.
+    ///
+    /// # Errors
+    /// The first identifier that does not exist.
+    pub fn each(&self, ids: &[String]) -> Result<Vec<String>, ContentError> {
         let mut all = Vec::new();
         for id in ids {
-            let found = self.experiments(id).ok_or_else(|| format!("there is no experiment \"{id}\""))?;
+            let found = self.experiments(id).ok_or_else(|| ContentError::UnknownExperiment(id.clone()))?;
             all.extend(found.into_iter().map(|experiment| experiment.id.clone()));
         }
         Ok(all)
     }
 
-    /// What stands at the axis that experiments are points along: their name without its number.
+    /// The title of the axis of a family: the name of its experiments without the number.
     pub fn axis_along(&self, ids: &[String]) -> String {
         let place = ids.first().and_then(|id| self.experiment(id)?.of.as_ref());
         place.map_or_else(String::new, |place| place.name.replace(AT, " ").trim().to_owned())
     }
 
-    /// Experiments in a sentence: "3 to 6 flows" where they follow each other in a family, otherwise one by one.
+    /// Experiments in a sentence: "3 to 6 flows" for consecutive points of a family, otherwise one by one.
     pub fn places(&self, ids: &[String]) -> String {
         let one = |id: &String| match self.experiment(id) {
             Some(experiment) => experiment.place.as_ref().unwrap_or(&experiment.name).clone(),

@@ -1,4 +1,4 @@
-//! Closed forms that a panel draws beside what was measured, from `theory`.
+//! Closed forms from `theory` that a panel draws beside the measurements.
 //!
 //! ```toml
 //! [[figure.panel]]
@@ -6,9 +6,9 @@
 //! formulas = ["long_wait", "corrected_long_wait"]
 //! ```
 //!
-//! They stand at the points of the family, where they are defined. Those of the switch are for TRIMODEL(1, 9, 24, 0.559,
-//! 0.200) and 16 ports, as the P-SPF paper has them, over the offered load; those of `max_throughput` and `blocked` over
-//! the number of ports.
+//! A formula is drawn at those points of the family at which it is defined. Waiting times are for TRIMODEL(1,
+//! 9, 24, 0.559, 0.200) and 16 ports, as in the P-SPF paper, over the offered load. `max_throughput` and
+//! `blocked` are over the number of ports.
 
 use giveway_theory::crossbar::Ports;
 use giveway_theory::crossbar::mix::Mix;
@@ -29,7 +29,7 @@ pub(crate) enum Formula {
     GeneralWait,
     /// Equation (4) with the outputs that are blocked, slots.
     CorrectedLongWait,
-    /// Equation (5) with that, slots.
+    /// Equation (5) with the outputs that are blocked, slots.
     CorrectedOverallWait,
     /// P-SPF, equation (10), over the number of ports.
     MaxThroughput,
@@ -40,7 +40,7 @@ pub(crate) enum Formula {
 const PORTS: Ports = Ports::Finite(16);
 
 impl Formula {
-    /// What it is called beside a curve.
+    /// The name in the legend.
     pub fn name(self) -> &'static str {
         match self {
             Formula::ShortWait => "equation (2)",
@@ -54,7 +54,7 @@ impl Formula {
         }
     }
 
-    /// Its value; `None` where it is not defined.
+    /// The value at `x`; `None` where the formula is not defined.
     pub fn at(self, x: f64) -> Option<f64> {
         let mix = Mix::trimodel([1, 9, 24], 0.559, 0.2).ok()?;
         let ports = Ports::Finite(x as u32);

@@ -1,17 +1,17 @@
 //! Papers, reproduced: the claims of a paper, the measurements, and a verdict for each claim.
 //!
-//! A paper is a folder such as `papers/efd`: scenarios; `paper.toml` with experiments, figures and the decisions that the paper
-//! leaves open; `claims.toml` with its claims and the band of each. Nothing of it is code, so a claim can be read, changed
-//! and added without compiling. The modules:
+//! A paper is a folder such as `papers/efd`. It has scenarios, `paper.toml` with experiments, figures and the
+//! decisions that the paper leaves open, and `claims.toml` with the claims and the band of each. A paper has
+//! no code, so a claim can be read, changed and added without compiling. The modules:
 //!
 //! ```text
 //! about.rs     paper.toml: decisions, variants, experiments, figures, sections
 //! family.rs    experiments at several points along an axis
 //! check.rs     checks of paper.toml
 //! claim.rs     claims.toml: claims and their tests
-//! paper.rs     a paper: reads and checks all its files
-//! measure.rs   a number of one run, for tests, bars and lines over an axis
-//! cost.rs      the time that a packet costs, measured here, without a scenario
+//! paper.rs     a paper: reads and checks all its files; error.rs its errors
+//! measure.rs   a number of one run, for tests, bars and lines; measure/ has a file for each kind
+//! cost.rs      the cost of a packet, measured on this machine, without a scenario
 //! fact.rs      numbers without a run, computed or measured elsewhere
 //! formula.rs   closed forms beside measured curves
 //! curve.rs     the data of a figure from one run, and their combination over seeds
@@ -23,8 +23,8 @@
 //! shipped.rs   the papers that are part of the program
 //! ```
 //!
-//! This crate depends on scenarios and records, not on threads or terminals: a front end runs [`Study::jobs`] in any order,
-//! and hands the results to [`Study::finish`].
+//! This crate depends on scenarios and records, not on threads or terminals: a front end runs [`Study::jobs`]
+//! in any order, and passes the results to [`Study::finish`].
 //!
 //! ```
 //! use giveway_papers::{Paper, Scope, Study};
@@ -43,6 +43,7 @@ mod claim;
 mod cost;
 mod curve;
 mod drawing;
+mod error;
 mod fact;
 mod family;
 mod formula;
@@ -55,9 +56,10 @@ mod shipped;
 mod study;
 mod verdict;
 
+pub use error::{ContentError, PaperError};
 pub use listing::{json, markdown};
 pub use observe::{disciplines, layout, observe, observe_network};
-pub use paper::{Paper, PaperError};
+pub use paper::Paper;
 pub use report::document;
 pub use shipped::{SHIPPED, Shipped};
 pub use study::{Job, Results, Scope, Study};

@@ -7,8 +7,8 @@ use crate::report;
 use crate::study::{Results, Study};
 use crate::verdict::{Judged, counted, flowing};
 
-/// As JSON: `paper`, `title`, `seeds`, `quick`, `runs`, and `claims` with `id`, `source`, `statement`, `paper`, `ours`, `verdict`,
-/// `why`, `figure`, `tests` and `otherwise` each.
+/// The verdicts as JSON: `paper`, `title`, `seeds`, `quick`, `runs` and `claims`. Each claim has `id`,
+/// `source`, `statement`, `paper`, `ours`, `verdict`, `why`, `figure`, `tests` and `otherwise`.
 pub fn json(study: &Study, results: &Results, judged: &[Judged]) -> Value {
     json!({
         "paper": study.paper.id,
@@ -20,7 +20,7 @@ pub fn json(study: &Study, results: &Results, judged: &[Judged]) -> Value {
     })
 }
 
-/// A page of the book: the tables of the report, and the text around them.
+/// The verdicts as a page of the book, in Markdown: the tables of the report, and the text around them.
 pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     let about = &study.paper.about;
     let mut parts = vec![
@@ -33,7 +33,7 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
         },
         flowing(&about.about),
         format!(
-            "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces when its tests \
+            "`giveway reproduce {}` makes this page and a report with every figure. {} seeds; a claim reproduces if its tests \
              hold for the mean and for at least 8 of 10 seeds. {}",
             study.paper.id,
             study.seeds(),
@@ -69,7 +69,7 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The file of a figure, beside the page. Its name has no spaces, since links cannot have any.
+/// The name of the file of a figure, beside the page, without spaces: links cannot contain any.
 fn picture(paper: &str, figure: &str) -> String {
     format!("{paper}-{}.svg", figure.replace(' ', "-"))
 }

@@ -1,4 +1,4 @@
-//! A run of a scenario, observed: what a recorder is told, and what it has to say in the end.
+//! A run of a scenario with a recorder.
 
 use giveway_measure::{
     Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, SojournRow,
@@ -9,13 +9,13 @@ use giveway_scenario::{Backend, Compared, Crossbar, Finished, Network, Scenario,
 use giveway_sim::Segment;
 use giveway_switch::Outcome;
 
-/// Does one run with a recorder: what was recorded, and what the sources of traffic have to say. Now and then `go_on` is told
-/// how much of it is done, 0 to 1; when it answers false there is no result. `keep_series`: whether what changes over time
-/// is kept, too.
+/// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
+/// `go_on` from time to time with the progress of the run, 0 to 1. If `go_on` returns false, the run stops
+/// without a result. If `keep_series` is true, the record includes samples over time.
 ///
 /// # Panics
-/// When the trial is of another scenario, or a file that the scenario names has changed since the scenario was read; and when
-/// the scenario is of a test bed, which is no simulation.
+/// When the trial belongs to another scenario, or a file that the scenario names has changed since the
+/// scenario was read, or the scenario needs a test bed, which is not a simulation.
 pub fn observe(
     scenario: &Scenario,
     trial: &Trial,
@@ -30,11 +30,12 @@ pub fn observe(
             let outcome = crossbar.run(trial, go_on)?;
             Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
         }
-        Backend::Live(_) => panic!("a test bed is no simulation: the crate testbed runs it"),
+        Backend::Live(_) => panic!("a test bed is not a simulation: the crate testbed runs it"),
     }
 }
 
-/// The same on a network, for who has more probes than the recorder: `run` does the run and tells the recorder, too.
+/// Like [`observe`] on a network, for callers that have other probes as well: `run` executes the run with the
+/// recorder among its probes.
 pub fn observe_network(
     network: &Network,
     keep_series: bool,
@@ -48,14 +49,14 @@ pub fn observe_network(
     Some((record, finished.remarks))
 }
 
-/// The disciplines or arbiters that a scenario compares, as a record names them.
+/// The disciplines or arbiters that a scenario compares, with their names in records.
 pub fn disciplines(scenario: &Scenario) -> Vec<Discipline> {
     let each = scenario.compared().into_iter();
     each.map(|Compared { name, written, parameters }| Discipline { qdisc: name, written, parameters })
         .collect()
 }
 
-/// The plan of a recording of this scenario. `keep_series`: whether what changes over time is kept, too.
+/// The layout of the records of this scenario. If `keep_series` is true, records include samples over time.
 pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     match &scenario.backend {
         Backend::Network(network) => of_network(network, keep_series),
@@ -64,7 +65,7 @@ pub fn layout(scenario: &Scenario, keep_series: bool) -> Layout {
     }
 }
 
-/// On a switch: the outputs are the ports.
+/// The layout for a switch, whose outputs are the ports.
 fn of_crossbar(crossbar: &Crossbar, keep_series: bool) -> Layout {
     let outputs = || (0..crossbar.ports).map(|output| PortId(output as u32));
     let at = |slots: u64| Time::ZERO + crossbar.slot.scale(slots, 1);
@@ -82,12 +83,12 @@ fn of_crossbar(crossbar: &Crossbar, keep_series: bool) -> Layout {
     }
 }
 
-/// Everything that a switch measured, as it is kept of any host. Times over all outputs stand at the first one.
+/// The record of a switch. Times of all outputs together are recorded at the first output.
 fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record {
     let mut metrics = Metrics::default();
     outcome.numbers().into_iter().for_each(|(name, value)| metrics.push(name, value));
-    // Everything that was counted and every sum of times, exactly: whole numbers, so that it says of any two machines
-    // whether they did the same.
+    // All counters and sums of times, as integers, so that equal runs have equal fingerprints on all
+    // machines.
     let fingerprint = Fingerprint::of(&outcome.digest());
     let events = outcome.all.count;
     let slot_s = crossbar.slot.as_s();
@@ -107,7 +108,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         sent: None,
         dropped: Backlog::default(),
         marked: 0,
-        // What has crossed beyond what the link can send waits at the output.
+        // Cells that crossed faster than the link sends are queued at the output.
         utilization: Some((*crossed as f64 / outcome.slots as f64).min(1.0)),
         drops: Default::default(),
         drops_measured: None,
@@ -141,6 +142,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     }
 }
 
+/// The layout for a network.
 fn of_network(network: &Network, keep_series: bool) -> Layout {
     let measured = network.measured();
     let numbered = |number: usize| PortId(number as u32);

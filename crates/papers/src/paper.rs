@@ -1,10 +1,13 @@
-//! A paper: what is run, what is drawn, and what it leaves open.
+//! A paper: reads and checks its files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use crate::about::About;
 use crate::claim::{Claim, Claims, Test};
+use crate::error::{ContentError, PaperError};
 use crate::fact::{Measured, MeasuredFile};
 use crate::family;
 use crate::measure::{Measure, MeasuredElsewhere};
@@ -13,32 +16,21 @@ use crate::shipped::{SHIPPED, Shipped};
 /// A paper with its claims, read and checked.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// How it is called.
+    /// The name of a shipped paper, or of the folder.
     pub id: String,
     pub(crate) about: About,
     pub(crate) claims: Vec<Claim>,
-    /// The scenarios that experiments name.
+    /// The texts of the scenarios that experiments name, by file name.
     pub(crate) scenarios: BTreeMap<String, String>,
-    /// What was measured where a study cannot go: `measured.toml`, where there is one.
+    /// The numbers that were measured outside the study, from `measured.toml`; empty without that file.
     pub(crate) measured: Vec<Measured>,
 }
 
-/// Why a paper cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PaperError(pub String);
-
-impl std::fmt::Display for PaperError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for PaperError {}
-
 impl Paper {
-    /// The paper of this name, or in this folder.
+    /// The shipped paper with this name, or the paper in this folder.
     ///
     /// # Errors
-    /// That there is none, or what is wrong with it.
+    /// When there is no such paper, or its files are not valid.
     pub fn find(name: &str) -> Result<Paper, PaperError> {
         if let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.id == name) {
             return Paper::shipped(shipped);
@@ -48,60 +40,52 @@ impl Paper {
             return Paper::in_folder(folder);
         }
         let known: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.id).collect();
-        Err(PaperError(format!(
-            "there is no paper \"{name}\", and no folder of that name with a paper.toml; there are: {}",
-            known.join(", ")
-        )))
+        Err(PaperError::Unknown { name: name.to_owned(), known: known.join(", ") })
     }
 
-    /// One that is shipped.
+    /// Reads a shipped paper.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// When its files are not valid.
     pub fn shipped(shipped: &Shipped) -> Result<Paper, PaperError> {
         let file = |name: &str| {
             let found = shipped.files.iter().find(|(known, _)| *known == name);
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("there is no file {name}"))
+            let missing = || PaperError::NotShipped { paper: shipped.id.to_owned(), file: name.to_owned() };
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(missing)
         };
         Paper::read(shipped.id, &file)
     }
 
-    /// One in a folder.
+    /// Reads the paper in a folder.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// When a file cannot be read or is not valid.
     pub fn in_folder(folder: &Path) -> Result<Paper, PaperError> {
         let file = |name: &str| {
             let path = folder.join(name);
-            std::fs::read_to_string(&path)
-                .map_err(|error| format!("{} cannot be read: {error}", path.display()))
+            std::fs::read_to_string(&path).map_err(|source| PaperError::Read { path, source })
         };
         let id = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
         Paper::read(&id, &file)
     }
 
-    fn read(id: &str, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Paper, PaperError> {
-        let wrong = |name: &str, why: String| PaperError(format!("{id}/{name}: {why}"));
-        let about = file("paper.toml").map_err(PaperError)?;
-        let mut about: About =
-            toml::from_str(&about).map_err(|error| wrong("paper.toml", error.to_string()))?;
-        about.expand().map_err(|why| wrong("paper.toml", why))?;
-        let claims = file("claims.toml").map_err(PaperError)?;
-        let claims: Claims =
-            toml::from_str(&claims).map_err(|error| wrong("claims.toml", error.to_string()))?;
-        about.check().map_err(|why| wrong("paper.toml", why))?;
-        let claims = claims.expand(&about).map_err(|why| wrong("claims.toml", why))?;
+    fn read(id: &str, file: &dyn Fn(&str) -> Result<String, PaperError>) -> Result<Paper, PaperError> {
+        let content = |name: &str| {
+            let file = format!("{id}/{name}");
+            move |mistake| PaperError::Content { file, source: Box::new(mistake) }
+        };
+        let mut about: About = parse(id, "paper.toml", &file("paper.toml")?)?;
+        about.expand().map_err(content("paper.toml"))?;
+        let claims: Claims = parse(id, "claims.toml", &file("claims.toml")?)?;
+        about.check().map_err(content("paper.toml"))?;
+        let claims = claims.expand(&about).map_err(content("claims.toml"))?;
         let mut scenarios = BTreeMap::new();
         for experiment in about.experiment.iter().filter(|experiment| experiment.cost.is_none()) {
-            let text = file(&experiment.scenario).map_err(PaperError)?;
-            scenarios.insert(experiment.scenario.clone(), text);
+            scenarios.insert(experiment.scenario.clone(), file(&experiment.scenario)?);
         }
-        // Few papers have any.
+        // Few papers have this file.
         let measured = match file("measured.toml") {
-            Ok(text) => {
-                let read = toml::from_str::<MeasuredFile>(&text);
-                read.map_err(|error| wrong("measured.toml", error.to_string()))?.measured
-            }
+            Ok(text) => parse::<MeasuredFile>(id, "measured.toml", &text)?.measured,
             Err(_) => Vec::new(),
         };
         for value in
@@ -110,39 +94,45 @@ impl Paper {
             if let Measure::MeasuredElsewhere(MeasuredElsewhere { what }) = &value.measure
                 && !measured.iter().any(|measured| measured.what == *what)
             {
-                return Err(wrong("claims.toml", format!("measured.toml has no \"{what}\"")));
+                return Err(content("claims.toml")(ContentError::NotMeasured(what.clone())));
             }
         }
         Ok(Paper { id: id.to_owned(), about, claims, scenarios, measured })
     }
 
-    /// Its title.
+    /// The title of the paper.
     pub fn title(&self) -> &str {
         &self.about.title
     }
-    /// Who wrote it, and where it stands.
+    /// The authors, and the place and year of publication.
     pub fn reference(&self) -> String {
         format!("{}, {}", self.about.authors, self.about.published)
     }
-    /// How many claims it has.
+    /// The number of claims.
     pub fn claims(&self) -> usize {
         self.claims.len()
     }
-    /// The numbers of its figures.
+    /// The numbers of the figures, in the order of the file.
     pub fn figures(&self) -> impl Iterator<Item = &str> {
         self.about.figure.iter().map(|figure| figure.id.as_str())
     }
 }
 
+/// Parses a file of the paper `id`.
+fn parse<T: DeserializeOwned>(id: &str, name: &str, text: &str) -> Result<T, PaperError> {
+    let syntax = |error| PaperError::Syntax { file: format!("{id}/{name}"), source: Box::new(error) };
+    toml::from_str(text).map_err(syntax)
+}
+
 impl About {
-    /// Families become their points, in experiments and in figures.
-    fn expand(&mut self) -> Result<(), String> {
+    /// Replaces families by their points, in experiments and in figures.
+    fn expand(&mut self) -> Result<(), ContentError> {
         self.experiment = family::expand(std::mem::take(&mut self.experiment))?;
         let mut figures = std::mem::take(&mut self.figure);
         for figure in &mut figures {
             for panel in &mut figure.panel {
                 panel.experiments =
-                    self.each(&panel.experiments).map_err(|why| format!("figure {}: {why}", figure.id))?;
+                    self.each(&panel.experiments).map_err(|mistake| mistake.in_figure(&figure.id))?;
             }
         }
         self.figure = figures;
@@ -153,30 +143,32 @@ impl About {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::chain;
     use crate::study::{Scope, Study};
 
     #[test]
-    fn every_shipped_paper_is_right() {
+    fn every_shipped_paper_is_valid() {
         for shipped in SHIPPED {
             let paper = Paper::shipped(shipped).unwrap();
             assert!(paper.claims() > 0 && paper.figures().count() > 0);
             let found = Paper::find(shipped.id).unwrap();
             assert_eq!((found.id.as_str(), found.claims()), (shipped.id, paper.claims()));
-            // Its scenarios are right under every variant, and have the traffic that it measures.
+            // Its scenarios are valid under every variant, and have the traffic that it measures.
             let study = Study::new(paper, Scope::default()).unwrap();
             assert!(!study.jobs().is_empty());
         }
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported_with_their_place() {
         let files = SHIPPED[0].files;
         let with = |from: &str, to: &str| {
             let file = |name: &str| {
-                let (_, text) = files.iter().find(|(known, _)| *known == name).ok_or("no such file")?;
+                let missing = PaperError::NotShipped { paper: "efd".to_owned(), file: name.to_owned() };
+                let (_, text) = files.iter().find(|(known, _)| *known == name).ok_or(missing)?;
                 Ok(text.replacen(from, to, 1))
             };
-            Paper::read("efd", &file).unwrap_err().0
+            chain(&Paper::read("efd", &file).unwrap_err())
         };
         assert!(
             with("drr = ", "dwrr = ").contains("names the discipline \"drr\""),
@@ -184,10 +176,10 @@ mod tests {
             with("drr = ", "dwrr = ")
         );
         let both = with("experiments = [\"load-8\"]", "experiments = [\"load-8\", \"load-15\"]");
-        assert!(both.contains("figure 1b, panel \"EFD, 8 Mbit/s\": it needs one experiment"), "{both}");
-        assert!(with("experiments = [\"load-8\"]", "experiments = []").contains("it needs one experiment"));
+        assert!(both.contains("figure 1b, panel \"EFD, 8 Mbit/s\": a panel needs one experiment"), "{both}");
+        assert!(with("experiments = [\"load-8\"]", "experiments = []").contains("needs one experiment"));
         assert!(with("of = \"efd\"", "of = \"edf\"").contains("no discipline \"edf\""));
         assert!(with("doi = ", "dio = ").contains("unknown field `dio`"));
-        assert!(Paper::find("edf").unwrap_err().0.contains("there are: efd"));
+        assert!(Paper::find("edf").unwrap_err().to_string().contains("there are: efd"));
     }
 }

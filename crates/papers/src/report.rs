@@ -1,4 +1,4 @@
-//! The page of a study: verdicts, decisions, and every figure, also under other assumptions.
+//! The page of a study: verdicts, decisions and figures, also under other variants.
 
 use giveway_document::{Cell, Document, Part, Sheet, Tone};
 
@@ -65,13 +65,15 @@ pub(crate) const REASONS: &str = "Differences and their reasons, and notes";
 
 /// The claims with a reason or a note, each with its text.
 pub(crate) fn reasons(judged: &[Judged]) -> Vec<String> {
-    let said = judged.iter().filter(|claim| !claim.why.is_empty());
-    said.map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why)).collect()
+    let explained = judged.iter().filter(|claim| !claim.why.is_empty());
+    explained.map(|claim| format!("{}. {}", claim.statement.trim_end_matches('.'), claim.why)).collect()
 }
 
 fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
     let mut text = counted(judged);
-    text.push_str(" A claim reproduces when each of its tests holds for the mean over the seeds, and for at least 8 of 10 of them.");
+    text.push_str(
+        " A claim reproduces if each of its tests holds for the mean over the seeds, and for at least 8 of 10 seeds.",
+    );
     text.push_str(&format!(" {} runs, up to {} seeds each.", results.finished, study.seeds()));
     if study.scope.quick {
         text.push_str(
@@ -84,6 +86,7 @@ fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
     text
 }
 
+/// The table of claims with their verdicts.
 pub(crate) fn verdicts(judged: &[Judged]) -> Sheet {
     let row = |claim: &Judged| {
         vec![
@@ -101,6 +104,7 @@ pub(crate) fn verdicts(judged: &[Judged]) -> Sheet {
     }
 }
 
+/// The table of claims whose verdict changes under another variant.
 pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
     let variants = &study.paper.about.variant;
     let mut head = vec!["claim".to_owned()];
@@ -130,6 +134,7 @@ pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
     }
 }
 
+/// The table of decisions that the paper leaves open.
 pub(crate) fn decisions(study: &Study) -> Sheet {
     let decisions = &study.paper.about.decision;
     Sheet {

@@ -1,14 +1,14 @@
 //! The papers that are part of the program.
 
-/// The files of a paper that is shipped.
+/// A paper that is part of the program, with its files.
 pub struct Shipped {
-    /// How it is called on the command line.
+    /// The name of the paper on the command line.
     pub id: &'static str,
-    /// Its files: name and text.
+    /// The files of the paper: name and text.
     pub files: &'static [(&'static str, &'static str)],
 }
 
-/// Every paper that is shipped, in the order of listing.
+/// All shipped papers, in the order of lists.
 pub const SHIPPED: &[Shipped] = &[
     Shipped {
         id: "efd",

@@ -1,4 +1,4 @@
-//! Which runs a study needs, one of them, and the results of all.
+//! The runs of a study, a single run, and the results of all runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,25 +11,26 @@ use crate::about::{Experiment, Figure, Panel, Section};
 use crate::claim::{Against, Claim, How, Place, Test, Value};
 use crate::cost;
 use crate::curve::{Curve, Data};
+use crate::error::{ContentError, PaperError};
 use crate::measure::{self, Measure, Run};
 use crate::observe::{layout, observe};
-use crate::paper::{Paper, PaperError};
+use crate::paper::Paper;
 
-/// How much of a paper is done again.
+/// The part of a paper that a study reproduces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// One figure only.
+    /// The only figure; `None` stands for all of them.
     pub figure: Option<String>,
-    /// A first look: shorter runs, three seeds, and none of the variants.
+    /// True for a first look: shorter runs, three seeds, and no variants.
     pub quick: bool,
-    /// How many seeds; otherwise as many as the paper's file says.
+    /// The number of seeds; `None` is that of the paper's file.
     pub seeds: Option<u32>,
 }
 
-/// Seeds of a quick study.
+/// The number of seeds of a quick study.
 const QUICK_SEEDS: u32 = 3;
 
-/// A paper, and which part of it is done again.
+/// A paper, and the runs that reproduce it or a part of it.
 #[derive(Debug)]
 pub struct Study {
     pub(crate) paper: Paper,
@@ -37,26 +38,27 @@ pub struct Study {
     scenes: Vec<Scene>,
 }
 
-/// An experiment under a variant, with everybody who is compared in it.
+/// An experiment under a variant, with the disciplines that are compared and the data that the study needs of
+/// it.
 #[derive(Debug)]
 struct Scene {
     experiment: String,
     variant: String,
-    /// Whom claims and figures name, in the order of the scenario's disciplines.
+    /// The names of the disciplines in claims and figures, in the order of the scenario's disciplines.
     disciplines: Vec<String>,
     setting: Setting,
-    /// What measures compare with.
+    /// The fair share of each flow.
     ideal: Option<Rate>,
     measures: Vec<Measure>,
     curves: Vec<Curve>,
 }
 
-/// Where an experiment takes place.
+/// The means by which an experiment is run.
 #[derive(Debug)]
 enum Setting {
-    /// In a simulation.
+    /// A simulation.
     Scenario(Box<Scenario>),
-    /// On this machine: what a packet costs these disciplines, so many times each.
+    /// Timings on this machine: the cost of a packet in each discipline, `seeds` times each.
     Cost { case: cost::Case, specs: Vec<Spec>, seeds: u32 },
 }
 
@@ -84,7 +86,7 @@ impl Setting {
     }
 }
 
-/// What claims and figures need of an experiment.
+/// The data that claims and figures need of an experiment.
 #[derive(Debug, Default)]
 struct Needs {
     measures: Vec<Measure>,
@@ -109,7 +111,7 @@ impl Needs {
     }
 }
 
-/// Adds what is not there yet.
+/// Adds a value, unless the list contains it.
 fn once<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
     if !all.contains(one) {
         all.push(one.clone());
@@ -123,30 +125,30 @@ pub struct Job {
     trial: Trial,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
     numbers: Vec<Option<f64>>,
     data: Vec<Data>,
 }
 
-/// What all runs came to.
+/// The results of all runs.
 #[derive(Debug)]
 pub struct Results {
-    /// By experiment, variant and discipline.
-    cells: BTreeMap<(String, String, String), Several>,
+    /// The runs by experiment, variant and discipline.
+    runs: BTreeMap<(String, String, String), Several>,
     /// Numbers that need no run.
     alone: Vec<(Measure, f64)>,
-    /// How many runs there are, and how many there should be.
+    /// The number of runs that finished.
     pub finished: usize,
-    /// See `finished`.
+    /// The number of runs of the study.
     pub planned: usize,
 }
 
 /// The runs of one discipline under one variant of one experiment.
 #[derive(Debug, Default)]
 struct Several {
-    /// By measure; each by seed, in order.
+    /// The numbers of each measure, in the order of the seeds.
     numbers: Vec<(Measure, Vec<Option<f64>>)>,
     data: Vec<(Curve, Data)>,
 }
@@ -155,18 +157,18 @@ impl Study {
     /// Plans a study.
     ///
     /// # Errors
-    /// When there is no such figure, or a scenario is wrong.
+    /// When the paper has no such figure, or a scenario is not valid.
     pub fn new(paper: Paper, scope: Scope) -> Result<Study, PaperError> {
         if let Some(figure) = &scope.figure
             && paper.about.figure(figure).is_none()
         {
             let known: Vec<&str> = paper.figures().collect();
-            return Err(PaperError(format!("there is no figure {figure}; there are: {}", known.join(", "))));
+            return Err(PaperError::UnknownFigure { figure: figure.clone(), known: known.join(", ") });
         }
         let mut study = Study { paper, scope, scenes: Vec::new() };
         let mut scenes = Vec::new();
         let experiments = study.paper.about.experiment.iter();
-        // What is timed takes no time.
+        // Timings take a moment only.
         let quick = |experiment: &&Experiment| experiment.quick.is_some() || experiment.cost.is_some();
         for experiment in experiments.filter(|experiment| !study.scope.quick || quick(experiment)) {
             for variant in experiment.variants.iter().filter(|variant| study.covers(variant)) {
@@ -177,59 +179,59 @@ impl Study {
         Ok(study)
     }
 
-    /// How its paper is called.
+    /// The name of the paper, or of its folder.
     pub fn id(&self) -> &str {
         &self.paper.id
     }
-    /// The paper's title.
+    /// The title of the paper.
     pub fn title(&self) -> &str {
         self.paper.title()
     }
-    /// Who wrote the paper, and where it stands.
+    /// The authors of the paper, and the place and year of publication.
     pub fn reference(&self) -> String {
         self.paper.reference()
     }
 
-    /// What a figure of the paper shows.
+    /// The heading of a figure of the paper; `None` if it does not exist.
     pub fn figure_heading(&self, figure: &str) -> Option<String> {
         self.paper.about.figure(figure).map(|figure| figure.heading())
     }
 
-    /// Whether a variant is part of it.
+    /// True if a variant is part of this study.
     fn covers(&self, variant: &str) -> bool {
         !self.scope.quick || variant == self.paper.about.main()
     }
 
-    /// The claims that it is about.
+    /// The claims that this study tests.
     pub(crate) fn claims(&self) -> impl Iterator<Item = &Claim> {
         let of_figure = |claim: &&Claim| self.scope.figure.is_none() || claim.figure == self.scope.figure;
         self.paper.claims.iter().filter(of_figure)
     }
 
-    /// The figures of a section that it draws.
+    /// The figures of a section that this study draws.
     pub(crate) fn figures(&self, section: &Section) -> Vec<&Figure> {
         let wanted = |id: &&String| self.scope.figure.as_ref().is_none_or(|figure| figure == *id);
         section.figures.iter().filter(wanted).filter_map(|id| self.paper.about.figure(id)).collect()
     }
 
-    /// The sections that it writes.
+    /// The sections that this study writes.
     pub(crate) fn sections(&self) -> impl Iterator<Item = &Section> {
         let any = |section: &&Section| self.covers(&section.variant) && !self.figures(section).is_empty();
         self.paper.about.section.iter().filter(any)
     }
 
-    /// How many seeds everything has that is not run with few.
+    /// The number of seeds of all variants that are not listed as `few`.
     pub fn seeds(&self) -> u32 {
         let usual = if self.scope.quick { QUICK_SEEDS } else { self.paper.about.seeds };
         self.scope.seeds.unwrap_or(usual)
     }
 
-    /// What claims and figures need of an experiment under a variant.
+    /// The data that claims and figures need of an experiment under a variant.
     fn needs(&self, experiment: &Experiment, variant: &str) -> Needs {
         let mut needs = Needs::default();
         let main = self.paper.about.main();
         for claim in self.claims() {
-            // Tests are judged under every variant; what shows a reason, under its own.
+            // Tests are judged under every variant; measurements that support a reason only under their own.
             let shown = claim.shown.iter().filter(|test| {
                 test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant)
             });
@@ -253,7 +255,8 @@ impl Study {
         needs
     }
 
-    /// An experiment under a variant, as far as it is needed; `None` when nothing of it is.
+    /// An experiment under a variant, restricted to the disciplines that the study needs; `None` if it needs
+    /// none.
     fn scene(&self, experiment: &Experiment, variant: &str) -> Result<Option<Scene>, PaperError> {
         let Needs { measures, curves, disciplines: needed } = self.needs(experiment, variant);
         let all = experiment.disciplines.iter().chain(&experiment.beyond);
@@ -280,8 +283,9 @@ impl Study {
         let named = measures.iter().map(Measure::source).chain(curves.iter().map(Curve::source)).flatten();
         for source in named {
             if !known.iter().any(|traffic| measure::names(source, traffic)) {
-                let why = format!("there is no traffic \"{source}\"; there are: {}", known.join(", "));
-                return Err(self.wrong(experiment, variant, &why));
+                let (source_name, known) = (source.to_owned(), known.join(", "));
+                let mistake = ContentError::UnknownTraffic { source_name, known };
+                return Err(self.invalid(experiment, variant)(mistake));
             }
         }
         let (ideal, experiment, variant) = (experiment.ideal, experiment.id.clone(), variant.to_owned());
@@ -289,7 +293,7 @@ impl Study {
         Ok(Some(Scene { experiment, variant, disciplines, setting, ideal, measures, curves }))
     }
 
-    /// An experiment that times.
+    /// The timings of an experiment that measures the cost of a packet.
     fn timed(
         &self,
         written: &cost::Written,
@@ -298,28 +302,28 @@ impl Study {
         disciplines: &[String],
         seeds: u32,
     ) -> Result<Setting, PaperError> {
-        let wrong = |why: &str| self.wrong(experiment, variant, why);
-        let case = written.read().map_err(|why| wrong(&why))?;
-        let spec = |name: &String| {
-            let spec: Spec = self
-                .paper
-                .about
-                .spec(name, experiment)
-                .parse()
-                .map_err(|error| wrong(&format!("{error}")))?;
-            case.check(&spec).map_err(|why| wrong(&why))?;
-            Ok(spec)
+        let about = &self.paper.about;
+        let setting = || -> Result<Setting, ContentError> {
+            let case = written.read()?;
+            let spec = |name: &String| -> Result<Spec, ContentError> {
+                let spec: Spec = about.spec(name, experiment).parse()?;
+                case.check(&spec)?;
+                Ok(spec)
+            };
+            Ok(Setting::Cost { case, specs: disciplines.iter().map(spec).collect::<Result<_, _>>()?, seeds })
         };
-        Ok(Setting::Cost { case, specs: disciplines.iter().map(spec).collect::<Result<_, _>>()?, seeds })
+        setting().map_err(self.invalid(experiment, variant))
     }
 
-    /// What is wrong with the scenario of an experiment.
-    fn wrong(&self, experiment: &Experiment, variant: &str, why: &str) -> PaperError {
-        let paper = &self.paper.id;
-        let file = if experiment.cost.is_some() { "paper.toml" } else { &experiment.scenario };
-        PaperError(format!("{paper}/{file}, experiment \"{}\", variant \"{variant}\": {why}", experiment.id))
+    /// Adds the file, the experiment and the variant to a mistake.
+    fn invalid(&self, experiment: &Experiment, variant: &str) -> impl FnOnce(ContentError) -> PaperError {
+        let name = if experiment.cost.is_some() { "paper.toml" } else { &experiment.scenario };
+        let file = format!("{}/{name}", self.paper.id);
+        let (experiment, variant) = (experiment.id.clone(), variant.to_owned());
+        move |mistake| PaperError::Experiment { file, experiment, variant, source: Box::new(mistake) }
     }
 
+    /// The scenario of an experiment, with the changes of the experiment, the variant and the scope.
     fn scenario(
         &self,
         experiment: &Experiment,
@@ -334,7 +338,7 @@ impl Study {
         let mut sets = experiment.set.clone();
         sets.extend(about.variant(variant).expect("it was checked").set.iter().cloned());
         sets.push(format!("disciplines=[{}]", specs.join(", ")));
-        // What nobody asks for is not named: a scenario on a switch has no such keys.
+        // Only the records that are needed are set: a scenario on a switch does not have these keys.
         let episodes = measures.iter().any(|measure| measure.needs().episodes)
             || curves.iter().any(Curve::needs_episodes);
         let wanted = [
@@ -344,46 +348,48 @@ impl Study {
         ];
         sets.extend(wanted.iter().filter(|(_, wanted)| *wanted).map(|(key, _)| format!("record.{key}=true")));
         if let Some(quick) = experiment.quick.as_ref().filter(|_| self.scope.quick) {
-            // A warm-up of its own is for its own duration.
+            // A warm-up of the experiment suits its full duration only.
             sets.retain(|set| !set.starts_with("warmup="));
             sets.push(format!("duration={quick}"));
         }
         let draft = Draft::parse(&self.paper.scenarios[&experiment.scenario], "");
         let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
-        let scenario = draft.finish().map_err(|wrong| {
-            let said: Vec<String> = wrong.diagnostics.iter().map(|each| each.message.clone()).collect();
-            self.wrong(experiment, variant, &said.join("; "))
+        let scenario = draft.finish().map_err(|error| {
+            let messages = error.diagnostics.iter().map(|diagnostic| diagnostic.message.clone());
+            self.invalid(experiment, variant)(ContentError::Scenario(messages.collect()))
         })?;
         Ok(scenario.with_seeds(experiment.seeds(variant, self.seeds())))
     }
 
-    /// Every run, in the order of the results. The long ones come first, so that several at a time end together.
+    /// Every run, the longest first, so that parallel runs end at about the same time. [`Study::finish`]
+    /// takes the results in this order.
     pub fn jobs(&self) -> Vec<Job> {
         let mut scenes: Vec<usize> = (0..self.scenes.len()).collect();
         scenes.sort_by_key(|scene| std::cmp::Reverse(self.scenes[*scene].setting.duration()));
-        let cells = |scene: usize| {
+        let trials = |scene: usize| {
             self.scenes[scene].setting.trials().into_iter().map(move |trial| Job { scene, trial })
         };
-        scenes.into_iter().flat_map(cells).collect()
+        scenes.into_iter().flat_map(trials).collect()
     }
 
-    /// How long the simulated time of a run is: what a progress bar weighs it with.
+    /// The simulated duration of a run, as its weight in a progress bar.
     pub fn weight(&self, job: &Job) -> Span {
         self.scenes[job.scene].setting.duration()
     }
 
-    /// Whether a run times what it does: nothing else should run beside it.
+    /// True if the run measures real time, so that nothing else should run beside it.
     pub fn is_timed(&self, job: &Job) -> bool {
         matches!(self.scenes[job.scene].setting, Setting::Cost { .. })
     }
 
-    /// What a run is called.
+    /// The name of a run in messages: discipline, experiment, variant and seed.
     pub fn name(&self, job: &Job) -> String {
         let Scene { experiment, variant, disciplines, .. } = &self.scenes[job.scene];
         format!("{} in {experiment} ({variant}), seed {}", disciplines[job.trial.discipline], job.trial.seed)
     }
 
-    /// Does one run. Now and then `go_on` is told how much of it is done, 0 to 1; when it answers false there is no result.
+    /// Executes one run. It calls `go_on` from time to time with its progress, 0 to 1. If `go_on` returns
+    /// false, the run stops without a result.
     pub fn run(&self, job: &Job, go_on: &dyn Fn(f64) -> bool) -> Option<Observed> {
         let scene = &self.scenes[job.scene];
         let scenario = match &scene.setting {
@@ -425,17 +431,17 @@ impl Study {
         values.filter_map(|value| Some((value.measure.clone(), number(&value.measure)?))).collect()
     }
 
-    /// Puts the results of `jobs` together, in their order; `None` where a run was stopped.
+    /// Combines the results of `jobs`, in their order; `None` stands for a run that was stopped.
     pub fn finish(&self, jobs: &[Job], observed: Vec<Option<Observed>>) -> Results {
         let mut results =
-            Results { cells: BTreeMap::new(), alone: self.alone(), finished: 0, planned: jobs.len() };
+            Results { runs: BTreeMap::new(), alone: self.alone(), finished: 0, planned: jobs.len() };
         for (job, observed) in jobs.iter().zip(observed) {
             let Some(observed) = observed else { continue };
             results.finished += 1;
             let scene = &self.scenes[job.scene];
             let discipline = scene.disciplines[job.trial.discipline].clone();
             let key = (scene.experiment.clone(), scene.variant.clone(), discipline);
-            let several = results.cells.entry(key).or_default();
+            let several = results.runs.entry(key).or_default();
             if several.numbers.is_empty() && several.data.is_empty() {
                 several.numbers =
                     scene.measures.iter().map(|measure| (measure.clone(), Vec::new())).collect();
@@ -456,7 +462,7 @@ impl Study {
 }
 
 impl Results {
-    /// A number of each seed; empty where it was not measured.
+    /// The number of each seed; empty if it was not measured.
     fn numbers(&self, value: &Value, variant: &str) -> Vec<Option<f64>> {
         if value.place == Place::Nowhere {
             let found = self.alone.iter().find(|(measure, _)| *measure == value.measure);
@@ -465,7 +471,7 @@ impl Results {
         let variant = value.variant.as_deref().unwrap_or(variant);
         let of = |experiment: &String| {
             let key = (experiment.clone(), variant.to_owned(), value.discipline.clone());
-            let several = self.cells.get(&key)?;
+            let several = self.runs.get(&key)?;
             let (_, numbers) = several.numbers.iter().find(|(measure, _)| *measure == value.measure)?;
             Some(numbers.as_slice())
         };
@@ -479,12 +485,12 @@ impl Results {
         (0..seeds).map(fold).collect()
     }
 
-    /// The number that a test is about, under a variant.
+    /// The number of a test under a variant.
     pub(crate) fn estimate(&self, test: &Test, variant: &str) -> Estimate {
         self.compared(&test.value, test.against.as_ref(), variant)
     }
 
-    /// A number of a discipline, or how much of that of another it is, for a figure.
+    /// The number of a discipline for a figure; with `over`, its ratio to the number of that discipline.
     pub(crate) fn number(
         &self,
         experiment: &str,
@@ -503,7 +509,7 @@ impl Results {
         self.compared(&of(discipline), against.as_ref(), variant)
     }
 
-    /// A number, set off against another: seed by seed, so that what all seeds share cancels out.
+    /// A number, compared with another seed by seed, so that the influence of the seed cancels out.
     fn compared(&self, value: &Value, against: Option<&Against>, variant: &str) -> Estimate {
         let left = self.numbers(value, variant);
         let per_seed = match against {
@@ -521,7 +527,7 @@ impl Results {
         Estimate::over(per_seed)
     }
 
-    /// What there is to draw of a discipline.
+    /// The data of a curve for one discipline; `None` if it was not run.
     pub(crate) fn data(
         &self,
         experiment: &str,
@@ -530,13 +536,13 @@ impl Results {
         curve: &Curve,
     ) -> Option<&Data> {
         let key = (experiment.to_owned(), variant.to_owned(), discipline.to_owned());
-        let several = self.cells.get(&key)?;
+        let several = self.runs.get(&key)?;
         several.data.iter().find(|(known, _)| known == curve).map(|(_, data)| data)
     }
 
-    /// Whether anything was run under a variant.
+    /// True if the experiment was run under the variant.
     pub(crate) fn has(&self, experiment: &str, variant: &str) -> bool {
-        self.cells.keys().any(|(one, other, _)| one == experiment && other == variant)
+        self.runs.keys().any(|(one, other, _)| one == experiment && other == variant)
     }
 }
 
@@ -547,14 +553,14 @@ mod tests {
     use crate::measure::UtilizationMin;
 
     fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
-        let mut results = Results { cells: BTreeMap::new(), alone: Vec::new(), finished: 0, planned: 0 };
+        let mut results = Results { runs: BTreeMap::new(), alone: Vec::new(), finished: 0, planned: 0 };
         for (experiment, discipline, numbers) in of {
             let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
             let several = Several {
                 numbers: vec![(Measure::UtilizationMin(UtilizationMin {}), numbers.to_vec())],
                 data: Vec::new(),
             };
-            results.cells.insert(key, several);
+            results.runs.insert(key, several);
         }
         results
     }
@@ -572,9 +578,9 @@ mod tests {
         Test { says: None, variant: None, value, against, at_least: None, at_most: None }
     }
 
-    /// Each seed by itself; one that lacks an experiment has no number, and what was never run has none at all.
+    /// A seed that lacks an experiment has no number, and a discipline that was never run has none at all.
     #[test]
-    fn seeds_are_folded_one_by_one() {
+    fn numbers_are_combined_for_each_seed() {
         let results = results(&[
             ("few", "efd", &[Some(1.0), Some(2.0), Some(3.0)]),
             ("many", "efd", &[Some(5.0), None, Some(7.0)]),
@@ -585,7 +591,7 @@ mod tests {
         let per_seed = |test: Test| results.estimate(&test, "main").per_seed;
         assert_eq!(per_seed(test(value("efd", Fold::Mean), None)), [Some(3.0), None, Some(5.0)]);
         assert_eq!(per_seed(test(value("fifo", Fold::Mean), None)), []);
-        // The mean over the mean, not the mean of ratios; seeds that only one of them has are left out.
+        // The ratio of means, not the mean of ratios. A seed that only one of them has is left out.
         let over = Against { how: How::Over, value: value("drr", Fold::Mean) };
         assert_eq!(per_seed(test(value("efd", Fold::Mean), Some(over))), [Some(4.0), None]);
         let slope = Fold::Slope(vec![2.0, 10.0]);

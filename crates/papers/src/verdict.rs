@@ -53,7 +53,7 @@ pub struct Judged {
     pub why: String,
     /// Every test.
     pub tests: Vec<JudgedTest>,
-    /// The verdicts under the other assumptions of the study, by name.
+    /// The verdicts under the other variants, by their names.
     pub otherwise: Vec<(String, Verdict)>,
 }
 
@@ -76,7 +76,7 @@ pub struct JudgedTest {
     pub seeds: usize,
     /// True if the test holds; `None` if nothing was measured.
     pub holds: Option<bool>,
-    /// The measure and its result, as a sentence.
+    /// The measure and its result in words.
     pub said: String,
     /// The result without the measure.
     #[serde(skip)]
@@ -93,7 +93,7 @@ pub fn judge(study: &Study, results: &Results) -> Vec<Judged> {
     study.claims().map(|claim| one(claim, study, results)).collect()
 }
 
-/// "40 reproduce, 7 differ, 1 cannot be tested, of 48 claims".
+/// The number of claims with each verdict: "40 reproduce, 7 differ, 1 could not be tested, of 48 claims."
 pub fn counted(judged: &[Judged]) -> String {
     let count = |verdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
     format!(
@@ -135,7 +135,7 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     }
 }
 
-/// Over all tests of a claim.
+/// The verdict on a claim, from all its tests.
 fn verdict(tests: &[JudgedTest]) -> Verdict {
     if tests.iter().any(|test| test.holds == Some(false)) {
         Verdict::Differs
@@ -251,7 +251,7 @@ pub(crate) fn rounded(value: f64, unit: Unit) -> String {
     to_digits(value, unit, |magnitude| if magnitude == -1 { 4 } else { 3 })
 }
 
-/// A number with as many digits as are wanted for its power of ten.
+/// A number with its unit. `wanted` is the number of digits for a power of ten.
 fn to_digits(value: f64, unit: Unit, wanted: fn(i32) -> i32) -> String {
     let digits = |value: f64| digits(value, wanted);
     match unit {
@@ -294,7 +294,8 @@ fn ours(tests: &[JudgedTest]) -> String {
     }
 }
 
-/// How far inside its band a test lies, in widths of its interval; negative outside.
+/// The distance of a test from the nearer end of its band, in half widths of its interval; negative outside
+/// the band.
 fn slack(test: &JudgedTest) -> f64 {
     let Some(mean) = test.mean else { return f64::NEG_INFINITY };
     let below = test.at_most.map_or(f64::INFINITY, |most| most - mean);
@@ -310,13 +311,13 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
         return reason.trim().to_owned();
     }
     if verdict == Verdict::NotTestable {
-        return "not measured: none of its runs finished, or they had no such event".to_owned();
+        return "not measured: none of the runs finished, or the event did not occur in them".to_owned();
     }
-    let said = if verdict == Verdict::Reproduces { &claim.note } else { &claim.why };
-    if verdict == Verdict::Reproduces && said.is_none() {
+    let text = if verdict == Verdict::Reproduces { &claim.note } else { &claim.why };
+    if verdict == Verdict::Reproduces && text.is_none() {
         return String::new();
     }
-    let mut sentences: Vec<String> = said.iter().map(|said| flowing(said)).collect();
+    let mut sentences: Vec<String> = text.iter().map(|text| flowing(text)).collect();
     let shown = claim.shown.iter().filter_map(|test| {
         let estimate = results.estimate(test, study.paper.about.main());
         estimate.mean?;

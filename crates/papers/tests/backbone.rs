@@ -1,4 +1,5 @@
-//! The network of BSQ's experiments has the roles that the paper's text gives to its nodes: section 5.1 and figure 6.
+//! The nodes of the network in BSQ's experiments have the roles that the paper gives them in section 5.1 and
+//! figure 6.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +8,7 @@ use giveway_scenario::{Draft, Network, Scenario};
 
 fn backbone() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/bsq/backbone.toml");
-    Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"))
+    Draft::load(&file).expect("the file exists").finish().unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 /// The links whose queues are compared, as the names of their ends.
@@ -26,7 +27,7 @@ fn three_cascades_follow_each_other() {
     let out_of = |node: &str| -> Vec<&str> {
         links.iter().filter(|(from, _)| from == node).map(|(_, to)| to.as_str()).collect()
     };
-    // Each like figure 1: links come together at a node, and fork behind it.
+    // Each cascade is like figure 1: links join at a node, and fork after it.
     for (node, from, to) in [
         ("l2", &["s1", "s2"][..], &["m2", "m3"][..]),
         ("m2", &["l1", "l2", "l3"], &["n1", "n2"]),

@@ -1,7 +1,9 @@
-//! A small paper whose experiments stand along an axis, from its files to its verdicts and its page.
+//! A small paper with a family of experiments, from its files to its verdicts and its page.
 
 use giveway_papers::{Judged, Paper, PaperError, Results, Scope, Study, Verdict, document, judge};
 use tempfile::TempDir;
+
+use crate::chain;
 
 const PAPER: &str = r#"
 title = "One against many"
@@ -269,7 +271,7 @@ fn all(study: &Study) -> (Results, Vec<Judged>) {
 }
 
 #[test]
-fn a_family_is_its_points() {
+fn a_family_is_replaced_by_its_points() {
     let study = read(PAPER, CLAIMS).unwrap();
     let (results, judged) = all(&study);
     // Three points under two variants with two disciplines, web under two with one; three seeds each.
@@ -299,11 +301,11 @@ fn a_family_is_its_points() {
             "goodput of tcp, drr, slope along 1 to 4 streams against TCP",
             "flow table, mean, drr, at 3 streams against TCP",
             "utilization of the least used link, drr, at 3 streams against TCP",
-            "mean response time of web, fifo over as it is, at web, pages are counted, not objects",
+            "mean completion time of web, fifo over as it is, at web, pages are counted, not objects",
             "share completed of web of 6 to 7 segments, fifo, at web",
         ]
     );
-    // Another assumption is judged where all the points have it.
+    // A variant is judged if all points have it.
     let otherwise: Vec<&str> = judged.iter().map(|claim| claim.otherwise[0].0.as_str()).collect();
     assert_eq!(otherwise[..4], ["with small packets"; 4]);
 }
@@ -330,25 +332,25 @@ fn figures_draw_families() {
     assert!(!page.contains("There is nothing to draw here."));
 }
 
-/// A discipline may have the point's number among its parameters, where there is one.
+/// The spec of a discipline may contain the number of the point, if the experiment has points.
 #[test]
-fn disciplines_stand_along_an_axis() {
+fn the_number_of_a_point_may_be_in_the_spec_of_a_discipline() {
     let wide = PAPER.replacen("drr limit {limit}", "drr limit {limit} quantum {at}500b", 1);
     assert!(read(&wide, CLAIMS).is_ok());
     let half = PAPER.replacen("drr limit {limit}", "drr limit {limit} quantum {at}q", 1);
-    let told = read(&half, CLAIMS).unwrap_err().0;
-    assert!(told.contains("experiment \"tcp-udp-1\"") && told.contains("\"q\" is not a unit"), "{told}");
+    let error = chain(&read(&half, CLAIMS).unwrap_err());
+    assert!(error.contains("experiment \"tcp-udp-1\"") && error.contains("\"q\" is not a unit"), "{error}");
     let none = PAPER.replacen("[[figure]]", &format!("{ALONE}[[figure]]"), 1);
     assert!(read(&none, CLAIMS).is_ok());
-    let told = read(&none.replacen("drr limit {limit}", "drr limit {limit} quantum {at}500b", 1), CLAIMS);
-    let told = told.unwrap_err().0;
+    let error = read(&none.replacen("drr limit {limit}", "drr limit {limit} quantum {at}500b", 1), CLAIMS);
+    let error = chain(&error.unwrap_err());
     assert!(
-        told.contains("experiment \"alone\" has no points, but the discipline \"drr\" contains {at}"),
-        "{told}"
+        error.contains("experiment \"alone\" has no points, but the discipline \"drr\" contains {at}"),
+        "{error}"
     );
 }
 
-/// An experiment that is no family.
+/// An experiment without points.
 const ALONE: &str = r#"
 [[experiment]]
 id = "alone"
@@ -361,18 +363,18 @@ quick = "3 s"
 "#;
 
 #[test]
-fn mistakes_are_named() {
+fn mistakes_are_reported_with_their_place() {
     let paper = |from: &str, to: &str| {
         assert!(PAPER.contains(from), "{from}");
-        read(&PAPER.replacen(from, to, 1), CLAIMS).unwrap_err().0
+        chain(&read(&PAPER.replacen(from, to, 1), CLAIMS).unwrap_err())
     };
     let claims = |from: &str, to: &str| {
         assert!(CLAIMS.contains(from), "{from}");
-        read(PAPER, &CLAIMS.replacen(from, to, 1)).unwrap_err().0
+        chain(&read(PAPER, &CLAIMS.replacen(from, to, 1)).unwrap_err())
     };
-    let says = |told: String, expected: &str| assert!(told.contains(expected), "{told}");
+    let says = |error: String, expected: &str| assert!(error.contains(expected), "{error}");
     says(paper("at = 3", "at = 1"), "there are two experiments \"tcp-udp-1\"");
-    says(paper("at = 3", "at = nan"), "at = NaN is no place on an axis");
+    says(paper("at = 3", "at = nan"), "at = NaN is not a position on an axis");
     says(
         paper("experiments = [\"tcp-udp\"]", "experiments = [\"tcp-up\"]"),
         "there is no experiment \"tcp-up\"",
@@ -385,7 +387,7 @@ fn mistakes_are_named() {
     );
     says(
         paper("experiments = [\"tcp-udp-3\"]\ndisciplines", "experiments = [\"tcp-udp\"]\ndisciplines"),
-        "figure 2, panel \"flows\": it needs one experiment; bars, over and trade may have several",
+        "figure 2, panel \"flows\": a panel needs one experiment; bars, over and trade may have several",
     );
     says(
         paper("variants = [\"as-it-is\", \"short\"]\ndisciplines", "variants = [\"shot\"]\ndisciplines"),
@@ -393,7 +395,7 @@ fn mistakes_are_named() {
     );
     says(
         paper("title = \"queue\"", "title = \"queue\"\nvariants = [\"short\"]"),
-        "figure 2, panel \"queue\": variants stand side by side in bars of one experiment",
+        "figure 2, panel \"queue\": only bars of one experiment may have variants",
     );
     says(
         paper(

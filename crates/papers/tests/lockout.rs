@@ -1,8 +1,8 @@
-//! Lock-outs, with TCP: `scenarios/lockout.toml` shows what its description says.
+//! Lock-outs with TCP: the results of `scenarios/lockout.toml` agree with its description.
 
 use giveway_scenario::Scenario;
 
-/// How long the first transfer stood still, in seconds, under each discipline.
+/// The longest pause of the first transfer under each discipline, seconds.
 fn pauses() -> Vec<(String, f64)> {
     let scenario = Scenario::parse(include_str!("../../../scenarios/lockout.toml"), "").unwrap();
     let pause = |trial: &giveway_scenario::Trial| {
@@ -19,10 +19,10 @@ fn pauses() -> Vec<(String, f64)> {
 fn las_locks_a_long_transfer_out_and_the_others_do_not() {
     let pauses = pauses();
     let of = |name: &str| pauses.iter().find(|(known, _)| known == name).unwrap().1;
-    // The newcomer needs as long as the first had before it.
+    // The new transfer is served until it has received as much as the first transfer had before.
     assert!((9.0..=12.0).contains(&of("las")), "{pauses:?}");
-    // 100 packets drain in 0.12 s; who lost the last packet of a window waits a timeout, 1 s, on top, and a round trip
-    // or two.
+    // 100 packets drain in 0.12 s. A transfer that lost the last packet of a window also waits for a timeout
+    // of 1 s and one or two round trips.
     const DRAIN_AND_TIMEOUT: f64 = 0.12 + 1.0 + 2.0 * 0.02;
     assert!(of("lars") <= 2.0 + DRAIN_AND_TIMEOUT, "the half-life is 2 s: {pauses:?}");
     for name in ["efd", "run2c", "fifo"] {

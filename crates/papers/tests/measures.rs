@@ -1,4 +1,4 @@
-//! What must hold of the measures of every run, over random scenarios: bounds, sums, and what must not matter.
+//! Properties of the measures of every run, over random scenarios: bounds, sums, and invariance.
 
 use std::collections::BTreeMap;
 
@@ -42,8 +42,8 @@ impl Dumbbell {
              [[link]]\nfrom = \"r\"\nto = \"d\"\nrate = \"{} kbit/s\"\ndelay = \"{} ms\"\nqdisc = \"compare\"\n",
             self.warmup_ms, self.cooldown_ms, self.seed, self.discipline, self.rate, self.delay_ms,
         );
-        for place in order {
-            text.push_str(&format!("\n[[traffic]]\n{}\n", self.traffic[*place]));
+        for index in order {
+            text.push_str(&format!("\n[[traffic]]\n{}\n", self.traffic[*index]));
         }
         text.push_str("\n[record]\nport = \"r->d\"\nsample = \"50 ms\"\n");
         Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}\n{text}", wrong.diagnostics))
@@ -52,7 +52,7 @@ impl Dumbbell {
     fn run(&self, order: &[usize]) -> Record {
         let scenario = self.scenario(order);
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, true, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &trial, true, &|_| true).expect("the run is not stopped").0
     }
 
     fn in_order(&self) -> Vec<usize> {
@@ -93,12 +93,12 @@ fn dumbbells() -> impl Strategy<Value = Dumbbell> {
         })
 }
 
-/// A metric that must be there.
+/// The value of a metric that must exist.
 fn value(record: &Record, name: &str) -> f64 {
     record.summary.metrics.value(name).unwrap_or_else(|| panic!("{name} is missing"))
 }
 
-/// The sum over all groups of sources of one of their metrics; what is missing counts as nothing.
+/// The sum of a metric over all groups of sources. A missing value counts as 0.
 fn sum_of_groups(record: &Record, metric: &str) -> f64 {
     let end = format!(".{metric}");
     let mine =
@@ -106,7 +106,7 @@ fn sum_of_groups(record: &Record, metric: &str) -> f64 {
     mine.filter_map(|(_, value)| value).sum()
 }
 
-/// Each flow as text, the place of its source in the list replaced by its name.
+/// Each flow as text, with the name of its source in place of its index in the list.
 fn flows(record: &Record) -> Vec<String> {
     let named = record.flows.iter().map(|flow| {
         let name = record.layout.source_name(flow.source);
@@ -130,7 +130,8 @@ proptest! {
         let expected = (DURATION_MS - dumbbell.warmup_ms - dumbbell.cooldown_ms) as f64 / 1e3;
         prop_assert!((seconds - expected).abs() < 1e-9);
 
-        // No more arrives than the link carries, and one packet that was on it when the interval began.
+        // At most the bytes that the link carries arrive, and a packet that was on it when the interval
+        // began.
         let carried = dumbbell.rate as f64 * 1e3 * seconds;
         let goodput = metrics.value("goodput_bps").unwrap_or(0.0);
         prop_assert!(goodput * seconds <= carried + 1_500.0 * 8.0, "{goodput} bit/s through {} kbit/s", dumbbell.rate);
@@ -167,7 +168,8 @@ proptest! {
         }
     }
 
-    /// Whoever lists the same traffic in another order gets the same run: every metric, every flow, the fingerprint.
+    /// A list with the same traffic in another order gives the same run: all metrics, all flows and the
+    /// fingerprint.
     #[test]
     fn the_order_of_the_list_does_not_matter(dumbbell in dumbbells(), turn in 0..8usize) {
         let order = dumbbell.in_order();
@@ -187,8 +189,8 @@ proptest! {
     }
 }
 
-/// The length of the warm-up changes no metric of traffic that repeats. These streams send equal packets without jitter and
-/// repeat every 100 ms.
+/// The length of the warm-up changes no metric of traffic that repeats. These streams send equal packets
+/// without jitter and repeat every 100 ms.
 #[test]
 fn a_longer_warmup_changes_nothing_of_steady_traffic() {
     let run = |warmup_ms: u64| {
@@ -202,7 +204,7 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
     };
     let whole_run = ["bottleneck_packets"];
     let (short, long) = (run(1_000), run(5_000));
@@ -223,8 +225,8 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
     assert!((value(&short, "utilization") - 0.96).abs() < 1e-9);
 }
 
-/// Random traffic: over 16 seeds the mean of no metric moves by more than chance when the warm-up is longer. The interval is
-/// 20 s long, and begins after 3 s or after 15 s.
+/// Random traffic: over 16 seeds the mean of no metric moves by more than chance when the warm-up is longer.
+/// The interval is 20 s long, and begins after 3 s or after 15 s.
 #[test]
 fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
     let run = |warmup: u64, seed: u64| {
@@ -239,7 +241,7 @@ fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("nobody stops it").0
+        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
     };
     const SEEDS: u64 = 16;
     let pairs: Vec<(Record, Record)> =
@@ -255,15 +257,15 @@ fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
         let n = differences.len() as f64;
         let mean = differences.iter().sum::<f64>() / n;
         let variance = differences.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / (n - 1.0);
-        // Student's t for one in a million at 15 degrees of freedom is 7.6; some 60 metrics are looked at.
+        // Student's t for one in a million at 15 degrees of freedom is 7.6; about 60 metrics are compared.
         let bound = 7.6 * (variance / n).sqrt() + 1e-9;
         assert!(mean.abs() <= bound, "{name} moves by {mean} ± {bound}");
         compared += 1;
     }
-    assert!(compared > 25, "{compared} metrics were there in all runs");
+    assert!(compared > 25, "only {compared} metrics have a value in all runs");
 }
 
-/// The page of the book that works out the numbers of the first table: every fact on it is read from the run.
+/// Every number on the page of the book that explains the first table agrees with the run.
 #[test]
 fn the_book_explains_the_numbers_of_the_quickstart() {
     let text = include_str!("../../../scenarios/quickstart.toml");
@@ -271,9 +273,11 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
     let scenario = Scenario::parse(text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
     let trial =
         scenario.trials().into_iter().find(|trial| trial.name == "fifo limit 300p" && trial.seed == 1);
-    let record =
-        giveway_papers::observe(&scenario, &trial.unwrap(), true, &|_| true).expect("nobody stops it").0;
-    let says = |fact: &str| assert!(page.contains(fact), "docs/book/numbers.md does not say {fact:?}");
+    let record = giveway_papers::observe(&scenario, &trial.unwrap(), true, &|_| true)
+        .expect("the run is not stopped")
+        .0;
+    let contains =
+        |fact: &str| assert!(page.contains(fact), "docs/book/numbers.md does not contain {fact:?}");
     let grouped = |number: u64| {
         let digits = number.to_string();
         let groups = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap());
@@ -287,11 +291,11 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
         rows.map(|row| row.bytes).sum()
     };
     for name in ["backup", "call", "web"] {
-        says(&format!("| {name} | {} |", grouped(sent(name))));
+        contains(&format!("| {name} | {} |", grouped(sent(name))));
     }
     let all = sent("backup") + sent("call") + sent("web");
-    says(&format!("{} × 8 / 10,000,000 = {:.5} s", grouped(all), all as f64 * 8.0 / 1e7));
-    says(&format!(
+    contains(&format!("{} × 8 / 10,000,000 = {:.5} s", grouped(all), all as f64 * 8.0 / 1e7));
+    contains(&format!(
         "sending for {:.5} s of 50 s: {:.4}",
         value(&record, "utilization") * 50.0,
         value(&record, "utilization")
@@ -299,12 +303,12 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
 
     let flow = |name: &str| record.flows.iter().find(|flow| flow.source == source(name)).unwrap();
     let (backup, call) = (flow("backup"), flow("call"));
-    says(&format!(
+    contains(&format!(
         "{} of the backup and {} of the call",
         grouped(backup.goodput_bytes),
         grouped(call.goodput_bytes)
     ));
-    says(&format!(
+    contains(&format!(
         "({} + {}) × 8 / 50 s = {} bit/s",
         grouped(backup.goodput_bytes),
         grouped(call.goodput_bytes),
@@ -319,27 +323,30 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
         .map(|flow| flow.end.since(flow.start).as_s())
         .collect();
     times.sort_by(f64::total_cmp);
-    says(&format!("{} pages started within the interval and completed", times.len()));
+    contains(&format!("{} pages started within the interval and completed", times.len()));
     for (quantile, part) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
         let rank = (times.len() as f64 * part).ceil() as usize;
-        says(&format!("so {rank} | {:.5} s |", times[rank - 1]));
-        let told = value(&record, &format!("fct_{quantile}_s"));
-        assert!((told - times[rank - 1]).abs() < 1e-9, "{quantile}");
+        contains(&format!("so {rank} | {:.5} s |", times[rank - 1]));
+        let metric = value(&record, &format!("fct_{quantile}_s"));
+        assert!((metric - times[rank - 1]).abs() < 1e-9, "{quantile}");
     }
-    says(&format!("Of its {} bytes none had arrived", grouped(value(&record, "bytes_incomplete") as u64)));
+    contains(&format!(
+        "Of its {} bytes none had arrived",
+        grouped(value(&record, "bytes_incomplete") as u64)
+    ));
 
     let lost = call.lost.unwrap();
-    says(&format!(
+    contains(&format!(
         "= {} packets within the interval, {} data bytes",
         grouped(call.bytes / 132),
         grouped(call.bytes)
     ));
-    says(&format!("{} of them were still on their way", call.bytes / 132 - call.packets));
-    says(&format!("{lost} / {} = {:.5}", grouped(call.packets), lost as f64 / call.packets as f64));
-    says(&format!("Of the other {} the queue dropped {lost}", grouped(call.packets)));
-    says(&format!("**Drops: {}.**", value(&record, "drops")));
+    contains(&format!("{} of them were still on their way", call.bytes / 132 - call.packets));
+    contains(&format!("{lost} / {} = {:.5}", grouped(call.packets), lost as f64 / call.packets as f64));
+    contains(&format!("Of the other {} the queue dropped {lost}", grouped(call.packets)));
+    contains(&format!("**Drops: {}.**", value(&record, "drops")));
     let whole = record.links.iter().find(|link| record.layout.port_name(link.port) == "home->isp").unwrap();
-    says(&format!("In the whole run there were {}", whole.dropped.packets));
-    says(&format!("**Mean {:.0} packets.**", value(&record, "backlog_mean_packets")));
-    says(&format!("a mean sojourn time of {:.0} ms", value(&record, "sojourn_mean_s") * 1e3));
+    contains(&format!("In the whole run there were {}", whole.dropped.packets));
+    contains(&format!("**Mean {:.0} packets.**", value(&record, "backlog_mean_packets")));
+    contains(&format!("a mean sojourn time of {:.0} ms", value(&record, "sojourn_mean_s") * 1e3));
 }

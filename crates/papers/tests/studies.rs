@@ -7,6 +7,8 @@ use giveway_papers::{
 };
 use tempfile::TempDir;
 
+use crate::chain;
+
 const PAPER: &str = r#"
 title = "Small flows first"
 authors = "N. N."
@@ -48,7 +50,7 @@ quick = "5 s"
 
 [[figure]]
 id = "1"
-title = "Response times"
+title = "Completion times"
 caption = "Good is low."
 [[figure.panel]]
 title = "3 Mbit/s"
@@ -77,7 +79,7 @@ variant = "as-it-is"
 figures = ["1", "2"]
 [[section]]
 title = "With little load"
-text = "And with whom it does not compare."
+text = "Also with a discipline that the paper does not compare."
 variant = "calm"
 figures = ["1"]
 beyond = true
@@ -239,11 +241,11 @@ fn one_figure_has_its_claims_and_no_others() {
     assert_eq!(ids, ["bounded"]);
     assert_eq!(claim(&judged, "bounded").tests[0].seeds, 1);
     let paper = Paper::find(&folder(CLAIMS).path().to_string_lossy()).unwrap();
-    let wrong = Study::new(paper, Scope { figure: Some("9".into()), ..Scope::default() }).unwrap_err();
-    assert_eq!(wrong.0, "there is no figure 9; there are: 1, 2");
+    let error = Study::new(paper, Scope { figure: Some("9".into()), ..Scope::default() }).unwrap_err();
+    assert_eq!(error.to_string(), "there is no figure 9; there are: 1, 2");
 }
 
-/// What was stopped is missing, and is said to be; what is there counts.
+/// Runs that were stopped are reported as missing, and the others count.
 #[test]
 fn a_stopped_study_judges_what_it_has() {
     let study = study(Scope { quick: true, ..Scope::default() });
@@ -259,7 +261,7 @@ fn a_stopped_study_judges_what_it_has() {
 }
 
 #[test]
-fn the_same_study_says_the_same() {
+fn a_study_has_the_same_result_each_time() {
     let study = study(Scope { quick: true, ..Scope::default() });
     let ((one, judged), (other, again)) = (all(&study), all(&study));
     assert_eq!(judged, again);
@@ -273,17 +275,15 @@ fn the_same_study_says_the_same() {
 }
 
 #[test]
-fn a_wrong_claim_is_named() {
+fn mistakes_in_claims_are_reported() {
     let wrong = |from: &str, to: &str| {
         let folder = folder(&CLAIMS.replacen(from, to, 1));
-        Paper::in_folder(Path::new(folder.path())).unwrap_err().0
+        chain(&Paper::in_folder(Path::new(folder.path())).unwrap_err())
     };
     assert!(wrong("at_most = 1.0", "").ends_with("claim \"faster\": a test needs at_least or at_most"));
-    assert!(
-        wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("there is no experiment \"bsy\"")
-    );
+    assert!(wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("no experiment \"bsy\""));
     assert!(wrong("variant = \"calm\"", "variant = \"clam\"").contains("has no variant \"clam\""));
     assert!(wrong("kind = \"response\"", "kind = \"respond\"").contains("unknown variant `respond`"));
     assert!(wrong("id = \"slower\"", "id = \"faster\"").contains("two claims \"faster\""));
-    assert!(wrong("figure = \"1\"", "figure = \"7\"").contains("about figure 7, which there is not"));
+    assert!(wrong("figure = \"1\"", "figure = \"7\"").contains("about figure 7, which does not exist"));
 }
