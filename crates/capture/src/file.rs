@@ -17,11 +17,13 @@ const LARGEST_RECORD: u32 = 16 << 20;
 const MOST_INTERFACES: usize = 65_536;
 
 /// A frame as it was captured.
-pub(crate) struct Frame<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
     /// Nanoseconds since 1970.
     pub time: u64,
     /// Length on the wire, bytes.
     pub wire_bytes: u32,
+    /// The link type of its interface.
     pub link: LinkType,
     /// Number of the interface, counted over all sections.
     pub interface: u32,
@@ -29,8 +31,8 @@ pub(crate) struct Frame<'a> {
     pub data: &'a [u8],
 }
 
-/// The frames of a file.
-pub(crate) struct Frames {
+/// Reads the frames of a file without parsing their headers: to copy them, for example. [`Reader`](crate::Reader) parses them.
+pub struct Frames {
     input: Box<dyn Read + Send>,
     /// Bytes taken from the input, uncompressed.
     offset: u64,
@@ -99,6 +101,10 @@ const PACKET: u32 = 6;
 const ORDER_MARK: u32 = 0x1a2b_3c4d;
 
 impl Frames {
+    /// Reads the header of a capture: pcap or pcapng, compressed with gzip or not.
+    ///
+    /// # Errors
+    /// If the file is not a capture.
     pub fn new(input: Box<dyn Read + Send>) -> Result<Frames, CaptureError> {
         let mut input: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 16, input));
         let mut magic = [0; 4];
@@ -127,11 +133,16 @@ impl Frames {
         Ok(frames)
     }
 
+    /// Number of frames that were read.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// The next frame, or none at the end of the file.
+    ///
+    /// # Errors
+    /// At a damaged place: the error names it.
+    #[allow(clippy::should_implement_trait)] // a frame borrows the buffer, which an iterator cannot give
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         match self.format {
             Format::Pcap { order, ns_per_tick, padding, link } => {

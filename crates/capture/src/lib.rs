@@ -30,6 +30,7 @@ mod reader;
 mod writer;
 
 pub use error::CaptureError;
+pub use file::{Frame, Frames};
 pub use headers::{Headers, Transport};
 pub use ip::{Ip, Tcp};
 pub use link::{LinkType, Macs};

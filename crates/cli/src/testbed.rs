@@ -47,11 +47,15 @@ pub struct Args {
     /// (giveway_efd.o) [default: compile them]
     #[arg(long, value_name = "DIR")]
     objects: Option<PathBuf>,
+    /// Write the packets at the interface of the near hosts to this file (pcapng, 96 bytes of each packet).
+    /// The scenario must have one discipline and one seed. Needs tcpdump
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     /// Change a key of the scenario, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Replace the folder of --out, whatever it contains. Each removed file is named; files that Giveway does
-    /// not write stay
+    /// Replace the folder of --out and the file of --pcap, whatever they contain. Each removed file is named;
+    /// files that Giveway does not write stay
     #[arg(long)]
     force: bool,
     /// Print JSON instead of tables; times are in seconds, rates in bit/s
@@ -70,6 +74,7 @@ Examples:
   giveway testbed scenarios/testbed/quickstart.toml
   giveway testbed scenarios/testbed/mixed-10.toml --against-simulation --seeds 5 --out runs/mixed-10
   giveway testbed scenarios/testbed/quickstart.toml --set 'disciplines=[\"kernel:fq_codel\", \"bpf:efd\"]'
+  giveway testbed examples/home-uplink.toml --pcap home.pcapng
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage, an invalid scenario or a missing prerequisite, 130 interrupted.";
 
@@ -87,11 +92,22 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             "--against-simulation: the simulator has no disciplines of the kernel: add one of giveway list";
         return Err(CliError::Usage(message.to_owned()));
     }
+    if let Some(file) = &args.pcap {
+        let trials = scenario.trials().len();
+        if trials != 1 {
+            return Err(CliError::Usage(format!(
+                "--pcap captures one run, and the scenario has {trials}: add --seeds 1 --set 'disciplines=[\"{}\"]'",
+                live.names()[0]
+            )));
+        }
+        may_write(file, Kind::Capture, args.force)?;
+    }
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
     }
     giveway_testbed::ready()
         .and_then(|()| giveway_testbed::has_tcp(live))
+        .and_then(|()| args.pcap.as_ref().map_or(Ok(()), |_| giveway_testbed::pcap::ready()))
         .map_err(|error| CliError::Usage(error.to_string()))?;
     if let Some((queue, error)) = giveway_testbed::lacks_bpf(live) {
         show::diagnostics(
@@ -124,7 +140,8 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return Ok(outcome);
     }
     let kept = within("reality").map(|dir| dir.join("router"));
-    let bed = Bed { program, attempts: args.attempts, keep: kept, objects: args.objects.clone() };
+    let (objects, pcap) = (args.objects.clone(), args.pcap.clone());
+    let bed = Bed { program, attempts: args.attempts, keep: kept, objects, pcap };
     let dir = within("reality");
     let (done, missing) = match reality(&real, &bed, &scenario, live, &name, dir.as_deref(), args.quiet) {
         Ok(done) => done,
@@ -191,6 +208,7 @@ fn reality(
         |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
+    let captured = AtomicBool::new(false);
     let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {
         if missing.load(Ordering::Relaxed) {
             return Ok(None); // An earlier trial has reported it.
@@ -198,6 +216,7 @@ fn reality(
         let plan = layout(scenario, keep_series);
         match bed.run(live, trial, &plan, go_on) {
             Ok(Some(ran)) => {
+                captured.store(true, Ordering::Relaxed);
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
                 worst.lock().expect("no thread panics while it holds the lock").update(sources, router);
                 let (sources, router) = (ms(sources), ms(router));
@@ -236,6 +255,15 @@ fn reality(
         show::sentence(&format!(
             "99th percentile of the lateness in the worst run: sources {sources}, frames {router}"
         ));
+    }
+    if let (Some(file), true) = (&bed.pcap, done.finished > 0) {
+        let file = file.display();
+        show::sentence(&match captured.load(Ordering::Relaxed) {
+            true => format!("--pcap: wrote {file}"),
+            false => {
+                format!("--pcap: the folder has this run already, so {file} was not written: add --force")
+            }
+        });
     }
     let missing = missing.load(Ordering::Relaxed);
     Ok((done, missing))

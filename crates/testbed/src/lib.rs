@@ -3,6 +3,7 @@
 //! ```text
 //! topology.rs  network namespaces, interfaces and addresses, and their removal
 //! load.rs      the traffic sources of the simulator, over sockets
+//! pcap.rs      the capture of a run, by tcpdump at the near hosts
 //! router.rs    the router: `giveway live`, or the kernel with a discipline of its own or of Giveway
 //! against.rs   the results beside those of a simulation of the same scenario
 //! ```
@@ -28,6 +29,7 @@ mod command;
 mod error;
 mod lateness;
 pub mod load;
+pub mod pcap;
 pub mod router;
 pub mod topology;
 
@@ -42,6 +44,7 @@ use giveway_scenario::{BpfQueue, Contender, Live, Trial};
 pub use self::error::TestbedError;
 pub use self::lateness::{LATE, Lateness};
 use self::load::Load;
+use self::pcap::Pcap;
 use self::router::{Router, Start};
 use self::topology::Topology;
 
@@ -56,6 +59,8 @@ pub struct Bed {
     pub keep: Option<PathBuf>,
     /// Folder with compiled kernel objects; `None` to compile them.
     pub objects: Option<PathBuf>,
+    /// File for the packets at the interface of the near hosts, of the last run.
+    pub pcap: Option<PathBuf>,
 }
 
 /// The result of a run.
@@ -166,6 +171,8 @@ impl Bed {
             keep: keep.as_deref(),
             objects: self.objects.as_deref(),
         })?;
+        let start = |file| Pcap::start(&topology, scratch.path()).map(|pcap| (pcap, file));
+        let pcap = self.pcap.as_ref().map(start).transpose()?;
         // The hosts see no packets of the bottleneck, so no port is measured; goodput is that of its flows,
         // as in a simulation.
         let crossed = layout.crossed.as_ref().zip(layout.bottleneck()).map(|(all, port)| all.only(port));
@@ -189,6 +196,7 @@ impl Bed {
             driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         let Some(driven) = driven else { return Ok(None) };
+        let missed = pcap.map(|(pcap, file)| pcap.stop(file)).transpose()?.unwrap_or(0);
         let result = router.stop(&topology)?;
         drop(topology);
         let mut record = recorder.finish();
@@ -200,7 +208,9 @@ impl Bed {
         let named = |(source, remark): (u16, String)| {
             format!("{}: {remark}", live.network.traffic[usize::from(source)].name)
         };
-        let remarks = driven.remarks.into_iter().map(named).chain(result.remarks).collect();
+        let missed =
+            (missed > 0).then(|| format!("the capture lacks {missed} packets: the machine is too slow"));
+        let remarks = driven.remarks.into_iter().map(named).chain(result.remarks).chain(missed).collect();
         let (lateness, router_late) = (driven.lateness, result.late_p99);
         Ok(Some(Ran { record, remarks, lateness, router_late, attempt: 1 }))
     }

@@ -82,7 +82,10 @@ pub const LEFT: &str = "left";
 /// Interface of the router towards the far side.
 pub const RIGHT: &str = "right";
 
-const CLI: Interface = Interface { namespace: Namespace::Near, name: "cli", mac: "02:00:00:00:01:01" };
+/// Interface of the near hosts.
+pub const NEAR: &str = "cli";
+
+const CLI: Interface = Interface { namespace: Namespace::Near, name: NEAR, mac: "02:00:00:00:01:01" };
 const SRV: Interface = Interface { namespace: Namespace::Far, name: "srv", mac: "02:00:00:00:02:01" };
 const INNER_LEFT: Interface =
     Interface { namespace: Namespace::Router, name: LEFT, mac: "02:00:00:00:01:02" };
@@ -126,7 +129,7 @@ impl Topology {
         let mut hosts = vec![None; live.network.nodes.len()];
         for (namespace, nodes) in [(Namespace::Near, &live.near), (Namespace::Far, &live.far)] {
             for (node, number) in nodes.iter().zip(1..) {
-                hosts[usize::from(*node)] = Some((namespace, Ipv4Addr::new(10, net(namespace), 0, number)));
+                hosts[usize::from(*node)] = Some((namespace, address(namespace, number)));
             }
         }
         // From here on an early return drops the topology, which removes what was created.
@@ -220,13 +223,13 @@ impl Topology {
         kind: RouterKind,
         tcp: &TcpConfig,
     ) -> Result<(), TestbedError> {
-        let (mine, theirs) = (net(outer.namespace), net(other.namespace));
-        let gateway = format!("10.{mine}.255.254");
+        let (mine, theirs) = (address(outer.namespace, 0), address(other.namespace, 0));
+        let gateway = address(outer.namespace, 254);
         let next = if kind == RouterKind::Bridged { other.mac } else { inner.mac };
         let name = outer.name;
         let mut here = String::new();
         let mut there = format!("addr add {gateway}/32 dev {}\n", inner.name);
-        there += &format!("route add 10.{mine}.0.0/24 dev {} scope link\n", inner.name);
+        there += &format!("route add {mine}/24 dev {} scope link\n", inner.name);
         for (namespace, address) in
             self.hosts.iter().flatten().filter(|(namespace, _)| *namespace == outer.namespace)
         {
@@ -237,7 +240,7 @@ impl Topology {
         }
         here += &format!("route add {gateway} dev {name} scope link\n");
         here += &format!("neigh replace {gateway} lladdr {next} dev {name} nud permanent\n");
-        here += &format!("route add 10.{theirs}.0.0/24 via {gateway} dev {name} {}\n", route(tcp));
+        here += &format!("route add {theirs}/24 via {gateway} dev {name} {}\n", route(tcp));
         batch(Some(&self.name(outer.namespace)), &here)?;
         if kind != RouterKind::Bridged {
             batch(Some(&self.name(Namespace::Router)), &there)?;
@@ -271,12 +274,13 @@ impl NamespaceHandle {
 
 const NETNS: &str = "/run/netns";
 
-/// Second byte of the addresses of a side.
-fn net(namespace: Namespace) -> u8 {
+/// The address of a host. Near hosts have private addresses (RFC 1918), far hosts have those for benchmarks of
+/// networks (RFC 2544), so that a capture shows which side is the local one.
+fn address(namespace: Namespace, number: u8) -> Ipv4Addr {
     match namespace {
-        Namespace::Near => 1,
-        Namespace::Far => 2,
-        Namespace::Router | Namespace::Delay => 0,
+        Namespace::Near => Ipv4Addr::new(192, 168, 1, number),
+        Namespace::Far => Ipv4Addr::new(198, 18, 0, number),
+        Namespace::Router | Namespace::Delay => unreachable!("no host is there"),
     }
 }
 

@@ -43,7 +43,39 @@ fn kernel_lacks(kind: &str) -> Option<String> {
 }
 
 fn bed() -> Bed {
-    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None, objects: None }
+    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None, objects: None, pcap: None }
+}
+
+/// The capture has every packet of the near hosts' interface, of both directions.
+#[test]
+fn a_run_is_captured() {
+    if !possible("pfifo") {
+        return;
+    }
+    if let Err(error) = giveway_testbed::pcap::ready() {
+        let _ = writeln!(std::io::stderr(), "skipped: {error}");
+        return;
+    }
+    let _turn = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.pcapng");
+    let live = live(&scenario("pfifo limit 1000", "10 Mbit/s", TRANSFERS));
+    let bed = Bed { pcap: Some(file.clone()), ..bed() };
+    let ran = bed.run(&live, &trial(&live), &layout(&live), &|_| true);
+    let flows = ran.unwrap_or_else(|error| panic!("{error}")).expect("nobody stopped it").record.flows;
+    let completed = flows.iter().filter(|flow| flow.ending == Ending::Completed);
+    let sent: u64 = completed.map(|flow| flow.bytes).sum();
+    assert!(sent > 0);
+    let packets: Vec<_> = giveway_capture::Reader::open(&file).unwrap().map(Result::unwrap).collect();
+    let near = std::net::Ipv4Addr::new(192, 168, 1, 0).to_ipv6_mapped().octets();
+    let of = |from_near: bool| -> u64 {
+        let ips = packets
+            .iter()
+            .filter(|packet| packet.ip.is_some_and(|ip| (ip.tuple.from[..15] == near[..15]) == from_near));
+        ips.map(|packet| u64::from(packet.bytes)).sum()
+    };
+    assert!(of(true) > sent, "{} bytes left, and {sent} bytes of data arrived", of(true));
+    assert!(of(false) > 0, "acknowledgements are captured, too");
 }
 
 fn scenario(kind: &str, rate: &str, traffic: &str) -> String {

@@ -62,7 +62,11 @@ const ALLOWED: &[Allowed] = &[
         uses: &["qdisc", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
         tests_use: &["measure"],
     },
-    Allowed { name: "testbed", uses: &["qdisc", "kernel", "sim", "scenario", "measure"], tests_use: &[] },
+    Allowed {
+        name: "testbed",
+        uses: &["qdisc", "capture", "kernel", "sim", "scenario", "measure"],
+        tests_use: &[],
+    },
     Allowed {
         name: "papers",
         uses: &["qdisc", "theory", "disciplines", "sim", "switch", "scenario", "measure", "document"],

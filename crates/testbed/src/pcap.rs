@@ -1,0 +1,198 @@
+//! The capture of a run: every packet that crosses the interface of the near hosts.
+//!
+//! A forward packet is captured before it enters the queue of the bottleneck, and a reverse packet after it
+//! has left that queue, as in a capture at home. `tcpdump` writes a temporary pcap file. At the end of the run
+//! its packets are copied into a pcapng file.
+//!
+//! If tcpdump is too slow, the kernel drops packets of the capture. Their number is reported.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use giveway_capture::{EnhancedPacket, Frames, InterfaceDescription, Writer};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::command::exists;
+use crate::error::TestbedError;
+use crate::topology::{NEAR, Namespace, Topology};
+
+/// Bytes of each packet that are kept: the headers of Ethernet, IPv4 and TCP with all options have 94.
+const SNAP: &str = "96";
+/// Buffer of tcpdump in the kernel, in KiB.
+const BUFFER: &str = "65536";
+/// Time limit for the start and the end of tcpdump.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_millis(5);
+
+/// A capture in progress.
+pub(crate) struct Pcap {
+    tcpdump: Child,
+    /// The capture as tcpdump writes it.
+    raw: PathBuf,
+    /// The messages of tcpdump.
+    messages: PathBuf,
+}
+
+/// Checks that this machine has tcpdump.
+///
+/// # Errors
+/// If there is no tcpdump.
+pub fn ready() -> Result<(), TestbedError> {
+    if exists("tcpdump", "--version") {
+        return Ok(());
+    }
+    Err(TestbedError::missing("there is no program tcpdump", "apt-get install tcpdump"))
+}
+
+impl Pcap {
+    /// Starts tcpdump. Packets that are sent after this function returns are captured. `scratch` is a folder for
+    /// temporary files.
+    ///
+    /// # Errors
+    /// The message of tcpdump, if it does not start.
+    pub(crate) fn start(topology: &Topology, scratch: &Path) -> Result<Pcap, TestbedError> {
+        let (raw, messages) = (scratch.join("tcpdump.pcap"), scratch.join("tcpdump.messages"));
+        let written =
+            File::create(&messages).map_err(TestbedError::system(format!("write {}", messages.display())))?;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &topology.name(Namespace::Near), "tcpdump"]);
+        // Without -Z it becomes another user, who may not write the file.
+        command.args([
+            "-i",
+            NEAR,
+            "-s",
+            SNAP,
+            "-B",
+            BUFFER,
+            "--nano",
+            "--immediate-mode",
+            "-Z",
+            "root",
+            "-w",
+        ]);
+        // A process group of its own: Ctrl-C must not end it before the run is over.
+        command.arg(&raw).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
+        let tcpdump = command.spawn().map_err(TestbedError::system("start tcpdump"))?;
+        let mut pcap = Pcap { tcpdump, raw, messages };
+        match pcap.wait(|pcap| pcap.output().contains("listening on") || pcap.ended()) && !pcap.ended() {
+            true => Ok(pcap),
+            false => Err(pcap.error("does not start")),
+        }
+    }
+
+    /// Stops tcpdump, writes the packets to `file`, and returns the number of packets that are missing there.
+    ///
+    /// # Errors
+    /// The message of tcpdump, or of the system.
+    pub(crate) fn stop(mut self, file: &Path) -> Result<u64, TestbedError> {
+        let _ = kill(Pid::from_raw(self.tcpdump.id() as i32), Signal::SIGINT);
+        if !self.wait(Pcap::ended) {
+            return Err(self.error("does not end"));
+        }
+        let missed = missed(&self.output());
+        let written = copy(&self.raw, file);
+        written.map_err(TestbedError::system(format!("write {}", file.display())))?;
+        missed.ok_or_else(|| self.error("reports no number of packets"))
+    }
+
+    fn ended(&mut self) -> bool {
+        !matches!(self.tcpdump.try_wait(), Ok(None))
+    }
+
+    /// Waits until `until` is true. Returns false on timeout.
+    fn wait(&mut self, mut until: impl FnMut(&mut Pcap) -> bool) -> bool {
+        let mut waited = Duration::ZERO;
+        while !until(self) {
+            if waited > TIMEOUT {
+                return false;
+            }
+            thread::sleep(STEP);
+            waited += STEP;
+        }
+        true
+    }
+
+    fn output(&self) -> String {
+        std::fs::read_to_string(&self.messages).unwrap_or_default()
+    }
+
+    fn error(&self, what: &str) -> TestbedError {
+        TestbedError::Command {
+            command: format!("tcpdump {what}; it"),
+            output: self.output().trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Pcap {
+    /// Ends tcpdump if the run was interrupted.
+    fn drop(&mut self) {
+        if !self.ended() {
+            let _ = self.tcpdump.kill();
+            let _ = self.tcpdump.wait();
+        }
+    }
+}
+
+/// The packets that the kernel dropped, from the last messages of tcpdump.
+fn missed(messages: &str) -> Option<u64> {
+    let line = messages.lines().find(|line| line.contains("dropped by kernel"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Writes a capture of tcpdump as pcapng. The file is complete or not there.
+fn copy(raw: &Path, file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let input: Box<dyn Read + Send> = Box::new(BufReader::new(File::open(raw)?));
+    let mut frames = Frames::new(input).map_err(io::Error::other)?;
+    let temporary = tempfile::NamedTempFile::new_in(folder)?;
+    let program = concat!("giveway ", env!("CARGO_PKG_VERSION"));
+    let mut writer = Writer::new(BufWriter::new(temporary), program)?;
+    let mut interface = None;
+    while let Some(frame) = frames.next().map_err(io::Error::other)? {
+        let interface = match interface {
+            Some(interface) => interface,
+            None => *interface.insert(writer.interface(&InterfaceDescription {
+                name: NEAR,
+                description: "the near hosts of a test bed",
+                link: frame.link,
+                snap: SNAP.parse().expect("it is a number"),
+                ..InterfaceDescription::default()
+            })?),
+        };
+        writer.packet(&EnhancedPacket {
+            interface,
+            time: frame.time,
+            bytes: frame.wire_bytes,
+            data: frame.data,
+            comment: None,
+        })?;
+    }
+    let temporary = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    temporary.as_file().sync_all()?;
+    // A capture is read by other programs and users; a temporary file is only for its owner.
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    temporary.as_file().set_permissions(readable)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missed_packets_in_the_messages_of_tcpdump() {
+        let messages = "tcpdump: listening on cli, link-type EN10MB (Ethernet), snapshot length 128 bytes\n\
+            12 packets captured\n14 packets received by filter\n2 packets dropped by kernel\n";
+        assert_eq!(missed(messages), Some(2));
+        assert_eq!(missed("tcpdump: cli: No such device exists\n"), None);
+    }
+}
