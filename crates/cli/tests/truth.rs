@@ -454,7 +454,8 @@ fn the_example_takes_as_long_as_it_took() {
     let measured: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(example.join("home-uplink.json")).unwrap()).unwrap();
     // One-way, the 15 ms of the path included, which the simulation of a train leaves out.
-    let call = measured["call"]["up"]["p99_ms"].as_f64().unwrap() / 1e3 - 0.015;
+    let metrics = &measured["results"][0]["metrics"];
+    let call = metrics["src.call-up.delay_p99_s"]["mean"].as_f64().unwrap() - 0.015;
 
     let simulated: Vec<(f64, f64)> = runs.iter().flat_map(|run| run.down.clone()).collect();
     let mean = |of: &dyn Fn(&Heard) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
@@ -470,8 +471,9 @@ fn the_example_takes_as_long_as_it_took() {
         };
         for (name, share) in [("25 %", 0.25), ("median", 0.5), ("75 %", 0.75)] {
             let within = match (phase, name) {
-                // What does not hold as well as the rest: the fast ones beside the upload are too slow by a third.
-                ("during", "25 %") => 0.35,
+                // A quarter of all requests are sent during the upload, so this quantile lies between the two clusters of
+                // times, where they are ten times apart.
+                ("all", "75 %") => 0.45,
                 _ => 0.2,
             };
             lines.push((format!("{phase}, {name}"), of(&captured, share), of(&simulated, share), within));
@@ -480,7 +482,7 @@ fn the_example_takes_as_long_as_it_took() {
     lines.push(("upload".to_owned(), upload.1, mean(&|run| run.upload.expect("there is one").1), 0.1));
     lines.push(("call up, 99 %".to_owned(), call, mean(&|run| run.call.expect("there is one").1), 0.1));
     let count = |times: &[(f64, f64)]| times.iter().filter(|(start, _)| (8.0..28.0).contains(start)).count();
-    assert_eq!((captured.len(), count(&captured)), (223, 111));
+    assert_eq!((captured.len(), count(&captured)), (305, 80));
     let mut table = format!("{} exchanges captured, {} simulated\n", captured.len(), simulated.len());
     let mut wrong = 0;
     for (name, captured, simulated, within) in lines {
