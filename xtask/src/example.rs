@@ -6,7 +6,7 @@
 use std::fs::File;
 
 use crate::repository::{Done, Repository};
-use crate::scenarios::{Profile, build, program};
+use crate::program::{Profile, build, program};
 
 const FOLDER: &str = "examples";
 
