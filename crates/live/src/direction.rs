@@ -269,7 +269,7 @@ impl Core {
             let bytes = cut.write(&from[..length], index, to);
             let mut meta = headers.meta;
             meta.bytes = self.parser.charge((bytes - cut.header_at()) as u32);
-            meta.offset = meta.offset.saturating_add(cut.place(index).start as u32);
+            meta.offset = meta.offset.saturating_add(cut.range(index).start as u32);
             let ip_at = cut.header_at() as u16;
             let frame = Frame { buffer, length: bytes as u32, number, ip_at, group };
             self.enter(Packet { meta, payload: frame }, headers.tuple, then);

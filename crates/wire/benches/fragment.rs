@@ -1,13 +1,13 @@
-//! What fragmentation costs: packets of 1,500 bytes cut to 800 and to 500 and joined again, against copying
-//! the same bytes as often.
+//! Cost of fragmentation: packets of 1,500 bytes are cut to 800 and to 500 bytes and joined, compared with
+//! the same number of plain copies.
 //!
-//! A host that cuts copies each byte from the frame into a fragment, and one that joins copies it from there
-//! into a frame. The host that does neither copies frames, too, on their way in: `copied` is one copy, and
-//! `copied twice` what stands against `cut and joined`. The TRR paper (section 5) has 7.3 % for cutting and
-//! joining, of the time of its whole router.
+//! A bridge that cuts copies each byte from the frame into a fragment, and a bridge that joins copies it from
+//! the fragment into a frame. A bridge without fragmentation copies each frame, too, when it receives it. So
+//! `copied twice` is the reference for `cut and joined`. In the TRR paper (section 5) cutting and joining
+//! take 7.3 % of the time of the whole router.
 //!
-//! 256 frames go through in turn, 384 kB, so that neither they nor the rooms are in the first cache all the
-//! time. Per packet; the throughput is in bytes of frames.
+//! 256 frames (384 kB) are used in turn, so that neither they nor the buffers stay in the first-level cache.
+//! Times are per 256 frames; the throughput is in bytes of frames.
 //!
 //! `cargo bench -p giveway-wire --bench fragment`
 
@@ -18,12 +18,12 @@ use giveway_qdisc::Time;
 use giveway_qdisc::hash::SipHasher;
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Reassembly, Settings, Size, Taken};
 
-/// Behind the Ethernet header.
+/// Length of a packet, behind the Ethernet header, in bytes.
 const BYTES: usize = 1500;
 const FRAMES: usize = 256;
-const ROOM: usize = 1536;
+const BUFFER: usize = 1536;
 
-/// Frames with IPv4 in them, none like another.
+/// Frames with IPv4 packets, all different.
 fn frames() -> Vec<Vec<u8>> {
     let frame = |n: usize| {
         let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45];
@@ -37,12 +37,13 @@ fn reassembly() -> Reassembly {
     Reassembly::new(Settings::new(ETHER_TYPE, BYTES + 18), SipHasher::new(1, 2))
 }
 
-/// Cuts a frame into rooms that follow one another from `from` on; returns how long each fragment is.
+/// Cuts a frame into consecutive buffers, writes the length of each fragment to `lengths`, and returns the
+/// number of fragments.
 #[inline]
-fn cut(cutter: &mut Cutter, frame: &[u8], rooms: &mut [u8], lengths: &mut [usize; 8]) -> usize {
+fn cut(cutter: &mut Cutter, frame: &[u8], buffers: &mut [u8], lengths: &mut [usize; 8]) -> usize {
     let Plan::Cut(cut) = cutter.plan(frame) else { unreachable!("it is longer than a fragment") };
     for index in 0..cut.count() {
-        lengths[index] = cut.write(frame, index, &mut rooms[index * ROOM..][..ROOM]);
+        lengths[index] = cut.write(frame, index, &mut buffers[index * BUFFER..][..BUFFER]);
     }
     cut.count()
 }
@@ -52,24 +53,24 @@ fn fragment(criterion: &mut Criterion) {
     let length = frames[0].len();
     let mut group = criterion.benchmark_group("fragment");
     group.throughput(Throughput::Bytes((FRAMES * length) as u64));
-    let mut rooms = vec![0; (FRAMES + 8) * ROOM];
+    let mut buffers = vec![0; (FRAMES + 8) * BUFFER];
 
     group.bench_function("copied", |bencher| {
         bencher.iter(|| {
-            for (frame, room) in frames.iter().zip(rooms.chunks_mut(ROOM)) {
-                room[..length].copy_from_slice(black_box(frame));
+            for (frame, buffer) in frames.iter().zip(buffers.chunks_mut(BUFFER)) {
+                buffer[..length].copy_from_slice(black_box(frame));
             }
-            black_box(&rooms);
+            black_box(&buffers);
         });
     });
-    let mut second = vec![0; FRAMES * ROOM];
+    let mut second = vec![0; FRAMES * BUFFER];
     group.bench_function("copied twice", |bencher| {
         bencher.iter(|| {
-            for ((frame, room), other) in
-                frames.iter().zip(rooms.chunks_mut(ROOM)).zip(second.chunks_mut(ROOM))
+            for ((frame, buffer), other) in
+                frames.iter().zip(buffers.chunks_mut(BUFFER)).zip(second.chunks_mut(BUFFER))
             {
-                room[..length].copy_from_slice(black_box(frame));
-                other[..length].copy_from_slice(black_box(&room[..length]));
+                buffer[..length].copy_from_slice(black_box(frame));
+                other[..length].copy_from_slice(black_box(&buffer[..length]));
             }
             black_box(&second);
         });
@@ -81,9 +82,9 @@ fn fragment(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("cut", size.bytes()), |bencher| {
             bencher.iter(|| {
                 for (n, frame) in frames.iter().enumerate() {
-                    cut(&mut cutter, black_box(frame), &mut rooms[n * ROOM..], &mut lengths);
+                    cut(&mut cutter, black_box(frame), &mut buffers[n * BUFFER..], &mut lengths);
                 }
-                black_box(&rooms);
+                black_box(&buffers);
             });
         });
         let mut joiner = reassembly();
@@ -91,22 +92,22 @@ fn fragment(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let mut whole = 0;
                 for (n, frame) in frames.iter().enumerate() {
-                    let rooms = &mut rooms[n * ROOM..];
-                    let count = cut(&mut cutter, black_box(frame), rooms, &mut lengths);
-                    for (room, length) in rooms.chunks(ROOM).zip(&lengths[..count]) {
-                        if let Taken::Whole(frame) = joiner.take(&room[..*length], Time::ZERO) {
+                    let buffers = &mut buffers[n * BUFFER..];
+                    let count = cut(&mut cutter, black_box(frame), buffers, &mut lengths);
+                    for (buffer, length) in buffers.chunks(BUFFER).zip(&lengths[..count]) {
+                        if let Taken::Whole(frame) = joiner.take(&buffer[..*length], Time::ZERO) {
                             whole += usize::from(black_box(frame).len() == length_of_frame());
                         }
                     }
                 }
-                assert_eq!(whole, FRAMES, "every frame came back");
+                assert_eq!(whole, FRAMES, "every frame was joined");
             });
         });
     }
     group.finish();
 }
 
-/// Link header and packet.
+/// Length of a frame: link header and packet, in bytes.
 const fn length_of_frame() -> usize {
     14 + BYTES
 }

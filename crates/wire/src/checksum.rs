@@ -17,8 +17,8 @@ const OPTIONS: [u8; 2] = [0, 60];
 /// Writes the checksum of the TCP segment or UDP datagram in an IP packet. Padding behind the IP length is
 /// ignored. Returns false without effect for other protocols, fragments and truncated packets.
 pub fn complete(packet: &mut [u8]) -> bool {
-    let Some(place) = find(packet) else { return false };
-    let Place { at, end, field, protocol, pseudo } = place;
+    let Some(segment) = find(packet) else { return false };
+    let Segment { at, end, field, protocol, pseudo } = segment;
     packet[field..field + 2].fill(0);
     let length = (end - at) as u64;
     let sum = pseudo + u64::from(protocol) + length + words(&packet[at..end]);
@@ -36,7 +36,7 @@ pub fn complete(packet: &mut [u8]) -> bool {
 }
 
 /// Position of a transport header and its data.
-struct Place {
+struct Segment {
     /// First byte of the header.
     at: usize,
     /// End of the data.
@@ -48,13 +48,13 @@ struct Place {
     pseudo: u64,
 }
 
-fn find(packet: &[u8]) -> Option<Place> {
+fn find(packet: &[u8]) -> Option<Segment> {
     let (at, end, protocol, addresses) = match packet.first()? >> 4 {
         4 => {
             let header = packet.first_chunk::<20>()?;
             let at = usize::from(header[0] & 15) * 4;
             let end = usize::from(u16::from_be_bytes([header[2], header[3]]));
-            // More fragments, or not the first one.
+            // The flag for more fragments is set, or this is a later fragment.
             let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
             if at < 20 || fragment {
                 return None;
@@ -79,8 +79,8 @@ fn find(packet: &[u8]) -> Option<Place> {
         UDP => at + 6,
         _ => return None,
     };
-    // The length in the header is used as long as the packet has that many bytes.
-    (end <= packet.len() && field + 2 <= end).then(|| Place {
+    // The length in the header counts, if the packet has that many bytes.
+    (end <= packet.len() && field + 2 <= end).then(|| Segment {
         at,
         end,
         field,
@@ -102,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    /// A packet from a library, with its checksum overwritten, gets the same checksum again.
-    fn holds(builder: impl Fn(&[u8]) -> Vec<u8>, field: usize) {
+    /// The checksum of a packet that a library wrote is overwritten, and completed to the same value.
+    fn is_completed(builder: impl Fn(&[u8]) -> Vec<u8>, field: usize) {
         for length in [0, 1, 2, 3, 64, 1371, 1372] {
             let data: Vec<u8> = (0..length).map(|n: usize| (n * 31 % 251) as u8).collect();
             let right = builder(&data);
@@ -127,10 +127,10 @@ mod tests {
     fn checksums_are_those_of_a_library() {
         let v4 = || PacketBuilder::ipv4([10, 0, 0, 1], [192, 168, 7, 9], 64);
         let v6 = || PacketBuilder::ipv6([0xfd; 16], [0x20; 16], 64);
-        holds(|data| written(|out| v4().udp(5004, 53).write(out, data).unwrap()), 26);
-        holds(|data| written(|out| v4().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 36);
-        holds(|data| written(|out| v6().udp(5004, 53).write(out, data).unwrap()), 46);
-        holds(|data| written(|out| v6().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 56);
+        is_completed(|data| written(|out| v4().udp(5004, 53).write(out, data).unwrap()), 26);
+        is_completed(|data| written(|out| v4().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 36);
+        is_completed(|data| written(|out| v6().udp(5004, 53).write(out, data).unwrap()), 46);
+        is_completed(|data| written(|out| v6().tcp(80, 40000, 7, 100).write(out, data).unwrap()), 56);
     }
 
     /// Options between header and datagram do not change the checksum.
@@ -167,18 +167,18 @@ mod tests {
         let whole = written(|out| {
             PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1, 2).write(out, &[1; 30]).unwrap();
         });
-        let left_alone = |change: &dyn Fn(&mut Vec<u8>)| {
+        let is_unchanged = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut packet = whole.clone();
             change(&mut packet);
             let before = packet.clone();
             !complete(&mut packet) && packet == before
         };
-        assert!(left_alone(&|packet| packet[6] = 0x20), "more fragments");
-        assert!(left_alone(&|packet| packet[7] = 9), "a later fragment");
-        assert!(left_alone(&|packet| packet[9] = 1), "ICMP");
-        assert!(left_alone(&|packet| packet[0] = 0x42), "a header of 8 bytes");
+        assert!(is_unchanged(&|packet| packet[6] = 0x20), "more fragments");
+        assert!(is_unchanged(&|packet| packet[7] = 9), "a later fragment");
+        assert!(is_unchanged(&|packet| packet[9] = 1), "ICMP");
+        assert!(is_unchanged(&|packet| packet[0] = 0x42), "a header of 8 bytes");
         for length in 0..whole.len() {
-            assert!(left_alone(&|packet| packet.truncate(length)), "cut off after {length} bytes");
+            assert!(is_unchanged(&|packet| packet.truncate(length)), "cut off after {length} bytes");
         }
     }
 }

@@ -23,11 +23,11 @@ pub fn mark(packet: &mut [u8]) -> Marked {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => mark_ipv4(packet),
         Some(6) if packet.len() >= 40 => {
-            let answer = answer(packet[1] >> 4);
-            if answer == Marked::Now {
+            let result = result(packet[1] >> 4);
+            if result == Marked::Now {
                 packet[1] |= 0b0011_0000;
             }
-            answer
+            result
         }
         _ => Marked::Not,
     }
@@ -36,8 +36,8 @@ pub fn mark(packet: &mut [u8]) -> Marked {
 /// Marks an IPv4 packet. The ECN field is in the low byte of the first 16-bit word of the header, which its
 /// checksum covers.
 fn mark_ipv4(packet: &mut [u8]) -> Marked {
-    let answer = answer(packet[1]);
-    if answer == Marked::Now {
+    let result = result(packet[1]);
+    if result == Marked::Now {
         let word = |packet: &[u8]| u16::from_be_bytes([packet[0], packet[1]]);
         let old = word(packet);
         packet[1] |= 0b11;
@@ -45,10 +45,10 @@ fn mark_ipv4(packet: &mut [u8]) -> Marked {
         let checksum = u16::from_be_bytes([packet[10], packet[11]]);
         packet[10..12].copy_from_slice(&update(checksum, old, new).to_be_bytes());
     }
-    answer
+    result
 }
 
-fn answer(field: u8) -> Marked {
+fn result(field: u8) -> Marked {
     match field & 0b11 {
         0b00 => Marked::Not,
         0b11 => Marked::Before,

@@ -31,7 +31,7 @@
 //!   panic.
 //!
 //! # Left open by the paper, and chosen here
-//! - Everything but the size. The eight bytes of the header and its three fields are those of the
+//! - Everything except the size. The eight bytes of the header and its three fields are those of the
 //!   specification that this follows; the widths, the length, the mark and the EtherType are choices made
 //!   here. The default EtherType is the second one for local experiments (IEEE 802), 0x88b6.
 //! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127
@@ -115,7 +115,7 @@ impl Size {
 /// If it is a length, or the EtherType of IP, ARP or VLAN tags.
 pub fn ether_type(number: u16) -> Result<u16, WireError> {
     let taken = match number {
-        0..0x0600 => "nothing: below 0x0600 it is a length",
+        0..0x0600 => "nothing, because a number below 0x0600 is a length",
         0x0800 => "IPv4",
         0x0806 => "ARP",
         0x86dd => "IPv6",
@@ -252,11 +252,11 @@ impl Cut {
 
     /// Length of fragment `index`, link header included, in bytes.
     pub fn bytes(&self, index: usize) -> usize {
-        self.header_at() + HEADER + self.place(index).len()
+        self.header_at() + HEADER + self.range(index).len()
     }
 
     /// Range of bytes behind the EtherType of the frame that fragment `index` contains.
-    pub fn place(&self, index: usize) -> std::ops::Range<usize> {
+    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
         let (piece, length) = (usize::from(self.piece), usize::from(self.length));
         index * piece..((index + 1) * piece).min(length)
     }
@@ -276,7 +276,7 @@ impl Cut {
         to[header..header + 4].copy_from_slice(&self.id.to_be_bytes());
         to[header + 4..header + 6].copy_from_slice(&[index as u8, self.count]);
         to[header + 6..header + HEADER].copy_from_slice(&self.length.to_be_bytes());
-        let piece = &frame[header..][self.place(index)];
+        let piece = &frame[header..][self.range(index)];
         to[header + HEADER..][..piece.len()].copy_from_slice(piece);
         header + HEADER + piece.len()
     }
@@ -296,13 +296,13 @@ mod tests {
     fn cut(size: u64, frame: &[u8]) -> Option<Vec<Vec<u8>>> {
         let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, 0x0102_0304);
         let Plan::Cut(cut) = cutter.plan(frame) else { return None };
-        let mut place = [0xee; 9100];
+        let mut buffer = [0xee; 9100];
         Some(
             (0..cut.count())
                 .map(|index| {
-                    let length = cut.write(frame, index, &mut place);
+                    let length = cut.write(frame, index, &mut buffer);
                     assert_eq!(length, cut.bytes(index));
-                    place[..length].to_vec()
+                    buffer[..length].to_vec()
                 })
                 .collect(),
         )
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(fragments[1][22..], frame[74..]);
     }
 
-    /// 1,500 bytes at the sizes of the paper: what stands behind the EtherType.
+    /// 1,500 bytes at the sizes of the paper. Lengths count from behind the EtherType.
     #[test]
     fn the_sizes_of_the_paper() {
         let lengths = |size| -> Vec<usize> {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_no_ip_stays_whole() {
+    fn short_frames_and_frames_that_are_not_ip_are_not_cut() {
         let plan = |size, frame: &[u8]| Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, 0).plan(frame);
         assert_eq!(plan(800, &frame(800)), Plan::Short);
         assert!(matches!(plan(800, &frame(801)), Plan::Cut(cut) if cut.count() == 2));
@@ -342,13 +342,13 @@ mod tests {
             plan(800, &frame)
         };
         assert_eq!(changed(13, 6), Plan::Whole, "ARP");
-        assert_eq!(changed(14, 0x65), Plan::Whole, "IPv6 that says that it is IPv4");
+        assert_eq!(changed(14, 0x65), Plan::Whole, "the version does not match the EtherType");
         assert_eq!(plan(800, &[0; 13]), Plan::Short);
         assert!(matches!(plan(68, &frame(127 * 60)), Plan::Cut(cut) if cut.count() == MOST));
         assert_eq!(plan(68, &frame(127 * 60 + 1)), Plan::Whole);
     }
 
-    /// Two tags stay in front of every fragment; with a third the frame is not IP as far as this looks.
+    /// Two tags stay in front of every fragment. A frame with three tags does not count as IP.
     #[test]
     fn tags_stay_in_front() {
         let tag = [0x81, 0, 0x20, 7];
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_wishes_are_refused() {
+    fn invalid_sizes_and_ether_types_are_refused() {
         assert_eq!(Size::new(67), Err(WireError::Size { bytes: 67, least: 68, most: 9000 }));
         assert_eq!(Size::new(9001), Err(WireError::Size { bytes: 9001, least: 68, most: 9000 }));
         assert_eq!(
@@ -377,6 +377,6 @@ mod tests {
         );
         assert_eq!(ether_type(0x88b5), Ok(0x88b5));
         assert_eq!(ether_type(0x86dd), Err(WireError::EtherType(0x86dd, "IPv6")));
-        assert!(ether_type(1500).unwrap_err().to_string().contains("it is a length"));
+        assert!(ether_type(1500).unwrap_err().to_string().contains("is a length"));
     }
 }

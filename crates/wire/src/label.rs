@@ -8,7 +8,7 @@
 //! | | option type | bytes of the option | a packet grows by |
 //! |---|---|---|---|
 //! | IPv4 | 158 (0x9e): copied on fragmentation, class 0, number 30 | `9e 04 vv vv` | 4 |
-//! | IPv6 | 0x3e in the hop-by-hop options header: skip if unknown, may change en route | `3e 02 vv vv`, and padding | 8 |
+//! | IPv6 | 0x3e, a hop-by-hop option: skip if unknown, may change en route | `3e 02 vv vv`, padding | 8 |
 //!
 //! Both types are reserved for experiments (RFC 4727), so other experiments may use them, too. An option of
 //! another length is not a label. `vv vv` is the value, 16 bits, most significant first.
@@ -31,7 +31,7 @@
 //!
 //! # Position of the option
 //! - IPv4: the first option, behind the 20 bytes that every header has. Header length, total length and
-//!   header checksum follow. A header has room for 40 bytes of options.
+//!   header checksum follow. A header has at most 40 bytes of options.
 //! - IPv6: first in the hop-by-hop options header. If there is no such header, one of 8 bytes is inserted
 //!   behind the fixed header: the option and two bytes of padding. Otherwise 8 bytes are inserted at its
 //!   beginning: the option and four bytes of padding, so that later options keep their alignment.
@@ -112,8 +112,8 @@ pub fn read(packet: &[u8]) -> Result<Label, WireError> {
 /// Inserts a label into an IP packet without one. The packet grows by 4 (IPv4) or 8 bytes (IPv6).
 ///
 /// # Errors
-/// The errors of [`read`]; also if the packet has a label, if there is no room, and for [`Label::NONE`]. The
-/// packet is unchanged.
+/// The errors of [`read`]; also if the packet has a label, if the label does not fit, and for
+/// [`Label::NONE`]. The packet is unchanged.
 pub fn insert(packet: &mut Vec<u8>, label: Label) -> Result<(), WireError> {
     let value = encode(label).ok_or(WireError::Nothing)?.to_be_bytes();
     match version(packet)? {

@@ -1,17 +1,16 @@
-//! Cutting and joining allocate nothing per packet: once set up, 100,000 packets go through without a single
-//! allocation.
+//! Cutting and joining allocate nothing per packet: after the setup, 100,000 packets cause no allocation.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Lost, Plan, Reassembly, Settings, Size, Taken};
 
-/// Every tenth packet loses a fragment, so that packets are given up for their age and for room as well.
+/// Every tenth packet loses a fragment, so that packets are discarded for their age and for memory.
 #[test]
 fn nothing_is_allocated_per_packet() {
     let before = giveway_counting::calls();
     let settings = Settings { memory: 50_000, timeout: Span::ms(500), ..Settings::new(ETHER_TYPE, 1514) };
     let mut reassembly = Reassembly::new(settings, SipHasher::new(1, 2));
-    assert!(giveway_counting::calls() > before, "the counter works: memory was set aside");
+    assert!(giveway_counting::calls() > before, "the allocations of the setup are counted");
 
     let mut cutter = Cutter::new(Size::PUBLISHED[0], ETHER_TYPE, 0);
     let mut frame = [7; 1514];
@@ -26,10 +25,10 @@ fn nothing_is_allocated_per_packet() {
             if n % 10 == 0 && index == 2 {
                 continue;
             }
-            // Now and then much time passes at once.
+            // Every 1,000 packets the clock jumps by 600 ms.
             let now = Time::ms(n + 600 * (n / 1000));
-            if let Taken::Whole(came) = reassembly.take(&fragment[..length], now) {
-                whole += u64::from(came == frame);
+            if let Taken::Whole(joined) = reassembly.take(&fragment[..length], now) {
+                whole += u64::from(joined == frame);
             }
         }
     }

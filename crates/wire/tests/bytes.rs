@@ -1,4 +1,4 @@
-//! The path of the fuzz target, run on its seeds and on what becomes of them: it holds without a fuzzer, too.
+//! The assertions of the fuzz target, tested without a fuzzer on its seeds and on mutations of them.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 
 /// Packets with labels, without, and some that are refused.
 #[test]
-fn seeds_are_what_they_are_called() {
+fn the_names_of_seeds_match_their_contents() {
     let corpus = corpus();
     assert!(corpus.len() > 10, "{}", corpus.len());
     for (name, packet) in corpus {
@@ -30,8 +30,8 @@ fn seeds_are_what_they_are_called() {
     }
 }
 
-/// A packet that is cut off within the headers that matter is refused; behind them it says what the whole one
-/// says.
+/// A packet that is truncated within the headers up to the label is refused. Truncated behind them, it has
+/// the label of the whole packet.
 #[test]
 fn every_truncation_of_every_seed() {
     for (name, packet) in corpus() {
@@ -48,7 +48,7 @@ fn every_truncation_of_every_seed() {
     }
 }
 
-/// Bytes changed, taken out, put in.
+/// Bytes are changed, removed and inserted.
 #[test]
 fn mutations_of_seeds() {
     let corpus = corpus();
@@ -57,7 +57,7 @@ fn mutations_of_seeds() {
     for round in 0..50_000 {
         let mut packet = corpus[round % corpus.len()].1.clone();
         for _ in 0..=rng.below(4) {
-            // Most of what matters is in the options and in the lengths.
+            // Options and lengths are in the first 60 bytes.
             let at = (rng.below(60) as usize).min(packet.len() - 1);
             match rng.below(4) {
                 0 => packet[at] ^= 1 << rng.below(8),

@@ -1,4 +1,4 @@
-//! Rates as values of 16 bits: where they are exact, how wrong they are elsewhere, and where they end.
+//! Rates as values of 16 bits: the exact ones, the largest error, and the largest value.
 
 use giveway_qdisc::{Label, Rate};
 use giveway_wire::label::{decode, encode};
@@ -8,15 +8,15 @@ fn of(bits: u64) -> Label {
     Label::of(Rate::bit(bits))
 }
 
-/// The rate that arrives when this one is written.
-fn arrives(bits: u64) -> u64 {
-    decode(encode(of(bits)).expect("a rate is written")).rate().as_bit()
+/// The rate that is read after this one was written.
+fn decoded(bits: u64) -> u64 {
+    decode(encode(of(bits)).expect("a rate has an encoding")).rate().as_bit()
 }
 
 const LARGEST: u64 = 4095 << 30;
 
 #[test]
-fn values_worked_out_by_hand() {
+fn values_computed_by_hand() {
     assert_eq!(encode(Label::NONE), None);
     assert_eq!(encode(Label::SHORT), Some(0));
     for (bits, value) in [
@@ -36,10 +36,10 @@ fn values_worked_out_by_hand() {
     }
 }
 
-/// All of the 65,536 values: the first is a short flow, all others rates that grow, and each is written as
-/// itself.
+/// All of the 65,536 values: the first is a short flow, all others are ascending rates, and encoding a
+/// decoded value gives the same value.
 #[test]
-fn every_value_means_something_else_and_they_are_in_order() {
+fn values_are_distinct_and_ordered() {
     assert_eq!(decode(0), Label::SHORT);
     let mut before = 0;
     for value in 1..=u16::MAX {
@@ -53,12 +53,12 @@ fn every_value_means_something_else_and_they_are_in_order() {
 
 #[test]
 fn small_rates_are_exact() {
-    assert!((1..=4095).all(|bits| arrives(bits) == bits));
-    assert_eq!(arrives(4097), 4098, "the first that is not: a half is rounded upwards");
+    assert!((1..=4095).all(|bits| decoded(bits) == bits));
+    assert_eq!(decoded(4097), 4098, "the first inexact rate: a half is rounded upwards");
 }
 
-/// Between two values that follow each other a rate is furthest from both in the middle. So the middles of
-/// all of them are the worst there is: 1 in 4,097 right above a power of two, less elsewhere.
+/// A rate in the middle between two adjacent values has the largest error. Over all middles that is 1 in
+/// 4,097 right above a power of two, and less elsewhere.
 #[test]
 fn the_error_is_at_most_one_in_4097() {
     let mut worst = (1, 0);
@@ -66,8 +66,8 @@ fn the_error_is_at_most_one_in_4097() {
         let (low, high) = (decode(value).rate().as_bit(), decode(value + 1).rate().as_bit());
         let middle = low.midpoint(high);
         for bits in [middle, middle + 1] {
-            let error = arrives(bits).abs_diff(bits);
-            assert!(error * 4097 <= bits, "{bits} becomes {}", arrives(bits));
+            let error = decoded(bits).abs_diff(bits);
+            assert!(error * 4097 <= bits, "{bits} becomes {}", decoded(bits));
             if u128::from(error) * u128::from(worst.0) > u128::from(worst.1) * u128::from(bits) {
                 worst = (bits, error);
             }
@@ -77,11 +77,11 @@ fn the_error_is_at_most_one_in_4097() {
 }
 
 proptest! {
-    /// Over the whole range, evenly in the logarithm: nearer than the promised percent by a factor of forty.
+    /// The bound holds over the whole range, with rates that are uniform in the logarithm.
     #[test]
     fn no_rate_is_far_off(exponent in 0..63_u32, fraction in 0..1_u64 << 20) {
         let bits = ((1_u64 << exponent) + ((u128::from(fraction) << exponent) >> 20) as u64).min(LARGEST);
-        prop_assert!(arrives(bits).abs_diff(bits) * 4097 <= bits);
+        prop_assert!(decoded(bits).abs_diff(bits) * 4097 <= bits);
     }
 
     #[test]

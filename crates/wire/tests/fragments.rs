@@ -1,4 +1,4 @@
-//! Cutting and joining: what comes back is what went in, whatever happens to the fragments on the way.
+//! Cutting and joining: joined frames equal the frames that were cut, for any order and loss of fragments.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Streams, Time};
@@ -8,21 +8,21 @@ use proptest::prelude::*;
 /// The longest frame here: 9,000 bytes of IP behind a link header and two VLAN tags.
 const LONGEST: usize = 9000 + 14 + 2 * 4;
 
-/// An Ethernet frame with IP of `length` bytes in it, behind `tags` VLAN tags; its bytes depend on `seed`.
+/// An Ethernet frame with `tags` VLAN tags and an IP packet of `length` bytes, which depend on `seed`.
 fn frame(length: usize, tags: usize, six: bool, seed: u64) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
     for tag in 0..tags {
         frame.extend([0x81, 0, 0x20, tag as u8]);
     }
     frame.extend(if six { [0x86, 0xdd, 0x60] } else { [8, 0, 0x45] });
-    // Without the bits of ECN; nothing here is marked.
+    // Not ECN-capable: nothing here is marked.
     frame.push(0);
     let mut rng = Streams::new(seed).rng();
     frame.extend((2..length).map(|_| rng.word() as u8));
     frame
 }
 
-/// What a link makes of a frame: it has 60 bytes at least.
+/// A frame with the padding of a link, to at least 60 bytes.
 fn padded(fragment: &[u8]) -> Vec<u8> {
     let mut fragment = fragment.to_vec();
     fragment.resize(fragment.len().max(60), 0);
@@ -31,10 +31,10 @@ fn padded(fragment: &[u8]) -> Vec<u8> {
 
 fn cut(cutter: &mut Cutter, frame: &[u8]) -> Option<Vec<Vec<u8>>> {
     let Plan::Cut(cut) = cutter.plan(frame) else { return None };
-    let mut place = vec![0xee; LONGEST];
+    let mut buffer = vec![0xee; LONGEST];
     let write = |index| {
-        let length = cut.write(frame, index, &mut place);
-        padded(&place[..length])
+        let length = cut.write(frame, index, &mut buffer);
+        padded(&buffer[..length])
     };
     Some((0..cut.count()).map(write).collect())
 }
@@ -50,8 +50,8 @@ fn shuffled<T>(mut all: Vec<T>, seed: u64) -> Vec<T> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Several frames at once, their fragments in any order among each other, each `copies` times: each frame
-    /// comes back once, with all its bytes, and every fragment has at most Φ bytes behind its type.
+    /// The fragments of several frames arrive in any order, each `copies` times. Each frame is joined, with
+    /// all its bytes, and every fragment has at most Φ bytes behind its type.
     #[test]
     fn in_any_order(
         lengths in prop::collection::vec(20..=9000usize, 1..6),
@@ -80,25 +80,25 @@ proptest! {
             }
         }
         let all = fragments.len() as u64;
-        let mut came = Vec::new();
+        let mut joined = Vec::new();
         for fragment in shuffled(fragments, seed) {
             if let Taken::Whole(frame) = reassembly.take(&fragment, Time::ZERO) {
-                came.push(frame.to_vec());
+                joined.push(frame.to_vec());
             }
         }
         let once = sent.len();
         for frame in &sent {
-            prop_assert!(came.contains(frame), "{} bytes", frame.len());
+            prop_assert!(joined.contains(frame), "{} bytes", frame.len());
         }
-        // A second copy may be complete as well, once the first is gone.
-        prop_assert!((once..=copies * once).contains(&came.len()));
-        prop_assert!(came.iter().all(|frame| sent.contains(frame)));
+        // A second copy may be joined, too, after the first is complete.
+        prop_assert!((once..=copies * once).contains(&joined.len()));
+        prop_assert!(joined.iter().all(|frame| sent.contains(frame)));
         let counts = reassembly.counts();
         prop_assert_eq!(counts.fragments, all);
         prop_assert_eq!(counts.joined + counts.lost.iter().sum::<u64>() + reassembly.waiting(), all);
     }
 
-    /// One fragment is missing: the frame never is whole, and no other one suffers.
+    /// If one fragment is missing, the frame is never joined, and other frames are not affected.
     #[test]
     fn one_is_missing(length in 1000..1500usize, size in 68..900u64, missing: prop::sample::Index, seed: u64) {
         let mut cutter = Cutter::new(Size::new(size).unwrap(), ETHER_TYPE, u32::MAX);
@@ -109,19 +109,19 @@ proptest! {
         fragments.extend(cut(&mut cutter, &other).unwrap());
         let settings = Settings::new(ETHER_TYPE, LONGEST);
         let mut reassembly = Reassembly::new(settings, SipHasher::new(seed, 1));
-        let mut came = Vec::new();
+        let mut joined = Vec::new();
         for fragment in shuffled(fragments, seed) {
             if let Taken::Whole(frame) = reassembly.take(&fragment, Time::ZERO) {
-                came.push(frame.to_vec());
+                joined.push(frame.to_vec());
             }
         }
-        prop_assert_eq!(came, vec![other]);
+        prop_assert_eq!(joined, vec![other]);
         prop_assert_eq!(reassembly.waiting(), left);
         reassembly.expire(Time::ZERO + settings.timeout);
         prop_assert_eq!((reassembly.waiting(), reassembly.counts().given_up), (0, 1));
     }
 
-    /// Bytes of a fragment are changed anywhere: nothing panics, and all are accounted for.
+    /// Any bytes of fragments are changed: nothing panics, and all fragments are accounted for.
     #[test]
     fn any_byte_may_be_wrong(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), seed: u64) {
         let mut cutter = Cutter::new(Size::new(500).unwrap(), ETHER_TYPE, 0);
@@ -129,10 +129,10 @@ proptest! {
         for n in 0..4 {
             for mut fragment in cut(&mut cutter, &frame(1500, 1, false, seed ^ n)).unwrap() {
                 for (at, byte) in &changes {
-                    // Near the header most of the time.
+                    // Most changes are near the header.
                     let at = at.index(2 * fragment.len());
-                    let place = if at < fragment.len() { at } else { 12 + at % 16 };
-                    fragment[place] ^= byte.rotate_left(n as u32);
+                    let at = if at < fragment.len() { at } else { 12 + at % 16 };
+                    fragment[at] ^= byte.rotate_left(n as u32);
                 }
                 let _ = reassembly.take(&fragment, Time::ms(n));
                 let counts = reassembly.counts();
@@ -151,7 +151,7 @@ proptest! {
     }
 }
 
-/// The path of the fuzz target: records that mean something, and bytes that do not.
+/// The assertions of the fuzz target on valid records and on arbitrary bytes.
 #[test]
 fn hostile_bytes() {
     let mut rng = Streams::new(17).within("fragments").rng();
@@ -174,15 +174,15 @@ fn hostile_bytes() {
         }
         whole += crate::support::fragments(&input);
     }
-    // All of the path is gone through only when some of it ends well.
-    assert!(whole > 1000, "some of them are frames: {whole}");
+    // The complete path is tested only if some frames are joined.
+    assert!(whole > 1000, "{whole} frames were joined");
     assert_eq!(crate::support::fragments(&[]), 0);
 }
 
 /// The seed of the fuzz target: a packet in order, one with its last fragment first, a duplicate, a
 /// contradiction, and bytes.
 #[test]
-fn the_seed_is_what_it_is_called() {
+fn the_seed_has_two_complete_packets() {
     let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/fragment/whole-and-not");
     assert_eq!(crate::support::fragments(&std::fs::read(seed).unwrap()), 2);
 }

@@ -1,4 +1,4 @@
-//! Held against other people's parsers: what a library and tshark find in packets that were labelled here.
+//! Comparison with other parsers: a library and tshark read packets that were labelled here.
 
 use etherparse::{
     IpNumber, Ipv4Options, Ipv4Slice, Ipv6Header, Ipv6Slice, NetHeaders, PacketBuilder, PacketHeaders,
@@ -8,7 +8,7 @@ use giveway_qdisc::{Label, Rate};
 use giveway_wire::label::{decode, encode, insert, read, remove, rewrite};
 use proptest::prelude::*;
 
-/// Packets as a library writes them: both versions, options or none, UDP, TCP or ICMP with data.
+/// Packets that a library writes: both versions, with options or without, UDP, TCP or ICMP with data.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let options = proptest::collection::vec(any::<u8>(), 0..34);
     let data = proptest::collection::vec(any::<u8>(), 0..100);
@@ -31,7 +31,7 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// No operation, and one option (148, router alert) with what is given in it.
+/// The packet with a no-operation and one option (148, router alert) with this content.
 fn with_options(packet: &[u8], content: &[u8]) -> Vec<u8> {
     let (mut header, rest) = etherparse::Ipv4Header::from_slice(packet).unwrap();
     let mut options = Vec::new();
@@ -47,7 +47,7 @@ fn with_options(packet: &[u8], content: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], rest].concat()
 }
 
-/// A hop-by-hop options header with one option (0x1e, for experiments) and some padding.
+/// The packet with a hop-by-hop options header: one option (0x1e, for experiments) and some padding.
 fn with_hop_by_hop(mut packet: Vec<u8>, content: &[u8]) -> Vec<u8> {
     if content.is_empty() {
         return packet;
@@ -67,9 +67,9 @@ fn label() -> impl Strategy<Value = Label> {
 }
 
 proptest! {
-    /// The identity that an edge relies on, whatever happened to the label in between.
+    /// Removing a label restores the packet, even if the label was rewritten in between.
     #[test]
-    fn what_was_inserted_can_be_removed(packet in packet(), first in label(), second in label()) {
+    fn removing_a_label_restores_the_packet(packet in packet(), first in label(), second in label()) {
         let mut labelled = packet.clone();
         insert(&mut labelled, first).unwrap();
         prop_assert_eq!(read(&labelled), Ok(first));
@@ -79,10 +79,10 @@ proptest! {
         prop_assert_eq!(labelled, packet);
     }
 
-    /// A library finds the same addresses, the same content, right lengths and a right checksum, and our
-    /// option in its place.
+    /// A library finds the same addresses and content, correct lengths, a correct checksum, and the option at
+    /// its position.
     #[test]
-    fn a_labelled_packet_is_a_right_packet(packet in packet(), label in label()) {
+    fn a_labelled_packet_is_valid(packet in packet(), label in label()) {
         let value = encode(label).unwrap().to_be_bytes();
         let mut labelled = packet.clone();
         insert(&mut labelled, label).unwrap();
@@ -109,8 +109,7 @@ proptest! {
         prop_assert!(matches!(after.net, Some(NetHeaders::Ipv4(..) | NetHeaders::Ipv6(..))));
     }
 
-    /// The fuzz target's promises, without a fuzzer: on packets that were damaged, and on bytes that never
-    /// were one.
+    /// The assertions of the fuzz target, tested without a fuzzer on damaged packets.
     #[test]
     fn damaged_packets(packet in packet(), label in label(), changes in proptest::collection::vec((0..80_usize, any::<u8>()), 0..4), end in any::<usize>()) {
         let mut packet = packet;
@@ -118,8 +117,8 @@ proptest! {
             insert(&mut packet, label).unwrap();
         }
         for (at, byte) in changes {
-            if let Some(place) = packet.get_mut(at) {
-                *place = byte;
+            if let Some(old) = packet.get_mut(at) {
+                *old = byte;
             }
         }
         let _ = crate::byte_input::label(&packet);
@@ -133,8 +132,8 @@ proptest! {
     }
 }
 
-/// tshark shows the option with its type and value, finds nothing wrong with the packet, and reads what
-/// follows.
+/// tshark shows the option with its type and value, reports no error in the packet, and reads the fields
+/// behind it.
 #[test]
 fn tshark_sees_the_label() {
     let folder = tempfile::tempdir().unwrap();
@@ -174,7 +173,7 @@ fn tshark_sees_the_label() {
     let settings = ["ip.check_checksum:TRUE", "udp.check_checksum:TRUE"];
     let Some(lines) = crate::tshark::fields(&file, &fields, &settings) else { return };
     let expected = [
-        // Of IPv4 options tshark names only those that it knows.
+        // tshark lists only those IPv4 options that it knows.
         ["24", "", "", "", "1", "1", "5678", ""],
         ["32", "1,148,0", "", "", "1", "1", "5678", ""],
         ["", "", "0x3e,0x01", "4f42", "", "1", "5678", ""],

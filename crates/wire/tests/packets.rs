@@ -24,7 +24,7 @@ fn megabit() -> Label {
 const IPV4: &str = "
     45 00 00 1e 00 07 40 00 40 11 25 c7 0a 00 00 01 0a 00 01 01
     04 00 13 8c 00 0a 00 00 68 69";
-/// The same with a label of 1 Mbit/s: two lengths, the checksum, four bytes.
+/// [`IPV4`] with a label of 1 Mbit/s: two lengths and the checksum differ, and there are four more bytes.
 const IPV4_LABELLED: &str = "
     46 00 00 22 00 07 40 00 40 11 37 7c 0a 00 00 01 0a 00 01 01 9e 04 4f 42
     04 00 13 8c 00 0a 00 00 68 69";
@@ -49,7 +49,7 @@ fn a_label_in_an_ipv4_packet() {
     assert_eq!(remove(&mut packet), Ok(Label::NONE));
 }
 
-/// Router alert, RFC 2113: the label comes first, and goes from wherever it stands, be it unaligned.
+/// Router alert, RFC 2113: the label is inserted first, and removed at any position, aligned or not.
 #[test]
 fn a_label_among_other_options() {
     let alerted = "46 00 00 18 00 00 00 00 40 02 fb c8 0a 00 00 01 e0 00 00 16 94 04 00 00";
@@ -59,7 +59,7 @@ fn a_label_among_other_options() {
     assert_eq!(remove(&mut packet), Ok(Label::of(Rate::bit(1))));
     same(&packet, alerted);
 
-    // No operation, label, router alert, no operation, end of options twice: somebody else wrote that.
+    // No operation, label, router alert, no operation, end of options twice: written by another program.
     let elsewhere =
         "48 00 00 20 00 00 00 00 40 02 00 00 0a 00 00 01 e0 00 00 16 01 9e 04 00 05 94 04 00 00 01 00 00";
     let mut packet = with_checksum(elsewhere);
@@ -70,7 +70,7 @@ fn a_label_among_other_options() {
     let left = "47 00 00 1c 00 00 00 00 40 02 00 00 0a 00 00 01 e0 00 00 16 01 94 04 00 00 01 00 00";
     assert_eq!(packet, with_checksum(left));
 
-    // What stands behind the end of the options is no option.
+    // Bytes behind the end of the options are not options.
     let ended = "46 00 00 18 00 00 00 00 40 02 00 00 0a 00 00 01 e0 00 00 16 00 9e 04 00";
     assert_eq!(read(&bytes(ended)), Ok(Label::NONE));
 }
@@ -88,7 +88,7 @@ const IPV6: &str = "
     60 00 00 00 00 0a 11 40 fd 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01
     fd 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02
     04 00 13 8c 00 0a 85 e0 68 69";
-/// The same with a label of 1 Mbit/s: payload length, next header, eight bytes.
+/// [`IPV6`] with a label of 1 Mbit/s: payload length and next header differ, and there are eight more bytes.
 const IPV6_LABELLED: &str = "
     60 00 00 00 00 12 00 40 fd 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01
     fd 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02
@@ -107,7 +107,7 @@ fn a_label_in_an_ipv6_packet() {
     same(&packet, IPV6);
 }
 
-/// A report of multicast listeners with a router alert (RFC 2711), and what somebody else might make of it.
+/// A report of multicast listeners with a router alert (RFC 2711), and forms that other programs may write.
 #[test]
 fn a_label_in_a_hop_by_hop_options_header() {
     let fixed = |payload: &str| format!("60 00 00 00 00 {payload} 00 01{}", " fe".repeat(32));
@@ -118,21 +118,21 @@ fn a_label_in_a_hop_by_hop_options_header() {
     assert_eq!(remove(&mut packet).unwrap().rate(), Rate::bit(999_936));
     same(&packet, &alerted);
 
-    // Behind other options: those stay where they are.
+    // A label behind other options, which stay at their positions.
     let behind = fixed("14") + " 3a 01 05 02 00 00 3e 02 00 09 01 04 00 00 00 00 8f 00 00 00";
     let mut packet = bytes(&behind);
     assert_eq!(remove(&mut packet), Ok(Label::of(Rate::bit(9))));
     same(&packet, &behind.replace("3e 02 00 09", "01 02 00 00"));
 
-    // Alone, with other padding: the header goes.
+    // A label alone with other padding: the header is removed.
     let mut packet = bytes(&(fixed("0c") + " 3a 00 00 00 3e 02 00 09 8f 00 00 00"));
     assert_eq!(remove(&mut packet), Ok(Label::of(Rate::bit(9))));
     same(&packet, &(fixed("04").replace("04 00 01", "04 3a 01") + " 8f 00 00 00"));
 }
 
-/// What cannot be done is left undone, and the message says where it is wrong and what to do.
+/// Invalid packets are refused and unchanged, and the message has the position and a remedy.
 #[test]
-fn what_is_refused() {
+fn invalid_packets_are_refused() {
     let patched = |dump: &str, at: usize, new: &[u8]| {
         let mut packet = bytes(dump);
         packet[at..at + new.len()].copy_from_slice(new);
@@ -206,14 +206,14 @@ fn what_is_refused() {
     }
 }
 
-/// The longest packets and headers that still take a label, and the next ones.
+/// The longest packets and headers that a label fits, and the next longer ones.
 #[test]
-fn where_there_is_no_room() {
+fn labels_that_do_not_fit_are_refused() {
     let refused = |mut packet: Vec<u8>| {
         let before = packet.clone();
-        let told = insert(&mut packet, Label::SHORT).map_err(|error| error.to_string());
-        assert_eq!(told.is_err(), packet == before);
-        told.err()
+        let inserted = insert(&mut packet, Label::SHORT).map_err(|error| error.to_string());
+        assert_eq!(inserted.is_err(), packet == before);
+        inserted.err()
     };
     let ipv4 = |total: u16| [&[0x45, 0][..], &total.to_be_bytes(), &[0; 16]].concat();
     assert_eq!(refused(ipv4(65_531)), None);
@@ -225,7 +225,7 @@ fn where_there_is_no_room() {
     assert_eq!(refused(options(10)).unwrap(), full);
 
     let ipv6 = |payload: u16| [&[0x60, 0, 0, 0][..], &payload.to_be_bytes(), &[59, 1], &[0; 32]].concat();
-    assert_eq!(refused(ipv6(0)), None, "a packet without anything in it");
+    assert_eq!(refused(ipv6(0)), None, "a packet without a payload");
     assert_eq!(refused(ipv6(65_527)), None);
     let full = "a label does not fit: an IPv6 packet has at most 65,535 bytes behind its header";
     assert_eq!(refused(ipv6(65_528)).unwrap(), full);

@@ -42,7 +42,8 @@ impl Lost {
     }
 }
 
-/// Counters of fragments. `fragments` is the sum of `joined`, all of `lost` and those that wait.
+/// Counters of fragments. `fragments` is the sum of `joined`, all of `lost`, and the fragments of incomplete
+/// packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Fragments that arrived.

@@ -7,10 +7,10 @@
 //! - A packet waits for its fragments for a bounded time, counted from the first one.
 //! - Fragments arrive in any order. Number, addresses and tags together identify their packet.
 //! - A fragment that contradicts earlier ones (another count or length, another size, other bytes at the same
-//!   place) discards its packet, because it is unknown which of them are right (RFC 5722 for IPv6). An
+//!   position) discards its packet, because it is unknown which of them are right (RFC 5722 for IPv6). An
 //!   identical fragment is only a duplicate.
-//! - Every fragment is accounted for: it becomes part of a frame, is lost for a reason, or waits
-//!   ([`Counts`]).
+//! - Every fragment is accounted for: it becomes part of a frame, is lost for a reason, or belongs to an
+//!   incomplete packet ([`Counts`]).
 //!
 //! # Cost
 //! - A fragment: one keyed hash, one copy of its piece. No allocation.
@@ -54,7 +54,7 @@ impl Settings {
 pub enum Taken<'a> {
     /// The frame is not a fragment.
     Other,
-    /// The frame is a fragment that waits for others or was lost, see [`Counts`].
+    /// The frame is a fragment that waits for others or was lost ([`Counts`]).
     Kept,
     /// The fragment completed this frame, which is valid until the next call.
     Whole(&'a [u8]),
@@ -64,12 +64,12 @@ pub enum Taken<'a> {
 pub struct Reassembly {
     settings: Settings,
     hasher: SipHasher,
-    /// A buffer of `room` bytes for each place.
+    /// A buffer of `buffer_size` bytes for each entry.
     memory: Box<[u8]>,
-    /// Size of a buffer.
-    room: usize,
-    places: Box<[Place]>,
-    /// The first place of each bucket of a table by hash.
+    /// Size of a buffer, in bytes.
+    buffer_size: usize,
+    entries: Box<[Entry]>,
+    /// The first entry of each bucket of a table by hash.
     heads: Box<[u32]>,
     free: Option<u32>,
     oldest: Option<u32>,
@@ -80,7 +80,7 @@ pub struct Reassembly {
 
 /// An incomplete packet.
 #[derive(Clone, Debug)]
-struct Place {
+struct Entry {
     /// Addresses and tags.
     head: [u8; HEAD],
     head_length: u8,
@@ -95,10 +95,10 @@ struct Place {
     /// Length of a last piece that arrived before `piece` was known. It is at the end of the buffer.
     early: u16,
     /// A bit for each fragment that has arrived.
-    have: u128,
+    received: u128,
     born: Time,
     bucket: u32,
-    /// The next place of the bucket, or the next free one.
+    /// The next entry of the bucket, or the next free one.
     next: Option<u32>,
     older: Option<u32>,
     newer: Option<u32>,
@@ -108,10 +108,10 @@ impl Reassembly {
     /// Creates it with all its memory. An attacker without the keys of `hasher` cannot fill one bucket of the
     /// table on purpose.
     pub fn new(settings: Settings, hasher: SipHasher) -> Reassembly {
-        let room = settings.longest.next_multiple_of(64);
-        let each = room + size_of::<Place>() + 2 * size_of::<u32>();
-        let places = (settings.memory / each).clamp(1, u32::MAX as usize / 2);
-        let empty = |number: usize| Place {
+        let buffer_size = settings.longest.next_multiple_of(64);
+        let each = buffer_size + size_of::<Entry>() + 2 * size_of::<u32>();
+        let entries = (settings.memory / each).clamp(1, u32::MAX as usize / 2);
+        let empty = |number: usize| Entry {
             head: [0; HEAD],
             head_length: 0,
             count: 0,
@@ -120,20 +120,20 @@ impl Reassembly {
             length: 0,
             piece: 0,
             early: 0,
-            have: 0,
+            received: 0,
             born: Time::ZERO,
             bucket: 0,
-            next: (number + 1 < places).then_some(number as u32 + 1),
+            next: (number + 1 < entries).then_some(number as u32 + 1),
             older: None,
             newer: None,
         };
         Reassembly {
             settings,
             hasher,
-            memory: vec![0; room * places].into_boxed_slice(),
-            room,
-            places: (0..places).map(empty).collect(),
-            heads: vec![NO_PLACE; places.next_power_of_two()].into_boxed_slice(),
+            memory: vec![0; buffer_size * entries].into_boxed_slice(),
+            buffer_size,
+            entries: (0..entries).map(empty).collect(),
+            heads: vec![NO_ENTRY; entries.next_power_of_two()].into_boxed_slice(),
             free: Some(0),
             oldest: None,
             newest: None,
@@ -142,11 +142,11 @@ impl Reassembly {
         }
     }
 
-    /// Largest number of incomplete packets.
-    pub fn places(&self) -> usize {
-        self.places.len()
+    /// Largest number of incomplete packets: the number of entries.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
     }
-    /// Number of waiting fragments.
+    /// Number of fragments that wait for others.
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
@@ -167,7 +167,7 @@ impl Reassembly {
     /// Discards packets that have waited for too long.
     pub fn expire(&mut self, now: Time) {
         while let Some(oldest) = self.oldest {
-            if self.places[oldest as usize].born + self.settings.timeout > now {
+            if self.entries[oldest as usize].born + self.settings.timeout > now {
                 return;
             }
             self.give_up(oldest, Lost::Expired);
@@ -176,11 +176,11 @@ impl Reassembly {
 
     /// Restarts the clock: the time `then` becomes zero.
     pub fn rebase(&mut self, then: Time) {
-        let mut place = self.oldest;
-        while let Some(number) = place {
-            let waits = &mut self.places[number as usize];
-            waits.born = Time::ZERO + waits.born.since(Time::ZERO).saturating_sub(then.since(Time::ZERO));
-            place = waits.newer;
+        let mut next = self.oldest;
+        while let Some(number) = next {
+            let entry = &mut self.entries[number as usize];
+            entry.born = Time::ZERO + entry.born.since(Time::ZERO).saturating_sub(then.since(Time::ZERO));
+            next = entry.newer;
         }
     }
 
@@ -194,7 +194,7 @@ impl Reassembly {
         let bucket = self.bucket(&fragment);
         let number = match self.find(&fragment, bucket) {
             Some(number) => number,
-            None => self.settle(&fragment, bucket, now),
+            None => self.allocate(&fragment, bucket, now),
         };
         match self.put(number, &fragment) {
             Ok(()) => {}
@@ -204,8 +204,8 @@ impl Reassembly {
                 return self.lose(why);
             }
         }
-        let place = &self.places[number as usize];
-        if place.have.count_ones() == u32::from(place.count) { self.finish(number) } else { Taken::Kept }
+        let entry = &self.entries[number as usize];
+        if entry.received.count_ones() == u32::from(entry.count) { self.finish(number) } else { Taken::Kept }
     }
 
     fn lose(&mut self, why: Lost) -> Taken<'_> {
@@ -224,71 +224,71 @@ impl Reassembly {
     fn find(&self, fragment: &Fragment<'_>, bucket: u32) -> Option<u32> {
         let mut next = some(self.heads[bucket as usize]);
         while let Some(number) = next {
-            let place = &self.places[number as usize];
-            if place.id == fragment.id && place.head() == fragment.head {
+            let entry = &self.entries[number as usize];
+            if entry.id == fragment.id && entry.head() == fragment.head {
                 return Some(number);
             }
-            next = place.next;
+            next = entry.next;
         }
         None
     }
 
     /// Allocates an entry for the packet of a fragment: a free one, or that of the oldest packet.
-    fn settle(&mut self, fragment: &Fragment<'_>, bucket: u32, now: Time) -> u32 {
+    fn allocate(&mut self, fragment: &Fragment<'_>, bucket: u32, now: Time) -> u32 {
         if self.free.is_none()
             && let Some(oldest) = self.oldest
         {
             self.give_up(oldest, Lost::CrowdedOut);
         }
-        let number = self.free.expect("there is at least one place, and the oldest one was freed");
+        let number = self.free.expect("there is at least one entry, and the oldest one was freed");
         let older = self.newest.replace(number);
         match older {
-            Some(older) => self.places[older as usize].newer = Some(number),
+            Some(older) => self.entries[older as usize].newer = Some(number),
             None => self.oldest = Some(number),
         }
-        let place = &mut self.places[number as usize];
-        self.free = place.next;
-        place.head[..fragment.head.len()].copy_from_slice(fragment.head);
-        place.head_length = fragment.head.len() as u8;
-        place.id = fragment.id;
-        (place.count, place.length) = (fragment.count, fragment.length);
-        (place.piece, place.early, place.have, place.marked) = (0, 0, 0, false);
-        place.born = now;
-        place.bucket = bucket;
-        place.next = some(std::mem::replace(&mut self.heads[bucket as usize], number));
-        (place.older, place.newer) = (older, None);
+        let entry = &mut self.entries[number as usize];
+        self.free = entry.next;
+        entry.head[..fragment.head.len()].copy_from_slice(fragment.head);
+        entry.head_length = fragment.head.len() as u8;
+        entry.id = fragment.id;
+        (entry.count, entry.length) = (fragment.count, fragment.length);
+        (entry.piece, entry.early, entry.received, entry.marked) = (0, 0, 0, false);
+        entry.born = now;
+        entry.bucket = bucket;
+        entry.next = some(std::mem::replace(&mut self.heads[bucket as usize], number));
+        (entry.older, entry.newer) = (older, None);
         number
     }
 
     /// Copies a piece to its position.
     fn put(&mut self, number: u32, fragment: &Fragment<'_>) -> Result<(), Lost> {
-        let place = &mut self.places[number as usize];
-        let room = &mut self.memory[number as usize * self.room..][..self.room];
-        let (count, length, here) = (place.count, place.length, fragment.bytes.len());
+        let entry = &mut self.entries[number as usize];
+        let buffer = &mut self.memory[number as usize * self.buffer_size..][..self.buffer_size];
+        let (count, length, here) = (entry.count, entry.length, fragment.bytes.len());
         if (fragment.count, fragment.length) != (count, length) {
             return Err(Lost::Contradictory);
         }
-        let begin = usize::from(place.head_length) + 2;
+        let begin = usize::from(entry.head_length) + 2;
         let bit = 1 << fragment.index;
-        let repeated = place.have & bit != 0;
+        let repeated = entry.received & bit != 0;
         if !fragment.is_last() {
-            if place.piece == 0 {
-                place.piece = here as u16;
+            if entry.piece == 0 {
+                entry.piece = here as u16;
                 // The position of the last piece is known now. Move it there if it arrived before.
-                if place.early > 0 {
-                    let early = usize::from(place.early);
+                if entry.early > 0 {
+                    let early = usize::from(entry.early);
                     let rest = Fragment::rest(length, count, here, early).ok_or(Lost::Contradictory)?;
-                    let from = room.len() - early;
-                    room.copy_within(from..from + rest, begin + here * (usize::from(count) - 1));
-                    place.early = 0;
+                    let from = buffer.len() - early;
+                    buffer.copy_within(from..from + rest, begin + here * (usize::from(count) - 1));
+                    entry.early = 0;
                 }
             }
-            if here != usize::from(place.piece) {
+            if here != usize::from(entry.piece) {
                 return Err(Lost::Contradictory);
             }
         }
-        let (at, bytes) = match (fragment.is_last(), place.piece) {
-            (true, 0) => (room.len() - here, fragment.bytes),
+        let (at, bytes) = match (fragment.is_last(), entry.piece) {
+            (true, 0) => (buffer.len() - here, fragment.bytes),
             (true, piece) => {
                 let piece = usize::from(piece);
                 let rest = Fragment::rest(length, count, piece, here).ok_or(Lost::Contradictory)?;
@@ -296,29 +296,30 @@ impl Reassembly {
             }
             (false, piece) => (begin + usize::from(piece) * usize::from(fragment.index), fragment.bytes),
         };
-        let stored = &mut room[at..at + bytes.len()];
+        let stored = &mut buffer[at..at + bytes.len()];
         if repeated {
-            let same = stored == bytes && (place.early == 0 || usize::from(place.early) == here);
-            place.marked |= same && fragment.marked;
+            let same = stored == bytes && (entry.early == 0 || usize::from(entry.early) == here);
+            entry.marked |= same && fragment.marked;
             return Err(if same { Lost::Duplicate } else { Lost::Contradictory });
         }
         stored.copy_from_slice(bytes);
-        if fragment.is_last() && place.piece == 0 {
-            place.early = here as u16;
+        if fragment.is_last() && entry.piece == 0 {
+            entry.early = here as u16;
         }
-        place.have |= bit;
-        place.marked |= fragment.marked;
+        entry.received |= bit;
+        entry.marked |= fragment.marked;
         self.waiting += 1;
         Ok(())
     }
 
     /// Writes the header of a complete packet, and returns the frame.
     fn finish(&mut self, number: u32) -> Taken<'_> {
-        let place = &self.places[number as usize];
-        let (at, count, marked) = (usize::from(place.head_length), place.count, place.marked);
-        let frame = &mut self.memory[number as usize * self.room..][..at + 2 + usize::from(place.length)];
-        frame[..at].copy_from_slice(place.head());
-        let kind = ip_type(frame[at + 2]).expect("it was checked when fragment 0 arrived");
+        let entry = &self.entries[number as usize];
+        let (at, count, marked) = (usize::from(entry.head_length), entry.count, entry.marked);
+        let frame =
+            &mut self.memory[number as usize * self.buffer_size..][..at + 2 + usize::from(entry.length)];
+        frame[..at].copy_from_slice(entry.head());
+        let kind = ip_type(frame[at + 2]).expect("the IP version was checked when fragment 0 arrived");
         frame[at..at + 2].copy_from_slice(&kind.to_be_bytes());
         if marked {
             ecn::mark(&mut frame[at + 2..]);
@@ -327,54 +328,54 @@ impl Reassembly {
         self.waiting -= u64::from(count);
         self.counts.joined += u64::from(count);
         self.counts.packets += 1;
-        self.leave(number);
-        Taken::Whole(&self.memory[number as usize * self.room..][..length])
+        self.release(number);
+        Taken::Whole(&self.memory[number as usize * self.buffer_size..][..length])
     }
 
     /// Discards an incomplete packet.
     fn give_up(&mut self, number: u32, why: Lost) {
-        let arrived = u64::from(self.places[number as usize].have.count_ones());
+        let arrived = u64::from(self.entries[number as usize].received.count_ones());
         self.waiting -= arrived;
         self.counts.lost[why as usize] += arrived;
         self.counts.given_up += 1;
-        self.leave(number);
+        self.release(number);
     }
 
-    /// Frees a place: removes it from its bucket and from the list by age.
-    fn leave(&mut self, number: u32) {
-        let Place { bucket, next, older, newer, .. } = self.places[number as usize];
+    /// Frees an entry: removes it from its bucket and from the list by age.
+    fn release(&mut self, number: u32) {
+        let Entry { bucket, next, older, newer, .. } = self.entries[number as usize];
         match older {
-            Some(older) => self.places[older as usize].newer = newer,
+            Some(older) => self.entries[older as usize].newer = newer,
             None => self.oldest = newer,
         }
         match newer {
-            Some(newer) => self.places[newer as usize].older = older,
+            Some(newer) => self.entries[newer as usize].older = older,
             None => self.newest = older,
         }
         let mut at = self.heads[bucket as usize];
         if at == number {
-            self.heads[bucket as usize] = next.unwrap_or(NO_PLACE);
+            self.heads[bucket as usize] = next.unwrap_or(NO_ENTRY);
         } else {
-            while self.places[at as usize].next != Some(number) {
-                at = self.places[at as usize].next.expect("a place is in its bucket");
+            while self.entries[at as usize].next != Some(number) {
+                at = self.entries[at as usize].next.expect("an entry is in its bucket");
             }
-            self.places[at as usize].next = next;
+            self.entries[at as usize].next = next;
         }
-        self.places[number as usize].next = self.free.replace(number);
+        self.entries[number as usize].next = self.free.replace(number);
     }
 }
 
-impl Place {
+impl Entry {
     fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_length)]
     }
 }
 
-/// No place.
-const NO_PLACE: u32 = u32::MAX;
+/// Index of no entry.
+const NO_ENTRY: u32 = u32::MAX;
 
 fn some(number: u32) -> Option<u32> {
-    (number != NO_PLACE).then_some(number)
+    (number != NO_ENTRY).then_some(number)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::option::{OPTION, only, value};
 use crate::error::WireError;
 
-/// Copied on fragmentation, class 0, number 30.
+/// Type of the option: copied on fragmentation, class 0, number 30.
 const LABEL: u8 = 158;
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;

@@ -3,7 +3,7 @@
 use super::option::{OPTION, only, value};
 use crate::error::WireError;
 
-/// Skip if unknown (00), may change en route (1), 11110.
+/// Type of the option: skip if unknown (00), may change en route (1), 11110.
 const LABEL: u8 = 0x3e;
 const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;

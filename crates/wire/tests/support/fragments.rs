@@ -1,4 +1,4 @@
-//! What must hold for any bytes that come as fragments: shared by the property tests and the fuzz target.
+//! Properties of reassembly for any bytes, shared by the property tests and the fuzz target.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};
@@ -7,19 +7,19 @@ use giveway_wire::fragment::{ETHER_TYPE, Reassembly, Settings, Taken, header_at}
 /// The longest frame.
 const LONGEST: usize = 314;
 
-/// The first byte says how many packets may wait, the rest are fragments: eight bytes say what is in the
-/// header and how much comes behind it, or, with the highest bit, how many of the bytes that follow are one
-/// as they are. Every fragment is accounted for, memory is bounded, and what is whole is a frame. Returns how
-/// many were.
+/// Takes fragments that the input describes: the first byte sets the memory. Then eight bytes each set the
+/// header of a fragment and its length, or, with the highest bit, the number of following bytes that are the
+/// fragment itself. Checks that every fragment is accounted for, that memory is bounded, and that joined
+/// frames are valid. Returns the number of joined frames.
 ///
 /// # Panics
-/// When this does not hold.
+/// If this does not hold.
 pub fn fragments(input: &[u8]) -> u64 {
-    let Some((places, mut rest)) = input.split_first() else { return 0 };
-    let memory = usize::from(places % 4) * 512;
+    let Some((memory, mut rest)) = input.split_first() else { return 0 };
+    let memory = usize::from(memory % 4) * 512;
     let settings = Settings { memory, timeout: Span::s(1), ..Settings::new(ETHER_TYPE, LONGEST) };
     let mut reassembly = Reassembly::new(settings, SipHasher::new(1, 2));
-    let most = reassembly.places();
+    let most = reassembly.entries();
     assert!(most >= 1 && most <= 1 + memory / LONGEST);
     let mut now = Time::ZERO;
     while let Some((control, behind)) = rest.split_first_chunk::<8>() {
@@ -42,11 +42,11 @@ pub fn fragments(input: &[u8]) -> u64 {
         }
         let before = reassembly.counts().packets;
         match reassembly.take(&frame, now) {
-            Taken::Other => panic!("it has the type of a fragment"),
+            Taken::Other => panic!("the frame has the type of a fragment"),
             Taken::Kept => assert_eq!(reassembly.counts().packets, before),
             Taken::Whole(whole) => {
                 assert!(whole.len() <= LONGEST);
-                let at = header_at(&frame, ETHER_TYPE).expect("it has the type") - 2;
+                let at = header_at(&frame, ETHER_TYPE).expect("the frame has the type of a fragment") - 2;
                 assert_eq!(whole[..at], frame[..at], "between the same stations");
                 let kind = u16::from_be_bytes([whole[at], whole[at + 1]]);
                 assert!(matches!((kind, whole[at + 2] >> 4), (0x0800, 4) | (0x86dd, 6)), "it is IP");
@@ -59,6 +59,6 @@ pub fn fragments(input: &[u8]) -> u64 {
         assert!(reassembly.waiting() <= (most * giveway_wire::fragment::MOST) as u64);
     }
     reassembly.expire(now + Span::s(1));
-    assert_eq!(reassembly.waiting(), 0, "nothing waits for ever");
+    assert_eq!(reassembly.waiting(), 0, "no fragment waits for ever");
     reassembly.counts().packets
 }
