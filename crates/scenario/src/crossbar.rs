@@ -5,19 +5,18 @@ use std::path::{Path, PathBuf};
 use giveway_qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use giveway_switch::options::Input;
 use giveway_switch::speed::Speedup;
-use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficEntry, TrafficSpec};
+use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficSpec};
 use giveway_switch::{Outcome, Plan, Sim, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::diagnostic::Diagnostic;
-use crate::fields::{self, Reading, head, keys_by};
+use crate::fields::{self, Reading, head};
 use crate::file::{Part, ScenarioFile, Top};
 use crate::schedule::{self, Schedule};
 use crate::tree::{Node, Table, Value};
 use crate::trial::Trial;
-use crate::words::choices;
 
 /// A switch with its traffic and the arbiters to compare.
 #[derive(Clone, Debug)]
@@ -54,7 +53,7 @@ pub(crate) struct Parts {
     /// The traffic: one table for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
-    /// How a quick check of this scenario runs.
+    /// The times and the seeds of a quick check (--short).
     #[schemars(with = "Part")]
     pub short: IgnoredAny,
 }
@@ -69,9 +68,10 @@ pub(crate) struct SwitchKeys {
     pub cell: Option<Bytes>,
     /// The rate of each link. With the size of a cell it gives the length of a slot. Default: 10 Gbit/s.
     pub rate: Option<Rate>,
-    /// The speedup: slots of the fabric per slot of a link, for arbiters without one of their own. Default: 1.
+    /// The speedup, in slots of the fabric per slot of a link. An arbiter can have another. Default: 1.
     pub speedup: Option<Speedup>,
-    /// The time at which a packet may begin to cross, for arbiters without one of their own. Default: cut_through.
+    /// The time at which a packet may begin to cross the fabric. An arbiter can have another. Default:
+    /// cut_through.
     pub input: Option<Input>,
 }
 
@@ -86,8 +86,11 @@ pub(crate) struct TrafficKeys {
     pub name: Option<String>,
 }
 
+/// The default number of ports.
 const PORTS: u32 = 16;
+/// The default size of a cell.
 const CELL: Bytes = Bytes(64);
+/// The default rate of a link.
 const RATE: Rate = Rate::gbit(10);
 
 /// Reads a scenario on a switch. Returns `None` if anything in the file is wrong.
@@ -127,11 +130,10 @@ pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Cr
 
 /// The table `[switch]` of a file, if there is one, and its keys.
 fn switch<'a>(reading: &mut Reading, root: &'a Table) -> (Option<&'a Table>, SwitchKeys) {
-    let table =
-        root.get("switch").and_then(|node| reading.table(node, "[switch]", "[switch] with ports = 16"));
-    let Some(table) = table else { return (None, SwitchKeys::default()) };
-    reading.unknown_keys(table, "[switch]", &fields::keys::<SwitchKeys>());
-    (Some(table), reading.fields(table, "[switch]").unwrap_or_default())
+    match reading.section(root, "switch", "ports = 16") {
+        Some((table, keys)) => (Some(table), keys),
+        None => (None, SwitchKeys::default()),
+    }
 }
 
 /// The length of a slot; `None` if a cell of this size has none at this rate.
@@ -201,40 +203,21 @@ fn traffic(
     };
     let table = reading.table(node, "traffic", "[[traffic]] with kind = \"onoff\" and load = 0.8")?;
     let common: TrafficKeys = reading.fields(table, "traffic")?;
-    let source = kind(reading, table)?;
+    let words = ("traffic", "kind of switch traffic");
+    let source = reading.kind(table, words, SOURCES, |source| source.name)?;
     let name = common.name.unwrap_or_else(|| source.name.to_owned());
     let what = format!("traffic \"{name}\"");
-    let own = keys_by(source.schema);
-    let known = [fields::keys::<TrafficKeys>(), own.clone()].concat();
-    reading.unknown_keys(table, &format!("{} traffic", source.name), &known);
-    let spec = reading.read(table, &what, &own, &|json| (source.from_json)(json)).1?;
+    let of_kind = format!("{} traffic", source.name);
+    let shared = fields::keys::<TrafficKeys>();
+    let spec = reading.keys_of_kind(table, (&of_kind, &what), &shared, source.schema, source.from_json)?;
     if let Some(ports) = ports
         && let Err(invalid) =
             spec.build(&TrafficContext { ports, streams: Streams::new(0), folder: folder.to_owned() })
     {
-        let place = table
-            .get(invalid.parameter)
-            .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
-        reading.report(Diagnostic::error(place, format!("{what}: {invalid}")));
+        reading.invalid(table, &what, &invalid);
         return None;
     }
     Some((name, spec, table.clone()))
-}
-
-/// The kind of traffic that the key `kind` names.
-fn kind(reading: &mut Reading, table: &Table) -> Option<&'static TrafficEntry> {
-    let names: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
-    let Some(node) = table.get("kind") else {
-        reading.missing(table, "traffic", "kind");
-        return None;
-    };
-    let name = node.text().unwrap_or_default();
-    let found = SOURCES.iter().find(|source| source.name == name);
-    if found.is_none() {
-        let message = format!("unknown kind of traffic \"{name}\" on a switch");
-        reading.report(Diagnostic::error(node.span.clone(), message).help(choices(name, &names)));
-    }
-    found
 }
 
 impl Crossbar {
@@ -251,13 +234,14 @@ impl Crossbar {
         }
     }
 
-    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops without a
-    /// result.
+    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops
+    /// without a result.
     ///
     /// # Panics
-    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was read.
+    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was
+    /// read.
     pub fn run(&self, trial: &Trial, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
-        /// Enough for a progress bar, and few enough to cost nothing.
+        /// Enough for a progress bar, and few enough to take no measurable time.
         const STEPS: u64 = 200;
         let mut sim =
             Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
@@ -270,14 +254,12 @@ impl Crossbar {
         Some(sim.outcome())
     }
 
-    /// Visits every text of the traffic.
+    /// Visits every text in the table of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
-        for entry in &self.table.entries {
-            entry.node.visit_texts(&mut |_, text| visit(text));
-        }
+        self.table.visit_texts(&mut |_, text| visit(text));
     }
 
-    /// The folder that file names are relative to.
+    /// The folder that file names of the traffic are relative to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! A parsed scenario file, before it is checked. Flags of the command line change it.
+//! A parsed scenario file that is not checked yet. Flags of the command line change it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,9 @@ use crate::words::choices;
 pub struct Draft {
     pub(crate) origin: Origin,
     pub(crate) root: Table,
+    /// The folder that file names are relative to.
     pub(crate) folder: PathBuf,
+    /// The errors so far: those of the syntax, and those of flags.
     pub(crate) found: Vec<Diagnostic>,
 }
 
@@ -42,8 +44,9 @@ impl Draft {
         Draft { origin: Origin::new(name, text), root, folder, found }
     }
 
-    /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`. Parts of a list
-    /// are named by number, or by their name. A value that is not TOML is a text, so it needs no quotes.
+    /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`.
+    /// Elements of a list have numbers from 0; most also have names. A value that is not TOML is a text, so
+    /// it needs no quotes. [`Draft::finish`] reports mistakes in the flag.
     pub fn set(self, assignment: &str) -> Draft {
         self.apply("--set", assignment)
     }
@@ -108,8 +111,9 @@ fn rename_host(root: &mut Table, found: &mut Vec<Diagnostic>) {
     let both = root.has(BACKEND);
     let Some(entry) = root.entries.iter_mut().find(|entry| entry.key == HOST) else { return };
     if both {
-        let wrong = Diagnostic::error(entry.key_span.clone(), "host and backend are names of one key");
-        found.push(wrong.help("write backend alone"));
+        let wrong =
+            Diagnostic::error(entry.key_span.clone(), "host is an older name of backend, and both are given");
+        found.push(wrong.help("leave host out"));
     }
     BACKEND.clone_into(&mut entry.key);
 }
@@ -120,10 +124,11 @@ struct Step<'a> {
     span: Range<usize>,
 }
 
+/// Sets the value at a path. Missing tables are added.
 fn put(table: &mut Table, path: &[Step<'_>], node: Node) -> Result<(), Diagnostic> {
     let (step, rest) = path.split_first().expect("split returns at least one part");
     if step.name.is_empty() {
-        return Err(Diagnostic::error(step.span.clone(), "a key is missing here")
+        return Err(Diagnostic::error(step.span.clone(), "this key is empty")
             .help("write for example --set link.0.rate=5mbit"));
     }
     if rest.is_empty() {
@@ -149,10 +154,10 @@ fn enter(inner: &mut Node, step: &Step<'_>, rest: &[Step<'_>], node: Node) -> Re
                     *item = node;
                     Ok(())
                 }
-                rest_of_it => enter(item, &rest[0], rest_of_it, node),
+                inner => enter(item, &rest[0], inner, node),
             }
         }
-        _ => Err(Diagnostic::error(step.span.clone(), format!("\"{}\" has no parts", step.name))),
+        _ => Err(Diagnostic::error(step.span.clone(), format!("\"{}\" has no keys", step.name))),
     }
 }
 
@@ -165,19 +170,20 @@ fn element<'a>(
     let count = items.len();
     if let Ok(number) = wanted.name.parse::<usize>() {
         return items.get_mut(number).ok_or_else(|| {
-            Diagnostic::error(wanted.span.clone(), format!("there is no {}.{number}", list.name))
-                .help(format!("there are {count}, counted from 0"))
+            let message = format!("\"{}\" has no element {number}", list.name);
+            Diagnostic::error(wanted.span.clone(), message)
+                .help(format!("it has {count} elements, numbered from 0"))
         });
     }
     let names: Vec<String> = items.iter().map(name_of).collect();
     if let Some(at) = names.iter().position(|name| name == wanted.name) {
         return Ok(&mut items[at]);
     }
-    let message = format!("there is no {} \"{}\"", list.name, wanted.name);
+    let message = format!("\"{}\" has no element \"{}\"", list.name, wanted.name);
     Err(Diagnostic::error(wanted.span.clone(), message).help(choices(wanted.name, &names)))
 }
 
-/// The name of an element of a list.
+/// The name of an element of a list: its text, its key `name` or `kind`, or its nodes as in "home->isp".
 fn name_of(item: &Node) -> String {
     let Some(table) = item.table() else { return item.text().unwrap_or_default().to_owned() };
     let word = |key| table.get(key).and_then(Node::text).unwrap_or_default();

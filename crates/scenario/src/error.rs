@@ -19,7 +19,7 @@ pub struct ScenarioError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most diagnostics that are shown at once.
+/// The most diagnostics of one message.
 const MOST_SHOWN: usize = 50;
 
 /// The diagnostics to show, errors before warnings, and the number of those that are not shown.
@@ -33,7 +33,7 @@ pub fn shown(diagnostics: &[Diagnostic]) -> (Vec<&Diagnostic>, usize) {
 }
 
 impl fmt::Display for ScenarioError {
-    /// Formats every diagnostic as plain text, with its line and the place underlined.
+    /// Formats up to 50 diagnostics as plain text, each with its line, in which the place is underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shown, more) = shown(&self.diagnostics);
         for (i, diagnostic) in shown.into_iter().enumerate() {
@@ -49,7 +49,8 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// Writes one diagnostic in the form that compilers use.
+/// Writes one diagnostic in the form that compilers use. The command line has no numbers of lines: a flag is
+/// shown as it was given, without a position.
 fn write_plain(f: &mut fmt::Formatter<'_>, origin: &Origin, diagnostic: &Diagnostic) -> fmt::Result {
     let kind = match diagnostic.severity {
         Severity::Error => "error",
@@ -57,13 +58,15 @@ fn write_plain(f: &mut fmt::Formatter<'_>, origin: &Origin, diagnostic: &Diagnos
     };
     let place = origin.place(&diagnostic.span);
     let excerpt = origin.excerpt(&diagnostic.span, 0);
-    let number = place.line.to_string();
+    let number = if place.flag { " ".to_owned() } else { place.line.to_string() };
     let margin = " ".repeat(number.len());
     let line = excerpt.text.lines().next().unwrap_or_default();
     let first = excerpt.text[..excerpt.span.start].chars().count();
     let marked = excerpt.text[excerpt.span].lines().next().unwrap_or_default().chars().count().max(1);
     writeln!(f, "{kind}: {}", diagnostic.message)?;
-    writeln!(f, "{margin}--> {}:{}:{}", place.name, place.line, place.column)?;
+    if !place.flag {
+        writeln!(f, "{margin}--> {}:{}:{}", place.name, place.line, place.column)?;
+    }
     writeln!(f, "{number} | {line}")?;
     write!(f, "{margin} | {}{}", " ".repeat(first), "^".repeat(marked))?;
     if !diagnostic.label.is_empty() {

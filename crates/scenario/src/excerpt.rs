@@ -1,4 +1,5 @@
-//! The lines around a mistake, clipped: what a message shows of a file of any size and with lines of any length.
+//! Excerpts for messages: the lines around a mistake. Long lines are clipped, so an excerpt is short even if
+//! the file is not.
 
 use std::ops::Range;
 
@@ -6,28 +7,29 @@ use crate::origin::Origin;
 
 /// Lines longer than this many bytes are clipped.
 const LONG: usize = 400;
-/// How much of a clipped line is shown before the underlined place.
+/// The most bytes of a clipped line before the underlined place.
 const BEFORE: usize = 60;
-/// How much of a clipped line is shown from the beginning of the underlined place.
+/// The most bytes of a clipped line from the beginning of the underlined place.
 const AFTER: usize = 120;
-/// A place of more lines than this is underlined in its first line only.
+/// The most lines of an underlined place. Of a longer one only the first line is underlined.
 const MOST_LINES: usize = 20;
-/// Stands for what was clipped.
+/// The mark at a clipped end of a line.
 const ELLIPSIS: char = '…';
 
-/// Some lines of a file or flag, in which a place can be underlined.
+/// The lines of a place in a file or flag, with the bytes to underline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The lines. Long ones are clipped, with an ellipsis for what is left out.
+    /// The lines. Long ones are clipped, with an ellipsis at each clipped end. The text of a flag
+    /// follows its name: `--set link.0.rate=5mbit`.
     pub text: String,
-    /// Which bytes of `text` to underline.
+    /// The bytes of `text` to underline.
     pub span: Range<usize>,
-    /// The number of its first line in the file, from 1.
+    /// The number of the first line in the file, from 1.
     pub first_line: usize,
 }
 
 impl Origin {
-    /// The lines of a span, with so many lines before and after them.
+    /// The lines of a span, with up to `around` lines before and after them.
     pub fn excerpt(&self, span: &Range<usize>, around: usize) -> Excerpt {
         let (part, span) = self.within(span);
         let (text, lines) = (part.text(), part.line_starts());
@@ -47,12 +49,14 @@ impl Origin {
                 let within = |at: usize| at.clamp(lines[number], end) - lines[number];
                 within(span.start)..within(span.end)
             });
-            excerpt.line(line, marked, lines.get(number + 1).is_some());
+            let prefix = if number == 0 { part.prefix() } else { String::new() };
+            excerpt.line(&prefix, line, marked, lines.get(number + 1).is_some());
         }
         Excerpt { span: excerpt.span.unwrap_or(0..0), text: excerpt.text, first_line }
     }
 }
 
+/// An excerpt while it is built.
 #[derive(Default)]
 struct Clipped {
     text: String,
@@ -60,11 +64,14 @@ struct Clipped {
 }
 
 impl Clipped {
-    fn line(&mut self, line: &str, marked: Option<Range<usize>>, ends: bool) {
+    /// Adds a line after a prefix, which is never clipped. `marked` are the bytes of the line to underline.
+    /// `ends` is true if a line feed follows.
+    fn line(&mut self, prefix: &str, line: &str, marked: Option<Range<usize>>, ends: bool) {
         let mark = marked.clone().unwrap_or(0..0);
         let whole = line.len() <= LONG;
         let from = if whole { 0 } else { boundary(line, mark.start.saturating_sub(BEFORE)) };
         let to = if whole { line.len() } else { boundary(line, (mark.start + AFTER).min(line.len())) };
+        self.text.push_str(prefix);
         self.text.extend((from > 0).then_some(ELLIPSIS));
         let start = self.text.len();
         self.text.push_str(&line[from..to]);
@@ -78,7 +85,7 @@ impl Clipped {
     }
 }
 
-/// The last boundary of characters up to a byte.
+/// The last boundary between characters at or before a byte.
 fn boundary(line: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0)
 }
@@ -88,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_lines_are_whole_and_long_ones_are_clipped_around_the_place() {
+    fn long_lines_are_clipped_around_the_place() {
         let origin = Origin::new("file", "one\ntwo three\nfour\n");
         let excerpt = origin.excerpt(&(8..13), 1);
         assert_eq!(excerpt.text, "one\ntwo three\nfour\n");
@@ -103,17 +110,31 @@ mod tests {
         assert!(excerpt.text.len() < 600, "{}", excerpt.text.len());
         let line = excerpt.text.lines().nth(1).unwrap();
         assert!(line.starts_with("…ä") && line.ends_with("b…"), "{line}");
-        // A place as long as the line is clipped with it.
+        // The underline ends where the line is clipped.
         let excerpt = origin.excerpt(&(6..6 + long.len()), 0);
         assert_eq!(excerpt.span.end, excerpt.text.trim_end_matches(['…', '\n']).len());
     }
 
     #[test]
-    fn a_place_of_many_lines_is_underlined_in_the_first() {
+    fn a_long_place_is_underlined_in_its_first_line() {
         let origin = Origin::new("file", "word\n".repeat(1000));
         let excerpt = origin.excerpt(&(10..4000), 1);
         assert_eq!(excerpt.text, "word\nword\nword\n");
         assert_eq!(excerpt.first_line, 2);
         assert_eq!(excerpt.span, 5..9);
+    }
+
+    #[test]
+    fn a_flag_keeps_its_name_even_if_it_is_clipped() {
+        let mut origin = Origin::new("file", "one\n");
+        let start = origin.push("--set", "rate=0mbit");
+        let excerpt = origin.excerpt(&(start + 5..start + 10), 1);
+        assert_eq!((excerpt.text.as_str(), &excerpt.text[excerpt.span]), ("--set rate=0mbit", "0mbit"));
+
+        let long = format!("title={}", "x".repeat(2000));
+        let start = origin.push("--set", long);
+        let excerpt = origin.excerpt(&(start + 1000..start + 1003), 1);
+        assert!(excerpt.text.starts_with("--set …xx") && excerpt.text.ends_with("x…"), "{}", excerpt.text);
+        assert_eq!(&excerpt.text[excerpt.span], "xxx");
     }
 }

@@ -1,9 +1,10 @@
-//! Reads a table into a type, key by key: every wrong value is reported with its place, and the other values
-//! still count.
+//! Reads a table into a type, key by key. Each wrong value is reported with its place, and the other keys are
+//! still read.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use giveway_qdisc::Invalid;
 use giveway_qdisc::units::nearest;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
@@ -14,7 +15,7 @@ use crate::origin::Origin;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::words::{choices, grouped};
 
-/// A document while it is read, with the diagnostics so far.
+/// A scenario while it is read, with the diagnostics so far.
 pub(crate) struct Reading {
     pub origin: Origin,
     pub found: Vec<Diagnostic>,
@@ -31,8 +32,8 @@ pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
     keys_by(schema::<T>)
 }
 
-/// The keys of a table with this schema. They are cached: a schema takes up to milliseconds to generate, and one scenario has dozens of
-/// tables.
+/// The keys of a table with this schema. They are cached: a schema takes up to milliseconds to generate, and
+/// one scenario has dozens of tables.
 pub(crate) fn keys_by(schema: fn() -> Schema) -> Vec<String> {
     static KNOWN: Mutex<BTreeMap<usize, Vec<String>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,8 +52,8 @@ impl Reading {
         self.found.push(diagnostic);
     }
 
-    /// The help for an unknown name. The search for the nearest of many names is slow, so a file with many mistakes gets
-    /// a full search for the first of them only.
+    /// The help for an unknown name. The search for the nearest of many names is slow, so a file with many
+    /// mistakes gets a full search for the first of them only.
     pub fn choices<N: AsRef<str>>(&self, wrong: &str, names: &[N]) -> String {
         const MANY: usize = 100;
         if self.found.len() > MANY {
@@ -85,12 +86,54 @@ impl Reading {
     pub fn table<'a>(&mut self, node: &'a Node, what: &str, example: &str) -> Option<&'a Table> {
         let table = node.table();
         if table.is_none() {
-            let wrong = Diagnostic::error(node.span.clone(), format!("{what} is a table"));
-            self.report(
-                wrong.label(format!("this is {}", node.what())).help(format!("write for example {example}")),
-            );
+            let wrong = wrong_type(node, format!("{what} is a table"));
+            self.report(wrong.help(format!("write for example {example}")));
         }
         table
+    }
+
+    /// Reads an optional table of the file, such as `[record]`, and its keys; those that are wrong get their
+    /// defaults. `None` if there is no such table. Reports an error if the key is something else.
+    pub fn section<'a, T>(&mut self, root: &'a Table, key: &str, example: &str) -> Option<(&'a Table, T)>
+    where
+        T: Default + DeserializeOwned + JsonSchema,
+    {
+        let name = format!("[{key}]");
+        let table = self.table(root.get(key)?, &name, &format!("{name} with {example}"))?;
+        self.unknown_keys(table, &name, &keys::<T>());
+        Some((table, self.fields(table, &name).unwrap_or_default()))
+    }
+
+    /// The tables of a required list, such as `[[link]]`. `missing` is the message if there are none, and
+    /// `example` names keys to write. Reports an error if the key is something else.
+    pub fn sections<'a>(
+        &mut self,
+        root: &'a Table,
+        key: &str,
+        missing: &str,
+        example: &str,
+    ) -> Option<&'a [Node]> {
+        match root.get(key) {
+            Some(Node { value: Value::List(items), .. }) if !items.is_empty() => return Some(items),
+            Some(Node { value: Value::List(_), .. }) | None => {
+                let place = if root.has(key) { root.place(key) } else { self.end() };
+                let wrong = Diagnostic::error(place, missing);
+                self.report(wrong.help(format!("write [[{key}]] with {example}")));
+            }
+            Some(node) => {
+                let wrong = wrong_type(node, format!("{key} is a list of tables"));
+                self.report(wrong.help(format!("write [[{key}]], with two brackets")));
+            }
+        }
+        None
+    }
+
+    /// Reports a parameter with which the value of a table cannot be built, at its key or at the table.
+    /// `what` is the table in the message.
+    pub fn invalid(&mut self, table: &Table, what: &str, invalid: &Invalid) {
+        let key = table.get(invalid.parameter).map(|node| node.span.clone());
+        let place = key.unwrap_or_else(|| head(&self.origin, table));
+        self.report(Diagnostic::error(place, format!("{what}: {invalid}")));
     }
 
     /// Reports the keys of a table that are not among `known`.
@@ -102,13 +145,13 @@ impl Reading {
         }
     }
 
-    /// Reads those keys of a table that `T` knows.
+    /// Reads the keys of a table that `T` has, and leaves other keys alone. `None` if they do not make a `T`.
     pub fn fields<T: DeserializeOwned + JsonSchema>(&mut self, table: &Table, what: &str) -> Option<T> {
         self.read(table, what, &keys::<T>(), &|json| serde_json::from_value(json)).1
     }
 
-    /// Reads the keys `known` of a table: those that are right, and what they make together. `None` when not even the
-    /// right ones make it, or a required one is missing.
+    /// Reads the keys `known` of a table. Returns the valid ones, and the value that they make together:
+    /// `None` if a required key is missing. Reports each invalid key.
     pub fn read<T>(
         &mut self,
         table: &Table,
@@ -116,7 +159,7 @@ impl Reading {
         known: &[String],
         read: Read<'_, T>,
     ) -> (Map<String, Json>, Option<T>) {
-        let mut right = Map::new();
+        let mut valid = Map::new();
         for entry in table.entries.iter().filter(|entry| known.contains(&entry.key)) {
             let json = entry.node.json();
             let alone = Map::from_iter([(entry.key.clone(), json.clone())]);
@@ -127,11 +170,11 @@ impl Reading {
                     self.report(wrong);
                 }
                 Ok(_) | Err(_) => {
-                    right.insert(entry.key.clone(), json);
+                    valid.insert(entry.key.clone(), json);
                 }
             }
         }
-        let all = read(Json::Object(right.clone())).map_err(|error| error.to_string());
+        let all = read(Json::Object(valid.clone())).map_err(|error| error.to_string());
         let value = match all {
             Ok(value) => Some(value),
             Err(error) => {
@@ -144,10 +187,10 @@ impl Reading {
                 None
             }
         };
-        (right, value)
+        (valid, value)
     }
 
-    /// Reports a missing key, unless the table has a misspelling of it, which was reported as an unknown key.
+    /// Reports a missing key, unless the table has a similar key, which was reported as unknown.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
         if mistyped(table, key) {
             return;
@@ -159,10 +202,9 @@ impl Reading {
     fn explain(&self, entry: &Entry, error: &str) -> Diagnostic {
         let span = entry.node.span.clone();
         let key = &entry.key;
-        if let Some((got, expected)) =
+        if let Some((_, expected)) =
             error.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
         {
-            let _ = got;
             let culprit = culprit(&entry.node, expected);
             let label = match culprit.value {
                 Value::Integer(_) | Value::Float(_) if expected.contains("unit") => {
@@ -204,12 +246,17 @@ impl Reading {
     }
 }
 
-/// True if a table has a key that looks like a misspelling of `key`.
+/// An error about a value of the wrong type. The label names its type.
+pub(crate) fn wrong_type(node: &Node, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(node.span.clone(), message).label(format!("this is {}", node.what()))
+}
+
+/// True if a table has a key that is probably a misspelling of `key`.
 pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
     table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
 }
 
-/// The place of a table in messages: its header, or its first line.
+/// The place of a table in messages: its header, or the first line of an inline table.
 pub(crate) fn head(origin: &Origin, table: &Table) -> std::ops::Range<usize> {
     let first = origin.text(&table.span).lines().next().unwrap_or_default().len();
     table.span.start..table.span.start + first
@@ -236,6 +283,7 @@ fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     }
 }
 
+/// The first text in a value that is `wanted`.
 fn find_text<'a>(node: &'a Node, wanted: &str) -> Option<&'a Node> {
     let mut found = None;
     node.visit_texts(&mut |place, text| {
@@ -246,6 +294,7 @@ fn find_text<'a>(node: &'a Node, wanted: &str) -> Option<&'a Node> {
     found
 }
 
+/// The first entry in a value whose key is `wanted`.
 fn find_key<'a>(node: &'a Node, wanted: &str) -> Option<&'a Entry> {
     match &node.value {
         Value::List(items) => items.iter().find_map(|item| find_key(item, wanted)),

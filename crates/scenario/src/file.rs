@@ -1,6 +1,8 @@
-//! The keys of a scenario file that all backends share. These types define the parser, the schema and the help.
+//! The keys of a scenario file that all backends share. The parser, the schema and the help are derived from
+//! these types.
 //!
-//! Tables and lists are read by other modules, with their places. The keys of one backend are in the module of that backend.
+//! Tables and lists are read by other modules, which need the places of their values. The keys of one backend
+//! are in the module of that backend.
 
 use std::fmt;
 use std::path::Path;
@@ -12,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::tree::Table;
 
-/// A scenario file, as the reader of a backend gets it.
+/// The arguments of the reader of a backend.
 #[derive(Clone, Copy)]
 pub(crate) struct ScenarioFile<'a> {
     /// The whole file.
@@ -29,23 +31,23 @@ pub(crate) struct ScenarioFile<'a> {
 pub(crate) struct Top {
     /// The title of the scenario, in one line.
     pub title: Option<String>,
-    /// The purpose of the scenario, and the results to look at.
+    /// The purpose of the scenario, and the expected results.
     pub description: Option<String>,
     /// The backend that runs the scenario. Default: network.
     #[schemars(with = "BackendName")]
     pub backend: IgnoredAny,
-    /// The length of a run, in simulated time; on a switch a number of slots is possible, too.
+    /// The length of a run in simulated time. On a switch it can be a number of slots.
     pub duration: Option<Length>,
     /// The first part of a run, which is not measured. Default: 0 s.
     pub warmup: Option<Length>,
-    /// The last part of a run, which is not measured. Transfers that began earlier can complete in it. Only on a network.
-    /// Default: 0 s.
+    /// The last part of a run, which is not measured, so that earlier transfers can complete. Only on a
+    /// network. Default: 0 s.
     pub cooldown: Option<Length>,
     /// The number of runs of each discipline, with seeds 1, 2, ...; or a list of seeds. Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
-    /// The disciplines to compare, with the same arrivals. On a network each runs in turn at the links with
-    /// qdisc = "compare"; on a switch they are arbiters.
+    /// The disciplines to compare, with the same arrivals. On a network each of them runs in turn at the
+    /// links with qdisc = "compare". On a switch they are arbiters.
     #[schemars(with = "Disciplines")]
     pub disciplines: IgnoredAny,
 }
@@ -91,11 +93,12 @@ pub(crate) enum Disciplines {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Short {
-    /// The length of a run in a quick check. Default: 5 s, or 50,000 slots of a switch; at most that of the scenario.
+    /// The length of a run in a quick check. Default: 5 s, or 50,000 slots of a switch, but at most the
+    /// duration of the scenario.
     pub duration: Option<Length>,
-    /// The warm-up of a quick check. Default: the same share of the run as in the scenario.
+    /// The warm-up of a quick check. Default: in proportion to the length of the run.
     pub warmup: Option<Length>,
-    /// The cool-down of a quick check. Default: the same share of the run as in the scenario.
+    /// The cool-down of a quick check. Default: in proportion to the length of the run.
     pub cooldown: Option<Length>,
     /// The number of seeds of a quick check. Default: 1.
     pub seeds: Option<u32>,
@@ -109,7 +112,8 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// The length as a time; `slot` is the length of a slot. `None` if there are no slots, or the time is too long to count.
+    /// The length as a time, with `slot` as the length of a slot. `None` if it is a number of slots and there
+    /// are no slots, or if it is too long for the clock.
     pub fn span(self, slot: Option<Span>) -> Option<Span> {
         match (self, slot) {
             (Length::Time(span), _) => Some(span),

@@ -1,9 +1,9 @@
 //! Scenarios: reads a TOML file into a typed scenario, which a backend can run.
 //!
-//! A [`Draft`] is a parsed file with the changes of `--set`. [`Draft::finish`] checks it and returns a [`Scenario`], or a
-//! [`ScenarioError`] with every mistake and its place. The keys that all backends share are read once; each backend reads
-//! its own part of the file in one call. [`Scenario::trials`] lists the runs, one for each discipline and seed;
-//! [`Network::run`] runs one of them on a network.
+//! A [`Draft`] is a parsed file with the changes of `--set`. [`Draft::finish`] checks it and returns a
+//! [`Scenario`], or a [`ScenarioError`] with every mistake and its place. The keys that all backends share
+//! are read once; each backend reads its own part of the file in one call. [`Scenario::trials`] lists the
+//! runs, one for each discipline and seed; [`Network::run`] runs one of them on a network.
 //!
 //! ```
 //! let text = r#"
@@ -40,6 +40,7 @@ mod error;
 mod excerpt;
 mod fields;
 mod file;
+mod kinds;
 mod lints;
 mod live;
 mod network;

@@ -1,4 +1,4 @@
-//! The texts that a scenario consists of, and the places in them.
+//! The texts of a scenario, which are a file and the flags that change it, and places in them.
 
 use std::ops::Range;
 
@@ -10,7 +10,11 @@ pub struct Origin {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
+    /// The path of the file, or the name of the flag.
     name: String,
+    /// True for a flag.
+    flag: bool,
+    /// The byte of the origin at which the text begins.
     start: usize,
     text: String,
     /// The start of each line. A file with many mistakes would otherwise be scanned for each of them.
@@ -20,22 +24,29 @@ pub(crate) struct Part {
 /// The place of a span in its file or flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The name of the file or flag.
+    /// The path of the file, or the name of the flag, such as "--set".
     pub name: &'a str,
+    /// True for a flag of the command line, false for the file.
+    pub flag: bool,
     /// The whole text of the file or flag.
     pub text: &'a str,
-    /// The bytes of that text.
+    /// The bytes of that text that the place covers.
     pub span: Range<usize>,
-    /// Line number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
 }
 
 impl Part {
-    fn new(name: String, start: usize, text: String) -> Part {
+    fn new(name: String, flag: bool, start: usize, text: String) -> Part {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Part { lines: std::iter::once(0).chain(ends).collect(), name, start, text }
+        Part { lines: std::iter::once(0).chain(ends).collect(), name, flag, start, text }
+    }
+
+    /// The name of the flag and a space, which precede its text on the command line; empty for the file.
+    pub(crate) fn prefix(&self) -> String {
+        if self.flag { format!("{} ", self.name) } else { String::new() }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -49,14 +60,14 @@ impl Part {
 
 impl Origin {
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
-        Origin { parts: vec![Part::new(name.into(), 0, text.into())] }
+        Origin { parts: vec![Part::new(name.into(), false, 0, text.into())] }
     }
 
-    /// Adds the text of a flag, and returns its start.
+    /// Adds the text of a flag, and returns the byte of the origin at which it begins.
     pub(crate) fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         let last = self.parts.last().expect("an origin begins with a file");
         let start = last.start + last.text.len() + 1;
-        self.parts.push(Part::new(name.into(), start, text.into()));
+        self.parts.push(Part::new(name.into(), true, start, text.into()));
         start
     }
 
@@ -65,7 +76,7 @@ impl Origin {
         &self.parts[0].text
     }
 
-    /// The flags, with their texts.
+    /// The flags in the order of the command line: the name and the text of each.
     pub fn flags(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parts[1..].iter().map(|part| (part.name.as_str(), part.text.as_str()))
     }
@@ -88,7 +99,8 @@ impl Origin {
         let (part, span) = self.within(span);
         let line = part.lines.partition_point(|start| *start <= span.start);
         let before = &part.text[part.lines[line - 1]..span.start];
-        Place { name: &part.name, text: &part.text, line, column: before.chars().count() + 1, span }
+        let column = before.chars().count() + 1;
+        Place { name: &part.name, flag: part.flag, text: &part.text, line, column, span }
     }
 
     /// The text of a span.
@@ -97,8 +109,8 @@ impl Origin {
         &part.text[span]
     }
 
-    /// The span of some bytes of a string, given the span of its literal with quotes. For a literal with escapes it is the
-    /// span of the whole literal.
+    /// The span of some bytes of a string, given the span of its literal with quotes. For a literal with
+    /// escapes it is the span of the whole literal.
     pub(crate) fn inside(&self, literal: &Range<usize>, string: &str, bytes: &Range<usize>) -> Range<usize> {
         match self.text(literal).find(string) {
             Some(skip) => literal.start + skip + bytes.start..literal.start + skip + bytes.end,

@@ -9,7 +9,7 @@ use crate::crossbar;
 use crate::diagnostic::Diagnostic;
 use crate::draft::Draft;
 use crate::error::ScenarioError;
-use crate::fields::Reading;
+use crate::fields::{Reading, wrong_type};
 use crate::file::{ScenarioFile, Top};
 use crate::lints;
 use crate::live::{self, Live};
@@ -33,9 +33,9 @@ pub struct Scenario {
     pub warmup: Span,
     /// The last part of a run, which is not measured.
     pub cooldown: Span,
-    /// The seeds: each discipline runs once with each.
+    /// The seeds. Each discipline runs once with each seed.
     pub seeds: Vec<u64>,
-    /// The backend that runs it, with the part of the file that is the backend's own.
+    /// The backend that runs the scenario, with its part of the file.
     pub backend: Backend,
     /// Warnings: valid parts of the scenario that are probably not intended.
     pub warnings: Vec<Diagnostic>,
@@ -48,7 +48,7 @@ impl Scenario {
     /// Reads a scenario from its text; file names in it are relative to `folder`.
     ///
     /// # Errors
-    /// All mistakes in it.
+    /// All mistakes in the text.
     pub fn parse(text: &str, folder: impl Into<PathBuf>) -> Result<Scenario, ScenarioError> {
         Draft::parse(text, folder).finish()
     }
@@ -87,8 +87,8 @@ impl Scenario {
         files
     }
 
-    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MOST_SEEDS`]. The text stays, so that seeds can be added
-    /// later.
+    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MOST_SEEDS`]. The text stays, so that seeds
+    /// can be added later.
     pub fn with_seeds(self, count: u32) -> Scenario {
         Scenario { seeds: (1..=u64::from(count.clamp(1, MOST_SEEDS))).collect(), ..self }
     }
@@ -96,10 +96,11 @@ impl Scenario {
     /// The most seeds of a scenario.
     pub const MOST_SEEDS: u32 = MOST_SEEDS;
 
-    /// The scenario of a quick check, with the times of `[short]`; by default at most five seconds and one seed.
+    /// The scenario of a quick check, with the times of `[short]`; by default at most five seconds and one
+    /// seed.
     ///
     /// # Errors
-    /// If it is invalid with these times.
+    /// If the scenario is invalid with these times.
     pub fn short(&self) -> Result<Scenario, ScenarioError> {
         let ShortRun { times: Times { duration, warmup, cooldown }, seeds } = self.short;
         let flag = "--short";
@@ -148,7 +149,7 @@ impl Draft {
     /// Checks the file and its flags, and returns the scenario that they describe.
     ///
     /// # Errors
-    /// All mistakes in it.
+    /// All mistakes in the file and the flags.
     pub fn finish(self) -> Result<Scenario, ScenarioError> {
         let mut reading = Reading { origin: self.origin.clone(), found: self.found.clone() };
         // A document with syntax errors lacks keys, and messages about missing keys would be misleading.
@@ -156,7 +157,7 @@ impl Draft {
         let wrong = reading.failed();
         let Reading { origin, mut found } = reading;
         found.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
-        // All links of a range have one place, and would repeat a message.
+        // All links of a range have one place, so their messages are equal.
         found.dedup_by(|b, a| (&a.span, &a.message) == (&b.span, &b.message));
         match scenario {
             Some(scenario) if !wrong => Ok(Scenario { warnings: found, ..scenario }),
@@ -173,6 +174,7 @@ enum Kind {
     Live,
 }
 
+/// Reads the shared keys, and the part of the backend. `None` if anything is wrong.
 fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     let root = &draft.root;
     let top: Top = reading.fields(root, "a scenario").unwrap_or_default();
@@ -204,7 +206,8 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     })
 }
 
-/// The backend that a file names. A file with an unknown name is read as a network, so that the rest of it is checked, too.
+/// The backend that a file names. A file with an unknown name is read as a network, so that the rest of it is
+/// checked, too.
 fn kind(reading: &mut Reading, root: &Table) -> Kind {
     let Some(node) = root.get("backend") else {
         let Some(switch) = root.get("switch") else { return Kind::Network };
@@ -213,17 +216,15 @@ fn kind(reading: &mut Reading, root: &Table) -> Kind {
         reading.report(wrong.help("write backend = \"switch\" at the top"));
         return Kind::Switch;
     };
-    let wrong = |message: String| Diagnostic::error(node.span.clone(), message);
     match node.text() {
         Some("network") => {}
         Some("switch") => return Kind::Switch,
         Some("live") => return Kind::Live,
-        Some(name) => reading.report(
-            wrong(format!("unknown backend \"{name}\"")).help(choices(name, &["network", "switch", "live"])),
-        ),
-        None => {
-            reading.report(wrong("backend: expected a name".into()).label(format!("this is {}", node.what())))
+        Some(name) => {
+            let wrong = Diagnostic::error(node.span.clone(), format!("unknown backend \"{name}\""));
+            reading.report(wrong.help(choices(name, &["network", "switch", "live"])));
         }
+        None => reading.report(wrong_type(node, "backend: expected a name")),
     }
     Kind::Network
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use giveway_qdisc::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::fields::{Reading, keys, mistyped};
+use crate::fields::{Reading, mistyped};
 use crate::file::{Length, ScenarioFile, Short, Top};
 use crate::tree::{Node, Table, Value};
 
@@ -17,21 +17,22 @@ pub(crate) struct Times {
     pub cooldown: Span,
 }
 
-/// The times and the number of seeds of a short run.
+/// The times and the number of seeds of a quick check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortRun {
     pub times: Times,
     pub seeds: u32,
 }
 
-/// The times of a scenario, for a full run and for a short one.
+/// The times of a scenario, for a full run and for a quick check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     pub times: Times,
     pub short: ShortRun,
 }
 
-/// Reads the times of a scenario and its `[short]`; `slot` is the length of a slot, on a switch. Each part is `None` if it is wrong.
+/// Reads the times of a scenario and its `[short]`; `slot` is the length of a slot, on a switch. Each part is
+/// `None` if it is wrong.
 pub(crate) fn read(
     reading: &mut Reading,
     file: &ScenarioFile<'_>,
@@ -44,6 +45,7 @@ pub(crate) fn read(
 /// The most seeds of a scenario.
 pub(crate) const MOST_SEEDS: u32 = 100_000;
 
+/// Reads the seeds; the default is seed 1. `None` if they are wrong.
 pub(crate) fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
     const MOST: i64 = MOST_SEEDS as i64;
     let Some(node) = root.get("seeds") else { return Some(vec![1]) };
@@ -90,11 +92,11 @@ fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> 
     }
     let duration = length(reading, root, "duration", top.duration?, slot)?;
     if duration.is_zero() {
-        reading.report(Diagnostic::error(root.place("duration"), "duration: it must be longer than 0"));
+        reading.report(Diagnostic::error(root.place("duration"), "duration: must be longer than 0"));
         return None;
     }
     if duration > LONGEST {
-        let message = format!("duration: {duration} is longer than the simulation clock can count");
+        let message = format!("duration: {duration} exceeds the range of the simulation clock");
         let wrong = Diagnostic::error(root.place("duration"), message);
         reading.report(wrong.help("write at most \"4800h\""));
         return None;
@@ -147,7 +149,7 @@ fn length(
     slot: Option<Span>,
 ) -> Option<Span> {
     let span = length.span(slot);
-    // On a switch the length of a slot may be invalid, which was reported.
+    // An invalid length of a slot was reported before.
     if span.is_none() && !reading.failed() {
         let wrong = Diagnostic::error(
             table.place(key),
@@ -158,26 +160,20 @@ fn length(
     span
 }
 
-/// The longest run. The clock counts 213 days, which must include packets in flight at the end of a run.
+/// The longest run. The clock counts 213 days, and packets are still in flight at the end of a run.
 const LONGEST: Span = Span::s(4800 * 3600);
 
-/// The default duration of a short run.
+/// The default duration of a quick check.
 const SHORT: Span = Span::s(5);
 
-/// The default duration of a short run on a switch, in slots.
+/// The default duration of a quick check on a switch, in slots.
 const SHORT_SLOTS: u64 = 50_000;
 
+/// Reads `[short]`, with defaults that depend on the times of the full run.
 fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option<Span>) -> Option<ShortRun> {
-    let table = match root.get("short") {
-        Some(node) => Some(reading.table(node, "[short]", "[short] with duration = \"5 s\"")?),
-        None => None,
-    };
-    let short: Short = match table {
-        Some(table) => {
-            reading.unknown_keys(table, "[short]", &keys::<Short>());
-            reading.fields(table, "[short]").unwrap_or_default()
-        }
-        None => Short::default(),
+    let (table, short) = match reading.section::<Short>(root, "short", "duration = \"5 s\"") {
+        Some((table, short)) => (Some(table), short),
+        None => (None, Short::default()),
     };
     let full = times?;
     let usual = slot.map_or(Length::Time(SHORT), |_| Length::Slots(SHORT_SLOTS));

@@ -13,7 +13,7 @@ use crate::network::{DirectionKeys, EndKeys, Parts, RecordKeys, TrafficKeys};
 /// JSON Schema of a scenario file, for completion and checks in editors.
 pub fn schema() -> Schema {
     let mut top = plain(schema_for!(Top));
-    // For keys of both, the descriptions of the network count: it is adopted last.
+    // A key of both has the description of the network, which is adopted last.
     adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
@@ -40,20 +40,22 @@ pub fn schema() -> Schema {
     top.try_into().expect("a schema is an object")
 }
 
-/// JSON Schema of the keys that every source of traffic on a network has, whatever its kind. Sources that read their nodes from
-/// a file may do without two of them ([`giveway_sim::Placed`]).
+/// JSON Schema of the keys that every source of traffic on a network has. Sources that
+/// read their nodes from a file may do without two of them ([`giveway_sim::Placed`]).
 pub fn traffic_keys() -> Schema {
     let mut keys = common();
     keys["required"] = json!(["kind", "from", "to"]);
     keys.try_into().expect("a schema is an object")
 }
 
+/// The keys that all traffic of a network has.
 fn common() -> Json {
     let mut keys = plain(schema_for!(TrafficKeys));
     put(&mut keys, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     keys
 }
 
+/// The keys of a link.
 fn link() -> Json {
     let mut direction = plain(schema_for!(DirectionKeys));
     let discipline = json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] });
@@ -66,34 +68,33 @@ fn link() -> Json {
     link
 }
 
-/// The keys of one kind of traffic, the common ones included.
+/// The keys of one kind of traffic on a network, with those that all kinds share.
 fn source(entry: &giveway_sim::TrafficEntry) -> Json {
-    let mut source = plain((entry.schema)());
-    adopt(&mut source, &common());
-    put(&mut source, "kind", json!({ "const": entry.name }));
-    let mut required = source["required"].as_array().cloned().unwrap_or_default();
-    required.push("kind".into());
-    if entry.placed == Placed::Scenario {
-        required.extend(["from".into(), "to".into()]);
-    }
-    source["required"] = Json::Array(required);
-    source["description"] = entry.summary.into();
-    source
+    let ends: &[&str] = if entry.placed == Placed::Scenario { &["from", "to"] } else { &[] };
+    kind((entry.name, entry.summary), entry.schema, &common(), ends)
 }
 
-/// The keys of one kind of traffic of a switch, the common ones included.
+/// The keys of one kind of traffic on a switch, with those that all kinds share.
 fn of_switch(entry: &giveway_switch::traffic::TrafficEntry) -> Json {
-    let mut source = plain((entry.schema)());
-    adopt(&mut source, &plain(schema_for!(crossbar::TrafficKeys)));
-    put(&mut source, "kind", json!({ "const": entry.name }));
-    let mut required = source["required"].as_array().cloned().unwrap_or_default();
-    required.push("kind".into());
-    source["required"] = Json::Array(required);
-    source["description"] = entry.summary.into();
-    source
+    let common = plain(schema_for!(crossbar::TrafficKeys));
+    kind((entry.name, entry.summary), entry.schema, &common, &[])
 }
 
-/// A closed table without a title, in which all definitions but those of catalogues stand where they are used.
+/// The keys of one kind of traffic, with the keys that it shares with others. `required` are keys of
+/// `common`.
+fn kind((name, summary): (&str, &str), schema: fn() -> Schema, common: &Json, required: &[&str]) -> Json {
+    let mut kind = plain(schema());
+    adopt(&mut kind, common);
+    put(&mut kind, "kind", json!({ "const": name }));
+    let mut all = kind["required"].as_array().cloned().unwrap_or_default();
+    all.extend(["kind"].iter().chain(required).map(|key| Json::from(*key)));
+    kind["required"] = Json::Array(all);
+    kind["description"] = summary.into();
+    kind
+}
+
+/// The schema of a table that allows no other keys. It has no title, and all definitions are inlined but
+/// those of disciplines and arbiters.
 fn plain(schema: Schema) -> Json {
     let mut schema = schema.to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
@@ -107,6 +108,7 @@ fn plain(schema: Schema) -> Json {
     schema
 }
 
+/// Replaces references by their definitions.
 fn inline(schema: &mut Json, definitions: &Json) {
     let name = schema.get("$ref").and_then(Json::as_str).and_then(|target| target.strip_prefix("#/$defs/"));
     if let Some(definition) =
@@ -134,7 +136,7 @@ fn inline(schema: &mut Json, definitions: &Json) {
     }
 }
 
-/// TOML has no null: a key that may be left out is one that is not required.
+/// Removes null from a schema. TOML has no null; an optional key is one that is not required.
 fn without_null(schema: &mut Json) {
     match schema {
         Json::Object(object) => {
@@ -165,7 +167,7 @@ fn put(table: &mut Json, key: &str, mut schema: Json) {
     table["properties"][key] = schema;
 }
 
-/// Adds the keys of another table.
+/// Adds the keys of another table; those that are in both get the schema of the other.
 fn adopt(table: &mut Json, other: &Json) {
     for (key, schema) in other["properties"].as_object().into_iter().flatten() {
         table["properties"][key] = schema.clone();
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_has_a_definition() {
         let schema = schema().to_value();
         let mut found = Vec::new();
         references(&schema, &mut found);

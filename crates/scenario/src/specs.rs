@@ -3,15 +3,13 @@
 use std::ops::Range;
 
 use giveway_spec::SpecType;
-use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::Diagnostic;
-use crate::fields::{Reading, keys_by};
+use crate::fields::{Reading, wrong_type};
 use crate::tree::{Node, Table, Value};
-use crate::words::choices;
 
 impl Reading {
-    /// Reads a spec from its catalogue; a `giveway_disciplines::Spec` is a discipline.
+    /// Reads a spec: a text, or a table with a `kind`. Reports an error if it is wrong.
     pub fn spec<S: SpecType>(&mut self, node: &Node) -> Option<S> {
         let about = S::catalogue().about;
         match &node.value {
@@ -26,8 +24,7 @@ impl Reading {
             },
             Value::Table(table) => self.spec_table(table),
             _ => {
-                let wrong = Diagnostic::error(node.span.clone(), format!("expected a {}", about.noun));
-                let wrong = wrong.label(format!("this is {}", node.what()));
+                let wrong = wrong_type(node, format!("expected {}", about.one()));
                 let table = S::catalogue().example_table();
                 self.report(wrong.help(format!("write \"{}\", or {table}", about.example)));
                 None
@@ -36,31 +33,11 @@ impl Reading {
     }
 
     fn spec_table<S: SpecType>(&mut self, table: &Table) -> Option<S> {
-        let (catalogue, noun) = (S::catalogue(), S::catalogue().about.noun);
-        let Some(kind) = table.get("kind") else {
-            self.missing(table, &format!("a {noun}"), "kind");
-            return None;
-        };
-        let Some(name) = kind.text() else {
-            let wrong = Diagnostic::error(kind.span.clone(), format!("kind: expected the name of a {noun}"));
-            self.report(wrong.label(format!("this is {}", kind.what())));
-            return None;
-        };
-        let Some(entry) = catalogue.entries.iter().find(|entry| entry.name == name) else {
-            let names: Vec<&str> = catalogue.names().collect();
-            let wrong = Diagnostic::error(kind.span.clone(), format!("unknown {noun} \"{name}\""));
-            self.report(wrong.help(choices(name, &names)));
-            return None;
-        };
-        let parameters = keys_by(entry.schema);
-        let with_kind = [parameters.as_slice(), &["kind".to_owned()]].concat();
-        self.unknown_keys(table, entry.name, &with_kind);
-        let read = |json: Json| {
-            let mut all = Map::from_iter([("kind".to_owned(), Json::from(name))]);
-            all.extend(json.as_object().cloned().unwrap_or_default());
-            serde_json::from_value::<S>(Json::Object(all))
-        };
-        self.read(table, entry.name, &parameters, &read).1
+        let catalogue = S::catalogue();
+        let words = (&*catalogue.about.one(), catalogue.about.noun);
+        let entry = self.kind(table, words, catalogue.entries, |entry| entry.name)?;
+        let words = (entry.name, entry.name);
+        self.keys_of_kind(table, words, &["kind".to_owned()], entry.schema, entry.from_json)
     }
 
     /// Reads the list of compared disciplines or arbiters, which must differ from each other.
@@ -88,7 +65,8 @@ impl Reading {
         whole.then_some(specs)
     }
 
-    /// The place of a parameter of a discipline.
+    /// The place of a parameter in a spec, with its value; the place of the whole spec if it does not write
+    /// the parameter.
     pub fn parameter(&self, node: &Node, name: &str) -> Range<usize> {
         match &node.value {
             Value::Table(table) => table.get(name).unwrap_or(node).span.clone(),
@@ -105,7 +83,7 @@ impl Reading {
     }
 }
 
-/// The words of a text, as byte ranges.
+/// The bytes of the words of a text.
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     text.split(|c: char| c.is_whitespace() || "()[]".contains(c)).filter(|word| !word.is_empty()).map(
         |word| {

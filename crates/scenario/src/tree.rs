@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::Diagnostic;
 
-/// A value with its place.
+/// A value with its place in the origin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub span: Range<usize>,
@@ -109,7 +109,7 @@ impl Node {
             _ => None,
         }
     }
-    /// The items of a list; any other value is a list of one item.
+    /// The items of a list. Any other value counts as a list of one item.
     pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -152,7 +152,7 @@ impl Node {
         match &self.value {
             Value::Text(text) => visit(self, text),
             Value::List(items) => items.iter().for_each(|item| item.visit_texts(visit)),
-            Value::Table(table) => table.entries.iter().for_each(|entry| entry.node.visit_texts(visit)),
+            Value::Table(table) => table.visit_texts(visit),
             _ => {}
         }
     }
@@ -172,11 +172,16 @@ impl Table {
     pub fn place(&self, key: &str) -> Range<usize> {
         self.get(key).map_or_else(|| self.span.clone(), |node| node.span.clone())
     }
-    /// Sets the value of a key.
+    /// Sets the value of a key; an earlier value is replaced.
     pub fn set(&mut self, key: &str, key_span: Range<usize>, node: Node) {
         self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key: key.to_owned(), key_span, node });
     }
+    /// Visits every text in the values of the table, with its node.
+    pub fn visit_texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node, &'a str)) {
+        self.entries.iter().for_each(|entry| entry.node.visit_texts(visit));
+    }
+    /// The table as a JSON object.
     pub fn json(&self) -> Map<String, Json> {
         self.entries.iter().map(|entry| (entry.key.clone(), entry.node.json())).collect()
     }

@@ -18,7 +18,7 @@ pub struct Trial {
 pub struct Compared {
     /// The name in results: its spec without defaults.
     pub name: String,
-    /// The spec as the scenario has it.
+    /// The spec as it is written in the scenario.
     pub written: String,
     /// All parameters, including those with defaults.
     pub parameters: Vec<(String, Quantity)>,

@@ -1,4 +1,4 @@
-//! Words of messages: suggestions for unknown names, grouped digits, clipped quotations.
+//! Parts of messages: suggestions for unknown names, grouped digits, clipped quotations.
 
 use giveway_qdisc::units::nearest;
 
@@ -6,17 +6,22 @@ use giveway_qdisc::units::nearest;
 pub(crate) fn choices<N: AsRef<str>>(wrong: &str, names: &[N]) -> String {
     match nearest(wrong, names.iter().map(AsRef::as_ref)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None if names.is_empty() => "there are none".to_owned(),
-        None => {
-            const MOST: usize = 12;
-            let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
-            let more = if names.len() > MOST { ", ..." } else { "" };
-            format!("there are {}{more}", listed.join(", "))
-        }
+        None => listed(names),
     }
 }
 
-/// A number with a comma between each three digits.
+/// The help that lists the known names, up to twelve of them.
+pub(crate) fn listed<N: AsRef<str>>(names: &[N]) -> String {
+    const MOST: usize = 12;
+    if names.is_empty() {
+        return "there are none".to_owned();
+    }
+    let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
+    let more = if names.len() > MOST { ", ..." } else { "" };
+    format!("there are {}{more}", listed.join(", "))
+}
+
+/// A number with commas between groups of three digits: 10,000.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -29,7 +34,7 @@ pub(crate) fn grouped(number: usize) -> String {
     grouped
 }
 
-/// Clips a text to the length of a message: quotations from a file can have any length.
+/// Clips a text to 600 characters, the length of a message. Quotations from a file can have any length.
 pub(crate) fn clipped(text: String) -> String {
     const MOST: usize = 600;
     let count = text.chars().count();

@@ -1,10 +1,11 @@
-//! What reservations are worth, by hand; and that no packet of a simulation is later.
+//! Delay bounds of reservations: values computed by hand, and simulations that must not exceed them.
 
 use giveway_qdisc::{Bytes, FlowReport, Probe, Span};
 use giveway_scenario::{Bound, LinkBounds, Network, Scenario};
 use giveway_sim::Segment;
 
-/// A link of 8 Mbit/s, a byte a microsecond. A call and a video are reserved, best effort offers twice the link.
+/// A link of 8 Mbit/s, one byte per microsecond. Two calls and a video have reservations. Best effort offers
+/// twice the rate of the link.
 const TEXT: &str = r#"
 title = "Reserved"
 duration = "20 s"
@@ -54,13 +55,13 @@ class = 2
 
 fn network(text: &str) -> (Scenario, Network) {
     let scenario = Scenario::parse(text, ".").unwrap();
-    let network = scenario.network().expect("it is a network").clone();
+    let network = scenario.network().expect("the backend is a network").clone();
     (scenario, network)
 }
 
 /// The bounds of a stream, in microseconds.
 fn us(link: &LinkBounds, stream: &str) -> Vec<Option<f64>> {
-    let stream = link.streams.iter().find(|found| found.name == stream).expect("it is there");
+    let stream = link.streams.iter().find(|found| found.name == stream).expect("the stream has a bound");
     let us = |bound: &Bound| match bound {
         Bound::Delay(seconds) => Some((seconds * 1e9).round() / 1e3),
         _ => None,
@@ -69,16 +70,18 @@ fn us(link: &LinkBounds, stream: &str) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn bounds_by_hand() {
+fn bounds_agree_with_the_formulae() {
     let (_, network) = network(TEXT);
     let links = network.bounds(None);
     let [link] = links.as_slice() else { panic!("one link: {links:?}") };
     assert_eq!((link.link.as_str(), link.flows, link.best_effort), ("a->b", Some(5), Bytes(1500)));
     assert_eq!(link.reserved.as_bit(), 4_200_000);
-    // L/ρ + L_max/r: 2 + 1.5 ms; + a slot of 2 ms; with three reserved flows and best effort (N - 1)·L_max/r + L_max/r in place of L_max/r.
+    // L/ρ + L_max/r: 2 + 1.5 ms; + a slot of 2 ms; with three reserved flows and best effort (N - 1)·L_max/r
+    // + L_max/r in place of L_max/r.
     let video = us(link, "video");
     assert_eq!(video[..6], [None, None, Some(3500.0), Some(3500.0), Some(5500.0), Some(8500.0)]);
-    // A frame of 8,000 + 2·500 + 2·1,500 bytes: 5/8 of the link at least, 5.33 Mbit/s. (12 - 8)·(1 + 1/8) + 1 + 0.4 + 3 + 1.5.
+    // A frame of 8,000 + 2·500 + 2·1,500 bytes: 5/8 of the link at least, 5.33 Mbit/s. (12 - 8)·(1 + 1/8) + 1
+    // + 0.4 + 3 + 1.5.
     assert_eq!(video[7], Some(10_400.0));
     let calls = us(link, "calls");
     // Five flows with equal turns: (7.5 - 1.5)·(1 + 200/1500) + 1 + 0.4 + 3 + 1.5, 12.7 ms.
@@ -92,7 +95,7 @@ fn bounds_by_hand() {
 }
 
 #[test]
-fn flows_that_come_and_go_leave_turns_without_a_bound() {
+fn turns_have_no_bound_for_a_varying_number_of_flows() {
     let text = TEXT.replace(
         "kind = \"cbr\"\nname = \"flood\"\nfrom = \"a\"\nto = \"b\"\nrate = \"8 Mbit/s\"\npacket = \"1500b\"\nflows = 2",
         "kind = \"web\"\nname = \"flood\"\nfrom = \"b\"\nto = \"a\"",
@@ -102,11 +105,11 @@ fn flows_that_come_and_go_leave_turns_without_a_bound() {
     assert_eq!((link.flows, link.best_effort), (None, Bytes(1500)), "requests and acknowledgements cross it");
     assert_eq!(link.streams[1].bounds[1], Bound::Uncounted);
     assert_eq!(us(link, "calls")[2], Some(17_500.0));
-    // The way back has no reservations.
+    // The reverse direction has no reservations.
     assert_eq!(network.bounds(None).len(), 1);
 }
 
-/// The largest delay of each stream.
+/// The largest delay of each stream, by source.
 #[derive(Default)]
 struct Largest(Vec<Span>);
 
@@ -118,9 +121,10 @@ impl Probe<Segment> for Largest {
     }
 }
 
-/// Nobody's packets are later than the bound; and without one, they are later than the best of those.
+/// No packet exceeds the bound of its discipline. With a discipline without a bound the delays are larger
+/// than the bounds of the others.
 #[test]
-fn no_packet_of_a_simulation_is_later() {
+fn no_simulated_packet_exceeds_its_bound() {
     let (scenario, network) = network(TEXT);
     let link = &network.bounds(None)[0];
     for trial in scenario.trials() {
@@ -136,7 +140,7 @@ fn no_packet_of_a_simulation_is_later() {
                         trial.name,
                         stream.name
                     );
-                    assert!(found > 0.2e-3, "something was measured");
+                    assert!(found > 0.2e-3, "no delay was measured");
                 }
                 _ => assert!(found > 0.015, "{} guarantees {} nothing: {found} s", trial.name, stream.name),
             }

@@ -1,15 +1,18 @@
-//! Large scenarios are read in bounded time, and what is too large is refused with its place and what to write instead.
+//! Large scenarios are read in bounded time. Those that are too large are refused with the place and a
+//! remedy.
 
 use std::fmt::Write as _;
 
 use giveway_scenario::Scenario;
 
-/// Processor time of this thread, seconds, as Linux counts it: a busy machine does not matter. 0 elsewhere, which measures nothing.
-fn worked() -> f64 {
+/// The processor time of this thread in seconds, as counted by Linux, so that a busy machine does not matter.
+/// 0 on other systems, where these tests measure nothing.
+fn cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
+/// The keys at the top of all scenarios.
 const HEAD: &str = "duration = \"10 s\"\ndisciplines = [\"fifo limit 100p\"]\n";
 
 fn link(from: &str, to: &str, more: &str) -> String {
@@ -24,23 +27,24 @@ fn small(top: &str, traffic: &str) -> String {
     format!("{HEAD}{top}{}{traffic}", link("a", "b", COMPARE))
 }
 
-/// What is wrong with a scenario: each message with the line that it is about and what to do.
-fn wrong(text: &str) -> Vec<String> {
-    let Err(wrong) = Scenario::parse(text, ".") else { return Vec::new() };
-    let told = wrong.diagnostics.iter().map(|each| {
-        let place = wrong.origin.place(&each.span);
+/// The errors of a scenario, each as its message, its line and its help.
+fn errors(text: &str) -> Vec<String> {
+    let Err(error) = Scenario::parse(text, ".") else { return Vec::new() };
+    let errors = error.diagnostics.iter().map(|each| {
+        let place = error.origin.place(&each.span);
         let line = place.text.lines().nth(place.line - 1).unwrap_or_default();
         format!("{} | {line} | {}", each.message, each.help.clone().unwrap_or_default())
     });
-    told.collect()
+    errors.collect()
 }
-fn only(text: &str) -> String {
-    let told = wrong(text);
-    assert_eq!(told.len(), 1, "{told:#?}");
-    told.into_iter().next().unwrap()
+/// The only error of a scenario.
+fn only_error(text: &str) -> String {
+    let errors = errors(text);
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    errors.into_iter().next().unwrap()
 }
 
-/// Routes for every pair of 10,001 nodes would take a minute and half a gigabyte.
+/// Routes are not computed for every pair of nodes: for 10,001 nodes that takes a minute and half a gigabyte.
 #[test]
 fn ten_thousand_links_are_read_in_seconds() {
     let mut chain = HEAD.to_owned();
@@ -56,83 +60,83 @@ fn ten_thousand_links_are_read_in_seconds() {
     }
     let star = link("s[1-10000]", "hub", "") + &link("hub", "d", COMPARE) + &bulk("s[1-10000]", "d", "");
     for text in [chain, tree, format!("{HEAD}{star}")] {
-        let before = worked();
+        let before = cpu_s();
         let scenario = Scenario::parse(&text, ".").unwrap();
         assert!(scenario.network().unwrap().nodes.len() > 10_000);
-        let took = worked() - before;
+        let took = cpu_s() - before;
         assert!(took < 10.0, "{took} s");
     }
 }
 
-/// Names of the traffic, too, are found without comparing each with each.
+/// A free name is found without a comparison with all other names.
 #[test]
 fn thousands_of_entries_without_a_name_are_read_in_seconds() {
     let text = small("", &bulk("a", "b", "").repeat(5000));
-    let before = worked();
+    let before = cpu_s();
     let scenario = Scenario::parse(&text, ".").unwrap();
     let traffic = &scenario.network().unwrap().traffic;
     assert_eq!([&traffic[0].name, &traffic[1].name, &traffic[4999].name], ["bulk", "bulk-2", "bulk-5000"]);
-    assert!(worked() - before < 10.0);
+    assert!(cpu_s() - before < 10.0);
 }
 
 #[test]
-fn ten_thousand_mistakes_are_found_and_fifty_are_shown() {
+fn of_ten_thousand_errors_fifty_are_shown() {
     let mut text = small("", &bulk("a", "b", ""));
     (0..5000).for_each(|number| writeln!(text, "oops{number} = {number}").unwrap());
     (0..5000).for_each(|number| text += &bulk("a", &format!("nowhere{number}"), ""));
-    let before = worked();
-    let wrong = Scenario::parse(&text, ".").unwrap_err();
-    assert_eq!(wrong.diagnostics.len(), 10_000);
-    let shown = wrong.to_string();
+    let before = cpu_s();
+    let error = Scenario::parse(&text, ".").unwrap_err();
+    assert_eq!(error.diagnostics.len(), 10_000);
+    let shown = error.to_string();
     assert_eq!(shown.matches("error: ").count(), 50);
     assert!(shown.ends_with("\n... and 9,950 more\n"), "{}", &shown[shown.len() - 100..]);
-    assert!(worked() - before < 10.0, "{} s", worked() - before);
+    assert!(cpu_s() - before < 10.0, "{} s", cpu_s() - before);
 }
 
-/// A mistake a million columns to the right, in a line of two million.
+/// An error at column 1,000,000 of a line with 2,000,000 columns.
 #[test]
-fn long_lines_are_shown_in_part() {
+fn a_long_line_is_clipped() {
     let mut keys = String::new();
     (0..100_000).for_each(|number| write!(keys, "key{number} = 1, ").unwrap());
     let text = small("", &bulk("a", "b", &format!("tcp = {{ {keys} last = 1 }}\n")));
-    let wrong = Scenario::parse(&text, ".").unwrap_err();
-    assert_eq!(wrong.diagnostics.len(), 100_001);
-    let last = wrong.diagnostics.last().unwrap();
-    assert!(wrong.origin.place(&last.span).column > 1_000_000);
-    let excerpt = wrong.origin.excerpt(&last.span, 1);
+    let error = Scenario::parse(&text, ".").unwrap_err();
+    assert_eq!(error.diagnostics.len(), 100_001);
+    let last = error.diagnostics.last().unwrap();
+    assert!(error.origin.place(&last.span).column > 1_000_000);
+    let excerpt = error.origin.excerpt(&last.span, 1);
     assert!(excerpt.text.len() < 1000 && excerpt.text.contains('…'), "{}", excerpt.text);
     assert_eq!(&excerpt.text[excerpt.span], "last");
-    let shown = wrong.to_string();
+    let shown = error.to_string();
     assert!(shown.lines().all(|line| line.chars().count() < 300));
-    // A text of a million characters is quoted in part.
+    // A value of a million characters is clipped in the message.
     let long = "x".repeat(1_000_000);
-    let told = only(&small("", &bulk("a", "b", &format!("start = \"{long}\"\n"))));
-    assert!(told.split(" | ").next().unwrap().chars().count() < 700);
+    let shown = only_error(&small("", &bulk("a", "b", &format!("start = \"{long}\"\n"))));
+    assert!(shown.split(" | ").next().unwrap().chars().count() < 700);
 }
 
 #[test]
-fn node_numbers_do_not_wrap() {
+fn too_many_nodes_ports_or_entries_are_refused() {
     let mut text = HEAD.to_owned();
     (0..7).for_each(|hub| text += &link(&format!("x{hub}s[1-9999]"), &format!("hub{hub}"), ""));
     text += &link("hub0", "hub1", COMPARE);
     text += &bulk("x0s1", "hub1", "");
-    let told = only(&text);
-    assert!(told.starts_with("with this link there are more than 65,534 nodes | [[link]] | "), "{told}");
-    assert!(told.ends_with("this is the limit of a network: name fewer nodes"), "{told}");
-    // As many as there may be.
+    let shown = only_error(&text);
+    assert!(shown.starts_with("with this link there are more than 65,534 nodes | [[link]] | "), "{shown}");
+    assert!(shown.ends_with("this is the limit of a network: name fewer nodes"), "{shown}");
+    // The largest number of nodes is accepted.
     let most = text.replace("x6s[1-9999]", "x6s[1-5533]");
     assert_eq!(Scenario::parse(&most, ".").unwrap().network().unwrap().nodes.len(), 65_534);
     let mesh: String = (0..14).map(|hub| link(&format!("h{hub}"), "s[1-10000]", "")).collect();
-    let told = only(&format!("{HEAD}{}{mesh}{}", link("a", "b", COMPARE), bulk("a", "b", "")));
-    assert!(told.starts_with("with this link there are more than 262,144 ports | [[link]]"), "{told}");
+    let shown = only_error(&format!("{HEAD}{}{mesh}{}", link("a", "b", COMPARE), bulk("a", "b", "")));
+    assert!(shown.starts_with("with this link there are more than 262,144 ports | [[link]]"), "{shown}");
     let entries = bulk("a", "b", "").repeat(65_536);
-    let told = only(&small("", &entries));
-    assert!(told.starts_with("there are more than 65,535 entries of traffic"), "{told}");
+    let shown = only_error(&small("", &entries));
+    assert!(shown.starts_with("there are more than 65,535 entries of traffic"), "{shown}");
 }
 
-/// What sizes memory, or how long something takes.
+/// Values that determine the use of memory, or the length of a run.
 #[test]
-fn numbers_that_fill_the_memory_are_refused() {
+fn values_that_need_too_much_memory_are_refused() {
     const HUGE: &str = "4294967295";
     for (kind, key, more) in [
         ("bulk", "flows", ""),
@@ -148,60 +152,60 @@ fn numbers_that_fill_the_memory_are_refused() {
             let links = link("a", "b", COMPARE) + &link("s[1-10]", "b", "");
             format!("{HEAD}{links}{}", traffic.replace("\"bulk\"", &format!("\"{kind}\"")))
         };
-        let told = only(&of("a", HUGE));
+        let shown = only_error(&of("a", HUGE));
         assert!(
-            told.contains(&format!("{key}: ")) && told.contains(&format!("| {key} = {HUGE} |")),
-            "{told}"
+            shown.contains(&format!("{key}: ")) && shown.contains(&format!("| {key} = {HUGE} |")),
+            "{shown}"
         );
-        assert!(told.contains("write 100000 at most"), "{told}");
-        let told = only(&of("s[1-10]", "10001"));
-        assert!(told.contains("write 10000 at most"), "{told}");
+        assert!(shown.contains("write 100000 at most"), "{shown}");
+        let shown = only_error(&of("s[1-10]", "10001"));
+        assert!(shown.contains("write 10000 at most"), "{shown}");
         assert!(Scenario::parse(&of("a", "100"), ".").is_ok(), "{kind}");
     }
-    let told = only(&small("", &bulk("a", "b", "flows = 4294967296\n")));
-    assert!(told.starts_with("flows: expected a whole number from 0 to 4,294,967,295"), "{told}");
-    let told = only(&small("", &bulk("a", "b", "flows = 99999999999999999999\n")));
-    assert!(told.contains("this number is too large") && told.contains("9223372036854775807"), "{told}");
+    let shown = only_error(&small("", &bulk("a", "b", "flows = 4294967296\n")));
+    assert!(shown.starts_with("flows: expected a whole number from 0 to 4,294,967,295"), "{shown}");
+    let shown = only_error(&small("", &bulk("a", "b", "flows = 99999999999999999999\n")));
+    assert!(shown.contains("this number is too large") && shown.contains("9223372036854775807"), "{shown}");
 
     let links = link("s[1-1000]", "hub", "") + &link("hub", "d[1-1000]", "") + &link("a", "b", COMPARE);
     let every = format!("{HEAD}{links}{}", bulk("s[1-1000]", "d[1-1000]", "every_pair = true\n"));
-    let told = only(&every);
+    let shown = only_error(&every);
     assert!(
-        told.contains("1,000 senders and 1,000 receivers make 1,000,000 pairs | every_pair = true"),
-        "{told}"
+        shown.contains("1,000 senders and 1,000 receivers make 1,000,000 pairs | every_pair = true"),
+        "{shown}"
     );
 
-    let top = |key: &str| only(&small(&format!("{key}\n"), &bulk("a", "b", "")));
-    let told = top("seeds = 4294967295");
-    assert!(told.contains("expected a count from 1 to 100000"), "{told}");
+    let top = |key: &str| only_error(&small(&format!("{key}\n"), &bulk("a", "b", "")));
+    let shown = top("seeds = 4294967295");
+    assert!(shown.contains("expected a count from 1 to 100000"), "{shown}");
     let list: Vec<String> = (0..100_001).map(|seed| seed.to_string()).collect();
-    let told = top(&format!("seeds = [{}]", list.join(",")));
-    assert!(told.starts_with("seeds: expected at most 100000 seeds"), "{}", &told[..100]);
-    let told = only(&small("", &(bulk("a", "b", "") + "[short]\nseeds = 4294967295\n")));
-    assert!(told.contains("| seeds = 4294967295 | write at most 100000"), "{told}");
-    let told = only(&small("", &(bulk("a", "b", "") + "[record]\nsample = \"1ps\"\n")));
-    assert!(told.ends_with("| sample = \"1ps\" | write at least \"1us\""), "{told}");
-    let told = only(&small("", &bulk("a", "b", "")).replace("10 s", "5000 h"));
-    assert!(told.ends_with("| duration = \"5000 h\" | write at most \"4800h\""), "{told}");
-    let told = only(&small("", &bulk("a", "b", "")).replace("10 s", "6000 h"));
-    assert!(told.contains("is too large for a time: write \"5124h\" at most"), "{told}");
-    let told = only(&small("", &bulk("a", "b", "")).replace("qdisc", "cost = 0\nqdisc"));
+    let shown = top(&format!("seeds = [{}]", list.join(",")));
+    assert!(shown.starts_with("seeds: expected at most 100000 seeds"), "{}", &shown[..100]);
+    let shown = only_error(&small("", &(bulk("a", "b", "") + "[short]\nseeds = 4294967295\n")));
+    assert!(shown.contains("| seeds = 4294967295 | write at most 100000"), "{shown}");
+    let shown = only_error(&small("", &(bulk("a", "b", "") + "[record]\nsample = \"1ps\"\n")));
+    assert!(shown.ends_with("| sample = \"1ps\" | write at least \"1us\""), "{shown}");
+    let shown = only_error(&small("", &bulk("a", "b", "")).replace("10 s", "5000 h"));
+    assert!(shown.ends_with("| duration = \"5000 h\" | write at most \"4800h\""), "{shown}");
+    let shown = only_error(&small("", &bulk("a", "b", "")).replace("10 s", "6000 h"));
+    assert!(shown.contains("is too large for a time: write \"5124h\" at most"), "{shown}");
+    let shown = only_error(&small("", &bulk("a", "b", "")).replace("qdisc", "cost = 0\nqdisc"));
     assert!(
-        told.starts_with(
+        shown.starts_with(
             "cost: with a cost of 0 packets could travel in circles | cost = 0 | write at least 1"
         ),
-        "{told}"
+        "{shown}"
     );
 }
 
-/// The mean length of a burst is computed when the scenario is read.
+/// The mean length of a burst is computed while the scenario is read, in a time that does not depend on it.
 #[test]
-fn long_bursts_take_no_longer_to_read() {
+fn long_bursts_are_read_in_seconds() {
     let text = small(
         "",
         &bulk("a", "b", "rate = \"400gbit\"\non = \"1h\"\noff = \"1h\"\n").replace("bulk", "onoff"),
     );
-    let before = worked();
-    assert!(Scenario::parse(&text, ".").is_ok(), "{:?}", wrong(&text));
-    assert!(worked() - before < 10.0);
+    let before = cpu_s();
+    assert!(Scenario::parse(&text, ".").is_ok(), "{:?}", errors(&text));
+    assert!(cpu_s() - before < 10.0);
 }

@@ -1,10 +1,10 @@
-//! Scenarios on a test bed: what they become, and what is told where one machine cannot be what they say.
+//! Scenarios on a test bed: their hosts and disciplines, and the errors of those that cannot be emulated.
 
 use giveway_qdisc::{Rate, Span};
 use giveway_scenario::{Backend, Contender, Live, Scenario};
 
-/// Two clients and two servers, ten milliseconds apart.
-const RIGHT: &str = r#"
+/// Two clients and two servers, with a delay of 10 ms between them.
+const VALID: &str = r#"
 backend = "live"
 duration = "4 s"
 disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
@@ -44,24 +44,24 @@ to = "client2"
 "#;
 
 fn live(text: &str) -> Live {
-    let scenario = Scenario::parse(text, ".").unwrap_or_else(|wrong| panic!("{wrong}"));
-    let Backend::Live(live) = scenario.backend else { panic!("it is of a test bed") };
+    let scenario = Scenario::parse(text, ".").unwrap_or_else(|error| panic!("{error}"));
+    let Backend::Live(live) = scenario.backend else { panic!("the backend is not a test bed") };
     *live
 }
 
-/// What is told when `old` is replaced by `new`.
-fn told(old: &str, new: &str) -> String {
-    assert!(RIGHT.contains(old), "{old:?} is in the scenario");
-    Scenario::parse(&RIGHT.replacen(old, new, 1), ".").expect_err("it is wrong").to_string()
+/// The errors if `old` is replaced by `new`.
+fn errors(old: &str, new: &str) -> String {
+    assert!(VALID.contains(old), "{old:?} is not in the scenario");
+    Scenario::parse(&VALID.replacen(old, new, 1), ".").expect_err("it is invalid").to_string()
 }
 
 #[test]
 fn the_bottleneck_has_two_sides() {
-    let live = live(RIGHT);
+    let live = live(VALID);
     let names = |nodes: &[u16]| -> Vec<&str> {
         nodes.iter().map(|node| live.network.nodes[usize::from(*node)].as_str()).collect()
     };
-    // Nodes without traffic are no hosts.
+    // Nodes without traffic are not hosts.
     assert_eq!(names(&live.near), ["client1", "client2"]);
     assert_eq!(names(&live.far), ["server1", "server2"]);
     assert_eq!((live.forward.rate, live.reverse.rate), (Rate::mbit(10), Rate::mbit(20)));
@@ -69,19 +69,19 @@ fn the_bottleneck_has_two_sides() {
     assert!(live.reverse.queue.is_usual());
 }
 
-/// Nodes that stand in a file only are hosts like others, and are refused like others.
+/// Nodes that only a file names are hosts, and have the same limits.
 #[test]
-fn files_name_hosts() {
+fn hosts_can_be_named_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let read = |kind: &str, rows: &str| {
         std::fs::write(folder.path().join("rows.csv"), rows).unwrap();
-        let (links, _) = RIGHT.split_once("[[traffic]]").unwrap();
+        let (links, _) = VALID.split_once("[[traffic]]").unwrap();
         let text = format!("{links}[[traffic]]\nkind = \"{kind}\"\nfile = \"rows.csv\"\n");
-        Scenario::parse(&text, folder.path()).map_err(|wrong| wrong.to_string())
+        Scenario::parse(&text, folder.path()).map_err(|error| error.to_string())
     };
     let rows = "0,client2,server1,1000\n1,server2,client2,50\n";
     for kind in ["flow_list", "datagram_list"] {
-        let scenario = read(kind, rows).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let scenario = read(kind, rows).unwrap_or_else(|error| panic!("{error}"));
         let live = scenario.live().unwrap();
         let names = |nodes: &[u16]| -> Vec<&str> {
             nodes.iter().map(|node| live.network.nodes[usize::from(*node)].as_str()).collect()
@@ -97,27 +97,27 @@ fn files_name_hosts() {
       --> scenario:30:8
     30 | file = "rows.csv"
        |        ^^^^^^^^^^ not possible on a test bed
-       = help: let it cross the bottleneck
+       = help: choose hosts on opposite sides of the bottleneck
     "#);
     insta::assert_snapshot!(read("flow_list", "").unwrap_err(), @r"
     error: the files of the traffic name no nodes
       --> scenario:28:1
     28 | [[traffic]]
        | ^^^^^^^^^^^ not possible on a test bed
-       = help: let it cross the bottleneck
+       = help: choose hosts on opposite sides of the bottleneck
     ");
 }
 
 #[test]
-fn ours_and_the_kernels_take_turns_in_their_order() {
-    let scenario = Scenario::parse(RIGHT, ".").unwrap();
+fn disciplines_of_both_kinds_keep_their_order() {
+    let scenario = Scenario::parse(VALID, ".").unwrap();
     let names: Vec<String> = scenario.trials().into_iter().map(|trial| trial.name).collect();
     let written =
         ["fifo limit 100p", "kernel:htb+fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"];
     assert_eq!(names, written);
     let live = scenario.live().unwrap();
     assert!(matches!(live.compared[2], Contender::Ours(1)));
-    // A simulation has no kernel.
+    // A simulation has no disciplines of the kernel.
     let simulated = scenario.simulated().unwrap();
     let names: Vec<String> = simulated.trials().into_iter().map(|trial| trial.name).collect();
     assert_eq!(names, ["fifo limit 100p", "drr limit 100p"]);
@@ -125,46 +125,50 @@ fn ours_and_the_kernels_take_turns_in_their_order() {
 }
 
 #[test]
-fn ours_in_the_kernel_are_planned_for_the_bottleneck() {
-    let text = RIGHT.replace("kernel:fq_codel limit 1000", "bpf:trr limit 200p");
+fn bpf_disciplines_are_planned_for_the_bottleneck() {
+    let text = VALID.replace("kernel:fq_codel limit 1000", "bpf:trr limit 200p");
     let scenario = Scenario::parse(&text, ".").unwrap();
     let live = scenario.live().unwrap();
     assert_eq!(live.names()[1], "bpf:trr limit 200p");
-    let Contender::Bpf(queue) = &live.compared[1] else { panic!("it is written with bpf:") };
-    // A slot of its calendar is a full packet, without its frame: 1,500 bytes at 10 Mbit/s.
+    let Contender::Bpf(queue) = &live.compared[1] else { panic!("the spec begins with bpf:") };
+    // A slot of its calendar is the time of a full packet without its frame: 1,500 bytes at 10 Mbit/s.
     assert_eq!((queue.plan.params.rate, queue.plan.params.width_ps), (10_000_000, 1_200_000_000));
     assert_eq!(&text[queue.place.clone()], "\"bpf:trr limit 200p\"");
-    assert_eq!(scenario.simulated().unwrap().trials().len(), 2, "a simulation has no kernel");
+    assert_eq!(
+        scenario.simulated().unwrap().trials().len(),
+        2,
+        "a simulation has no disciplines of the kernel"
+    );
 }
 
 #[test]
-fn what_ours_cannot_do_in_the_kernel_is_refused_with_its_place() {
-    for (spelling, expected) in [
+fn unsupported_bpf_disciplines_are_refused() {
+    for (spec, expected) in [
         ("bpf:drr buckets 16", "buckets: in the kernel each flow has a queue of its own; leave it out"),
         (
             "bpf:fq_codel",
             "the kernel has no discipline \"fq_codel\" of Giveway: choose one of fifo, drr, efd, trr",
         ),
     ] {
-        let told = told("kernel:fq_codel limit 1000", spelling);
-        assert!(told.contains(expected) && told.contains("--> scenario:4:35"), "{told}");
+        let message = errors("kernel:fq_codel limit 1000", spec);
+        assert!(message.contains(expected) && message.contains("--> scenario:4:35"), "{message}");
     }
 }
 
 #[test]
-fn the_kernels_alone_need_none_of_ours() {
+fn all_disciplines_can_be_those_of_the_kernel() {
     let scenario =
-        Scenario::parse(&RIGHT.replace("\"fifo limit 100p\", ", "").replace("\"drr limit 100p\", ", ""), ".");
+        Scenario::parse(&VALID.replace("\"fifo limit 100p\", ", "").replace("\"drr limit 100p\", ", ""), ".");
     let scenario = scenario.unwrap();
     assert_eq!(scenario.trials().len(), 2);
-    assert_eq!(scenario.warnings, [], "nothing is said about a discipline that nobody wrote");
+    assert_eq!(scenario.warnings, [], "no warnings about the placeholder");
 }
 
 #[test]
-fn the_same_arrivals_as_in_a_simulation() {
-    let on_the_bed = Scenario::parse(RIGHT, ".").unwrap();
+fn arrivals_are_those_of_a_simulation() {
+    let on_the_bed = Scenario::parse(VALID, ".").unwrap();
     let simulated = Scenario::parse(
-        &RIGHT
+        &VALID
             .replace("\"live\"", "\"network\"")
             .replace("\"kernel:fq_codel limit 1000\", ", "")
             .replace(", \"kernel:tbf limit 30000\"", ""),
@@ -172,23 +176,23 @@ fn the_same_arrivals_as_in_a_simulation() {
     );
     let (here, there) = (on_the_bed.live().unwrap().network.clone(), simulated.unwrap());
     let there = there.network().unwrap();
-    // What draws is a source, built from its name, its pairs and the seed.
-    let drawn = |network: &giveway_scenario::Network| -> Vec<(String, Vec<(u16, u16)>)> {
+    // The arrivals of a source depend on its name, its pairs and the seed.
+    let sources = |network: &giveway_scenario::Network| -> Vec<(String, Vec<(u16, u16)>)> {
         network.traffic.iter().map(|stream| (stream.name.clone(), stream.pairs.clone())).collect()
     };
-    assert_eq!(drawn(&here), drawn(there));
+    assert_eq!(sources(&here), sources(there));
 }
 
 #[test]
-fn what_is_no_word_of_tc_is_refused() {
-    insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:fq_codel; reboot"), @r#"
+fn invalid_tc_arguments_are_refused() {
+    insta::assert_snapshot!(errors("kernel:fq_codel limit 1000", "kernel:fq_codel; reboot"), @r#"
     error: invalid character ';' in a tc qdisc specification
      --> scenario:4:35
     4 | disciplines = ["fifo limit 100p", "kernel:fq_codel; reboot", "drr limit 100p", "kernel:tbf limit 30000"]
       |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^
       = help: write for example "kernel:fq_codel", as in tc's manual
     "#);
-    insta::assert_snapshot!(told("kernel:fq_codel limit 1000", "kernel:htb"), @r#"
+    insta::assert_snapshot!(errors("kernel:fq_codel limit 1000", "kernel:htb"), @r#"
     error: htb needs a discipline inside, as in htb+bfifo
      --> scenario:4:35
     4 | disciplines = ["fifo limit 100p", "kernel:htb", "drr limit 100p", "kernel:tbf limit 30000"]
@@ -198,36 +202,36 @@ fn what_is_no_word_of_tc_is_refused() {
 }
 
 #[test]
-fn what_no_machine_is_is_refused_with_its_place() {
-    insta::assert_snapshot!(told("delay = \"8 ms\"", "delay = \"8 ms\"\nloss = 0.01"), @r#"
-    error: loss: no link loses packets
+fn parts_that_cannot_be_emulated_are_refused() {
+    insta::assert_snapshot!(errors("delay = \"8 ms\"", "delay = \"8 ms\"\nloss = 0.01"), @r#"
+    error: loss: a test bed does not emulate loss
       --> scenario:17:8
     17 | loss = 0.01
        |        ^^^^ not possible on a test bed
        = help: leave it out, or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("delay = \"3 ms\"", "delay = \"3 ms\"\njitter = \"1 ms\""), @r#"
-    error: jitter: the delay of a link does not vary
+    insta::assert_snapshot!(errors("delay = \"3 ms\"", "delay = \"3 ms\"\njitter = \"1 ms\""), @r#"
+    error: jitter: a test bed does not emulate jitter
       --> scenario:21:10
     21 | jitter = "1 ms"
        |          ^^^^^^ not possible on a test bed
        = help: leave it out, or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("qdisc = \"compare\"", "qdisc = \"compare\"\noutages = [{ at = \"1 s\", lasts = \"1 s\" }]"), @r#"
-    error: outages: no link fails
+    insta::assert_snapshot!(errors("qdisc = \"compare\"", "qdisc = \"compare\"\noutages = [{ at = \"1 s\", lasts = \"1 s\" }]"), @r#"
+    error: outages: a test bed has no outages
       --> scenario:18:11
     18 | outages = [{ at = "1 s", lasts = "1 s" }]
        |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ not possible on a test bed
        = help: leave it out, or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\n"), @r"
+    insta::assert_snapshot!(errors("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\n"), @r"
     error: client1->left has 50mbit, less than 4 times the 20mbit of the bottleneck: it would be a second bottleneck
      --> scenario:6:1
     6 | [[link]]
       | ^^^^^^^^ not possible on a test bed
       = help: give it a higher rate
     ");
-    insta::assert_snapshot!(told("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n"), @r#"
+    insta::assert_snapshot!(errors("rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n", "rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n"), @r#"
     warning: 100p is 14 times less than the bandwidth-delay product
      --> scenario:4:22
     4 | disciplines = ["fifo limit 100p", "kernel:fq_codel limit 1000", "drr limit 100p", "kernel:tbf limit 30000"]
@@ -246,72 +250,72 @@ fn what_no_machine_is_is_refused_with_its_place() {
       | ^^^^^^^^ not possible on a test bed
       = help: write qdisc = "compare" in one [[link]], or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"client1\"\nto = \"server1\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nkind = \"bulk\""), @r"
+    insta::assert_snapshot!(errors("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"client1\"\nto = \"server1\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[traffic]]\nkind = \"bulk\""), @r"
     error: a second path leads around the bottleneck left->right
       --> scenario:12:1
     12 | [[link]]
        | ^^^^^^^^ not possible on a test bed
        = help: a test bed has one link between its two sides
     ");
-    insta::assert_snapshot!(told("to = \"client2\"\n", "to = \"server2\"\n"), @r#"
+    insta::assert_snapshot!(errors("to = \"client2\"\n", "to = \"server2\"\n"), @r#"
     error: traffic "web": "server1" and "server2" are on the same side of the bottleneck
       --> scenario:37:6
     37 | to = "server2"
        |      ^^^^^^^^^ not possible on a test bed
-       = help: let it cross the bottleneck
+       = help: choose hosts on opposite sides of the bottleneck
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"right\"\nto = \"server3\"\nrate = \"1 Gbit/s\"\ndelay = \"2 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom=\"client1\"\nto=\"server3\"\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: traffic "upload": the round trip between "client1" and "server1" takes 15ms, another 17ms: all hosts of a test bed have the same distance
+    insta::assert_snapshot!(errors("[[traffic]]\nkind = \"bulk\"", "[[link]]\nfrom = \"right\"\nto = \"server3\"\nrate = \"1 Gbit/s\"\ndelay = \"2 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom=\"client1\"\nto=\"server3\"\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: traffic "upload": the round-trip time is 15ms between "client1" and "server1", and 17ms between others: it must be the same for all hosts of a test bed
       --> scenario:41:6
     41 | to = "server[1-2]"
        |      ^^^^^^^^^^^^^ not possible on a test bed
        = help: give all of them links of the same delay
     "#);
-    insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\nclass = 1"), @r#"
-    error: traffic "upload": real frames carry no class
+    insta::assert_snapshot!(errors("name = \"upload\"", "name = \"upload\"\nclass = 1"), @r#"
+    error: traffic "upload": real frames have no class
       --> scenario:31:9
     31 | class = 1
        |         ^ not possible on a test bed
        = help: leave class out
     "#);
-    insta::assert_snapshot!(told("name = \"upload\"", "name = \"upload\"\ntcp = { sack = false }"), @r#"
+    insta::assert_snapshot!(errors("name = \"upload\"", "name = \"upload\"\ntcp = { sack = false }"), @r#"
     error: traffic "web": all traffic of a test bed has the same TCP; only congestion may differ
       --> scenario:35:1
     35 | [[traffic]]
        | ^^^^^^^^^^^ not possible on a test bed
        = help: write the other keys in the file's [tcp]
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[tcp]\nmss = \"1000b\"\npacing = true\n[[traffic]]\nkind = \"bulk\""), @r#"
-    error: mss: TCP of Linux cannot do this
+    insta::assert_snapshot!(errors("[[traffic]]\nkind = \"bulk\"", "[tcp]\nmss = \"1000b\"\npacing = true\n[[traffic]]\nkind = \"bulk\""), @r#"
+    error: mss: Linux TCP does not support this value
       --> scenario:29:7
     29 | mss = "1000b"
        |       ^^^^^^^ not possible on a test bed
        = help: write "1460b", or "1448b" with timestamps, or leave it out
 
-    error: pacing: TCP of Linux cannot do this
+    error: pacing: Linux TCP does not support this value
       --> scenario:30:10
     30 | pacing = true
        |          ^^^^ not possible on a test bed
        = help: write false, or leave it out
     "#);
-    insta::assert_snapshot!(told("[[traffic]]\nkind = \"bulk\"", "[record]\nbursts = true\n[[traffic]]\nkind = \"bulk\""), @r"
-    error: bursts: a test bed has no choice here
+    insta::assert_snapshot!(errors("[[traffic]]\nkind = \"bulk\"", "[record]\nbursts = true\n[[traffic]]\nkind = \"bulk\""), @r"
+    error: bursts: the measurements of a test bed are fixed
       --> scenario:29:10
     29 | bursts = true
        |          ^^^^ not possible on a test bed
-       = help: leave it out: the bottleneck's packets and all flows are measured
+       = help: leave it out: the packets of the bottleneck and all flows are measured
     ");
 }
 
 #[test]
-fn a_bottleneck_must_be_named() {
-    let text = RIGHT
+fn a_test_bed_needs_a_bottleneck() {
+    let text = VALID
         .replace("qdisc = \"compare\"\n", "")
         .lines()
         .filter(|line| !line.starts_with("disciplines"))
         .collect::<Vec<_>>()
         .join("\n");
-    insta::assert_snapshot!(Scenario::parse(&text, ".").expect_err("it is wrong").to_string(), @r#"
+    insta::assert_snapshot!(Scenario::parse(&text, ".").expect_err("it is invalid").to_string(), @r#"
     error: no link is the bottleneck
      --> scenario:5:1
     5 | [[link]]

@@ -1,4 +1,4 @@
-//! What scenarios become: ports, runs, arrivals.
+//! Networks that scenarios describe: their ports, their traffic and their runs.
 
 use std::path::{Path, PathBuf};
 
@@ -50,11 +50,11 @@ rate = "100 kbit/s"
 "#;
 
 fn dumbbell() -> Scenario {
-    Scenario::parse(DUMBBELL, ".").expect("it is right")
+    Scenario::parse(DUMBBELL, ".").expect("it is valid")
 }
 
 fn network(scenario: &Scenario) -> &Network {
-    scenario.network().expect("it runs on one")
+    scenario.network().expect("the backend is a network")
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn links_have_two_directions_and_ranges_have_many() {
 }
 
 #[test]
-fn traffic_pairs_and_is_named_by_its_kind() {
+fn nodes_are_paired_and_the_default_name_is_the_kind() {
     let scenario = dumbbell();
     let network = network(&scenario);
     let named = |(from, to): &(u16, u16)| {
@@ -107,9 +107,9 @@ fn traffic_pairs_and_is_named_by_its_kind() {
 }
 
 #[test]
-fn nodes_may_be_numbers() {
+fn names_of_nodes_can_be_numbers() {
     let text = DUMBBELL.replace("s[1-3]", "[1-3]").replace("\"s1\"", "\"1\"");
-    let scenario = Scenario::parse(&text, ".").expect("it is right");
+    let scenario = Scenario::parse(&text, ".").expect("it is valid");
     let network = network(&scenario);
     assert_eq!(network.nodes[..4], ["1", "left", "2", "3"]);
     assert_eq!(network.ports[0].name, "1->left");
@@ -118,22 +118,23 @@ fn nodes_may_be_numbers() {
 
 #[test]
 fn every_discipline_runs_with_every_seed() {
-    let cells: Vec<String> =
+    let names: Vec<String> =
         dumbbell().trials().iter().map(|trial| format!("{} #{}", trial.name, trial.seed)).collect();
-    assert_eq!(cells, ["fifo limit 100p #3", "fifo limit 100p #9", "fifo limit 10p #3", "fifo limit 10p #9"]);
+    assert_eq!(names, ["fifo limit 100p #3", "fifo limit 100p #9", "fifo limit 10p #3", "fifo limit 10p #9"]);
     let five: Vec<u64> = dumbbell().with_seeds(2).trials().iter().map(|trial| trial.seed).collect();
     assert_eq!(five, [1, 2, 1, 2]);
 }
 
-/// Hears what a run does.
+/// The sent datagrams and the delivered packets of a run.
 #[derive(Default, PartialEq, Debug)]
-struct Ear {
-    /// When datagrams were sent.
+struct Received {
+    /// The times at which datagrams were sent.
     datagrams: Vec<Time>,
+    /// The number of delivered packets.
     delivered: u64,
 }
 
-impl Probe<Segment> for Ear {
+impl Probe<Segment> for Received {
     fn emitted(&mut self, _: u16, _: &Meta, segment: &Segment, now: Time) {
         if segment.has(Segment::DATAGRAM) {
             self.datagrams.push(now);
@@ -144,32 +145,34 @@ impl Probe<Segment> for Ear {
     }
 }
 
-fn heard(scenario: &Scenario, trial: usize) -> Ear {
-    let mut ear = Ear::default();
-    network(scenario).run(&scenario.trials()[trial], &mut ear, &|_| true).expect("nobody stops it");
-    ear
+fn run(scenario: &Scenario, trial: usize) -> Received {
+    let mut received = Received::default();
+    network(scenario)
+        .run(&scenario.trials()[trial], &mut received, &|_| true)
+        .expect("the run is not stopped");
+    received
 }
 
 #[test]
-fn disciplines_meet_the_same_arrivals_and_seeds_do_not() {
+fn arrivals_depend_on_the_seed_and_not_on_the_discipline() {
     let scenario = dumbbell();
-    let [long, other_seed, short] = [0, 1, 2].map(|trial| heard(&scenario, trial));
-    assert!(long.datagrams.len() > 20, "the call was heard");
-    assert_eq!(long.datagrams, short.datagrams, "same seed, other discipline");
-    assert_ne!(long.delivered, short.delivered, "the discipline does matter to TCP");
+    let [long, other_seed, short] = [0, 1, 2].map(|trial| run(&scenario, trial));
+    assert!(long.datagrams.len() > 20, "the call sent too few datagrams");
+    assert_eq!(long.datagrams, short.datagrams, "the same seed with another discipline");
+    assert_ne!(long.delivered, short.delivered, "TCP depends on the discipline");
     assert_ne!(long.datagrams, other_seed.datagrams);
-    assert_eq!(heard(&scenario, 0), long, "same again");
+    assert_eq!(run(&scenario, 0), long, "a run can be repeated");
 }
 
 #[test]
 fn arrivals_do_not_depend_on_other_traffic() {
     let less = DUMBBELL.replace("spread = \"0 s\"", "flows = 3");
-    let less = Scenario::parse(&less, ".").expect("it is right");
-    assert_eq!(heard(&less, 0).datagrams, heard(&dumbbell(), 0).datagrams);
+    let less = Scenario::parse(&less, ".").expect("it is valid");
+    assert_eq!(run(&less, 0).datagrams, run(&dumbbell(), 0).datagrams);
 }
 
 #[test]
-fn a_run_that_is_stopped_has_no_result() {
+fn a_stopped_run_has_no_result() {
     let scenario = dumbbell();
     let trial = &scenario.trials()[0];
     let shares = std::cell::RefCell::new(Vec::new());
@@ -182,10 +185,10 @@ fn a_run_that_is_stopped_has_no_result() {
 }
 
 #[test]
-fn flags_change_what_they_name() {
+fn a_flag_changes_the_key_that_it_names() {
     let changed = |flags: &[&str]| {
         let draft = flags.iter().fold(Draft::parse(DUMBBELL, "."), |draft, flag| draft.set(flag));
-        draft.finish().expect("it is right")
+        draft.finish().expect("it is valid")
     };
     assert_eq!(changed(&["duration=5s"]).duration, giveway_qdisc::Span::s(5));
     assert_eq!(network(&changed(&["link.1.rate = 7mbit"])).ports[6].rate, giveway_qdisc::Rate::mbit(7));
@@ -201,28 +204,28 @@ fn flags_change_what_they_name() {
 }
 
 #[test]
-fn what_flags_made_can_be_written_and_read_again() {
-    let scenario = Draft::parse(DUMBBELL, ".").set("link.1.rate=7mbit").finish().expect("it is right");
-    let again = Scenario::parse(&scenario.text(), ".").expect("it can be read");
-    assert_eq!(heard(&again, 0), heard(&scenario, 0));
+fn a_scenario_with_flags_can_be_written_and_read() {
+    let scenario = Draft::parse(DUMBBELL, ".").set("link.1.rate=7mbit").finish().expect("it is valid");
+    let again = Scenario::parse(&scenario.text(), ".").expect("the written scenario is valid");
+    assert_eq!(run(&again, 0), run(&scenario, 0));
     assert!(scenario.text().starts_with("# Changed by flags:\n# --set link.1.rate=7mbit\n"));
-    assert_eq!(dumbbell().text(), DUMBBELL, "without flags it is the file");
+    assert_eq!(dumbbell().text(), DUMBBELL, "without flags the text is the file");
 }
 
-/// A comment of TOML ends with its line, and has no control characters.
+/// The flags are written as a comment. A comment of TOML ends with its line, and has no control characters.
 #[test]
-fn flags_of_several_lines_are_written_in_one() {
+fn a_flag_of_several_lines_is_written_in_one_line() {
     let flag = "title=\"\"\"two\nduration = 7\"\"\"";
     for flag in [flag, "title=a\u{2}b"] {
         let scenario =
-            Draft::parse(DUMBBELL, ".").set(flag).finish().unwrap_or_else(|wrong| panic!("{wrong}"));
-        let again = Scenario::parse(&scenario.text(), ".").unwrap_or_else(|wrong| panic!("{wrong}"));
+            Draft::parse(DUMBBELL, ".").set(flag).finish().unwrap_or_else(|error| panic!("{error}"));
+        let again = Scenario::parse(&scenario.text(), ".").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((again.title, again.duration), (scenario.title.clone(), scenario.duration));
     }
 }
 
 #[test]
-fn short_runs_keep_the_share_of_their_warmup() {
+fn the_warm_up_of_a_quick_check_is_in_proportion() {
     let long = DUMBBELL.replace("\"2 s\"", "\"100 s\"").replace("\"500 ms\"", "\"20 s\"");
     let short = Scenario::parse(&long, ".").unwrap().short().unwrap();
     assert_eq!((short.duration, short.warmup), (giveway_qdisc::Span::s(5), giveway_qdisc::Span::s(1)));
@@ -238,47 +241,52 @@ fn short_runs_keep_the_share_of_their_warmup() {
 }
 
 #[test]
-fn a_scenario_without_comparison_measures_what_it_has() {
+fn a_scenario_without_comparison_measures_all_ports() {
     let text =
         DUMBBELL.replace("qdisc = \"compare\"", "qdisc = \"fifo limit 50p\"").replace("disciplines", "#");
-    let scenario = Scenario::parse(&text, ".").expect("it is right");
+    let scenario = Scenario::parse(&text, ".").expect("it is valid");
     assert_eq!(network(&scenario).measured.len(), network(&scenario).ports.len());
     let named = Scenario::parse(&format!("{text}\n[record]\nport = \"left->right\""), ".").unwrap();
     assert_eq!(network(&named).disciplines[0].to_string(), "fifo limit 50p");
 }
 
 #[test]
-fn shipped_scenarios_are_right() {
+fn the_scenarios_of_the_repository_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let files = scenarios(&root);
     assert!(files.len() >= 2 + giveway_disciplines::ALL.len(), "{files:?}");
     for file in files {
-        let scenario =
-            Draft::load(&file).expect("it is there").finish().unwrap_or_else(|wrong| panic!("{wrong}"));
-        // Benchmarks and papers fix their numbers, and those of single disciplines may show what a trap does; but what
-        // is run first should not begin with a warning.
+        let scenario = Draft::load(&file)
+            .expect("the file can be read")
+            .finish()
+            .unwrap_or_else(|error| panic!("{error}"));
+        // The parameters of benchmarks and papers are given, and a scenario of one discipline may show an
+        // effect that a lint warns of. The scenarios of the top folder are for a first run: no warnings.
         if file.parent() == Some(&root) {
             let diagnostics = scenario.warnings.clone();
             let warnings = giveway_scenario::ScenarioError { origin: scenario.origin().clone(), diagnostics };
             assert_eq!(warnings.to_string(), "", "{}", file.display());
         }
-        scenario.short().unwrap_or_else(|wrong| panic!("{wrong}"));
+        scenario.short().unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
-/// Every scenario in a folder. The golden fingerprints stand among them and are none.
+/// Every scenario in a folder. The folder also has the golden fingerprints.
 fn scenarios(folder: &Path) -> Vec<PathBuf> {
-    let entries =
-        std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it is there").path());
+    let entries = std::fs::read_dir(folder)
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("the folder can be read").path());
     let found = entries.flat_map(|path| if path.is_dir() { scenarios(&path) } else { vec![path] });
     let is_one = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
     found.filter(is_one).collect()
 }
 
-/// Keeps the samples of senders, and what their flows delivered.
+/// The samples of senders, and the bytes that their flows delivered.
 #[derive(Default)]
 struct Senders {
+    /// For each sample the flow, the time and the acknowledged bytes.
     samples: Vec<(u64, Time, u64)>,
+    /// For each flow its number and its delivered bytes.
     delivered: Vec<(u64, u64)>,
 }
 
@@ -291,39 +299,42 @@ impl Probe<Segment> for Senders {
     }
 }
 
-/// Senders are sampled where the scenario says so, and tell how far they are: never back, never beyond what was delivered,
-/// and at the end of the run behind it by no more than is on its way back.
+/// With `senders = true` the acknowledged bytes of senders are sampled. They never decrease and never exceed
+/// the delivered bytes. At the end of the run the difference is at most the acknowledgements in flight.
 #[test]
-fn senders_tell_their_progress() {
+fn samples_have_the_acknowledged_bytes_of_senders() {
     let sampled = |keys: &str| {
-        let scenario = Scenario::parse(&format!("{DUMBBELL}\n[record]\n{keys}"), ".").expect("it is right");
+        let scenario = Scenario::parse(&format!("{DUMBBELL}\n[record]\n{keys}"), ".").expect("it is valid");
         let mut senders = Senders::default();
-        network(&scenario).run(&scenario.trials()[0], &mut senders, &|_| true).expect("nobody stops it");
+        network(&scenario)
+            .run(&scenario.trials()[0], &mut senders, &|_| true)
+            .expect("the run is not stopped");
         (senders, network(&scenario).episodes)
     };
     let (quiet, episodes) = sampled("");
     assert!(quiet.samples.is_empty() && !episodes);
-    let (told, episodes) = sampled("senders = true\nsample = \"100 ms\"\nepisodes = true");
+    let (senders, episodes) = sampled("senders = true\nsample = \"100 ms\"\nepisodes = true");
     assert!(episodes);
     for id in 0..3 {
         let samples: Vec<(Time, u64)> =
-            told.samples.iter().filter(|(of, ..)| *of == id).map(|(_, at, acked)| (*at, *acked)).collect();
+            senders.samples.iter().filter(|(of, ..)| *of == id).map(|(_, at, acked)| (*at, *acked)).collect();
         assert!(samples.len() == 20 && samples.is_sorted_by_key(|(_, acked)| *acked), "{samples:?}");
         let (at, acked) = samples[19];
         assert_eq!(at, Time::s(2));
-        let delivered = told.delivered.iter().find(|(of, _)| *of == id).expect("it is reported").1;
+        let delivered = senders.delivered.iter().find(|(of, _)| *of == id).expect("each flow is reported").1;
         assert!(acked > 50_000 && acked <= delivered, "{acked} of {delivered} bytes");
-        // The way back takes 10 ms, in which 5 Mbit/s bring 6,250 bytes; every second segment is acknowledged.
+        // An acknowledgement takes 10 ms, in which 5 Mbit/s deliver 6,250 bytes. Every second segment is
+        // acknowledged.
         assert!(delivered - acked <= 6_250 + 2 * 1_500, "{acked} of {delivered} bytes");
     }
 }
 
-/// Both directions of a link fail together; each can have outages of its own.
+/// By default outages are those of both directions. `back` can have others.
 #[test]
-fn a_link_is_down_in_both_directions() {
+fn an_outage_is_that_of_both_directions() {
     let outages = |text: &str| {
         let text = DUMBBELL.replace("cost = 2\n", &format!("cost = 2\noutages = {text}\n"));
-        let scenario = Scenario::parse(&text, ".").expect("it is right");
+        let scenario = Scenario::parse(&text, ".").expect("it is valid");
         [6, 7].map(|port: usize| network(&scenario).ports[port].outages.clone())
     };
     let second = [(Time::ms(500), Time::ms(1500))];
@@ -332,19 +343,20 @@ fn a_link_is_down_in_both_directions() {
         "rate = \"20 Mbit/s\"",
         "rate = \"20 Mbit/s\"\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]",
     );
-    let own = Scenario::parse(&own, ".").expect("it is right");
+    let own = Scenario::parse(&own, ".").expect("it is valid");
     let ports = &network(&own).ports;
     assert!(ports[6].outages.is_empty() && ports[7].outages == second);
-    // A second without its only link: less gets through, and TCP goes on after it.
+    // The only path is down for one of two seconds: fewer packets are delivered, and TCP recovers.
     let down = DUMBBELL.replace("cost = 2\n", "cost = 2\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]\n");
-    let down = heard(&Scenario::parse(&down, ".").expect("it is right"), 0).delivered;
-    let up = heard(&dumbbell(), 0).delivered;
+    let down = run(&Scenario::parse(&down, ".").expect("it is valid"), 0).delivered;
+    let up = run(&dumbbell(), 0).delivered;
     assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
 }
 
-/// Entries of one name are one group of the tables; each has random numbers of its own, which belong to its nodes.
+/// Entries with the same name are one group in tables. Each has its own random streams, which depend on its
+/// nodes.
 #[test]
-fn entries_that_share_a_name_are_told_apart() {
+fn entries_with_the_same_name_have_different_ids() {
     let text = |order: [&str; 3]| {
         let head = "duration = \"2 s\"\ndisciplines = [\"fifo\"]\n\
                     [[link]]\nfrom = \"[1-3]\"\nto = \"d\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqdisc = \"compare\"\n";
@@ -357,8 +369,8 @@ fn entries_that_share_a_name_are_told_apart() {
     };
     let ids = |order| {
         let scenario =
-            Scenario::parse(&text(order), "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
-        let network = scenario.network().expect("it is one").clone();
+            Scenario::parse(&text(order), "").unwrap_or_else(|error| panic!("{:?}", error.diagnostics));
+        let network = scenario.network().expect("the backend is a network").clone();
         let named = network.traffic.iter().map(|stream| (stream.name.clone(), stream.id.clone()));
         named.collect::<Vec<_>>()
     };

@@ -18,7 +18,7 @@ pub enum Contender {
     Ours(usize),
     /// A discipline of the kernel.
     Kernel(KernelQueue),
-    /// A discipline of Giveway in the kernel (BPF), which shapes by itself.
+    /// A discipline of Giveway in the kernel (BPF), which also limits the rate.
     Bpf(Box<BpfQueue>),
 }
 
@@ -78,7 +78,7 @@ impl KernelQueue {
         }
         let mut words = text.split_whitespace().map(str::to_owned);
         let kind = words.next().ok_or(KernelQueueError::Empty)?;
-        // Every discipline that does not shape by itself is a child of htb.
+        // A discipline that does not shape becomes the child of an htb.
         let kind = kind.strip_prefix("htb+").unwrap_or(&kind).to_owned();
         if kind == "htb" || kind.is_empty() || kind.contains('+') {
             return Err(KernelQueueError::Shaper);
@@ -86,7 +86,7 @@ impl KernelQueue {
         Ok(KernelQueue { kind, arguments: words.collect() })
     }
 
-    /// True if the discipline shapes by itself.
+    /// True if the discipline limits the rate without htb.
     pub fn shapes(&self) -> bool {
         self.kind == "tbf"
     }
@@ -144,7 +144,8 @@ pub(crate) fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize
     taken
 }
 
-/// The disciplines in the order of `written`, for a bottleneck with this rate and MTU. `ours` counts those of Giveway.
+/// The disciplines in the order of `written`, for a bottleneck with this rate and MTU. `ours` is the number
+/// of those of Giveway in user space.
 pub(crate) fn order(
     reading: &mut Reading,
     written: &[Node],

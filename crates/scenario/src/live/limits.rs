@@ -11,16 +11,17 @@ use crate::fields::Reading;
 use crate::network::{Network, Queue, Stream};
 use crate::tree::{Node, Table};
 
-/// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would queue now and then.
+/// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would
+/// sometimes have a queue.
 const FASTER: u64 = 4;
 
-/// The most hosts on one side. Each has an address.
+/// The most hosts on one side. Each needs an address.
 const MOST: usize = 250;
 
 /// The MTU of Ethernet, and of every interface of a test bed.
 pub(crate) const MTU: Bytes = Bytes(1500);
 
-/// The segments that fill a packet of that length: without and with TCP's timestamps (RFC 7323).
+/// The segments that fill a packet of [`MTU`] bytes, without and with TCP timestamps (RFC 7323).
 const SEGMENTS: [Bytes; 2] = [Bytes(1460), Bytes(1448)];
 
 /// A network that one machine can emulate.
@@ -84,6 +85,7 @@ impl Check<'_> {
         Some(Emulated { near, far, forward, reverse, tcp: tcp? })
     }
 
+    /// Reports a part of the scenario that a test bed cannot emulate.
     fn refuse(&mut self, place: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         let wrong = Diagnostic::error(place, message).label("not possible on a test bed");
         self.reading.report(wrong.help(help));
@@ -92,10 +94,10 @@ impl Check<'_> {
     /// Refuses keys that have no effect on a test bed.
     fn keys(&mut self) {
         const NOT_BUILT: [(&str, &str); 4] = [
-            ("outages", "no link fails"),
-            ("jitter", "the delay of a link does not vary"),
-            ("loss", "no link loses packets"),
-            ("mtu", "every interface has an MTU of 1,500 bytes"),
+            ("outages", "a test bed has no outages"),
+            ("jitter", "a test bed does not emulate jitter"),
+            ("loss", "a test bed does not emulate loss"),
+            ("mtu", "every interface of a test bed has an MTU of 1,500 bytes"),
         ];
         let links = self.root.get("link").map(Node::items).unwrap_or_default();
         let tables = links.iter().filter_map(Node::table);
@@ -118,8 +120,12 @@ impl Check<'_> {
         }
         if let Some(record) = self.root.get("record").and_then(Node::table) {
             for key in ["port", "senders", "episodes", "bursts"].into_iter().filter(|key| record.has(key)) {
-                let help = "leave it out: the bottleneck's packets and all flows are measured";
-                self.refuse(record.place(key), format!("{key}: a test bed has no choice here"), help);
+                let help = "leave it out: the packets of the bottleneck and all flows are measured";
+                self.refuse(
+                    record.place(key),
+                    format!("{key}: the measurements of a test bed are fixed"),
+                    help,
+                );
             }
         }
     }
@@ -152,7 +158,7 @@ impl Check<'_> {
         if ports[reverse].queue == Queue::Compare {
             let (first, second) = (&ports[forward], &ports[reverse]);
             let message = format!(
-                "{} and {} both compare, and a test bed measures one direction",
+                "{} and {} both compare disciplines, and a test bed measures one direction",
                 first.name, second.name
             );
             self.refuse(
@@ -196,10 +202,13 @@ impl Check<'_> {
         let mut reported = None;
         for (_, port) in others {
             if let Some(written) = &port.written {
-                let message = format!("{} has no queue: only the bottleneck has one", port.name);
+                let message = format!(
+                    "{} has a discipline, but on a test bed only the bottleneck has a queue",
+                    port.name
+                );
                 self.refuse(written.span.clone(), message, "leave its qdisc out");
             }
-            // All links of a range, and both directions of each, have one place: one message is enough.
+            // All links of a range, and both directions of each, have one place, so one message is enough.
             if port.rate.as_bit() < FASTER * fastest.as_bit() && reported.replace(&port.at) != Some(&port.at)
             {
                 let message = format!(
@@ -212,33 +221,35 @@ impl Check<'_> {
         }
     }
 
+    /// Refuses traffic that hosts cannot send.
     fn traffic(&mut self) {
         for stream in &self.network.traffic {
             let what = format!("traffic \"{}\"", stream.name);
             let kind = stream.spec.name();
             if ["capture", "applications"].contains(&kind) {
                 let message = format!(
-                    "{what}: a test bed cannot run {kind}, which repeats a capture with its own distances"
+                    "{what}: a test bed cannot run {kind}, which replays the round-trip times of a capture"
                 );
                 self.refuse(stream.table.place("kind"), message, "simulate it: backend = \"network\"");
             }
             for (key, written) in [("class", stream.class != 0), ("reserved", stream.reserved.as_bit() != 0)]
             {
                 if written {
-                    let message = format!("{what}: real frames carry no {key}");
+                    let message = format!("{what}: real frames have no {key}");
                     self.refuse(stream.table.place(key), message, format!("leave {key} out"));
                 }
             }
         }
     }
 
-    /// The propagation delays between the two sides, forward and reverse, which must be the same for all pairs of hosts.
+    /// The propagation delays between the two sides, forward and reverse, which must be the same for all
+    /// pairs of hosts.
     fn distances(&mut self, near: &[u16], far: &[u16]) -> Option<(Span, Span)> {
         let mut all: Option<(Span, Span)> = None;
         let network = self.network;
         let paths = network.paths();
         for stream in &network.traffic {
-            // Nodes that the scenario does not name stand in a file.
+            // Nodes that the scenario does not name are in a file.
             let named = stream.table.place(if stream.table.has("to") { "to" } else { "file" });
             for (from, to) in &stream.pairs {
                 let name = |node: u16| &self.network.nodes[usize::from(node)];
@@ -250,7 +261,7 @@ impl Check<'_> {
                         name(*from),
                         name(*to)
                     );
-                    self.refuse(named, message, "let it cross the bottleneck");
+                    self.refuse(named, message, "choose hosts on opposite sides of the bottleneck");
                     return None;
                 }
                 let delay = |a, b| network.delay(&paths, a, b);
@@ -258,12 +269,12 @@ impl Check<'_> {
                 let known = *all.get_or_insert(here);
                 if known != here {
                     let message = format!(
-                        "traffic \"{}\": the round trip between \"{}\" and \"{}\" takes {}, another {}: all hosts of a test \
-                         bed have the same distance",
+                        "traffic \"{}\": the round-trip time is {} between \"{}\" and \"{}\", and {} between others: it \
+                         must be the same for all hosts of a test bed",
                         stream.name,
+                        here.0 + here.1,
                         name(left),
                         name(right),
-                        here.0 + here.1,
                         known.0 + known.1
                     );
                     self.refuse(named, message, "give all of them links of the same delay");
@@ -273,12 +284,17 @@ impl Check<'_> {
         }
         if all.is_none() {
             let place = self.root.place("traffic");
-            self.refuse(place, "the files of the traffic name no nodes", "let it cross the bottleneck");
+            self.refuse(
+                place,
+                "the files of the traffic name no nodes",
+                "choose hosts on opposite sides of the bottleneck",
+            );
         }
         all
     }
 
-    /// Checks that Linux can have the TCP of the scenario: it has fewer parameters than the simulator, most of them for a whole host.
+    /// Checks that Linux TCP supports the parameters of the scenario. It has fewer of them than the
+    /// simulator, and most are those of a whole host.
     fn tcp(&mut self) -> Option<TcpConfig> {
         let streams = &self.network.traffic;
         let first = streams.first()?;
@@ -312,7 +328,7 @@ impl Check<'_> {
             let at = place.map_or_else(|| first.table.place("tcp"), |table| table.place(key));
             self.refuse(
                 at,
-                format!("{key}: TCP of Linux cannot do this"),
+                format!("{key}: Linux TCP does not support this value"),
                 format!("write {right}, or leave it out"),
             );
         }

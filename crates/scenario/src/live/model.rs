@@ -1,4 +1,4 @@
-//! The test bed of a scenario, with everything checked.
+//! The test bed of a valid scenario.
 
 use giveway_qdisc::{PortId, Rate, Span};
 use giveway_sim::TcpConfig;

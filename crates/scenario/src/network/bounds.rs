@@ -1,12 +1,13 @@
-//! Delay bounds of reservations: for each reserved flow and each link of its path, the largest delay of a packet under each
-//! discipline.
+//! Delay bounds of reservations: for each reserved flow and each link of its path, the largest delay of a
+//! packet under each discipline.
 //!
-//! A discipline declares its [`Guarantee`]; [`giveway_theory::latency_rate`] has the formulae. A bound holds for a flow that
-//! exceeds its reservation by at most a burst, and for packets that are not dropped. The delay begins with the arrival of a packet and ends with its
-//! last bit on the wire, without propagation.
+//! A discipline declares its [`Guarantee`]; [`giveway_theory::latency_rate`] has the formulae. A bound holds
+//! for a flow that exceeds its reservation by at most a burst, and for packets that are not dropped. The
+//! delay begins with the arrival of a packet and ends with its last bit on the wire, without propagation.
 //!
-//! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without reservations, which gives every flow a
-//! turn, has a bound only for a known number of flows, and only if the turn is at least the reservation.
+//! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without
+//! reservations, which gives every flow a turn, has a bound only for a known number of flows, and only if the
+//! turn is at least the reservation.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Guarantee, LinkContext, Rate, Streams};
@@ -75,12 +76,13 @@ struct Crossing<'a> {
 }
 
 impl Network {
-    /// The delay bounds of reserved flows, for each link with a discipline other than the default, in the order of the links. `burst`: the most
-    /// bytes of a flow that arrive at once, at least one packet; by default one packet.
+    /// The delay bounds of reserved flows, for each link with a discipline other than the default, in the
+    /// order of the links. `burst`: the most bytes of a flow that arrive at once, at least one packet; by
+    /// default one packet.
     pub fn bounds(&self, burst: Option<Bytes>) -> Vec<LinkBounds> {
         let paths = self.paths();
-        // For each port, the data and the acknowledgements of each stream that cross it, with the number of pairs of
-        // nodes between which they do: in the order of the streams, data first.
+        // For each port, the data and the acknowledgements of each stream that cross it, with the number of
+        // pairs of nodes between which they do: in the order of the streams, data first.
         let mut crossing: Vec<Vec<(&Stream, bool, u64)>> = vec![Vec::new(); self.ports.len()];
         for stream in &self.traffic {
             for data in [true, false] {

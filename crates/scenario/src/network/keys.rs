@@ -23,11 +23,12 @@ pub(crate) struct Parts {
     /// The measurements.
     #[schemars(with = "Part")]
     pub record: IgnoredAny,
-    /// How a quick check of this scenario runs.
+    /// The times and the seeds of a quick check (--short).
     #[schemars(with = "Part")]
     pub short: IgnoredAny,
 }
 
+/// A name, or a list of names.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[allow(dead_code, reason = "only its schema is used")]
@@ -40,9 +41,10 @@ pub(crate) enum Names {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct EndKeys {
-    /// The first node of the link. "s[1-10]" is a range of ten nodes with a link each; "[1-5]" is the nodes 1 to 5.
+    /// The first node of the link. "s[1-10]" is a range of ten nodes with a link each; "[1-5]" are the nodes
+    /// 1 to 5.
     pub from: Option<String>,
-    /// The second node of the link. A range here pairs with a range in from.
+    /// The second node of the link. A range pairs one by one with a range of the same length in from.
     pub to: Option<String>,
     /// The keys that differ in the reverse direction, or false for a link without one.
     #[schemars(with = "Part")]
@@ -57,18 +59,21 @@ pub(crate) struct DirectionKeys {
     pub rate: Option<Rate>,
     /// The propagation delay.
     pub delay: Option<Span>,
-    /// The discipline of the link; "compare" stands for each compared discipline in turn. Default: "fifo limit 1000p".
+    /// The discipline of the link. "compare" stands for each of the compared disciplines in turn. Default:
+    /// "fifo limit 1000p".
     #[schemars(with = "Part")]
     pub qdisc: IgnoredAny,
     /// The probability that a packet is lost on the wire, independently of others. Default: 0.
     pub loss: Option<Share>,
-    /// The largest extra delay of a packet; each has one drawn uniformly from 0, and packets keep their order. Default: 0 s.
+    /// The largest extra delay of a packet. The delays are uniform between 0 and this value, and packets stay
+    /// in order. Default: 0 s.
     pub jitter: Option<Span>,
-    /// The cost of the link in routing: packets take the path with the least sum. Default: 1.
+    /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
     pub cost: Option<u32>,
     /// The largest packet, as its IP length. Default: 1500b.
     pub mtu: Option<Bytes>,
-    /// The times at which the link is down. Its queue stays, and later packets take another path. Default: none.
+    /// The times at which the link is down. Its queue is kept, and new packets take another path. Default:
+    /// none.
     pub outages: Option<Vec<Outage>>,
 }
 
@@ -89,18 +94,19 @@ pub(crate) struct TrafficKeys {
     /// The kind of source; giveway list traffic shows all.
     #[schemars(with = "Option<String>")]
     pub kind: IgnoredAny,
-    /// The name in tables, which also selects the random streams. Entries with the same name are measured together.
-    /// Default: the kind.
+    /// The name in tables, which also selects the random streams. Entries with the same name are measured
+    /// together. Default: the kind.
     pub name: Option<String>,
     /// The node that sends, or several: "s[1-10]", "[1-5]".
     pub from: Option<String>,
-    /// The node that receives, or several. Ranges pair one by one; a single node pairs with a whole range.
+    /// The node that receives, or several. Ranges of the same length pair one by one; a single node pairs
+    /// with a whole range.
     pub to: Option<String>,
-    /// If true, every sender sends to every receiver, instead of in pairs. Default: false.
+    /// If true, every sender sends to every receiver, instead of pairs. Default: false.
     pub every_pair: bool,
     /// The start of the traffic. Default: 0 s.
     pub start: Option<Span>,
-    /// The time after which nothing new begins. Default: the end of the run.
+    /// The time after which no new transfer or packet begins. Default: the end of the run.
     pub stop: Option<Span>,
     /// The class of the packets, for disciplines such as prio; 0 is the most urgent. Default: 0.
     pub class: Option<u16>,
@@ -118,7 +124,8 @@ pub(crate) struct RecordKeys {
     /// The measured port or ports, such as "home->isp". Default: those with qdisc = "compare".
     #[schemars(with = "Names")]
     pub port: IgnoredAny,
-    /// The sampling interval of queues and senders. Default: a thousandth of the duration, within 1 ms and 1 s.
+    /// The sampling interval of queues and senders. Default: a thousandth of the duration, at least 1 ms and
+    /// at most 1 s.
     pub sample: Option<Span>,
     /// The upper ends of the size classes of transfers, for which flow completion times are shown.
     pub size_classes: Option<Vec<Bytes>>,
@@ -128,7 +135,7 @@ pub(crate) struct RecordKeys {
     pub senders: bool,
     /// If true, the backlogged periods of each flow at the measured ports are counted. Default: false.
     pub episodes: bool,
-    /// If true, burstiness is measured: of each source, at the measured ports, and towards each downstream link.
+    /// If true, burstiness is measured: of each source, at the measured ports, and towards each next hop.
     /// Default: false.
     pub bursts: bool,
 }

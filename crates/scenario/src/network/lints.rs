@@ -1,4 +1,5 @@
-//! Lints for networks: buffers out of proportion to the link, parameters for packets of another length, runs that are too short.
+//! Lints for networks: buffers out of proportion to the link, parameters for another length of packets, and
+//! runs that are too short.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, Limit, Span, Streams, Time};
@@ -12,8 +13,9 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, head};
 use crate::tree::{Node, Table};
 
-/// The ratio of a buffer to the bandwidth-delay product, or its inverse, from which there is a warning. Ordinary practice lies between the
-/// square-root rule for many flows (Appenzeller, Keslassy and McKeown, 2004) and a few bandwidth-delay products.
+/// The ratio of a buffer to the bandwidth-delay product, or its inverse, from which there is a warning.
+/// Ordinary practice lies between the square-root rule for many flows (Appenzeller, Keslassy and McKeown,
+/// 2004) and a few bandwidth-delay products.
 const PROPORTION: f64 = 10.0;
 
 /// Adds warnings about a valid network.
@@ -57,8 +59,8 @@ struct Crossing<'a> {
     largest: Option<(Bytes, &'a str)>,
 }
 
-/// The traffic that crosses each port. A base round-trip time is the propagation in both directions, and the transmission of one full
-/// packet in the forward direction.
+/// The traffic that crosses each port. A base round-trip time is the propagation in both directions, and the
+/// transmission of one full packet in the forward direction.
 fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Vec<Option<Crossing<'a>>> {
     let mut crossings: Vec<Option<Crossing<'a>>> = vec![None; topology.ports.len()];
     for stream in &network.traffic {
@@ -97,7 +99,8 @@ fn full_segment(stream: &Stream) -> Bytes {
     Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into()))
 }
 
-/// Warns of buffers out of proportion to the bandwidth-delay product, and adds the warnings of disciplines.
+/// Adds the warnings of disciplines, and warnings of buffers out of proportion to the bandwidth-delay
+/// product.
 fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[Option<Crossing<'_>>]) {
     let compared = root.get("disciplines").map(Node::items).unwrap_or_default();
     for (port, crossing) in network.ports.iter().zip(crossings) {
@@ -108,12 +111,13 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[O
                 }
             }
             (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *crossing),
-            // The default queue is not the user's choice.
+            // The user did not write the default queue.
             (Queue::Fixed(_), None) => {}
         }
     }
 }
 
+/// Warns of one discipline at one port.
 fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing: Option<Crossing<'_>>) {
     let context = port.context(&Streams::new(0), &Downstream::default());
     for warning in spec.warnings(&context) {
@@ -156,6 +160,8 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing:
     }
 }
 
+/// The label that compares a limit to the path: the port, its rate and its bandwidth-delay product in
+/// packets.
 fn proportion(port: &Port, trip: Span) -> String {
     let packets = port.rate.bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
     format!(
@@ -190,9 +196,8 @@ fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &T
         let message =
             format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
         reading.report(
-            Diagnostic::warning(place, message).help(
-                "the simulator sends them whole; a real link would not: make mss smaller or mtu larger",
-            ),
+            Diagnostic::warning(place, message)
+                .help("the simulator sends them, a real link would not: make mss smaller or mtu larger"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The network of a scenario, with everything checked.
+//! The network of a valid scenario.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,8 @@ use crate::schedule::Times;
 /// A network with its traffic, in which disciplines are compared.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// The compared disciplines. Never empty: a scenario without comparison has the discipline of its first measured port.
+    /// The compared disciplines. Never empty: a scenario without comparison has the discipline of its first
+    /// measured port.
     pub disciplines: Vec<Spec>,
     /// The names of the nodes, by number.
     pub nodes: Vec<String>,
@@ -53,10 +54,8 @@ impl Network {
         Paths::new(self.nodes.len(), &self.ports)
     }
 
-    /// Visits every text of the traffic.
+    /// Visits every text in the entries of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
-        for entry in self.traffic.iter().flat_map(|stream| &stream.table.entries) {
-            entry.node.visit_texts(&mut |_, text| visit(text));
-        }
+        self.traffic.iter().for_each(|stream| stream.table.visit_texts(&mut |_, text| visit(text)));
     }
 }

@@ -4,35 +4,30 @@ use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;
-use crate::tree::{Node, Table};
+use crate::tree::Table;
 
-/// The most nodes that one range may name.
+/// The most nodes of one range.
 const MOST: u64 = 10_000;
 
 impl Reading {
-    /// The nodes that a key names; `None` if the key is missing or wrong. Reports an error if it is wrong.
+    /// The nodes that a key names. `None` if the key is missing or wrong; if it is wrong, reports an error.
     pub fn nodes(&mut self, table: &Table, key: &str) -> Option<Vec<String>> {
         let node = table.get(key)?;
         // A value of another type was reported when the table was read.
         let text = node.text()?;
         match expand(text) {
             Ok(names) => Some(names),
-            Err((bytes, message)) => {
-                self.report_in(node, text, &bytes, message);
+            Err(InvalidName { bytes, error }) => {
+                let span = self.origin.inside(&node.span, text, &bytes);
+                let wrong = Diagnostic::error(span, error.to_string());
+                self.report(wrong.help("write a name such as \"home\", or a range such as \"s[1-10]\""));
                 None
             }
         }
     }
 
-    fn report_in(&mut self, node: &Node, text: &str, bytes: &Range<usize>, message: String) {
-        let span = self.origin.inside(&node.span, text, bytes);
-        self.report(
-            Diagnostic::error(span, message)
-                .help("write a name such as \"home\", or a range such as \"s[1-10]\""),
-        );
-    }
-
-    /// The pairs of nodes that `from` and `to` name. Reports an error and returns `None` if their numbers do not match.
+    /// The pairs of nodes that `from` and `to` name. Reports an error and returns `None` if their numbers do
+    /// not match.
     pub fn pairs(&mut self, table: &Table, from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
         let pairs = pair(from, to);
         if pairs.is_none() {
@@ -48,52 +43,77 @@ impl Reading {
 }
 
 /// Expands a name or a range.
-fn expand(text: &str) -> Result<Vec<String>, (Range<usize>, String)> {
+fn expand(text: &str) -> Result<Vec<String>, InvalidName> {
     let Some(open) = text.find('[') else {
         if text.is_empty() {
-            return Err((0..0, "a node needs a name".to_owned()));
+            return Err(NameError::Empty.at(0..0));
         }
-        check(text, 0..text.len())?;
+        check(text, 0)?;
         return Ok(vec![text.to_owned()]);
     };
-    let whole = open..text.len();
     let Some(close) = text[open..].find(']').map(|at| open + at) else {
-        return Err((whole, "this range has no end".to_owned()));
+        return Err(NameError::NoEnd.at(open..text.len()));
     };
     let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
-    // Either may be empty: a number alone is a name.
-    check(before, 0..open)?;
-    check(after, close + 1..text.len())?;
-    let span = open..close + 1;
+    // Both may be empty: a name can be a number.
+    check(before, 0)?;
+    check(after, close + 1)?;
+    let range = open..close + 1;
     let bounds = inner.split_once('-').and_then(|(first, last)| Some((number(first)?, number(last)?)));
     let Some((first, last)) = bounds else {
-        return Err((span, format!("\"{inner}\" is not a range of numbers")));
+        return Err(NameError::NotNumbers(inner.to_owned()).at(range));
     };
     if first > last {
-        return Err((span, format!("this range is empty: {first} is above {last}")));
+        return Err(NameError::Reversed { first, last }.at(range));
     }
     if last - first >= MOST {
-        return Err((span, format!("this range has more than {MOST} nodes")));
+        return Err(NameError::TooMany.at(range));
     }
     Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
 }
 
+/// The value of a text of digits.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?
 }
 
-/// Refuses characters that names of nodes cannot have.
-fn check(part: &str, span: Range<usize>) -> Result<(), (Range<usize>, String)> {
+/// Checks the characters of a name, or of a part that begins at byte `start`.
+fn check(part: &str, start: usize) -> Result<(), InvalidName> {
     match part.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
-        Some((at, c)) => {
-            let place = span.start + at..span.start + at + c.len_utf8();
-            Err((
-                place,
-                format!("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{c}\""),
-            ))
-        }
+        Some((at, c)) => Err(NameError::Character(c).at(start + at..start + at + c.len_utf8())),
         None => Ok(()),
+    }
+}
+
+/// The error of a text that does not name nodes, with the bytes of the text that it is about.
+#[derive(Debug, PartialEq, Eq)]
+struct InvalidName {
+    bytes: Range<usize>,
+    error: NameError,
+}
+
+/// The reason why a text does not name nodes.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NameError {
+    #[error("the name of a node is empty")]
+    Empty,
+    #[error("this range has no end")]
+    NoEnd,
+    #[error("\"{0}\" is not a range of numbers")]
+    NotNumbers(String),
+    #[error("this range is empty: {first} is above {last}")]
+    Reversed { first: u64, last: u64 },
+    #[error("this range has more than {MOST} nodes")]
+    TooMany,
+    #[error("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{0}\"")]
+    Character(char),
+}
+
+impl NameError {
+    /// The error at some bytes of the text.
+    fn at(self, bytes: Range<usize>) -> InvalidName {
+        InvalidName { bytes, error: self }
     }
 }
 
@@ -102,7 +122,8 @@ pub(crate) fn crossed(from: &[String], to: &[String]) -> Vec<(String, String)> {
     from.iter().flat_map(|one| to.iter().map(move |other| (one.clone(), other.clone()))).collect()
 }
 
-/// Pairs two lists: one by one if they have the same length, or a single name with all others. `None` otherwise.
+/// Pairs two lists: one by one if they have the same length, or a single name with all others. `None`
+/// otherwise.
 pub(crate) fn pair(from: &[String], to: &[String]) -> Option<Vec<(String, String)>> {
     let paired = |a: &String, b: &String| (a.clone(), b.clone());
     match (from, to) {
@@ -122,12 +143,12 @@ mod tests {
     fn names(text: &str) -> String {
         match expand(text) {
             Ok(names) => names.join(" "),
-            Err((span, message)) => format!("{:?}: {message}", &text[span]),
+            Err(InvalidName { bytes, error }) => format!("{:?}: {error}", &text[bytes]),
         }
     }
 
     #[test]
-    fn ranges_are_numbers_in_brackets() {
+    fn a_range_is_two_numbers_in_brackets() {
         assert_eq!(names("home"), "home");
         assert_eq!(names("s[1-3]"), "s1 s2 s3");
         assert_eq!(names("rack[8-10].top"), "rack8.top rack9.top rack10.top");
@@ -148,11 +169,11 @@ mod tests {
             names("home->isp"),
             "\">\": the name of a node has letters, digits, \"-\", \"_\" and \".\", not \">\""
         );
-        assert_eq!(names(""), "\"\": a node needs a name");
+        assert_eq!(names(""), "\"\": the name of a node is empty");
     }
 
     #[test]
-    fn equal_ranges_pair_and_one_node_serves_a_range() {
+    fn equal_ranges_pair_one_by_one_and_a_single_node_with_all() {
         let list = |text: &str| expand(text).unwrap();
         let pairs = |from, to| {
             let pairs = pair(&list(from), &list(to))?;

@@ -4,9 +4,9 @@ use giveway_sim::Routes;
 
 use super::topology::Port;
 
-/// The paths of a network. Routes to a destination are computed at the first use and cached here.
+/// The paths of a network. The routes to a destination are computed at the first use, and cached.
 pub(crate) struct Paths {
-    /// The node at the end of each port, by number.
+    /// The receiving node of each port, by number of the port.
     targets: Vec<u16>,
     routes: Routes,
 }
@@ -39,7 +39,7 @@ impl Paths {
     }
 
     /// True if there is a path from one node to another.
-    pub fn leads(&self, from: u16, to: u16) -> bool {
+    pub fn connects(&self, from: u16, to: u16) -> bool {
         from == to || self.routes.next(from, to).is_some()
     }
 }

@@ -14,7 +14,7 @@ use super::run;
 use super::topology::{self, Queue, Topology, downstream};
 use super::traffic;
 use crate::diagnostic::Diagnostic;
-use crate::fields::{self, Reading};
+use crate::fields::{self, Reading, wrong_type};
 use crate::file::{ScenarioFile, Top};
 use crate::schedule::{self, Schedule, Times};
 use crate::tree::{Node, Table};
@@ -40,7 +40,7 @@ pub(crate) fn read_as(
     let traffic = traffic::read(
         reading,
         root,
-        &traffic::Around {
+        &traffic::Context {
             paths: topology.whole.then_some(&paths),
             topology: &topology,
             duration: times.map(|times| times.duration),
@@ -144,18 +144,19 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
 }
 
 impl Reading {
-    /// Reports an error if a discipline cannot be built at a link; `place` is the name of the link.
+    /// Returns true if a discipline can be built at a link, and reports an error otherwise. `name` is the
+    /// name of the port. The error is at `written`, or at `at` if the scenario does not write the discipline.
     pub fn check_built(
         &mut self,
         spec: &Spec,
         written: Option<&Node>,
         context: &LinkContext,
-        place: &str,
+        name: &str,
         at: &Range<usize>,
     ) -> bool {
         let Err(Invalid { parameter, message }) = run::discipline(spec, context) else { return true };
         let span = written.map_or_else(|| at.clone(), |node| self.parameter(node, parameter));
-        self.report(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {place}")));
+        self.report(Diagnostic::error(span, format!("{parameter}: {message}")).label(format!("at {name}")));
         false
     }
 }
@@ -189,13 +190,12 @@ fn check_samples(
     reading.report(wrong.help(format!("write at least \"{}\"", Span::us(least.max(1)))));
 }
 
+/// Reads `[record]`.
 fn record(reading: &mut Reading, root: &Table) -> RecordKeys {
-    let Some(node) = root.get("record") else { return RecordKeys::default() };
-    let Some(table) = reading.table(node, "[record]", "[record] with port = \"home->isp\"") else {
+    let example = "port = \"home->isp\"";
+    let Some((table, record)) = reading.section::<RecordKeys>(root, "record", example) else {
         return RecordKeys::default();
     };
-    reading.unknown_keys(table, "[record]", &fields::keys::<RecordKeys>());
-    let record: RecordKeys = reading.fields(table, "[record]").unwrap_or_default();
     if record.sample.is_some_and(Span::is_zero) {
         let wrong = Diagnostic::error(table.place("sample"), "sample: the interval must be longer than 0");
         reading.report(wrong.help("write for example \"100 ms\""));
@@ -225,11 +225,8 @@ fn measured(reading: &mut Reading, root: &Table, topology: &Topology) -> Option<
     let mut measured = Vec::new();
     for item in node.items() {
         let Some(name) = item.text() else {
-            let wrong = Diagnostic::error(
-                item.span.clone(),
-                "port: expected the name of a port, such as \"home->isp\"",
-            );
-            reading.report(wrong.label(format!("this is {}", item.what())));
+            let message = "port: expected the name of a port, such as \"home->isp\"";
+            reading.report(wrong_type(item, message));
             return None;
         };
         match topology.port(name) {

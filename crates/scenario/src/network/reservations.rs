@@ -1,4 +1,4 @@
-//! Checks that reservations fit: every link must carry those of all traffic that crosses it at the same time.
+//! Checks reservations: at no time may their sum at a link exceed its rate.
 
 use giveway_qdisc::Rate;
 
@@ -28,17 +28,18 @@ pub(crate) fn check(reading: &mut Reading, traffic: &[Stream], topology: &Topolo
     }
     for (port, reserving) in topology.ports.iter().zip(&on_port) {
         let Some(stream) = first_too_many(reserving, traffic, port.rate) else { continue };
-        let message = format!("traffic \"{}\" reserves more than is left at {}", stream.name, port.name);
+        let message =
+            format!("traffic \"{}\" reserves more than the unreserved rate of {}", stream.name, port.name);
         let wrong = Diagnostic::error(stream.table.place("reserved"), message);
         let each = format!("{} for each of its flows; the link has {}", stream.reserved, port.rate);
         reading.report(wrong.label(each).help("reserve less here or above, or make the link faster"));
     }
 }
 
-/// The first stream, in the order of the file, with which the reservations exceed `rate` at some time. The sum grows only when a
-/// stream starts, so only these times are checked.
+/// The first stream, in the order of the file, with which the reservations exceed `rate` at some time. The
+/// sum grows only when a stream starts, so only these times are checked.
 fn first_too_many<'a>(reserving: &[(usize, u64)], traffic: &'a [Stream], rate: Rate) -> Option<&'a Stream> {
-    // The common case, in linear time: all of it fits at once.
+    // The common case takes linear time: the sum of all reservations fits.
     let all = reserving.iter().fold(0, |sum: u64, (_, each)| sum.saturating_add(*each));
     if all <= rate.as_bit() {
         return None;

@@ -14,12 +14,12 @@ use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
 
-/// The result of a run, beside the measurements of its probe.
+/// The result of a run. Its measurements are in the probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// The number of events and of packets.
+    /// The numbers of events and packets.
     pub totals: Totals,
-    /// Remarks of sources: a sentence each, which begins with the name of the traffic.
+    /// The remarks of sources. Each is a sentence that begins with the name of the traffic.
     pub remarks: Vec<String>,
 }
 
@@ -36,8 +36,8 @@ pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Se
     spec.build(context)
 }
 
-/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross. Routes are those of a
-/// network without outages.
+/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross. Routes
+/// are those of a network without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.
@@ -111,16 +111,19 @@ impl Network {
         })
     }
 
-    /// The plan of the simulation of a trial. Random streams have names: those of a link its name, those of traffic
-    /// [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all disciplines get the same arrivals.
+    /// The plan of the simulation of a trial. Random streams have names: those of a link its name, those of
+    /// traffic [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all
+    /// disciplines get the same arrivals.
     ///
     /// # Panics
-    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was read.
+    /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was
+    /// read.
     pub fn plan(&self, trial: &Trial) -> Plan {
         self.plan_built(trial, &|_, spec, context| discipline(spec, context))
     }
 
-    /// Like [`plan`](Network::plan), but builds disciplines with `build`, so that a caller can wrap them (for tracing).
+    /// Like [`plan`](Network::plan), but builds disciplines with `build`, so that a caller can wrap them (for
+    /// tracing).
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -131,7 +134,7 @@ impl Network {
         let downstream = downstream(&self.ports);
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
-            let qdisc = qdisc.expect("it was built when the scenario was read");
+            let qdisc = qdisc.expect("the reader of the scenario built it, too");
             network.link(LinkPlan {
                 name: port.name.clone(),
                 from: port.from,
@@ -146,8 +149,8 @@ impl Network {
             });
         }
         let sources = self.traffic.iter().map(|stream| {
-            let place = stream.place(&streams, &self.folder, &self.nodes);
-            let source = stream.spec.build(&place);
+            let context = stream.context(&streams, &self.folder, &self.nodes);
+            let source = stream.spec.build(&context);
             SourcePlan {
                 name: stream.id.clone(),
                 group: stream.name.clone(),
@@ -176,8 +179,8 @@ impl Network {
         specs.map(Spec::lookahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
-    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops without a
-    /// result.
+    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops
+    /// without a result.
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -190,7 +193,8 @@ impl Network {
         self.run_built(trial, &|_, spec, context| discipline(spec, context), probe, go_on)
     }
 
-    /// Like [`run`](Network::run), but builds disciplines with `build`, so that a caller can wrap them (for tracing).
+    /// Like [`run`](Network::run), but builds disciplines with `build`, so that a caller can wrap them (for
+    /// tracing).
     ///
     /// # Panics
     /// As [`Network::plan`].
@@ -201,7 +205,7 @@ impl Network {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        /// Enough for a progress bar, and few enough to cost nothing.
+        /// Enough for a progress bar, and few enough to take no measurable time.
         const STEPS: u64 = 500;
         let mut sim = Sim::new(self.plan_built(trial, build));
         for step in 1..=STEPS {

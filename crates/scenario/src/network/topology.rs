@@ -1,4 +1,4 @@
-//! Nodes and ports, from the links of a file. Each direction of a link has a port.
+//! Reads the links of a scenario file: nodes and ports. Each direction of a link has a port.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use giveway_sim::Network;
 
 use super::keys::{DirectionKeys, EndKeys, Outage};
 use crate::diagnostic::Diagnostic;
-use crate::fields::{self, Reading, head};
+use crate::fields::{self, Reading, head, wrong_type};
 use crate::tree::{Node, Table, Value};
 use crate::words::{choices, grouped};
 
@@ -69,38 +69,44 @@ impl Queue {
 }
 
 impl Port {
-    /// The context of the discipline at this link, in a run with these streams and a network with these links.
+    /// The context of the discipline at this link, in a run with these streams and a network with these
+    /// links.
     pub fn context(&self, streams: &Streams, links: &Downstream) -> LinkContext {
         let streams = streams.within("link").within(&self.name).within("qdisc");
         LinkContext { rate: self.rate, mtu: self.mtu, streams, downstream: links.towards(self.to) }
     }
 }
 
-/// All links, in the form that disciplines see.
+/// All links, as disciplines get them.
 pub fn downstream(ports: &[Port]) -> Downstream {
     Downstream::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
 }
 
-/// The most ports of a network, two for each link with both directions. A star with the most nodes has half as many.
+/// The most ports of a network, two for each link with both directions. A star with the most nodes has half
+/// as many.
 const MOST_PORTS: usize = 262_144;
 
 /// The network of a scenario.
 pub(crate) struct Topology {
     pub nodes: Vec<String>,
     pub ports: Vec<Port>,
-    /// True if every link was valid. Otherwise there are no messages about missing nodes.
+    /// True if every link was valid. Otherwise nodes may be missing, and messages about them would be
+    /// misleading.
     pub whole: bool,
     node_numbers: BTreeMap<String, u16>,
     port_numbers: BTreeMap<String, usize>,
 }
 
 impl Topology {
+    /// The number of a node.
     pub fn node(&self, name: &str) -> Option<u16> {
         self.node_numbers.get(name).copied()
     }
+    /// The number of a port, by its name such as "home->isp".
     pub fn port(&self, name: &str) -> Option<usize> {
         self.port_numbers.get(name).copied()
     }
+    /// True if a link compares disciplines.
     pub fn compares(&self) -> bool {
         self.ports.iter().any(|port| port.queue == Queue::Compare)
     }
@@ -124,35 +130,19 @@ pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
         full: false,
         usual: default_queue(),
     };
-    match root.get("link").map(|node| (&node.value, node)) {
-        Some((Value::List(links), _)) if !links.is_empty() => {
-            for link in links {
-                building.link(reading, link);
-                if building.full {
-                    break;
-                }
-            }
-        }
-        None | Some((Value::List(_), _)) => {
-            building.topology.whole = false;
-            let place = root.place("link");
-            let end = if root.has("link") { place } else { reading.end() };
-            reading.report(
-                Diagnostic::error(end, "a network needs links")
-                    .help("write [[link]] with from, to, rate and delay"),
-            );
-        }
-        Some((_, node)) => {
-            building.topology.whole = false;
-            let wrong = Diagnostic::error(node.span.clone(), "links are a list of tables");
-            reading.report(
-                wrong.label(format!("this is {}", node.what())).help("write [[link]], with two brackets"),
-            );
+    let example = "from, to, rate and delay";
+    let links = reading.sections(root, "link", "a network needs links", example);
+    building.topology.whole = links.is_some();
+    for link in links.unwrap_or_default() {
+        building.link(reading, link);
+        if building.full {
+            break;
         }
     }
     building.topology
 }
 
+/// A network while its links are read.
 struct Building {
     topology: Topology,
     /// True if there are more nodes or ports than a network can have. Later links are not read.
@@ -169,6 +159,7 @@ struct Direction<'a> {
 }
 
 impl Building {
+    /// Adds the ports of one `[[link]]`, or reports its errors.
     fn link(&mut self, reading: &mut Reading, node: &Node) {
         const EXAMPLE: &str = "[[link]] with from, to, rate and delay";
         let Some(table) = reading.table(node, "a link", EXAMPLE) else {
@@ -200,11 +191,8 @@ impl Building {
                 Some(Some(direction(reading, back, "the reverse direction")))
             }
             Some((_, written)) => {
-                let wrong = Diagnostic::error(
-                    written.span.clone(),
-                    "back: expected a table, or false for a link without a reverse direction",
-                );
-                reading.report(wrong.label(format!("this is {}", written.what())));
+                let message = "back: expected a table, or false for a link without a reverse direction";
+                reading.report(wrong_type(written, message));
                 None
             }
         };
@@ -280,13 +268,15 @@ impl Building {
         Some(number)
     }
 
+    /// Reports a link that exceeds a limit of the network. Later links are not read.
     fn refuse_more(&mut self, reading: &mut Reading, at: Range<usize>, message: String, help: &str) {
         reading.report(Diagnostic::error(at, message).help(help));
         self.full = true;
         self.topology.whole = false;
     }
 
-    /// Adds one direction. Returns false if it exists already.
+    /// Adds one direction. `like` has the keys of the other direction, and `rate` and `delay` are those of
+    /// the link: they are the defaults. Returns false if there is such a port already.
     #[allow(clippy::too_many_arguments, reason = "each is a fact about one direction of a link")]
     fn port(
         &mut self,
@@ -300,13 +290,14 @@ impl Building {
     ) -> bool {
         let name = format!("{}->{}", names.0, names.1);
         if let Some(first) = self.topology.port(&name) {
-            let line = reading.origin.place(&self.topology.ports[first].at).line;
-            let message = format!("there are two links \"{name}\"");
-            reading.report(
-                Diagnostic::error(at.clone(), message)
-                    .label(format!("the first is in line {line}"))
-                    .help("a [[link]] has both directions; write back = false for one"),
-            );
+            let first = reading.origin.place(&self.topology.ports[first].at);
+            let label = match first.flag {
+                true => format!("the first is in {}", first.name),
+                false => format!("the first is in line {}", first.line),
+            };
+            let wrong = Diagnostic::error(at.clone(), format!("there are two links \"{name}\""));
+            let help = "a [[link]] has both directions; write back = false for one";
+            reading.report(wrong.label(label).help(help));
             return false;
         }
         self.topology.port_numbers.insert(name.clone(), self.topology.ports.len());
@@ -346,7 +337,7 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
     let qdisc = table.get("qdisc");
     let queue = qdisc.and_then(|node| match node.text() {
         Some("compare") => Some(Queue::Compare),
-        // Without this case, the help for a misspelled "compare" would name a discipline.
+        // Otherwise the help for a misspelled "compare" would name a discipline.
         Some(word) if giveway_qdisc::units::nearest(word, ["compare"]).is_some() => {
             let wrong = Diagnostic::error(node.span.clone(), format!("unknown discipline \"{word}\""));
             reading.report(wrong.help(choices(word, &["compare"])));
@@ -384,7 +375,7 @@ fn check_numbers(reading: &mut Reading, table: &Table) {
     if let Some((node, Ok(rate))) = text("rate").map(|(node, text)| (node, text.parse::<Rate>()))
         && rate.as_bit() == 0
     {
-        let wrong = Diagnostic::error(node.span.clone(), "rate: it must be above 0");
+        let wrong = Diagnostic::error(node.span.clone(), "rate: must be above 0");
         reading.report(wrong.help("write for example \"10mbit\""));
     }
     // A cycle of cost 0 would make all paths through it equally short.

@@ -1,4 +1,4 @@
-//! Traffic sources with their nodes, from the entries of a file.
+//! Reads the traffic of a scenario file: sources with their nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,17 +13,18 @@ use super::names::crossed;
 use super::paths::Paths;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
-use crate::fields::{Reading, head, keys, keys_by};
-use crate::tree::{Node, Table, Value};
-use crate::words::{choices, grouped};
+use crate::fields::{Reading, keys};
+use crate::tree::{Node, Table};
+use crate::words::grouped;
 
 /// One entry of the traffic. Its index in the list is its number in reports.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// The name in tables. Entries with the same name are measured together.
     pub name: String,
-    /// A unique name, which selects the random streams. It is the name if that is unique, otherwise the name with the nodes as
-    /// written, and if these are not unique, either, with a number in the order of the file.
+    /// A unique name, which selects the random streams. It is the name if that is unique, otherwise the name
+    /// with the nodes as written, and if these are not unique, either, with a number in the order of the
+    /// file.
     pub id: String,
     /// The source, with its parameters.
     pub spec: TrafficSpec,
@@ -31,7 +32,7 @@ pub struct Stream {
     pub pairs: Vec<(u16, u16)>,
     /// The start of the traffic.
     pub start: Time,
-    /// The time after which nothing new begins.
+    /// The time after which no new transfer or packet begins.
     pub stop: Time,
     /// The class of the packets.
     pub class: u16,
@@ -44,8 +45,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The place of the source, in a run with these streams.
-    pub(crate) fn place(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> SourceContext {
+    /// The context of the source, in a run with these random streams.
+    pub(crate) fn context(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> SourceContext {
         SourceContext {
             pairs: self.pairs.clone(),
             start: self.start,
@@ -53,7 +54,8 @@ impl Stream {
             tcp: self.tcp.clone(),
             streams: streams.within("traffic").within(&self.id),
             folder: folder.to_owned(),
-            // Only sources that read names from a file need them. Copies for thousands of sources would add up.
+            // Only sources that read names from a file need them. Copies for thousands of sources would add
+            // up.
             nodes: if self.spec.placed() == Placed::Scenario { Vec::new() } else { nodes.to_vec() },
         }
     }
@@ -62,36 +64,27 @@ impl Stream {
 /// The most entries of traffic: the number of a source has 16 bits.
 const MOST_STREAMS: usize = 65_535;
 
-/// The context in which traffic is read.
-pub(crate) struct Around<'a> {
+/// The network whose traffic is read.
+pub(crate) struct Context<'a> {
+    /// The nodes and the ports.
     pub topology: &'a Topology,
     /// The paths; `None` if the network is not valid.
     pub paths: Option<&'a Paths>,
+    /// The duration of a run; `None` if it is not valid.
     pub duration: Option<Span>,
+    /// The folder that file names are relative to.
     pub folder: &'a Path,
 }
 
-/// Reads all traffic.
-pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> Vec<Stream> {
+/// Reads all traffic. Entries with errors are reported and left out.
+pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -> Vec<Stream> {
     let defaults = match root.get("tcp") {
         Some(node) => tcp(reading, node, "[tcp]", &Map::new()),
         None => Some((Map::new(), TcpConfig::default())),
     };
-    let entries = match root.get("traffic") {
-        Some(Node { value: Value::List(entries), .. }) if !entries.is_empty() => entries,
-        None | Some(Node { value: Value::List(_), .. }) => {
-            let place = if root.has("traffic") { root.place("traffic") } else { reading.end() };
-            let wrong = Diagnostic::error(place, "a scenario needs traffic");
-            reading.report(wrong.help("write [[traffic]] with kind, from and to"));
-            return Vec::new();
-        }
-        Some(node) => {
-            let wrong = Diagnostic::error(node.span.clone(), "traffic is a list of tables");
-            reading.report(
-                wrong.label(format!("this is {}", node.what())).help("write [[traffic]], with two brackets"),
-            );
-            return Vec::new();
-        }
+    let example = "kind, from and to";
+    let Some(entries) = reading.sections(root, "traffic", "a scenario needs traffic", example) else {
+        return Vec::new();
     };
     if let Some(first) = entries.get(MOST_STREAMS) {
         let message = format!("there are more than {} entries of traffic", grouped(MOST_STREAMS));
@@ -105,17 +98,17 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, around: &Around<'_>) -> 
         .filter_map(|node| {
             let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
             let name = names.of(reading, table);
-            entry(reading, table, name, defaults.as_ref(), around)
+            entry(reading, table, name, defaults.as_ref(), context)
         })
         .collect();
-    tell_apart(&mut streams);
+    set_ids(&mut streams);
     streams
 }
 
-/// The names that are in use.
+/// The names of the entries so far.
 #[derive(Default)]
 struct Names {
-    /// All names so far.
+    /// The names in use.
     taken: BTreeSet<String>,
     /// The next number to try, for each kind. All smaller ones are in use.
     next: BTreeMap<String, u64>,
@@ -127,7 +120,7 @@ impl Names {
         if let Some(node) = table.get("name") {
             let name = node.text().unwrap_or_default().to_owned();
             if name.is_empty() && node.text().is_some() {
-                reading.report(Diagnostic::error(node.span.clone(), "name: it must not be empty"));
+                reading.report(Diagnostic::error(node.span.clone(), "name: must not be empty"));
             }
             self.taken.insert(name.clone());
             return name;
@@ -147,7 +140,7 @@ impl Names {
 }
 
 /// Sets [`Stream::id`] of all entries.
-fn tell_apart(streams: &mut [Stream]) {
+fn set_ids(streams: &mut [Stream]) {
     let mut sharing: BTreeMap<String, u32> = BTreeMap::new();
     streams.iter().for_each(|stream| *sharing.entry(stream.name.clone()).or_default() += 1);
     let mut taken: BTreeSet<String> = sharing.keys().cloned().collect();
@@ -165,32 +158,29 @@ fn tell_apart(streams: &mut [Stream]) {
     }
 }
 
+/// Reads one entry.
 fn entry(
     reading: &mut Reading,
     table: &Table,
     name: String,
     defaults: Option<&(Map<String, Json>, TcpConfig)>,
-    around: &Around<'_>,
+    context: &Context<'_>,
 ) -> Option<Stream> {
     let what = format!("traffic \"{name}\"");
     let common: TrafficKeys = reading.fields(table, &what)?;
-    let source = kind(reading, table, &what);
+    let source = reading.kind(table, (&what, "kind of traffic"), SOURCES, |source| source.name);
     let spec = source.and_then(|source| {
-        let own = keys_by(source.schema);
-        reading.unknown_keys(
-            table,
-            &format!("{} traffic", source.name),
-            &[keys::<TrafficKeys>(), own.clone()].concat(),
-        );
-        reading.read(table, &what, &own, &|json| (source.from_json)(json)).1
+        let of_kind = format!("{} traffic", source.name);
+        let shared = keys::<TrafficKeys>();
+        reading.keys_of_kind(table, (&of_kind, &what), &shared, source.schema, source.from_json)
     });
     let tcp = match (table.get("tcp"), defaults) {
         (Some(node), Some((defaults, _))) => tcp(reading, node, "tcp", defaults),
         (Some(node), None) => tcp(reading, node, "tcp", &Map::new()),
         (None, defaults) => defaults.cloned(),
     };
-    let pairs = pairs(reading, table, &what, source?, common.every_pair, around);
-    let end = around.duration.map(|duration| Time::ZERO + duration);
+    let pairs = pairs(reading, table, &what, source?, common.every_pair, context);
+    let end = context.duration.map(|duration| Time::ZERO + duration);
     let start = Time::ZERO + common.start.unwrap_or_default();
     let stop = common.stop.map(|stop| Time::ZERO + stop);
     if let Some(early) = stop.filter(|stop| *stop <= start) {
@@ -211,60 +201,35 @@ fn entry(
         tcp: tcp?.1,
         table: table.clone(),
     };
-    let built = stream.spec.build(&stream.place(&Streams::new(0), around.folder, &around.topology.nodes));
+    let built = stream.spec.build(&stream.context(&Streams::new(0), context.folder, &context.topology.nodes));
     match built {
-        Ok(built) => stream.pairs = settled(reading, &stream, &what, source?, built.named(), around)?,
+        Ok(built) => stream.pairs = resolve_pairs(reading, &stream, &what, source?, built.named(), context)?,
         Err(invalid) => {
-            let place = table
-                .get(invalid.parameter)
-                .map_or_else(|| head(&reading.origin, table), |node| node.span.clone());
-            reading.report(Diagnostic::error(place, format!("{what}: {invalid}")));
+            reading.invalid(table, &what, &invalid);
             return None;
         }
     }
     Some(stream)
 }
 
-/// The source that the key `kind` names.
-fn kind(reading: &mut Reading, table: &Table, what: &str) -> Option<&'static TrafficEntry> {
-    let names: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
-    let Some(node) = table.get("kind") else {
-        reading.missing(table, what, "kind");
-        return None;
-    };
-    let Some(name) = node.text() else {
-        let wrong = Diagnostic::error(node.span.clone(), "kind: expected the name of a source of traffic");
-        reading.report(
-            wrong.label(format!("this is {}", node.what())).help(format!("there are {}", names.join(", "))),
-        );
-        return None;
-    };
-    let found = SOURCES.iter().find(|source| source.name == name);
-    if found.is_none() {
-        let wrong = Diagnostic::error(node.span.clone(), format!("unknown kind of traffic \"{name}\""));
-        reading.report(wrong.help(choices(name, &names)));
-    }
-    found
-}
-
-/// The pairs of nodes of a traffic, each with a path; empty if a file names them.
+/// The pairs of nodes of an entry, each with a path. Empty if a file names them.
 fn pairs(
     reading: &mut Reading,
     table: &Table,
     what: &str,
     source: &TrafficEntry,
     every_pair: bool,
-    around: &Around<'_>,
+    context: &Context<'_>,
 ) -> Option<Vec<(u16, u16)>> {
     match source.placed {
         Placed::File => {
             refuse_ends(reading, table, what, source);
             // If a link is not valid, its nodes are missing.
-            return around.topology.whole.then(Vec::new);
+            return context.topology.whole.then(Vec::new);
         }
-        // The file may name nodes, which is known once the source is built.
+        // The file may name nodes. That is known once the source is built.
         Placed::Either if !ENDS.iter().any(|key| table.has(key)) => {
-            return around.topology.whole.then(Vec::new);
+            return context.topology.whole.then(Vec::new);
         }
         Placed::Either | Placed::Scenario => {}
     }
@@ -291,15 +256,15 @@ fn pairs(
             .report(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
         return None;
     }
-    around.paths?;
-    let from_known = all_known(reading, table, "from", &from, around.topology);
-    let to_known = all_known(reading, table, "to", &to, around.topology);
+    context.paths?;
+    let from_known = all_known(reading, table, "from", &from, context.topology);
+    let to_known = all_known(reading, table, "to", &to, context.topology);
     if !from_known || !to_known {
         return None;
     }
-    let number = |name: &str| around.topology.node(name).expect("all names were just found");
+    let number = |name: &str| context.topology.node(name).expect("all names were just found");
     let numbers: Vec<(u16, u16)> = pairs.iter().map(|(here, there)| (number(here), number(there))).collect();
-    all_lead(reading, table.place("to"), what, source, &numbers, around).then_some(numbers)
+    all_routed(reading, table.place("to"), what, source, &numbers, context).then_some(numbers)
 }
 
 /// The keys that name the nodes of a traffic.
@@ -316,13 +281,13 @@ fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &Traffi
 }
 
 /// The pairs of nodes of a source: those that its file names, or those of the scenario.
-fn settled(
+fn resolve_pairs(
     reading: &mut Reading,
     stream: &Stream,
     what: &str,
     source: &TrafficEntry,
     named: Option<Vec<(u16, u16)>>,
-    around: &Around<'_>,
+    context: &Context<'_>,
 ) -> Option<Vec<(u16, u16)>> {
     let place = stream.table.place("file");
     let Some(mut named) = named else {
@@ -338,29 +303,29 @@ fn settled(
     }
     named.sort_unstable();
     named.dedup();
-    all_lead(reading, place, what, source, &named, around).then_some(named)
+    all_routed(reading, place, what, source, &named, context).then_some(named)
 }
 
-/// Returns true if there is a route between the nodes of each pair, and a route back for traffic with answers. Reports an error
-/// for the first pair without a route.
-fn all_lead(
+/// Returns true if there is a route between the nodes of each pair, and a route back for traffic with
+/// answers. Reports an error for the first pair without a route.
+fn all_routed(
     reading: &mut Reading,
     place: Range<usize>,
     what: &str,
     source: &TrafficEntry,
     pairs: &[(u16, u16)],
-    around: &Around<'_>,
+    context: &Context<'_>,
 ) -> bool {
-    let Some(paths) = around.paths else { return false };
-    let name = |node: u16| &around.topology.nodes[usize::from(node)];
+    let Some(paths) = context.paths else { return false };
+    let name = |node: u16| &context.topology.nodes[usize::from(node)];
     for (a, b) in pairs {
         let (here, there) = (name(*a), name(*b));
-        if !paths.leads(*a, *b) {
+        if !paths.connects(*a, *b) {
             let message = format!("{what}: there is no path from \"{here}\" to \"{there}\"");
             reading.report(Diagnostic::error(place, message).label("unreachable"));
             return false;
         }
-        if source.answered && !paths.leads(*b, *a) {
+        if source.answered && !paths.connects(*b, *a) {
             let message =
                 format!("{what}: there is no path for acknowledgements from \"{there}\" to \"{here}\"");
             let wrong = Diagnostic::error(place, message);
@@ -371,6 +336,7 @@ fn all_lead(
     true
 }
 
+/// Returns true if a link names each of these nodes. Reports an error for the first that no link names.
 fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], topology: &Topology) -> bool {
     let Some(unknown) = names.iter().find(|name| topology.node(name).is_none()) else { return true };
     let wrong = Diagnostic::error(table.place(key), format!("no link has a node \"{unknown}\""));
@@ -379,7 +345,8 @@ fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], 
     false
 }
 
-/// Reads a TCP table over defaults. Returns the valid keys, and the configuration that they give.
+/// Reads a TCP table, with `defaults` for the keys that it does not have. Returns the valid keys of both, and
+/// the configuration that they make.
 fn tcp(
     reading: &mut Reading,
     node: &Node,
@@ -395,7 +362,7 @@ fn tcp(
     let config: TcpConfig = serde_json::from_value(Json::Object(all.clone()))
         .expect("each key is valid alone, and all have defaults");
     if let Err(invalid) = config.check() {
-        reading.report(Diagnostic::error(table.place(invalid.parameter), format!("{what}: {invalid}")));
+        reading.invalid(table, what, &invalid);
         return None;
     }
     Some((all, config))
