@@ -1,4 +1,4 @@
-//! Computes the digests while the program is built.
+//! Computes the digests of the sources, and finds their commit, while the program is built.
 
 #[path = "src/tree.rs"]
 mod tree;
@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"));
-    let root = here.ancestors().nth(2).expect("this crate lies two folders deep");
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this variable"));
+    let root = here.ancestors().nth(2).expect("the crate is in crates/sources");
     for path in tree::TESTBED.iter().map(|path| root.join(path)).filter(|path| path.exists()) {
         println!("cargo::rerun-if-changed={}", path.display());
     }
     println!("cargo::rerun-if-changed=build.rs");
-    let digest = |paths: &[&str]| tree::digest(root, paths).unwrap_or_else(|error| panic!("{error}"));
+    let digest = |paths: &[&str]| {
+        tree::digest(root, paths).unwrap_or_else(|error| panic!("{error}: {}", error.source))
+    };
     let simulation = digest(tree::SIMULATION);
     let commit = commit(root);
     let of = commit.as_ref().map(|commit| format!("commit {commit}, ")).unwrap_or_default();
@@ -25,8 +27,8 @@ fn main() {
     }
 }
 
-/// The commit that is checked out, with a word if the sources are not those of the commit. Nothing where there is no git, or
-/// where these sources are part of another repository.
+/// The commit that is checked out, followed by "with changes" if the sources differ from it. `None` without
+/// git, or if these sources are part of another repository.
 fn commit(root: &Path) -> Option<String> {
     let git = |args: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
@@ -37,7 +39,7 @@ fn commit(root: &Path) -> Option<String> {
     if top.canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // Both change when something else is checked out; the second also with every commit.
+    // Both change with another checkout, and the second with every commit.
     for name in ["HEAD", "logs/HEAD"] {
         let path = root.join(git(&["rev-parse", "--git-path", name])?);
         if path.exists() {

@@ -1,27 +1,29 @@
-//! Which sources this program was built from: a digest of those that results depend on, and the commit where there is one.
+//! The sources of this program: a digest of those that results depend on, and their commit.
 //!
-//! A result is taken up again only by a program that would get the same result. The version number does not say that, since
-//! it stays the same while somebody works on a discipline; nor does the commit, which says nothing about changes that are
-//! not committed, and differs for a corrected comment in the book. So the sources themselves are hashed (`tree.rs`) when
-//! the program is built. The same sources give the same digest, whatever the machine, the folder and the time.
+//! Stored results are reused only by a program that would compute the same results. The version number does
+//! not identify such a program, because it does not change with each change of a discipline. The commit does
+//! not identify it either: it ignores changes that are not committed, and it changes with a correction in the
+//! book. So the build script hashes the sources themselves (`tree.rs`). The digest depends on nothing else:
+//! not on the machine, the folder or the time.
 //!
-//! Only the front end depends on this crate: after a change of a discipline nothing is built again for the digest's sake
-//! but this crate, which is a hundred lines.
+//! Only the front end depends on this crate, and no other crate is compiled again because the digest changed.
 
 #[cfg(test)]
 mod tree;
 
-/// The version of the program with its commit and its sources: `0.1.0 (commit c0f3cd6e2a10, sources 5d41402abc4b2a76)`.
+/// The version of the program, its commit and the digest of its sources: `0.1.0 (commit c0f3cd6e2a10, sources
+/// 5d41402abc4b2a76)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIVEWAY_BUILT_FROM"), ")");
 
-/// The version by which results of simulations are known: `0.1.0, sources 5d41402abc4b2a76`.
+/// The version that identifies results of simulations: `0.1.0, sources 5d41402abc4b2a76`.
 pub const SIMULATION: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_SIMULATION"));
 
-/// The version by which results from real frames are known, those of a test bed and recordings of a live bridge. They depend
-/// on the live host and on the disciplines for the kernel, too.
+/// The version by which results from real frames are known, those of a test bed and recordings of a live
+/// bridge. They depend on the live host and on the disciplines for the kernel, too.
 pub const TESTBED: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_TESTBED"));
 
-/// The commit of the sources, where git knows it. With the words "with changes" if they were changed since.
+/// The commit of the sources, followed by "with changes" if they differ from it. `None` without a git
+/// repository.
 pub const COMMIT: Option<&str> = option_env!("GIVEWAY_COMMIT");
 
 #[cfg(test)]
@@ -32,49 +34,50 @@ mod tests {
     use super::tree;
 
     fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep")
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is in crates/sources")
     }
 
-    /// Two crates in a folder, one of them with a folder in its sources.
+    /// A folder with two crates, one of which has a subfolder.
     fn crates() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().expect("there is room for a folder");
+        let dir = tempfile::tempdir().expect("a folder can be created");
         for (file, text) in [("a/src/lib.rs", "mod b;"), ("a/src/b.rs", "//"), ("b/src/deep/c.rs", "//")] {
             let path = dir.path().join(file);
-            fs::create_dir_all(path.parent().expect("it is in a folder")).expect("there is room");
-            fs::write(path, text).expect("there is room");
+            fs::create_dir_all(path.parent().expect("the path has a folder"))
+                .expect("a folder can be created");
+            fs::write(path, text).expect("a file can be written");
         }
         dir
     }
 
     fn digest(dir: &tempfile::TempDir) -> String {
-        tree::digest(dir.path(), &["a/src", "b/src"]).expect("it can be read")
+        tree::digest(dir.path(), &["a/src", "b/src"]).expect("the sources can be read")
     }
 
     #[test]
-    fn the_same_sources_have_the_same_digest_wherever_they_are() {
+    fn the_digest_depends_on_the_sources_only() {
         let (one, two) = (crates(), crates());
         let digest_of_one = digest(&one);
         assert_eq!(digest_of_one.len(), 16);
         assert_eq!(digest_of_one, digest(&two));
-        // Written again, with a new time, and beside something that is no source.
-        fs::write(two.path().join("a/src/lib.rs"), "mod b;").expect("there is room");
-        fs::write(two.path().join("a/src/.lib.rs.swp"), "an editor's").expect("there is room");
-        fs::write(two.path().join("a/src/lib.rs~"), "an editor's").expect("there is room");
+        // A new modification time and other files have no effect.
+        fs::write(two.path().join("a/src/lib.rs"), "mod b;").expect("a file can be written");
+        fs::write(two.path().join("a/src/.lib.rs.swp"), "an editor's").expect("a file can be written");
+        fs::write(two.path().join("a/src/lib.rs~"), "an editor's").expect("a file can be written");
         assert_eq!(digest_of_one, digest(&two));
     }
 
     #[test]
-    fn every_change_of_a_source_changes_the_digest() {
+    fn each_change_of_a_source_changes_the_digest() {
         let before = digest(&crates());
         let changes: [fn(&Path); 5] = [
-            |dir| fs::write(dir.join("a/src/b.rs"), "// ").expect("there is room"),
-            |dir| fs::write(dir.join("b/src/new.rs"), "").expect("there is room"),
-            |dir| fs::remove_file(dir.join("b/src/deep/c.rs")).expect("it is there"),
-            |dir| fs::rename(dir.join("a/src/b.rs"), dir.join("a/src/c.rs")).expect("it is there"),
-            // Two files change places: each content is still there, and each name.
+            |dir| fs::write(dir.join("a/src/b.rs"), "// ").expect("a file can be written"),
+            |dir| fs::write(dir.join("b/src/new.rs"), "").expect("a file can be written"),
+            |dir| fs::remove_file(dir.join("b/src/deep/c.rs")).expect("the file exists"),
+            |dir| fs::rename(dir.join("a/src/b.rs"), dir.join("a/src/c.rs")).expect("the file exists"),
+            // Two files are swapped: all names and all contents are the same.
             |dir| {
-                fs::write(dir.join("a/src/lib.rs"), "//").expect("there is room");
-                fs::write(dir.join("a/src/b.rs"), "mod b;").expect("there is room");
+                fs::write(dir.join("a/src/lib.rs"), "//").expect("a file can be written");
+                fs::write(dir.join("a/src/b.rs"), "mod b;").expect("a file can be written");
             },
         ];
         for (number, change) in changes.iter().enumerate() {
@@ -85,28 +88,33 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error() {
+    fn a_missing_folder_is_an_error() {
         let dir = crates();
-        assert!(tree::digest(dir.path(), &["a/src", "gone/src"]).is_err());
+        let error = tree::digest(dir.path(), &["a/src", "gone/src"]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read gone/src");
     }
 
-    /// What this program says of itself is what is in the repository now.
+    /// The digest in the program is that of the current sources.
     #[test]
     fn the_program_was_built_from_these_sources() {
-        let now = tree::digest(root(), tree::SIMULATION).expect("the sources are here");
+        let now = tree::digest(root(), tree::SIMULATION).expect("the sources can be read");
         assert!(super::SIMULATION.ends_with(&now), "{} is not {now}", super::SIMULATION);
         assert!(super::VERSION.starts_with(env!("CARGO_PKG_VERSION")) && super::VERSION.contains(&now));
         assert_ne!(super::SIMULATION, super::TESTBED);
     }
 
-    /// A crate that is new belongs to what results depend on, or is named here as one that they do not depend on.
+    /// A crate that is new belongs to what results depend on, or is named here as one that they do not depend
+    /// on.
     #[test]
-    fn every_crate_has_its_place() {
-        let apart = ["cli", "counting", "document", "fuzzing", "kernel-check", "runner", "sources"];
-        for entry in fs::read_dir(root().join("crates")).expect("there are crates").flatten() {
-            let name = entry.file_name().into_string().expect("a crate's name is text");
+    fn each_crate_is_hashed_or_listed_as_unrelated() {
+        let unrelated = ["cli", "counting", "document", "fuzzing", "kernel-check", "runner", "sources"];
+        for entry in fs::read_dir(root().join("crates")).expect("the folder can be read").flatten() {
+            let name = entry.file_name().into_string().expect("the name of a crate is UTF-8");
             let known = tree::TESTBED.iter().any(|path| path.starts_with(&format!("crates/{name}/")));
-            assert!(known || apart.contains(&name.as_str()), "{name} is neither in tree.rs nor here");
+            assert!(
+                known || unrelated.contains(&name.as_str()),
+                "{name} is neither in tree.rs nor in this list"
+            );
         }
         assert!(tree::SIMULATION.iter().all(|path| tree::TESTBED.contains(path)));
     }

@@ -1,4 +1,4 @@
-//! The digest of sources. The build script uses this file, and so do the tests.
+//! The digest of sources, for the build script and the tests.
 
 use std::fs;
 use std::io;
@@ -6,8 +6,19 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// What results of simulations depend on: files, and folders with all sources in them. `Cargo.lock` says which versions of
-/// libraries took part. A report does not change results, so the parts of `record` that draw are left out.
+/// The error of sources that cannot be hashed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}")]
+pub struct DigestError {
+    /// The file or folder, relative to the repository.
+    pub path: String,
+    /// The error of the system.
+    pub source: io::Error,
+}
+
+/// The sources that results of simulations depend on: files, and folders with all sources in them.
+/// `Cargo.lock` has the versions of the libraries. The parts of `record` that draw a report are left out,
+/// because they do not change results.
 pub const SIMULATION: &[&str] = &[
     "Cargo.lock",
     "crates/capture/src",
@@ -24,7 +35,7 @@ pub const SIMULATION: &[&str] = &[
     "crates/workload/src",
 ];
 
-/// What measurements on a test bed depend on.
+/// The sources that measurements on a test bed, and recordings of a live bridge, depend on.
 pub const TESTBED: &[&str] = &[
     "Cargo.lock",
     "crates/capture/src",
@@ -51,30 +62,32 @@ pub const TESTBED: &[&str] = &[
     "kernel",
 ];
 
-/// Left out: they only draw and print.
+/// Files of these crates that do not affect results: they draw and print.
 const DRAWN: &[&str] =
     &["crates/record/src/report", "crates/record/src/report.rs", "crates/measure/src/terminal.rs"];
 
-/// The endings of sources: what an editor leaves beside them does not count.
+/// The extensions of sources. Other files, such as those of editors, are ignored.
 const SOURCES: &[&str] = &["rs", "c", "h", "lock", "toml"];
 
-/// The first 64 bits of a SHA-256 over the names and contents of all sources below these paths, as 16 hexadecimal digits.
+/// The first 64 bits of a SHA-256 over the names and contents of all sources below these paths, as 16
+/// hexadecimal digits.
 ///
 /// # Errors
-/// When one cannot be read; the message names it.
-pub fn digest(root: &Path, paths: &[&str]) -> Result<String, String> {
+/// If a source cannot be read, or does not exist.
+pub fn digest(root: &Path, paths: &[&str]) -> Result<String, DigestError> {
     let mut files = Vec::new();
     for path in paths {
-        find(root, Path::new(path), &mut files).map_err(|error| format!("{path}: {error}"))?;
+        find(root, Path::new(path), &mut files)
+            .map_err(|source| DigestError { path: (*path).to_owned(), source })?;
     }
-    // As text with one separator: an order that does not depend on the system.
+    // Names with the same separator on all systems have the same order on all systems.
     let mut named: Vec<(String, PathBuf)> =
         files.into_iter().map(|path| (path.to_string_lossy().replace('\\', "/"), root.join(path))).collect();
     named.sort();
     let mut hash = Sha256::new();
     for (name, path) in named {
-        let content = fs::read(&path).map_err(|error| format!("{name}: {error}"))?;
-        // With their lengths in front, so that the end of one cannot be taken for the beginning of the next.
+        let content = fs::read(&path).map_err(|source| DigestError { path: name.clone(), source })?;
+        // The lengths separate a name from its content, and a file from the next one.
         for part in [name.as_bytes(), &content] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -83,7 +96,7 @@ pub fn digest(root: &Path, paths: &[&str]) -> Result<String, String> {
     Ok(hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// All sources at or below a path, which is relative to `root`.
+/// Adds all sources at or below a path that is relative to `root`.
 fn find(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if DRAWN.iter().any(|drawn| path == Path::new(drawn)) {
         return Ok(());
@@ -99,7 +112,7 @@ fn find(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if source && !hidden {
         files.push(path.to_owned());
     } else if !root.join(path).exists() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "it is not there"));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no such file or folder"));
     }
     Ok(())
 }
