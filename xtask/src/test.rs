@@ -32,6 +32,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
     steps.step("documentation of the code", || documentation(repository));
+    browser(repository, &mut steps);
     steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
     // From here on the programs for the virtual machine are built.
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
@@ -48,6 +49,20 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
         Err(why) => steps.skip(IN_THE_KERNEL, &why),
     }
     steps.close()
+}
+
+/// Compiles what a laboratory in a browser needs: from scenarios to tables and figures, without threads, files
+/// and C libraries.
+fn browser(repository: &Repository, steps: &mut Steps) {
+    const NAME: &str = "WebAssembly";
+    if let Err(why) = tools::wasm(repository) {
+        return steps.skip(NAME, &why);
+    }
+    let packages =
+        ["scenario", "measure", "document", "papers"].map(|name| format!("--package=giveway-{name}"));
+    let mut arguments = vec!["check", "--quiet", "--locked", "--target", tools::WASM];
+    arguments.extend(packages.iter().map(String::as_str));
+    steps.step(NAME, || repository.cargo(&arguments));
 }
 
 /// Builds the documentation of every crate with warnings denied, such as links without a target.

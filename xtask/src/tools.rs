@@ -3,7 +3,7 @@
 use crate::repository::{Done, Repository, cargo};
 
 /// Installs rustfmt, clippy and a C compiler (for zstd), and then the optional programs: Python, a browser,
-/// `ip` and `ethtool`. Tests that need a missing optional program are skipped, except for the test of the
+/// `ip`, `ethtool` and `tcpdump`. Tests that need a missing optional program are skipped, except for the test of the
 /// report, which needs the browser if `CI` is set.
 pub fn set_up(repository: &Repository) -> Done {
     component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
@@ -21,7 +21,9 @@ pub fn set_up(repository: &Repository) -> Done {
     {
         println!("chromium is missing, so no report is opened in a browser: {why}");
     }
-    for (program, package, version) in [("ip", "iproute2", "-V"), ("ethtool", "ethtool", "--version")] {
+    for (program, package, version) in
+        [("ip", "iproute2", "-V"), ("ethtool", "ethtool", "--version"), ("tcpdump", "tcpdump", "--version")]
+    {
         if !repository.has(program, &[version])
             && let Err(why) = install(repository, &[package])
         {
@@ -34,6 +36,21 @@ pub fn set_up(repository: &Repository) -> Done {
         println!("{}", version.lines().next().unwrap_or_default());
     }
     Ok(())
+}
+
+/// The compiler's target for programs in a browser.
+pub const WASM: &str = "wasm32-unknown-unknown";
+
+/// Installs the standard library for [`WASM`].
+///
+/// # Errors
+/// If there is no rustup, or it cannot install it.
+pub fn wasm(repository: &Repository) -> Done {
+    let installed = repository.output("rustup", &["target", "list", "--installed"])?;
+    if installed.lines().any(|target| target == WASM) {
+        return Ok(());
+    }
+    repository.run("rustup", &["target", "add", WASM])
 }
 
 /// Installs a component of the toolchain: with rustup if it is available, otherwise as a Debian package.

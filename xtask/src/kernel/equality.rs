@@ -62,8 +62,8 @@ pub fn runs() -> Vec<Run> {
 
 /// Builds the programs, and compiles the disciplines for the kernel, with and without a journal.
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
-    // The programs that the tests have built. `cargo build` chooses other features for some libraries, and would compile nearly
-    // everything again.
+    // The programs that the tests have built. `cargo build` chooses other features for some libraries, and
+    // would compile nearly everything again.
     repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let objects = folder.join("objects");
