@@ -1,18 +1,19 @@
-//! What the size of packets costs: figure 8 of the TRR paper (Chen and Chen, about 2000), nanoseconds for the
-//! same bytes in packets of 100 to 1,500 bytes, the eleven sizes of its table 1.
+//! Cost by packet size, figure 8 of the TRR paper (Chen and Chen, about 2000): nanoseconds for the same
+//! number of bytes in packets of 100 to 1,500 bytes, the eleven sizes of its table 1.
 //!
-//! 1,200,000 bytes of 100 reserved flows are offered and leave, one in for each one out, with 240,000 bytes
-//! queued. Criterion's throughput is in payload bytes: its inverse is the time per byte. Two rows for each
-//! discipline and size:
+//! 1,200,000 bytes of 100 reserved flows are offered and leave, one packet in for each one out, with 240,000
+//! bytes queued. Criterion's throughput is in payload bytes: its inverse is the time per byte. Two rows for
+//! each discipline and size:
 //!
-//! - `NAME/MTU`: enqueue and dequeue, and nothing else. A discipline does not look at payload, so that this
-//!   is its cost per packet, times packets.
-//! - `NAME in pages/MTU`: payload is copied into a pool when a packet comes and out of it when it leaves. The
-//!   pool has pages of 4,096 bytes with as many rooms as fit side by side, as the kernel of 1999 had: what
-//!   remains of a page is not used, so the same bytes lie in more memory.
+//! - `NAME/MTU`: enqueue and dequeue only. A discipline does not read the payload, so this is its cost per
+//!   packet times the number of packets.
+//! - `NAME in pages/MTU`: the payload is copied into a pool at arrival and out of it at departure. The
+//!   pool has pages of 4,096 bytes with as many buffers as fit, as in the kernel of 1999. The rest of a page
+//!   is not used, so the same number of bytes takes more memory.
 //!
-//! The paper has FIFO flat, and least time for TRR at 800 bytes; the claim is about its kernel's memory, so
-//! it is measured here, not asserted. `copied` is the second row without a discipline.
+//! In the paper the time of FIFO is constant, and that of TRR has its minimum at 800 bytes. This claim
+//! depends on its kernel's memory, so it is measured here, not asserted. `copied` is the second row without a
+//! discipline.
 //!
 //! `cargo bench -p giveway-disciplines --bench mtu`
 
@@ -26,12 +27,13 @@ use giveway_theory::pages::{PAGE, TABLE_1, packets_in_page};
 
 const LINK: Rate = Rate::gbit(1000);
 const FLOWS: u64 = 100;
-/// Bytes queued, and bytes offered at a time.
+/// Number of bytes queued.
 const QUEUED: u32 = 240_000;
+/// Number of bytes offered per iteration.
 const OFFERED: u32 = 1_200_000;
 
-/// The discipline with room for all; slots in which the reservations of 1 Mbit/s fit a calendar's window: 12
-/// ms of 33.
+/// Names and specs of the disciplines, with limits above the backlog, and with slots so wide that
+/// reservations of 1 Mbit/s are within a calendar's window: 12 ms of 33.
 const SPECS: [(&str, &str); 6] = [
     ("fifo", "fifo limit 10000p"),
     ("drr", "drr limit 10000p"),
@@ -41,7 +43,7 @@ const SPECS: [(&str, &str); 6] = [
     ("wfq", "wfq limit 10000p"),
 ];
 
-/// Pages with rooms of one size.
+/// Pages with buffers of one size.
 struct Pages {
     memory: Vec<u8>,
     mtu: usize,
@@ -50,26 +52,26 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(mtu: u32, rooms: u32) -> Pages {
+    fn new(mtu: u32, buffers: u32) -> Pages {
         let (of_a_page, _) = packets_in_page(mtu).expect("packets have bytes");
-        let pages = rooms.div_ceil(of_a_page);
+        let pages = buffers.div_ceil(of_a_page);
         Pages {
             memory: vec![1; (pages * PAGE) as usize],
             mtu: mtu as usize,
             of_a_page: of_a_page as usize,
-            free: (0..rooms).collect(),
+            free: (0..buffers).collect(),
         }
     }
 
     #[inline]
-    fn room(&mut self, number: u32) -> &mut [u8] {
+    fn buffer(&mut self, number: u32) -> &mut [u8] {
         let number = number as usize;
         let at = number / self.of_a_page * PAGE as usize + number % self.of_a_page * self.mtu;
         &mut self.memory[at..at + self.mtu]
     }
 }
 
-/// What carries payload, if anything does.
+/// The pool for payload, if payload is copied, and the data of a packet.
 struct Payload {
     pages: Option<Pages>,
     packet: Vec<u8>,
@@ -77,24 +79,24 @@ struct Payload {
 
 impl Payload {
     fn new(mtu: u32, carried: bool) -> Payload {
-        let rooms = QUEUED / mtu + 2;
-        Payload { pages: carried.then(|| Pages::new(mtu, rooms)), packet: vec![7; mtu as usize] }
+        let buffers = QUEUED / mtu + 2;
+        Payload { pages: carried.then(|| Pages::new(mtu, buffers)), packet: vec![7; mtu as usize] }
     }
 
     #[inline]
     fn put(&mut self) -> u32 {
         let Some(pages) = &mut self.pages else { return 0 };
-        let room = pages.free.pop().expect("no more is queued than there are rooms");
-        pages.room(room).copy_from_slice(black_box(&self.packet));
-        room
+        let buffer = pages.free.pop().expect("no more is queued than there are buffers");
+        pages.buffer(buffer).copy_from_slice(black_box(&self.packet));
+        buffer
     }
 
     #[inline]
-    fn take(&mut self, room: u32) {
+    fn take(&mut self, buffer: u32) {
         if let Some(pages) = &mut self.pages {
-            self.packet.copy_from_slice(pages.room(room));
+            self.packet.copy_from_slice(pages.buffer(buffer));
             black_box(&self.packet);
-            pages.free.push(room);
+            pages.free.push(buffer);
         }
     }
 }
@@ -135,7 +137,7 @@ impl<Q: Qdisc<u32>> Traffic<Q> {
             self.arrive();
             self.leave();
         }
-        assert!(self.out.dropped.is_empty(), "there is room for all");
+        assert!(self.out.dropped.is_empty(), "the limits are above the backlog");
     }
 }
 
@@ -169,7 +171,7 @@ impl Visit for Timed<'_> {
     }
 }
 
-/// The pool alone: as many rooms taken as are queued, the oldest given back.
+/// The pool alone: as many buffers in use as packets are queued, and the oldest freed for each new one.
 fn copied(criterion: &mut Criterion, mtu: u32) {
     let mut payload = Payload::new(mtu, true);
     let mut queued: std::collections::VecDeque<u32> = (0..QUEUED / mtu).map(|_| payload.put()).collect();

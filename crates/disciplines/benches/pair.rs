@@ -1,20 +1,20 @@
-//! What a packet costs: nanoseconds per enqueue and dequeue, for every discipline, at 10², 10⁴ and 10⁵ flows.
+//! Cost per packet: nanoseconds per enqueue and dequeue, for every discipline, with 10², 10⁴ and 10⁵ flows.
 //!
 //! The queue is warm and the backlog steady: each arrival is followed by a departure. At 100 flows 300
-//! packets are queued, at more flows one packet of each of them. Arrivals cycle through the flows; at 10⁴ and
-//! 10⁵ through twice as many as are queued, so that each arrival is of a flow that has nothing queued and
-//! each departure leaves its flow with nothing: the costly case for tables, and a cold one for caches.
-//! `100000 through 300` has as many flows come by, and 300 packets queued, as at a busy link: what is
-//! remembered of flows that are not queued costs there. Flow keys are hashes, as in every host, all packets
-//! have 1,000 bytes, and the link is so fast (1 Tbit/s) that no delay-based discipline sees a queue.
+//! packets are queued, with more flows one packet of each. Arrivals cycle through the flows; with 10⁴ and
+//! 10⁵ through twice as many as are queued, so that each arrival is of a flow without queued packets and
+//! each departure empties its flow: the expensive case for tables and caches.
+//! `100000 through 300` has 100,000 flows and 300 queued packets, as at a busy link, and shows the cost of
+//! state for flows without queued packets. Flow keys are hashes, as in every backend, all packets
+//! have 1,000 bytes, and the link is so fast (1 Tbit/s) that disciplines based on delay find no delay.
 //!
-//! Limits are raised to twice the backlog through the parameters that a discipline names for that (`limit`,
-//! `flows`, `divisor`, `width`): see [`raised`]. What a discipline does not take stays as it is by default;
-//! `backlog` in the output says what was really queued. `full` rows offer two packets per departure to a
-//! buffer that is full, and count the time per packet offered: the price of choosing a victim.
+//! Limits are raised to twice the backlog by the parameters `limit`, `flows`, `divisor` and `width`, as far
+//! as a discipline accepts them ([`raised`]); `backlog` in the output is the number of packets that were
+//! queued. `full` rows offer two packets per departure to a full buffer, and show the time per offered
+//! packet, which includes the choice of the packet to drop.
 //!
-//! Flows part after the link, at 16 next hops and again at the next two: what disciplines that look ahead
-//! see.
+//! The flows separate after the link at 16 next hops, and again at the next two hops, for disciplines with
+//! lookahead.
 //!
 //! Run one discipline with `cargo bench -p giveway-disciplines -- efd/`.
 
@@ -27,22 +27,22 @@ use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qd
 
 const LINK: Rate = Rate::gbit(1000);
 const BYTES: u32 = 1000;
-/// How many pairs are timed at a time.
+/// Number of pairs per iteration.
 const BATCH: u64 = 10_000;
 
-/// Flows that come by, and packets queued.
+/// Number of flows, and number of queued packets.
 const CASES: [(u64, u64); 4] = [(100, 300), (100_000, 300), (10_000, 10_000), (100_000, 100_000)];
 
-/// Those whose table has room for 131,072 flows by default.
+/// Disciplines with a table of 131,072 flows by default.
 const LABELLING: [&str; 3] = ["fpip", "fpip_edge", "csfq"];
 
-/// The discipline with room for `packets` packets: each of these parameters that it has and takes.
+/// The discipline with each of these parameters that it accepts, for `packets` queued packets.
 fn raised(entry: &Entry, packets: u64) -> Spec {
     let room = 2 * packets;
     let mut text = entry.name.to_owned();
-    // Routers that label know more flows by default than others.
+    // Routers that label packets have larger tables by default.
     let flows = if LABELLING.contains(&entry.name) { "flows 131072" } else { "flows 65536" };
-    // Slots in which the reservations of 1 Mbit/s fit a calendar's window: 8 ms of 33.
+    // With this width, reservations of 1 Mbit/s are within a calendar's window: 8 ms of 33.
     let more = [
         format!("limit {room}p"),
         format!("flows {room}"),
@@ -70,20 +70,20 @@ struct Traffic<Q> {
     out: Outbox<u64>,
     now: Time,
     serial: u64,
-    /// How many flows arrivals cycle through.
+    /// Number of flows of the arrivals.
     flows: u64,
-    /// Where flows go after the link: 16 next hops, each with two, and so on.
-    ways: [NextHops; WAYS],
+    /// Routes of the flows after the link: 16 next hops, each with two next hops, and so on.
+    routes: [NextHops; ROUTES],
 }
 
-/// Ways through the network beyond the link.
-const WAYS: usize = 64;
+/// Number of routes after the link.
+const ROUTES: usize = 64;
 
 impl<Q: Qdisc<u64>> Traffic<Q> {
     fn new(qdisc: Q, flows: u64) -> Traffic<Q> {
-        let way = |n: usize| NextHops::new([n % 16, n % 32, n % 64].map(|hop| hop as u16));
-        let ways = std::array::from_fn(way);
-        Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows, ways }
+        let route = |n: usize| NextHops::new([n % 16, n % 32, n % 64].map(|hop| hop as u16));
+        let routes = std::array::from_fn(route);
+        Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, flows, routes }
     }
 
     #[inline]
@@ -95,12 +95,12 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         pkt.meta.offset = (self.serial * 1000) as u32;
         pkt.meta.remaining = u32::MAX - pkt.meta.offset;
         pkt.meta.reserved = Rate::mbit(1);
-        pkt.meta.next_hops = self.ways[flow as usize % WAYS];
+        pkt.meta.next_hops = self.routes[flow as usize % ROUTES];
         self.serial += 1;
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
     }
 
-    /// One departure, waiting for it if the discipline shapes.
+    /// One departure, at the time at which the discipline allows it.
     #[inline]
     fn leave(&mut self) {
         loop {
@@ -154,7 +154,7 @@ impl Visit for Timed<'_> {
     type Out = ();
 
     fn visit<D: Discipline>(self, config: &D) {
-        let qdisc = config.build::<u64>(&context()).expect("it was built to see whether it can be");
+        let qdisc = config.build::<u64>(&context()).expect("it was built before");
         let population = if self.flows < self.packets { self.flows } else { 2 * self.flows };
         let mut traffic = Traffic::new(qdisc, population);
         let fill = if self.full { 3 * self.packets } else { self.packets };
@@ -185,7 +185,7 @@ impl Visit for Timed<'_> {
     }
 }
 
-/// What looking further ahead costs, with 300 packets of 100 flows: 1, 16, 32 and 64 sub-queues.
+/// Cost of lookahead, with 300 packets of 100 flows: 1, 16, 32 and 64 sub-queues.
 fn levels(criterion: &mut Criterion) {
     for level in 0..=3 {
         let spec: Spec = format!("bsq level {level}").parse().expect("it is written right");
@@ -198,7 +198,7 @@ fn pair(criterion: &mut Criterion) {
     for entry in ALL {
         for (flows, packets) in CASES {
             for full in [false, true] {
-                // A buffer is full when it was filled to the limit; otherwise half of it stays free.
+                // For `full` rows the limit equals the backlog; otherwise half of the buffer stays free.
                 let spec = raised(entry, if full { packets / 2 } else { packets });
                 spec.with(Timed { criterion, name: entry.name, flows, packets, full });
             }

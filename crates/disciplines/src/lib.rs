@@ -4,7 +4,7 @@
 //! A discipline belongs to the first of these that describes what it is for:
 //!
 //! - `reserved`: it keeps rates that flows have reserved, each with a bound on delay.
-//! - `size`: it favours short flows, by how much a flow has sent or has left.
+//! - `size`: it favours short flows, by the amount that a flow has sent or has still to send.
 //! - `fair`: it divides the link into fair shares among flows, by their turns, by tags, or by early drops.
 //! - `aqm`: it keeps one queue short by early drops or marks, so that senders slow down.
 //! - `shape`: it sets order or pace by arrival, class, rate or downstream link.

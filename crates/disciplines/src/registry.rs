@@ -1,5 +1,4 @@
-//! What a discipline file provides, and the macro that turns the list in `lib.rs` into everything that is
-//! made from it.
+//! The interface of a discipline file, and the macro that generates the registry from the list in `lib.rs`.
 
 use giveway_qdisc::{Bytes, Invalid, LinkContext, Properties, Qdisc};
 use schemars::JsonSchema;
@@ -8,19 +7,19 @@ use serde::de::DeserializeOwned;
 
 /// A discipline's configuration, which builds it. Every file has one, named `Config`.
 pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
-    /// One line for `giveway list`.
+    /// Summary in one line, for `giveway list`.
     const SUMMARY: &'static str;
 
-    /// The discipline itself.
+    /// Type of the discipline for packets with payload `P`.
     type Qdisc<P: 'static>: Qdisc<P>;
 
-    /// Builds it for a link.
+    /// Builds the discipline for a link.
     ///
     /// # Errors
-    /// The parameter that is not valid there, and a valid value.
+    /// The parameter that is invalid for this link, and a valid value.
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Self::Qdisc<P>, Invalid>;
 
-    /// Its guarantees beyond the contract on that link.
+    /// Guarantees of the discipline beyond the contract on a link.
     fn properties(&self, context: &LinkContext) -> Properties;
 
     /// Bytes that a flow of a class may send in a round, if [`giveway_qdisc::Guarantee::Turns`] is its
@@ -29,25 +28,25 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         context.mtu
     }
 
-    /// Number of hops beyond the link that it uses: a backend fills in so many of
+    /// Number of next hops after the link that the discipline uses: the backend fills in as many of
     /// [`giveway_qdisc::Meta::next_hops`].
     fn lookahead(&self) -> usize {
         0
     }
 
-    /// Configurations beyond the default that the contract suite, the fuzzer and the benchmarks should try
-    /// too.
+    /// Further configurations that the contract suite, the fuzzer and the benchmarks try in addition to the
+    /// default.
     fn variants() -> Vec<Self> {
         Vec::new()
     }
 
-    /// Parameters that are valid but usually a mistake, each in a sentence.
+    /// Warnings about valid parameters that are usually a mistake, each in a sentence.
     fn warnings(&self, _site: &LinkContext) -> Vec<String> {
         Vec::new()
     }
 
-    /// Parameters that are legal but do not go with the packets that come there, the largest of which has
-    /// this length. A backend that knows its traffic reports them.
+    /// Advice about valid parameters that do not suit the traffic, whose largest packet has this length. A
+    /// backend that knows its traffic reports it.
     fn advice(&self, _largest: Bytes, _site: &LinkContext) -> Vec<Advice> {
         Vec::new()
     }
@@ -62,18 +61,18 @@ pub struct Advice {
     pub help: String,
 }
 
-/// A visitor of a discipline whose type is known: its whole loop is compiled for that type.
+/// A function of any discipline, which is compiled for the concrete type of each discipline.
 pub trait Visit {
-    /// The result.
+    /// Result of the function.
     type Out;
-    /// Runs it with the configuration.
+    /// Calls the function with a configuration.
     fn visit<D: Discipline>(self, config: &D) -> Self::Out;
 }
 
 /// One discipline of the registry.
 pub type Entry = giveway_spec::Entry<crate::Spec>;
 
-/// Makes the modules, the `Spec` enum and the `ALL` list from one line per discipline, in families.
+/// Generates the modules, the `Spec` enum and the `ALL` list from one line per discipline, in families.
 ///
 /// The line `fifo,` in the family `shape` becomes the module `fifo` with the source `shape/fifo.rs`, the
 /// variant `Spec::fifo(fifo::Config)` and an [`Entry`]. The comment above a family is its summary in lists.
@@ -92,7 +91,7 @@ macro_rules! registry {
             pub use $family::{$($name),*};
         )*
 
-        /// A discipline with its parameters. It is read from text as `tc` would write it ("fq_codel target
+        /// A discipline with its parameters. It is parsed from text in the syntax of `tc` ("fq_codel target
         /// 5ms"), or from a table with a `kind`.
         #[allow(non_camel_case_types, missing_docs)]
         #[derive(Clone, Debug, PartialEq)]
@@ -119,14 +118,14 @@ macro_rules! registry {
         },)*)*];
 
         impl Spec {
-            /// Its discipline's name.
+            /// Name of the discipline.
             pub fn name(&self) -> &'static str {
                 match self {
                     $($(Spec::$name(_) => stringify!($name),)*)*
                 }
             }
 
-            /// Builds it behind a pointer, for backends.
+            /// Builds the discipline as a trait object, for backends.
             ///
             /// # Errors
             /// The parameter that is not valid on that link.
@@ -139,7 +138,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Builds it for packets that carry a number: for traces, checks and measurements.
+            /// Builds the discipline for packets that carry a number, for traces, checks and measurements.
             ///
             /// [`Spec::build`] is compiled once for each payload in each crate that calls it, with all
             /// disciplines; this is compiled here, once.
@@ -153,14 +152,14 @@ macro_rules! registry {
                 self.build(context)
             }
 
-            /// Calls a visitor with its configuration type.
+            /// Calls a visitor with the configuration of the discipline.
             pub fn with<V: Visit>(&self, visit: V) -> V::Out {
                 match self {
                     $($(Spec::$name(config) => visit.visit(config),)*)*
                 }
             }
 
-            /// Its guarantees beyond the contract.
+            /// Guarantees of the discipline beyond the contract on a link.
             pub fn properties(&self, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Properties {
                 match self {
                     $($(Spec::$name(config) => config.properties(context),)*)*
@@ -174,28 +173,29 @@ macro_rules! registry {
                 }
             }
 
-            /// Number of hops beyond the link that it uses.
+            /// Number of next hops after the link that the discipline uses.
             pub fn lookahead(&self) -> usize {
                 match self {
                     $($(Spec::$name(config) => config.lookahead(),)*)*
                 }
             }
 
-            /// Parameters that are valid but usually a mistake, each in a sentence.
+            /// Warnings about valid parameters that are usually a mistake, each in a sentence.
             pub fn warnings(&self, context: &giveway_qdisc::LinkContext) -> Vec<String> {
                 match self {
                     $($(Spec::$name(config) => config.warnings(context),)*)*
                 }
             }
 
-            /// Parameters that are valid but do not suit the traffic, whose largest packet has this length.
+            /// Advice about valid parameters that do not suit the traffic, whose largest packet has this
+            /// length.
             pub fn advice(&self, largest: giveway_qdisc::Bytes, context: &giveway_qdisc::LinkContext) -> Vec<$crate::Advice> {
                 match self {
                     $($(Spec::$name(config) => config.advice(largest, context),)*)*
                 }
             }
 
-            /// Its parameters, by name.
+            /// Parameters of the discipline, by name.
             pub(crate) fn parameters(&self) -> serde_json::Value {
                 let value = match self {
                     $($(Spec::$name(config) => serde_json::to_value(config),)*)*

@@ -5,7 +5,7 @@ use giveway_spec::{About, Catalogue};
 
 use crate::{ALL, Spec};
 
-/// How disciplines are written.
+/// Spec syntax of disciplines.
 static CATALOGUE: Catalogue<Spec> = Catalogue::new(
     About {
         noun: "discipline",
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_writes_what_tc_would() {
+    fn reads_and_writes_specs_as_tc_does() {
         for text in ["fifo", "fifo limit 20p", "fifo limit 64kb drop head"] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_pointed_at() {
+    fn mistakes_have_a_position() {
         let cases = [
             ("fivo", "fivo", "unknown discipline \"fivo\"; did you mean \"fifo\"?"),
             ("fifo lmit 3p", "lmit", "unknown parameter \"lmit\" of fifo; did you mean \"limit\"?"),
@@ -63,8 +63,8 @@ mod tests {
         assert_eq!(error("").1.split(';').next(), Some("expected a discipline"));
     }
 
-    /// Disciplines contain disciplines: the schema ends all the same, and every reference in it leads
-    /// somewhere.
+    /// Although disciplines contain disciplines, the schema is finite, and every reference in it has a
+    /// target.
     #[test]
     fn schemas_are_closed() {
         fn references(value: &Value, found: &mut Vec<String>) {

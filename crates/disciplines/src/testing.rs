@@ -1,6 +1,6 @@
-//! Test support: traces as text, models that are written as plainly as possible, and small drivers.
+//! Test support: traces as text, simple reference models, and small drivers.
 
-pub(crate) mod line;
+pub(crate) mod levels;
 pub(crate) mod rates;
 pub(crate) mod reserved;
 mod rfcs;

@@ -1,11 +1,11 @@
-//! No discipline allocates per packet: once warm, 100,000 packets go in and out without a single allocation.
+//! No discipline allocates per packet: after a warm-up, 100,000 packets pass without an allocation.
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::{
     Cx, FlowKey, Label, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
 };
 
-/// Packets that stay queued, where the limit allows it.
+/// Number of packets that stay queued, if the limit allows it.
 const BACKLOG: u64 = 200;
 const FLOWS: u64 = 64;
 const PAIRS: u64 = 100_000;
@@ -41,7 +41,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         self.settle();
     }
 
-    /// Waits for the next packet, if one is held.
+    /// Dequeues the next packet, at the time at which it may leave.
     fn leave(&mut self) {
         loop {
             let next = self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out));
@@ -59,8 +59,7 @@ impl<Q: Qdisc<u64>> Traffic<Q> {
         self.out.marked.clear();
     }
 
-    /// Keeps the backlog where it is: an arrival, a departure, and another arrival when something was
-    /// dropped.
+    /// Keeps the backlog constant: an arrival, a departure, and another arrival if a packet was dropped.
     fn pairs(&mut self, pairs: u64) {
         for _ in 0..pairs {
             self.arrive();
@@ -92,7 +91,7 @@ impl Visit for Allocations {
         traffic.out.dropped.reserve(1024);
         traffic.out.marked.reserve(1024);
         (0..BACKLOG).for_each(|_| traffic.arrive());
-        // As long again as what is counted, so that tables and slabs have seen their largest population.
+        // The warm-up is as long as the measurement, so that tables and slabs reach their largest size.
         traffic.pairs(PAIRS);
         let before = giveway_counting::calls();
         traffic.pairs(PAIRS);
@@ -103,7 +102,7 @@ impl Visit for Allocations {
 #[test]
 fn warm_disciplines_do_not_allocate() {
     let warm = |spec: &Spec| spec.with(Allocations);
-    // The counter works: building a discipline allocates.
+    // Check the counter: building a discipline allocates.
     let before = giveway_counting::calls();
     drop((ALL[0].variants)());
     assert!(giveway_counting::calls() > before);

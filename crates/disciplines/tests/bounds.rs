@@ -1,10 +1,10 @@
-//! What reservations guarantee, searched for violations: no packet departs later than the bound of its
-//! scheduler says, whatever others send; and bounds that are known to be false are found out.
+//! Search for violations of reservations: no packet departs later than the bound of its scheduler, for any
+//! traffic of other flows. The search also finds violations of bounds that are known to be false.
 //!
 //! The test is that of latency-rate servers for packets: with F_k = max(a_k, F_(k-1)) + L_k/ρ, the finish at
-//! the flow's own rate, packet k departs by F_k + Θ - L/ρ. A byte takes a microsecond on the link and rates
-//! are in percent of it, so that F times the percentage is a whole number of picoseconds: what is measured is
-//! exact. A picosecond is allowed for stamps, which are rounded to 2⁻²⁰ of it.
+//! the flow's own rate, packet k departs by F_k + Θ - L/ρ. A byte takes a microsecond on the link, and rates
+//! are in percent of the link, so F times the percentage is a whole number of picoseconds and measurements
+//! are exact. The tolerance is a picosecond, for stamps, which are rounded to 2⁻²⁰ ps.
 //!
 //! `cargo xtask bounds` tries 100,000 cases with each discipline.
 
@@ -14,18 +14,19 @@ use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-/// A byte takes a microsecond.
+/// Rate of the link, at which a byte takes a microsecond.
 const LINK: Rate = Rate::mbit(8);
 const PS_PER_BYTE: i128 = 1_000_000;
-/// What `width` and `quantum` are by default: the largest packet of the link.
+/// Largest packet of the link in bytes, from which the defaults of `width` and `quantum` follow.
 const MTU: f64 = 1500.0;
 
-/// Who has reserved what, and what comes.
+/// Reservations and arrivals.
 #[derive(Clone, Debug)]
 struct Case {
-    /// Percent of the link, per flow. Together 100 at most.
+    /// Reserved rate of each flow in percent of the link, at most 100 in all.
     shares: Vec<u32>,
-    /// Bytes on the link since the arrival before, the flow (the last is best effort), and its length.
+    /// Arrivals: time since the previous one in bytes on the link, the flow (the last is best effort), and
+    /// the length.
     arrivals: Vec<(u32, usize, u32)>,
 }
 
@@ -34,7 +35,7 @@ impl Case {
     fn largest(&self, flow: usize) -> u32 {
         self.arrivals.iter().filter(|(_, of, _)| *of == flow).map(|(.., bytes)| *bytes).max().unwrap_or(0)
     }
-    /// The same, for `theory`: only flows that send.
+    /// The case as a server of the crate `theory`.
     fn server(&self) -> Server {
         let flow = |(flow, share): (usize, &u32)| Flow {
             rate: LINK.as_bit() as f64 * f64::from(*share) / 100.0,
@@ -46,13 +47,13 @@ impl Case {
             best_effort: f64::from(self.largest(self.shares.len())),
         }
     }
-    /// Without what is not reserved.
+    /// The case without best effort.
     fn reserved_only(&self) -> Case {
         let mut case = self.clone();
         case.arrivals.retain(|(_, flow, _)| *flow < self.shares.len());
         case
     }
-    /// With packets of one length.
+    /// The case with packets of one length.
     fn of_one_length(&self) -> Case {
         let mut case = self.clone();
         let bytes = case.arrivals.first().map_or(1500, |(.., bytes)| *bytes);
@@ -61,7 +62,7 @@ impl Case {
     }
 }
 
-/// Shares whose common multiple is small, so that `scfq` takes them for weights.
+/// Shares with a small common multiple, so that `scfq` accepts them as weights.
 const SHARES: [u32; 9] = [1, 2, 4, 5, 10, 20, 25, 40, 50];
 
 fn case() -> impl Strategy<Value = Case> {
@@ -74,7 +75,7 @@ fn case() -> impl Strategy<Value = Case> {
                 shares.push(SHARES[pick]);
             }
         }
-        // The rest goes to others, largest first: what is not reserved makes it too easy.
+        // The rest is reserved by more flows, largest first, since unreserved capacity hides violations.
         for share in SHARES.into_iter().rev() {
             while share <= left && shares.len() < 9 {
                 left -= share;
@@ -99,19 +100,19 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// A packet that left.
+/// Departure of a packet.
 struct Departure {
     flow: usize,
     bytes: u32,
-    /// When its last bit was sent.
+    /// Time at which the last bit was sent.
     at: Time,
-    /// How much later than F, in ps times the percentage of its flow.
+    /// Lateness relative to F, in ps times the percentage of its flow.
     late: i128,
-    /// How many packets of each flow were queued, itself included.
+    /// Number of queued packets of each flow, this packet included.
     queued: Vec<u32>,
 }
 
-/// Runs a case through a discipline. What comes in the instant in which the link looks for a packet is there.
+/// Runs a case with a discipline. Arrivals at the time of a dequeue precede it.
 fn departures(spec: &str, case: &Case) -> Vec<Departure> {
     let context = LinkContext::new(LINK, Streams::new(1).within("bounds"));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<(usize, i128)>(&context).unwrap();
@@ -122,7 +123,7 @@ fn departures(spec: &str, case: &Case) -> Vec<Departure> {
     let (mut arrived, mut free) = (Time::ZERO, Time::ZERO);
     let mut rest = case.arrivals.iter().peekable();
     loop {
-        // Everything until the link is free again.
+        // All arrivals until the link is free again.
         while let Some((gap, flow, bytes)) =
             rest.next_if(|(gap, ..)| arrived + LINK.time_for(u64::from(*gap)) <= free)
         {
@@ -154,12 +155,12 @@ fn departures(spec: &str, case: &Case) -> Vec<Departure> {
             },
         }
     }
-    assert!(out.dropped.is_empty(), "bounds are for what is not lost");
+    assert!(out.dropped.is_empty(), "bounds hold without losses");
     left
 }
 
-/// What is wrong with the delays of a case, if anything is; `allowed` gives the lateness of a flow in
-/// seconds.
+/// Checks the delays of a case. `allowed` returns the largest lateness of a flow in seconds. The error is the
+/// first violation.
 fn too_late(spec: &str, case: &Case, allowed: impl Fn(&Server, usize) -> Option<f64>) -> Result<(), String> {
     let server = case.server();
     for Departure { flow, bytes, at, late, .. } in departures(spec, case) {
@@ -175,16 +176,15 @@ fn too_late(spec: &str, case: &Case, allowed: impl Fn(&Server, usize) -> Option<
     Ok(())
 }
 
-/// When a flow counts as having packets: while one is queued, or while the last one is still on the wire,
-/// too.
+/// Definition of a backlogged flow: one of its packets is queued, or is queued or on the wire.
 #[derive(Clone, Copy, PartialEq)]
 enum Backlog {
     Queued,
     WithTheWire,
 }
 
-/// What is wrong with the shares, if anything is: over any time in which two flows have packets queued, how
-/// far what they got is apart, in seconds at their rates.
+/// Checks the shares of a case: over any time in which two flows are backlogged, the difference of their
+/// service, in seconds at their rates. The error is the first violation.
 fn unfair(
     spec: &str,
     case: &Case,
@@ -193,8 +193,8 @@ fn unfair(
 ) -> Result<(), String> {
     let server = case.server();
     let flows = case.shares.len();
-    // Per pair: how far apart since both have packets, the lowest and the highest, in bytes per percent times
-    // 200.
+    // For each pair: the difference since both are backlogged, with its lowest and highest value, in bytes
+    // per percent times 200.
     let mut apart = vec![vec![None::<(i64, i64, i64)>; flows]; flows];
     for Departure { flow, bytes, queued, .. } in departures(spec, case) {
         for one in 0..flows {
@@ -239,13 +239,13 @@ fn by_class(case: &Case, times: u32) -> String {
 
 /// Quanta in proportion to the shares: the smallest covers the largest packet of the link.
 fn quanta_of(case: &Case) -> (String, Vec<f64>) {
-    let least = *case.shares.iter().min().expect("somebody has a reservation");
+    let least = *case.shares.iter().min().expect("some flow has a reservation");
     let quantum = |share: &u32| u64::from(*share) * 1500_u64.div_ceil(u64::from(least));
     let text: Vec<String> = case.shares.iter().map(|share| format!("{}b", quantum(share))).collect();
     (text.join(" "), case.shares.iter().map(|share| quantum(share) as f64).collect())
 }
 
-/// Everything that should hold.
+/// Checks all bounds on delay that hold.
 fn sound(case: &Case) -> Result<(), String> {
     let kept =
         |scheduler: Scheduler<'static>| move |server: &Server, flow: usize| server.lateness(scheduler, flow);
@@ -271,7 +271,7 @@ fn sound(case: &Case) -> Result<(), String> {
     too_late(&format!("scfq limit 1000p weights [{}]", by_class(case, 1)), &reserved, kept(Scheduler::Scfq))
 }
 
-/// Eight times as many cases as usual for a property.
+/// Eight times the usual number of cases of a property.
 fn many() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig { cases: usual.cases.saturating_mul(8), ..usual }
@@ -280,14 +280,14 @@ fn many() -> ProptestConfig {
 proptest! {
     #![proptest_config(many())]
 
-    /// No packet departs later than its scheduler promises.
+    /// No packet departs later than the bound of its scheduler.
     #[test]
     fn bounds_on_delay_hold(case in case()) {
         sound(&case).map_err(TestCaseError::fail)?;
         sound(&case.of_one_length()).map_err(TestCaseError::fail)?;
     }
 
-    /// What flows get differs by no more than is published, or was observed, while both have packets queued.
+    /// The service of two backlogged flows differs by at most the published or observed bound.
     #[test]
     fn bounds_on_fairness_hold(case in case()) {
         let kept = |scheduler: Scheduler<'static>| {
@@ -311,7 +311,7 @@ proptest! {
     }
 }
 
-/// Searches a false claim for a violation, and gives it.
+/// Searches for a violation of a false claim, and returns it.
 fn found_false(claim: &str, holds: impl Fn(&Case) -> Result<(), String>) -> String {
     let config = ProptestConfig {
         cases: 20_000,
@@ -323,13 +323,13 @@ fn found_false(claim: &str, holds: impl Fn(&Case) -> Result<(), String>) -> Stri
     let outcome = runner.run(&case(), |case| holds(&case).map_err(TestCaseError::fail));
     match outcome {
         Err(violation) => violation.to_string(),
-        Ok(()) => panic!("{claim}: nothing speaks against it"),
+        Ok(()) => panic!("{claim}: no violation found"),
     }
 }
 
-/// The search finds what is known to be false.
+/// The search finds violations of bounds that are known to be false.
 #[test]
-fn false_bounds_are_found_false() {
+fn violations_of_false_bounds_are_found() {
     let as_wfq = |server: &Server, flow: usize| server.lateness(Scheduler::Wfq, flow);
     let printed =
         |server: &Server, flow: usize| server.lateness(Scheduler::TimestampRoundRobinAsPrinted, flow);
@@ -365,10 +365,10 @@ fn false_bounds_are_found_false() {
     });
 }
 
-/// A flow of `drr` that empties leaves the round, although its last packet is still on the wire. When its
-/// next packet comes before that has been sent, the flow has packets all the time and loses its turn: all
-/// others go before it, and what is on the wire, too, which the published bound does not count. Here it is
-/// exceeded by 434 us, of 4,002.
+/// A flow of `drr` that empties leaves the round while its last packet is still on the wire. If its next
+/// packet arrives before the end of that transmission, the flow has lost its turn although it was never
+/// without a packet: all other flows are served before it, after the packet on the wire, which the published
+/// bound does not include. Here the bound of 4,002 us is exceeded by 434 us.
 #[test]
 fn deficit_round_robin_exceeds_its_published_bound_when_a_turn_is_lost() {
     let quanta = [1000.0, 1000.0];
@@ -380,14 +380,14 @@ fn deficit_round_robin_exceeds_its_published_bound_when_a_turn_is_lost() {
     };
     // While 500 bytes are on the wire, from 1,064 to 1,564.
     let late = too_late("drr quanta [1000b 1000b]", &case(1000), allowed);
-    let told = late.expect_err("it is exceeded");
-    assert!(told.contains("2434000000 ps after their time"), "{told}");
-    // An instant before they are: then the flow keeps its turn, or waits for the next as the bound has it.
+    let message = late.expect_err("the bound is exceeded");
+    assert!(message.contains("2434000000 ps after their time"), "{message}");
+    // If it arrives before the transmission begins, the flow keeps its turn, or gets the next one within the
+    // bound.
     too_late("drr quanta [1000b 1000b]", &case(998), allowed).unwrap();
     let forgets = |server: &Server, flow: usize| server.lateness(Scheduler::DrrThatForgets(&quanta), flow);
     too_late("drr quanta [1000b 1000b]", &case(1000), forgets).unwrap();
-    // Shares suffer likewise; what is published for those is for flows that are never without a packet in the
-    // queue.
+    // The same applies to shares: their published bound is for flows that always have a packet in the queue.
     found_false("drr is fair to flows that empty for a moment", |case| {
         let (text, quanta) = quanta_of(case);
         let rounds = |server: &Server, one, other| server.fairness(Scheduler::Drr(&quanta), one, other);

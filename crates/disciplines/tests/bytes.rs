@@ -1,4 +1,4 @@
-//! The paths of the fuzz targets, run on bytes from a seed: they hold without a fuzzer, too.
+//! The fuzz targets, run on random bytes from a fixed seed, without a fuzzer.
 
 use giveway_disciplines::ALL;
 use giveway_qdisc::Streams;
@@ -58,7 +58,7 @@ fn any_words_are_read_or_refused() {
     crate::byte_input::spec(&[0xff, 0xfe]);
 }
 
-/// Disciplines inside each other are bounded, and take no longer for being deep.
+/// The depth of disciplines inside each other is limited, and deep nesting is refused quickly.
 #[test]
 fn deep_nesting_is_refused() {
     let nested = |depth: usize| format!("{}fifo{}", "tbf child (".repeat(depth), ")".repeat(depth));

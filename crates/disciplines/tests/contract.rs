@@ -1,4 +1,4 @@
-//! Every registered discipline, in every variant that it names, keeps the contract.
+//! Every registered discipline keeps the contract, in all its variants.
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Op, Violation, drive};
@@ -6,7 +6,7 @@ use giveway_qdisc::{Downstream, LinkContext, Rate, Streams};
 use proptest::prelude::*;
 
 fn context() -> LinkContext {
-    // Some of the links beyond are known: those of the ways that the contract's flows take.
+    // Some downstream links are known: those of the routes of the contract's flows.
     let links = [
         ((0, 1), Rate::mbit(30)),
         ((0, 2), Rate::mbit(10)),
@@ -25,10 +25,10 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(flow, bytes, class)| Op::EnqueueAny { flow, bytes, class }),
         5 => Just(Op::Dequeue),
         2 => any::<u16>().prop_map(Op::Wait),
-        // Rare, since most disciplines forget everything meanwhile: minutes and hours.
+        // Minutes and hours. Rare, since most disciplines forget all flows in this time.
         1 => (0..20u16, any::<u16>()).prop_map(|(dice, s)| if dice < 3 { Op::Pause(s) } else { Op::Wait(s) }),
         2 => Just(Op::WaitUntilAsked),
-        // Rare, so that queues grow long in between.
+        // Rare, so that queues become long between resets.
         1 => (0..20u8).prop_map(|dice| if dice == 0 { Op::Reset } else { Op::Dequeue }),
     ]
 }
@@ -46,8 +46,8 @@ fn every_variant(mut test: impl FnMut(&Spec) -> Result<(), Violation>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
-    /// Conservation, truth of the backlog, order within flows, the limit, wake-ups, work conservation, reset:
-    /// after every single operation, for every discipline.
+    /// Conservation, exact backlog, order within flows, the limit, wake-ups, work conservation and reset hold
+    /// after every operation, for every discipline.
     #[test]
     fn the_contract_holds(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
@@ -56,9 +56,9 @@ proptest! {
         });
     }
 
-    /// Same seed, same operations, same trace.
+    /// Two runs with the same seed and the same operations have the same trace.
     #[test]
-    fn the_same_again_is_the_same(ops in prop::collection::vec(op(), 1..300)) {
+    fn runs_are_reproducible(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
             let run = || {
                 let mut qdisc = spec.build::<u64>(&context()).expect("variants can be built");
@@ -68,9 +68,9 @@ proptest! {
         });
     }
 
-    /// What is written can be read again.
+    /// A written spec can be parsed, with the same result.
     #[test]
-    fn specs_survive_being_written(pick in any::<prop::sample::Index>()) {
+    fn specs_are_written_and_read_again(pick in any::<prop::sample::Index>()) {
         let all: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
         let spec = pick.get(&all);
         prop_assert_eq!(&spec.to_string().parse::<Spec>().unwrap(), spec);

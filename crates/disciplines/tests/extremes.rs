@@ -1,7 +1,7 @@
-//! Every parameter of every discipline at its extremes: each is refused with an error, or makes a discipline
-//! that takes bounded memory and bounded work per packet, and keeps the contract.
+//! Every parameter of every discipline at its extremes: each is refused with an error, or gives a discipline
+//! with bounded memory and bounded work per packet that keeps the contract.
 //!
-//! Parameters and their kinds come from the registry, so that a new discipline is tried without a line here.
+//! Parameters and their kinds come from the registry, so a new discipline is tested without a change here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,13 +10,13 @@ use giveway_qdisc::contract::{Op, drive, ops_from_bytes};
 use giveway_qdisc::{Bytes, LinkContext, Rate, Streams};
 use serde_json::{Map, Value, json};
 
-/// What a discipline may take, with the packets of the test.
+/// Largest memory of a discipline with the packets of the test, in bytes.
 const MEMORY: i64 = 256 << 20;
-/// Processor time that a case may take, in nanoseconds: it has a few thousand calls. It counts this thread
-/// alone, so a busy machine does not matter.
+/// Largest processor time of a case, in nanoseconds, for a few thousand calls. Only this thread counts, so a
+/// busy machine has no effect.
 const WORK: u64 = 5_000_000_000;
 
-/// Processor time of this thread in nanoseconds, as Linux counts it; 0 elsewhere, which measures nothing.
+/// Processor time of this thread in nanoseconds on Linux; 0 on other systems, which disables the check.
 fn worked() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
@@ -87,7 +87,7 @@ fn sites() -> Vec<LinkContext> {
     ]
 }
 
-/// What is wrong with a discipline, if anything.
+/// Checks a discipline on a link. The error is the violation, in words.
 fn judge(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), String> {
     let began = worked();
     let (most, result) = giveway_counting::most(|| {
@@ -105,7 +105,7 @@ fn judge(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), St
     }
 }
 
-/// Builds a discipline and drives it. Nothing is wrong with one that cannot be built: it says why.
+/// Builds a discipline and applies the operations. A configuration that cannot be built passes the test.
 fn build_and_drive(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), String> {
     let (built, qdisc) = giveway_counting::most(|| spec.build::<u64>(context));
     let Ok(mut qdisc) = qdisc else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! Ten million flows of one packet each, twice as fast as the link: what every discipline keeps of them stays
-//! bounded, and a flow that means it still gets through.
+//! Ten million flows of one packet each, at twice the rate of the link: the state of every discipline stays
+//! bounded, and a long flow afterwards gets service.
 //!
-//! The bounds hold for every discipline, by the reason why its state is bounded: nothing per flow; a fixed
-//! number of buckets; only flows that have packets queued; or a table of recent flows, rows or branches with
-//! a cap, by default 65,536, or 131,072 in routers that label.
+//! The bounds cover all reasons for a bounded state: no state per flow; a fixed number of buckets; state for
+//! flows with queued packets only; or a table of recent flows, rows or branches with a bound, by default
+//! 65,536, or 131,072 in routers that label packets.
 
 use giveway_disciplines::{ALL, Discipline, Spec, Visit};
 use giveway_qdisc::hash::mix;
@@ -12,20 +12,20 @@ use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qd
 const LINK: Rate = Rate::gbit(1);
 const BYTES: u32 = 1000;
 const STRANGERS: u64 = 10_000_000;
-/// A flow stays for twice as many packets as any discipline holds by default, and as many of it are to get
-/// through.
+/// Half the number of packets of the long flow, of which this many must pass: more than any discipline queues
+/// by default.
 const STAYS: u64 = 20_000;
-/// The largest number of flows that a table may remember beyond those that are queued.
+/// Largest number of flows in a table beyond those that are queued.
 const CAP: u64 = 131_072;
-/// The most memory for state per flow.
+/// Largest memory for state per flow, in bytes.
 const MEMORY: u64 = 16_000_000;
 
-/// A discipline behind its link, and who sends to it.
+/// A discipline in front of a link, under a stream of packets.
 struct Stream<Q> {
     qdisc: Q,
     out: Outbox<()>,
     now: Time,
-    /// The most packets that it ever held.
+    /// Largest backlog so far, in packets.
     held: u64,
 }
 
@@ -35,7 +35,7 @@ impl<Q: Qdisc<()>> Stream<Q> {
         pkt.meta.arrived = self.now;
         pkt.meta.offset = u32::try_from(offset).unwrap_or(u32::MAX);
         pkt.meta.remaining = BYTES;
-        // Everyone comes from elsewhere, goes elsewhere, and on a way of its own.
+        // Each flow has its own source, destination and route.
         (pkt.meta.from, pkt.meta.to) = ((flow.0 >> 16) as u16, flow.0 as u16);
         pkt.meta.next_hops = NextHops::new([0, 16, 32].map(|shift| (flow.0 >> shift) as u16 & 0x7fff));
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
@@ -44,7 +44,8 @@ impl<Q: Qdisc<()>> Stream<Q> {
         self.out.marked.clear();
     }
 
-    /// A packet's time passes on the link: what leaves meanwhile, if anything does.
+    /// Advances the time by one packet on the link. Returns the flow of the packet that leaves, if there is
+    /// one.
     fn leave(&mut self) -> Option<FlowKey> {
         let next = self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out));
         self.out.dropped.clear();
@@ -61,11 +62,11 @@ impl<Q: Qdisc<()>> Stream<Q> {
     }
 }
 
-/// The discipline's name, for what is wrong with it.
+/// The test of one discipline, with its name for messages.
 struct Hostile(String);
 
 impl Visit for Hostile {
-    /// What is wrong with it.
+    /// Messages about violated bounds.
     type Out = Vec<String>;
 
     fn visit<D: Discipline>(self, config: &D) -> Vec<String> {
@@ -89,8 +90,7 @@ impl Visit for Hostile {
         if table.bytes > MEMORY {
             wrong.push(format!("{name} takes {} bytes of memory for state per flow", table.bytes));
         }
-        // A flow that stays, as fast as the link, first against a buffer that the strangers filled, then
-        // alone.
+        // A long flow at the rate of the link, first behind a buffer that the short flows filled, then alone.
         let friend = FlowKey(mix(u64::MAX, 1));
         let mut through = 0;
         for sent in 0..2 * STAYS {
@@ -105,12 +105,12 @@ impl Visit for Hostile {
 }
 
 #[test]
-fn ten_million_strangers_are_survived() {
-    // The defaults, and the tables that the defaults of these leave out.
+fn ten_million_short_flows_keep_all_state_bounded() {
+    // The defaults, and settings with tables that the defaults do not have.
     let tables = ["run2c source table", "pias source table", "xprotect probability 100%", "bsq level 3"];
     let tables = tables.map(|text| text.parse::<Spec>().expect("these are written right"));
     let specs: Vec<Spec> = ALL.iter().map(|entry| (entry.default)()).chain(tables).collect();
-    // Two halves at a time: it is the longest test of these.
+    // Two threads, since this is the longest test of the crate.
     let half = |which: usize| {
         let mine = specs.iter().skip(which).step_by(2);
         mine.flat_map(|spec| spec.with(Hostile(spec.to_string()))).collect::<Vec<_>>()

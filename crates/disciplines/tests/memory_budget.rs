@@ -1,40 +1,41 @@
-//! How many flows fit into so much memory, a packet of 64 bytes each: table 2 of the TRR paper (Chen and
-//! Chen, about 2000), which has 445 for TRR, 450 for DRR, 396 for WFQ and 412 for TSS in 128 KiB, counted
-//! here in 128 KiB, 1 MiB and 16 MiB.
+//! Number of flows, with a packet of 64 bytes each, that fit into 128 KiB, 1 MiB and 16 MiB. Table 2 of the
+//! TRR paper (Chen and Chen, about 2000) has 445 for TRR, 450 for DRR, 396 for WFQ and 412 for TSS in 128
+//! KiB.
 //!
-//! Counted is what the system's allocator was asked for, not what structures say that they take, and the 64
-//! bytes of each packet's data, which in a host lie in a pool. A discipline is built for a limit of n packets
-//! and n flows, and gets them; the most for which all of it is within the budget is what the table has. What
-//! does not depend on n is counted separately, as `at first`: arrays of slots above all, which the paper's
-//! sizes do not have either.
+//! The memory is the bytes requested from the system's allocator, not the sizes that structures report, and
+//! the 64 bytes of each packet's data, which a backend has in a pool. A discipline is built for a limit of n
+//! packets and n flows, and receives one packet of each flow; the table has the largest n within the budget.
+//! Memory that does not depend on n is in the column `at first`: mostly arrays of slots, which the paper's
+//! sizes do not include either.
 //!
-//! What a flow takes, with its packet:
+//! The memory of a flow and its packet is:
 //! - the 64 bytes of data;
-//! - the packet in the discipline's store: what disciplines know of it (`Meta`), a host's handle of 24 bytes
-//!   as in the live host, and two links. The paper's is the kernel's `sk_buff` of 148 bytes;
-//! - its entry in the table of flows, of which at most half is in use, so two at least and four at most:
-//!   sizes are powers of two;
-//! - its record: queue, rate, where it stands in the order of lengths, and what the schedule keeps for it: a
+//! - the packet in the discipline's store: its metadata (`Meta`), a handle of 24 bytes as in the live
+//!   backend, and two links. In the paper it is the kernel's `sk_buff` of 148 bytes;
+//! - its entry in the table of flows. At most half of the table is in use and sizes are powers of two, so a
+//!   flow takes two to four entries;
+//! - its record: queue, rate, place in the order of lengths, and the state of the schedule: a
 //!   stamp (TRR, TSS), a place in a calendar or heap, virtual times (WFQ).
 //!
-//! Tables and stores double, so that most numbers of flows leave some of them unused: `bytes each` is at
-//! 32,768 flows, which leave little. While one doubles, both sizes are there for a moment; that is not
-//! counted. Those that know reservations have a second store from the start, for best effort, with room for
-//! up to 4,096 packets: in 128 KiB and 1 MiB that is a good part of what they take, and no flow here uses it.
+//! Tables and stores double, so a part of them is unused at most numbers of flows; `bytes each` is for 32,768
+//! flows, at which this part is small. While a table doubles, both sizes exist for a moment, which is not
+//! counted. Disciplines with reservations have a second store from the start, for best effort, with a
+//! capacity of up to 4,096 packets. With 128 KiB and 1 MiB that is a large part of their memory, and no flow
+//! here uses it.
 
 use std::fmt::Write as _;
 
 use giveway_disciplines::{Discipline, Spec, Visit};
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate, Slots, Streams, Time};
 
-/// What the live host carries in place of a payload has as many bytes.
+/// A payload with the size of the live backend's handle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handle([u64; 3]);
 
 /// The smallest packet.
 const PACKET: u32 = 64;
 
-/// Counts what a discipline takes with a packet of each of so many flows.
+/// Measures the memory of a discipline with one packet of each of this many flows.
 struct Filled(u64);
 
 impl Visit for Filled {
@@ -52,24 +53,26 @@ impl Visit for Filled {
             assert_eq!(pkt.payload.0[0], flow);
             qdisc.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
         }
-        assert_eq!(qdisc.backlog().packets, self.0, "all of them are there");
+        assert_eq!(qdisc.backlog().packets, self.0, "all packets are queued");
         assert!(out.dropped.is_empty());
         let held = giveway_counting::held() - before;
         drop(qdisc);
-        assert_eq!(giveway_counting::held(), before, "all of it comes back");
+        assert_eq!(giveway_counting::held(), before, "all memory is freed");
         held
     }
 }
 
-/// What so many flows take, packets' data included, in bytes.
+/// Memory of this many flows, with the data of their packets, in bytes.
 fn taken(name: &str, flows: u64) -> i64 {
     let with_flows = format!("{name} limit {flows}p flows {flows}");
-    let spec: Spec =
-        with_flows.parse().or_else(|_| format!("{name} limit {flows}p").parse()).expect("it is one");
+    let spec: Spec = with_flows
+        .parse()
+        .or_else(|_| format!("{name} limit {flows}p").parse())
+        .expect("the specification is valid");
     spec.with(Filled(flows)) + flows as i64 * i64::from(PACKET)
 }
 
-/// The most flows for which what they take beyond what nobody takes is within the budget.
+/// Largest number of flows with a memory, beyond that without flows, within the budget.
 fn most(name: &str, at_first: i64, budget: i64) -> u64 {
     let fits = |flows| taken(name, flows) - at_first <= budget;
     let (mut least, mut over) = (1, budget as u64 / u64::from(PACKET) + 1);
@@ -82,7 +85,7 @@ fn most(name: &str, at_first: i64, budget: i64) -> u64 {
 
 #[test]
 fn flows_within_a_budget() {
-    /// So many fill tables and stores that double.
+    /// Number of flows that fills tables and stores that double.
     const FULL: u64 = 32_768;
     const BUDGETS: [i64; 3] = [128 << 10, 1 << 20, 16 << 20];
     let mut table =
@@ -100,6 +103,6 @@ fn flows_within_a_budget() {
     writeln!(table, "{} bytes of Meta, {stored} of a stored packet", size_of::<Meta>()).expect("a text");
     println!("{table}");
     insta::assert_snapshot!(table);
-    // The order of the paper for the two that it explains: DRR takes the least.
+    // The order of the paper, which explains it: DRR takes the least memory.
     assert!(in_128[1..].iter().all(|(_, flows)| *flows <= in_128[0].1), "{in_128:?}");
 }

@@ -1,12 +1,11 @@
-//! Nobody starves: whatever came before, a long flow that sends steadily gets a good part of its fair share,
-//! as soon as short flows leave one and the flood before is over.
+//! No flow starves: after any earlier traffic, a long flow that sends steadily gets a good part of its fair
+//! share, once short flows leave a part of the link and the earlier traffic has ended.
 //!
-//! A story in three parts, at a link of 1 Mbit/s: a second of anything (floods of new flows, streams that
-//! begin and end, pauses, labels that nobody would write); then streams that send on steadily, beside short
-//! flows that leave at least half of the link; a second for them to settle; two seconds in which everyone is
-//! watched.
+//! A scenario has three parts, at a link of 1 Mbit/s: one second of any traffic (floods of new flows, streams
+//! that begin and end, pauses, forged labels); then steady streams beside short flows that leave at least
+//! half of the link, first one second to settle, then a measurement interval of two seconds.
 //!
-//! `cargo xtask starvation` tries a million of them with each discipline.
+//! `cargo xtask starvation` tries a million scenarios with each discipline.
 
 use std::collections::BinaryHeap;
 
@@ -17,15 +16,15 @@ use proptest::prelude::*;
 
 const LINK: Rate = Rate::mbit(1);
 const STEADY_FROM: Time = Time::s(1);
-const WATCHED_FROM: Time = Time::s(2);
+const MEASURED_FROM: Time = Time::s(2);
 const END: Time = Time::s(4);
 
-/// Who sends.
+/// A sender of packets.
 #[derive(Clone, Debug)]
 enum Sender {
     /// One flow, steadily from a time on until the end.
     Stream { kbit: u64, bytes: u32, from: Time },
-    /// One flow, for a while.
+    /// One flow with an end.
     Passing { kbit: u64, bytes: u32, from: Time, until: Time, label: Option<u64> },
     /// A new flow with each packet.
     Flood { kbit: u64, bytes: u32, from: Time, until: Time },
@@ -46,18 +45,18 @@ fn moment() -> impl Strategy<Value = Time> {
     (0..1000u64).prop_map(Time::ms)
 }
 
-/// Packets of these lengths are many enough in two seconds for a share to be measured.
+/// Lengths of packets, short enough for an exact share in two seconds.
 fn bytes() -> impl Strategy<Value = u32> {
     200..600u32
 }
 
 fn stream() -> impl Strategy<Value = Sender> {
-    // Who sends less than its share in any case has no need of one.
+    // Every stream sends more than the smallest fair share.
     (75..2000u64, bytes(), prop_oneof![moment(), Just(STEADY_FROM)])
         .prop_map(|(kbit, bytes, from)| Sender::Stream { kbit, bytes, from })
 }
 
-fn before() -> impl Strategy<Value = Sender> {
+fn earlier() -> impl Strategy<Value = Sender> {
     prop_oneof![
         (50..3000u64, bytes(), moment(), moment(), prop::option::of(1..1_000_000_000_000u64)).prop_map(
             |(kbit, bytes, from, until, label)| Sender::Passing { kbit, bytes, from, until, label }
@@ -67,7 +66,7 @@ fn before() -> impl Strategy<Value = Sender> {
     ]
 }
 
-/// Short flows that go on: at most half of the link.
+/// Short flows until the end, at most half of the link.
 fn mice() -> impl Strategy<Value = Sender> {
     (1..500u64, 100..1500u32).prop_map(|(kbit, bytes)| Sender::Flood {
         kbit,
@@ -77,17 +76,17 @@ fn mice() -> impl Strategy<Value = Sender> {
     })
 }
 
-fn story() -> impl Strategy<Value = Vec<Sender>> {
+fn scenario() -> impl Strategy<Value = Vec<Sender>> {
     let parts = (
         prop::collection::vec(stream(), 1..5),
-        prop::collection::vec(before(), 0..4),
+        prop::collection::vec(earlier(), 0..4),
         prop::collection::vec(mice(), 0..2),
     );
-    parts.prop_map(|(streams, before, mice)| [streams, before, mice].concat())
+    parts.prop_map(|(streams, earlier, mice)| [streams, earlier, mice].concat())
 }
 
-/// What each sender got while it was watched, bytes.
-fn told(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
+/// Bytes of each sender that the link sent in the measurement interval.
+fn throughput(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
     let context = LinkContext::new(LINK, Streams::new(seed).within("discipline"));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<usize>(&context).unwrap();
     let mut rng = Streams::new(seed).within("senders").rng();
@@ -111,10 +110,10 @@ fn told(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
         while free <= now {
             match qdisc.dequeue(&mut Cx::new(free, &mut out)).packet() {
                 Some(pkt) => {
-                    got[pkt.payload] += u64::from(free >= WATCHED_FROM) * u64::from(pkt.bytes());
+                    got[pkt.payload] += u64::from(free >= MEASURED_FROM) * u64::from(pkt.bytes());
                     free += LINK.time_for(u64::from(pkt.bytes()));
                 }
-                // It begins with what comes now.
+                // The link starts again with the packet that arrives now.
                 None => free = now + Span::from_ps(1),
             }
         }
@@ -136,10 +135,10 @@ fn part(rng: &mut Rng, gap: Span) -> Span {
     Span::from_ps(rng.below(gap.as_ps() + 1))
 }
 
-/// The streams that got less than this part of their fair share.
+/// Streams with less than this part of their fair share, in words.
 fn starved(spec: &str, senders: &[Sender], seed: u64, part: f64) -> Vec<String> {
-    let got = told(spec, senders, seed);
-    let watched = END.since(WATCHED_FROM).as_s();
+    let got = throughput(spec, senders, seed);
+    let measured = END.since(MEASURED_FROM).as_s();
     let streams = || senders.iter().enumerate().filter(|(_, sender)| matches!(sender, Sender::Stream { .. }));
     let mice: u64 = senders
         .iter()
@@ -149,16 +148,17 @@ fn starved(spec: &str, senders: &[Sender], seed: u64, part: f64) -> Vec<String> 
         })
         .sum();
     let share = (LINK.as_bit() / 1000 - mice) as f64 / streams().count() as f64;
-    let rates = streams().map(|(which, sender)| (which, sender.pace().0, got[which] as f64 * 8e-3 / watched));
+    let rates =
+        streams().map(|(which, sender)| (which, sender.pace().0, got[which] as f64 * 8e-3 / measured));
     rates
         .filter(|(_, asks, gets)| *gets < part * share.min(*asks as f64))
         .map(|(which, asks, gets)| {
-            format!("sender {which} asks for {asks} and gets {gets:.1} kbit/s of {share:.1}")
+            format!("sender {which} sends {asks} kbit/s and gets {gets:.1} of a fair share of {share:.1}")
         })
         .collect()
 }
 
-/// Eight times as many stories as usual for a property.
+/// Eight times the usual number of cases of a property.
 fn many() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig { cases: usual.cases.saturating_mul(8), ..usual }
@@ -168,21 +168,21 @@ proptest! {
     #![proptest_config(many())]
 
     #[test]
-    fn no_long_flow_starves_under_fpip(senders in story(), seed in 0..1000u64) {
+    fn no_long_flow_starves_under_fpip(senders in scenario(), seed in 0..1000u64) {
         let starved = starved("fpip limit 60kb target 20p", &senders, seed, 0.25);
         prop_assert!(starved.is_empty(), "{}", starved.join("; "));
     }
 
     #[test]
-    fn no_flow_starves_under_csfq(senders in story(), seed in 0..1000u64) {
+    fn no_flow_starves_under_csfq(senders in scenario(), seed in 0..1000u64) {
         let starved = starved("csfq limit 60kb threshold 20kb", &senders, seed, 0.25);
         prop_assert!(starved.is_empty(), "{}", starved.join("; "));
     }
 }
 
-/// The stories find who starves: with a fifo somebody does.
+/// The check detects starvation: with a fifo one stream starves.
 #[test]
-fn a_fifo_is_found_out() {
+fn starvation_in_a_fifo_is_detected() {
     let senders = [
         Sender::Stream { kbit: 3000, bytes: 500, from: STEADY_FROM },
         Sender::Stream { kbit: 3000, bytes: 500, from: STEADY_FROM },

@@ -1,4 +1,5 @@
-//! Where the disciplines with levels are the same, and how long a low packet waits in any of them.
+//! Settings with which disciplines with levels are equal, and the sojourn time of a low packet in each of
+//! them.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{Event, Op, drive};
@@ -30,16 +31,16 @@ fn limit() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Everything that leaves and everything that is dropped.
+/// All departures and drops.
 fn events(text: &str, ops: &[Op]) -> Vec<Event> {
     let spec: Spec = text.parse().unwrap();
     drive(&mut spec.build::<u64>(&context()).unwrap(), spec.properties(&context()), ops).unwrap()
 }
 
 proptest! {
-    /// A coin that always lands knows every flow from its first packet.
+    /// With probability 1 every flow is detected at its first packet.
     #[test]
-    fn xprotect_that_notices_everyone_is_run2c(ops in ops(), limit in limit(), threshold in 0..20_000u64, flows in 1..20u32) {
+    fn xprotect_that_detects_all_flows_is_run2c(ops in ops(), limit in limit(), threshold in 0..20_000u64, flows in 1..20u32) {
         let table = format!("limit {limit} threshold {threshold}b sweep 100ms idle 200ms flows {flows}");
         prop_assert_eq!(
             events(&format!("xprotect probability 100% {table}"), &ops),
@@ -47,14 +48,14 @@ proptest! {
         );
     }
 
-    /// A coin that never lands knows nobody.
+    /// With probability 0 no flow is detected.
     #[test]
-    fn xprotect_that_notices_nobody_is_a_fifo(ops in ops(), limit in limit(), drop in prop::sample::select(&["tail", "pushout"])) {
+    fn xprotect_that_detects_no_flow_is_a_fifo(ops in ops(), limit in limit(), drop in prop::sample::select(&["tail", "pushout"])) {
         let xprotect = format!("xprotect probability 0 threshold 0b limit {limit} drop {drop}");
         prop_assert_eq!(events(&xprotect, &ops), events(&format!("fifo limit {limit}"), &ops));
     }
 
-    /// Two levels are two levels.
+    /// PIAS with two levels equals Run2C, for both sources of the bytes sent.
     #[test]
     fn pias_with_one_threshold_is_run2c(
         ops in ops(),
@@ -69,7 +70,7 @@ proptest! {
         );
     }
 
-    /// One level is a queue.
+    /// PIAS with one level is a single queue.
     #[test]
     fn pias_without_thresholds_is_a_fifo(ops in ops(), limit in limit()) {
         prop_assert_eq!(
@@ -78,11 +79,11 @@ proptest! {
         );
     }
 
-    /// No lock-out: a low packet that leaves has waited for exactly the packets that were there when it came
-    /// and the high ones that came since, and not for a single low one that came later. So while the high
-    /// queue's load is bounded, no flow stands still for longer than the low queue takes to drain.
+    /// No lock-out: a low packet leaves after exactly the packets that were queued at its arrival and the
+    /// high packets that arrived later, and before all later low packets. So while the load of the high queue
+    /// is bounded, no flow is without service for longer than the low queue takes to drain.
     #[test]
-    fn a_low_packet_waits_for_the_low_ones_before_it_and_for_high_ones(
+    fn a_low_packet_waits_only_for_earlier_low_packets_and_for_high_packets(
         ops in ops(),
         name in prop::sample::select(&["efd threshold 3p", "run2c threshold 3000b source table", "xprotect probability 30% threshold 2000b"]),
         limit in 1..30u64,
@@ -93,7 +94,7 @@ proptest! {
             qdisc.gauges(&mut |name, value| if name == "high_packets" { packets = value });
             packets as u64
         };
-        // Low packets that wait: number, and how many packets have to leave before it does.
+        // Number of each queued low packet, and the number of packets that leave before it.
         let mut low: Vec<(u64, u64)> = Vec::new();
         let mut out = Outbox::default();
         for (serial, op) in (0u64..).zip(ops) {

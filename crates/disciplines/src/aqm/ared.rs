@@ -91,8 +91,8 @@ impl Default for Config {
 /// `min` is at least this many packets, so that slow links are not starved (section 4).
 const LEAST_MIN: f64 = 5.0;
 
-/// Packets that are so many times `avpkt` are a mistake: the default goes with packets of 500 bytes as papers
-/// had them.
+/// Ratio of the largest packet to `avpkt` from which advice is given. The default of `avpkt` is that of the
+/// papers, 500 bytes.
 const TOO_LARGE: u64 = 2;
 
 impl Config {
@@ -106,18 +106,18 @@ impl Config {
         Curve { min, max: 3.0 * min, gentle: self.gentle }
     }
 
-    /// The delay at which the queue stands there, with packets of this length: the middle between the
-    /// thresholds.
+    /// Delay of the queue on that link when the average is in the middle between the thresholds, with packets
+    /// of this length.
     fn standing(&self, packet: Bytes, context: &LinkContext) -> Span {
         context.rate.time_for((2.0 * self.curve(context).min * packet.0 as f64) as u64)
     }
 
-    /// Its capacity on that link.
+    /// Capacity of the queue on that link.
     pub(crate) fn limit(&self, context: &LinkContext) -> Limit {
         self.limit.unwrap_or_else(|| Limit::Packets(libm::ceil(4.0 * self.curve(context).max) as u64))
     }
 
-    /// What decides about packets there.
+    /// The detector of congestion on that link.
     pub(crate) fn detector(&self, context: &LinkContext) -> Result<Detector, Invalid> {
         check_limit("limit", self.limit(context), context.mtu)?;
         if self.avpkt.0 == 0 {
@@ -208,8 +208,7 @@ impl Discipline for Config {
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        // At the floor the thresholds do not depend on `avpkt`, and a warning of its own says where the queue
-        // stands.
+        // At the floor the thresholds do not depend on `avpkt`, and a separate warning states the delay.
         let matters = self.curve(context).min > LEAST_MIN;
         if !matters || largest.0 < self.avpkt.0.saturating_mul(TOO_LARGE) {
             return Vec::new();
@@ -265,8 +264,8 @@ mod tests {
         }
     }
 
-    /// Arrivals above the link's rate that nothing slows down: `max_p` rises by a step per half second, to
-    /// its top, and falls to its bottom when the load is gone.
+    /// Under an unresponsive load above the link's rate `max_p` rises by one step per half second up to
+    /// `top`, and under a light load it falls to `bottom`.
     #[test]
     fn max_p_climbs_under_load_and_falls_after() {
         let place = context(Rate::kbit(12_500));
@@ -287,11 +286,11 @@ mod tests {
             q.gauges(&mut |name, value| max_p = max_p.or((name == "max_p").then_some(value)));
             max_p.expect("the gauge is there")
         };
-        // Twice what can go: two steps of 0.01 per second once the average is up.
+        // Twice the link's rate: two steps of 0.01 per second once the average is above the band.
         let rising: Vec<f64> = (0..30).map(|_| second(20)).collect();
         assert!((rising[5] - rising[4] - 0.02).abs() < 1e-9, "{rising:?}");
         assert_eq!(rising[29], 0.5);
-        // A third of it: twice 0.9 per second.
+        // 30 % of the link's rate: two factors of 0.9 per second.
         let falling: Vec<f64> = (0..40).map(|_| second(3)).collect();
         assert!((falling[5] / falling[4] - 0.81).abs() < 1e-9, "{falling:?}");
         assert_eq!(falling[39], 0.01);
@@ -320,9 +319,9 @@ mod tests {
         for (spec, largest, rate) in [
             ("ared", Bytes(999), Rate::mbit(100)),
             ("ared avpkt 1500b", Bytes(1500), Rate::mbit(100)),
-            // At the floor of 5 packets, whatever they are.
+            // At the floor of 5 packets, for packets of any length.
             ("ared", Bytes(1500), Rate::mbit(1)),
-            // Bytes are counted, or packets as they come: their thresholds are written by hand.
+            // `red` has explicit thresholds, in bytes or in packets.
             ("red avpkt 500b", Bytes(1500), Rate::mbit(100)),
         ] {
             assert_eq!(advise(spec, largest, rate), [], "{spec} at {rate}");

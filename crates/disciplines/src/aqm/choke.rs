@@ -202,7 +202,7 @@ impl<P> Qdisc<P> for Choke<P> {
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let missed = self.idle.missed(self.backlog, cx.now());
         self.detector.observe(self.unit.length(self.backlog), missed, cx.now());
-        if self.detector.average() >= self.min && self.meets_its_kind(pkt.meta.flow, cx) {
+        if self.detector.average() >= self.min && self.drops_match(pkt.meta.flow, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
         let length = self.unit.length(self.backlog);
@@ -248,8 +248,8 @@ impl<P> Qdisc<P> for Choke<P> {
 }
 
 impl<P> Choke<P> {
-    /// Draws the candidates, and drops those that are of this flow. Whether there were any.
-    fn meets_its_kind(&mut self, flow: FlowKey, cx: &mut Cx<'_, P>) -> bool {
+    /// Draws the candidates and drops those of this flow. Returns true if there were any.
+    fn drops_match(&mut self, flow: FlowKey, cx: &mut Cx<'_, P>) -> bool {
         let mut met = false;
         for _ in 0..self.candidates {
             if self.queue.is_empty() {
@@ -286,7 +286,7 @@ mod tests {
         config.build(&context()).unwrap()
     }
 
-    /// A packet arrives; the names of the packets that were dropped, and how many were marked.
+    /// Offers a packet. Returns the names of the dropped packets and the number of marks.
     fn offer(q: &mut Choke<u32>, flow: u64, name: u32, ecn: Ecn) -> (Vec<u32>, usize) {
         let mut out = Outbox::default();
         let mut pkt = Packet::new(FlowKey(flow), 1000, name);
@@ -308,11 +308,12 @@ mod tests {
         );
     }
 
-    /// With weight 1 the average is the length that an arrival finds; with `probability 0` RED drops nothing
-    /// below max. A1 is on the wire. A3 finds A2 alone, which is no match for `min 2p`; A4 finds two of its
-    /// flow, whichever is drawn. Which of the two it was is chance; that two are gone is not.
+    /// With weight 1 the average is the length of the queue at each arrival; with `probability 0` RED drops
+    /// nothing below max. A1 is on the wire. A3 arrives at an average of 1, below `min 2p`, so it is not
+    /// compared. A4 matches with certainty, since both queued packets are of its flow; which of them is
+    /// dropped is random.
     #[test]
-    fn who_meets_its_own_flow_goes_with_it() {
+    fn a_matching_packet_is_dropped_with_its_match() {
         let line = trace(
             "choke limit 9p min 2p max 8p weight 1 probability 0",
             1000,
@@ -334,9 +335,9 @@ mod tests {
         );
     }
 
-    /// A queue of one is compared, too, and may be empty afterwards.
+    /// An arriving packet is also compared with a queue of one packet, which a match empties.
     #[test]
-    fn a_queue_of_one_can_vanish() {
+    fn a_match_can_empty_the_queue() {
         let mut q = built("choke limit 9p min 1p max 8p weight 1 probability 0");
         assert_eq!(offer(&mut q, 0, 1, Ecn::NotCapable), (vec![], 0));
         assert_eq!(offer(&mut q, 0, 2, Ecn::NotCapable), (vec![1, 2], 0));
@@ -344,8 +345,7 @@ mod tests {
         assert_eq!(offer(&mut q, 0, 3, Ecn::NotCapable), (vec![], 0));
     }
 
-    /// The link is busy with the last packet it was given, although the queue was emptied by a drop and not
-    /// by it.
+    /// The link is busy with its last packet even if a drop, not a departure, emptied the queue.
     #[test]
     fn idle_time_counts_from_the_wire() {
         let mut q = built("choke limit 9p min 1p max 8p weight 0.5 probability 0");
@@ -355,32 +355,32 @@ mod tests {
         };
         let at = |us| Time::ZERO + Span::us(us);
         (0..4).for_each(|_| arrive(&mut q, at(0), &mut out));
-        // Averages 0, 0.5, 1.25 (which meets and leaves one), then 1.125 (meets and leaves none).
+        // Averages 0, 0.5, 1.25 (a match, one packet remains), then 1.125 (a match, no packet remains).
         assert_eq!((q.detector.average(), q.backlog.packets), (1.125, 0));
         arrive(&mut q, at(0), &mut out);
         assert_eq!((q.detector.average(), q.backlog.packets), (0.5625, 1));
         let _ = q.dequeue(&mut Cx::new(at(0), &mut out));
-        // On the wire until 1 ms; two more packets could have gone by 3.5 ms.
+        // On the wire until 1 ms; the link could have sent two more packets until 3.5 ms.
         arrive(&mut q, at(3500), &mut out);
         assert_eq!(q.detector.average(), 0.5625 / 8.0);
     }
 
-    /// Several candidates: with as many draws as it takes, a lone flow empties the queue.
+    /// With several candidates all that match are dropped: a single flow empties the queue.
     #[test]
-    fn all_candidates_that_match_go() {
+    fn all_candidates_that_match_are_dropped() {
         let mut q = built("choke limit 9p min 3p max 8p weight 1 probability 0 candidates 2");
         (1..=3).for_each(|name| assert_eq!(offer(&mut q, 0, name, Ecn::NotCapable), (vec![], 0)));
         let (mut gone, marked) = offer(&mut q, 0, 4, Ecn::NotCapable);
         assert_eq!((gone.len(), gone.pop(), marked), (3, Some(4), 0));
         assert_eq!(names(&q).len(), 1);
-        // B does not care how often it draws an A.
+        // A packet of B matches no packet of A, with any number of draws.
         (5..=6).for_each(|name| assert_eq!(offer(&mut q, 0, name, Ecn::NotCapable), (vec![], 0)));
         assert_eq!(offer(&mut q, 1, 7, Ecn::NotCapable), (vec![], 0));
     }
 
     #[test]
-    fn red_decides_about_the_others() {
-        // The average is above max: everyone goes, but for those who take marks.
+    fn red_decides_on_packets_without_a_match() {
+        // Above max every packet is dropped, except ECN-capable ones, which are marked.
         let full = |options: &str| {
             let mut q = built(&format!("choke limit 9p min 1p max 3p weight 1 {options}"));
             (0..3).for_each(|flow| assert_eq!(offer(&mut q, flow, flow as u32, Ecn::Ect0), (vec![], 0)));
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(offer(&mut full("probability 0 ecn"), 9, 9, Ecn::Ect0), (vec![], 1));
         assert_eq!(offer(&mut full("probability 0 ecn"), 9, 9, Ecn::NotCapable), (vec![9], 0));
         assert_eq!(offer(&mut full("probability 0 gentle"), 9, 9, Ecn::NotCapable), (vec![], 0));
-        // Who meets its kind is dropped, marks or not.
+        // A match is dropped even if its sender supports ECN.
         let mut q = built("choke limit 9p min 1p max 8p weight 1 ecn");
         offer(&mut q, 0, 1, Ecn::Ect0);
         assert_eq!(offer(&mut q, 0, 2, Ecn::Ect0), (vec![1, 2], 0));
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_and_doubtful_parameters_are_named() {
+    fn invalid_and_unusual_parameters_are_reported() {
         let wrong = |spec: &str| {
             let crate::Spec::choke(config) = spec.parse().unwrap() else { panic!("{spec} is choke") };
             config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
@@ -434,12 +434,11 @@ mod tests {
     }
 
     /// One flow that sends as fast as the link and 32 responsive flows, as in the paper's first comparison:
-    /// RED leaves it half of the link, CHOKe less than the 27 % that Tang, Wang and Low proved to be the most
-    /// there is.
+    /// RED leaves it half of the link, CHOKe less than 27 %, the maximum that Tang, Wang and Low proved.
     #[test]
-    fn bounds_what_a_greedy_flow_gets() {
+    fn bounds_the_share_of_a_greedy_flow() {
         let mut flows = vec![Sender::Window; 33];
-        flows[0] = Sender::Deaf(1.0);
+        flows[0] = Sender::Unresponsive(1.0);
         let greedy = |spec| run(spec, &flows, 80_000)[0].sent as f64 / 60_000.0;
         assert!(greedy("red limit 300p") > 0.5);
         assert!((0.1..0.27).contains(&greedy("choke")));
@@ -450,11 +449,17 @@ mod tests {
     /// loses little.
     #[test]
     fn keeps_room_for_responsive_flows() {
-        let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
+        let flows = [
+            Sender::Unresponsive(2.0),
+            Sender::Window,
+            Sender::Window,
+            Sender::Window,
+            Sender::Unresponsive(0.02),
+        ];
         let seen = |spec| {
-            let books = run(spec, &flows, 80_000);
-            let polite: u64 = books[1..4].iter().map(|flow| flow.sent).sum();
-            (polite as f64 / 60_000.0, books[4].loss())
+            let counters = run(spec, &flows, 80_000);
+            let responsive: u64 = counters[1..4].iter().map(|flow| flow.sent).sum();
+            (responsive as f64 / 60_000.0, counters[4].loss())
         };
         let (crowded, lost) = seen("red limit 300p");
         assert!(crowded < 0.05 && lost > 0.4, "{crowded} {lost}");
@@ -462,7 +467,7 @@ mod tests {
         assert!(room > 0.33 && loss < 0.03, "{room} {loss}");
     }
 
-    /// CHOKe written as plainly as can be: packets in a vector, first to last, and beside it their numbers.
+    /// A simple CHOKe as a reference: the queued packets in a vector, and their numbers in another.
     struct Plain {
         config: Config,
         detector: Detector,
@@ -475,14 +480,14 @@ mod tests {
         fn take(&mut self, name: u64) {
             self.line.retain(|(other, _)| *other != name);
             let number = self.numbers.iter().position(|other| *other == name).unwrap();
-            // The last number is given to a new one.
+            // The last number belongs to the arriving packet.
             let last = self.numbers.pop().unwrap();
             if last != name {
                 self.numbers[number] = last;
             }
         }
 
-        /// The names that were dropped.
+        /// Returns the names of the dropped packets.
         fn enqueue(&mut self, name: u64, flow: u64, missed: u64) -> Vec<u64> {
             self.detector.observe(self.line.len() as f64, missed, Time::ZERO);
             let mut dropped = Vec::new();
@@ -512,9 +517,9 @@ mod tests {
     }
 
     proptest! {
-        /// The same draws, the same packets: against the plain one.
+        /// With the same random draws it drops the same packets as the simple reference.
         #[test]
-        fn is_choke(
+        fn equals_the_reference(
             ops in prop::collection::vec((0..3u8, 0..5u64), 1..300), seed: u64, candidates in 1..5u32, gentle: bool,
         ) {
             let config = Config {
@@ -539,7 +544,7 @@ mod tests {
             };
             let mut out = Outbox::default();
             for (name, (op, flow)) in (0u64..).zip(ops) {
-                // No time passes, so the link is never idle.
+                // Time does not pass, so the link is never idle.
                 let mut cx = Cx::new(Time::ZERO, &mut out);
                 if op == 0 {
                     let expected = plain.line.first().map(|(name, _)| *name);
@@ -554,9 +559,10 @@ mod tests {
             }
         }
 
-        /// The probability of a match is the flow's part of the queue, whatever was taken out of it before.
+        /// The probability of a match is the flow's share of the queue, whichever packets were removed
+        /// before.
         #[test]
-        fn the_draw_is_even(own in 1..20u64, others in 1..20u64, seed: u64) {
+        fn the_draw_is_uniform(own in 1..20u64, others in 1..20u64, seed: u64) {
             let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
             let config = Config {
                 min: Some(Limit::Packets(1)),
@@ -568,7 +574,7 @@ mod tests {
             let mut q: Choke<u32> = config.build(&place).unwrap();
             let mut met = 0;
             for round in 0..600 {
-                // The queue is made again each time, with another beginning.
+                // Each trial has a new queue that starts at another position.
                 let mut out = Outbox::default();
                 let mut cx = Cx::new(Time::ZERO, &mut out);
                 for place in 0..own + others {

@@ -111,7 +111,7 @@ impl Discipline for Config {
     }
 }
 
-/// CoDel's parameters, checked; shared with the disciplines that have CoDel inside.
+/// Checks CoDel's parameters, also for disciplines that run CoDel in each queue.
 pub(crate) fn law(
     limit: Packets,
     target: Span,
@@ -127,7 +127,7 @@ pub(crate) fn law(
     Ok(Law { target, interval, mtu: context.mtu, ecn, ce_threshold })
 }
 
-/// The usual mistakes with these.
+/// Warnings about usual mistakes in CoDel's parameters.
 pub(crate) fn law_warnings(
     target: Span,
     interval: Span,
@@ -226,22 +226,22 @@ mod tests {
     }
 
     #[test]
-    fn is_a_fifo_as_long_as_nobody_waits() {
+    fn is_a_fifo_while_there_is_no_delay() {
         assert_eq!(trace("codel limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// Which packets go, and when, under a constant overload.
+    /// Dropped packets and their times under a constant overload.
     ///
-    /// At time t the head is the packet that came at (t + drops)/2. The first that waited for 5 ms is P10 at
-    /// 10 ms; 100 ms later the head is P110: it goes. From then on drop n+1 is due 100/sqrt(n) ms after drop
-    /// n was.
+    /// At time t the head is the packet that arrived at (t + drops)/2. The first packet with a sojourn time
+    /// of 5 ms is P10, at 10 ms. 100 ms later the head is P110, which is dropped. Drop n+1 is due 100/sqrt(n)
+    /// ms after the time at which drop n was due.
     #[test]
     fn drops_at_the_pace_of_the_inverse_root() {
         let out = trace("codel", 1000, &overload(0, 900));
         let mut due = 110.0;
         let mut expected = Vec::new();
         for n in 0u32.. {
-            // The link sends once per millisecond; every drop so far moved one packet more.
+            // The link sends one packet per millisecond, and each earlier drop removed one more.
             let asked = libm::ceil(due) as u64;
             if asked >= 900 {
                 break;
@@ -251,20 +251,20 @@ mod tests {
         }
         assert_eq!(expected[..5].join(" "), "P110@110 P211@210 P283@281 P342@339 P393@389");
         assert!(expected.len() > 20);
-        // What follows the last arrival is another matter.
+        // The comparison ends with the last arrival.
         let during: Vec<&str> = drops(&out).split(' ').take(expected.len()).collect();
         assert_eq!(during, expected);
     }
 
     #[test]
     fn stops_as_soon_as_the_delay_is_below_target() {
-        // The head is late from 10 ms on, so one goes at 210 ms; by then arrivals have stopped, and the queue
-        // is short of its target before the next one is due.
+        // The delay is above the target from 10 ms on, so one packet is dropped at 210 ms. By then arrivals
+        // have stopped, and the delay falls below the target before the next drop is due.
         let arrivals = overload(0, 115);
         let out = trace("codel interval 200ms", 1000, &arrivals);
         assert_eq!(drops(&out), "P210@210");
         assert!(out.starts_with("P0[0-1] P1[1-2] P2[2-3]"));
-        assert!(out.contains("P209[209-210] P211[210-211]"), "the packet behind it leaves in its place");
+        assert!(out.contains("P209[209-210] P211[210-211]"), "the next packet leaves instead");
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn known_traps_are_named() {
+    fn usual_mistakes_cause_warnings() {
         let warnings = |spec: &str, rate| {
             spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };

@@ -8,17 +8,17 @@
 //!   that the loop is as stable with one flow as with hundreds.
 //! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
 //! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion begins.
-//! - Little delay with a small probability, or little queue, causes no drops.
+//! - There are no drops while both delay and probability are small, or while the queue is short.
 //! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; above that they are
 //!   dropped.
 //!
 //! # Deviations
-//! - There is no timer: the updates that are due by a call are made at its start, one by one, with what the
-//!   queue was in between, so that the result is that of a timer. Once the probability no longer changes, the
+//! - There is no timer. Each call first makes the updates that are due, one by one, with the queue as it was
+//!   between the calls, so that the result is that of a timer. Once the probability no longer changes, the
 //!   rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
 //! - The first update is due one `tupdate` after the first call.
-//! - "Little queue" is up to two packets of the link's MTU, not two average packets. The kernel takes the
-//!   MTU, too, but spares only less than two.
+//! - A short queue has up to two packets of the link's MTU, not two average packets. The kernel uses the MTU,
+//!   too, but its limit is less than two.
 //! - The probability of the kernel's `pie` follows rules that RFC 8033 does not have: without delay it falls
 //!   by a 64th per update instead of 2 %, above 250 ms it rises by 2 % more, and it is not limited to 1.
 //!   Otherwise its updates are identical (`cargo xtask test-kernel --oracle`).
@@ -67,14 +67,14 @@ pub struct Config {
     pub ecn: bool,
     /// Probability from which on packets are dropped even if their sender supports ECN.
     pub ecn_prob: Share,
-    /// Large packets are likelier to be dropped than small ones.
+    /// Scale the probability with the length of the packet, so that large packets are likelier to be dropped.
     pub bytemode: bool,
     /// Delay is estimated from the departure rate and the queue's length instead of time stamps.
     pub dq_rate_estimator: bool,
     /// Length of a burst after a quiet time that passes without drops.
     pub max_burst: Span,
-    /// Drops neither cluster nor fail to come: none before the probabilities have summed up to 0.85, one for
-    /// sure at 8.5.
+    /// Spread drops evenly: no drop before the sum of the probabilities since the last one reaches 0.85, and
+    /// a certain drop at 8.5.
     pub derandomise: bool,
 }
 
@@ -199,7 +199,7 @@ struct Law {
     max_burst: Span,
 }
 
-/// The state that an update changes.
+/// State that an update changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// `drop_prob_`.
@@ -219,11 +219,11 @@ impl State {
 /// Probabilities, and the divisor of steps below each: the table of RFC 8033, section 4.2.
 const TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
-/// Part of the probability that remains after an update when there is no delay at all.
+/// Factor of the probability at an update without any delay.
 const DECAY: f64 = 0.98;
 /// RFC 8033, section 5.5: the largest step while the probability is at least 10 %.
 const MOST_STEP: (f64, f64) = (0.1, 0.02);
-/// After so many updates without a call the rest is skipped.
+/// Largest number of updates between two calls; further ones are skipped.
 const MOST_UPDATES: u32 = 4096;
 /// RFC 8033, section 4.1: with a delay below half the target and below this probability nothing is dropped.
 const LOW_PROBABILITY: f64 = 0.2;
@@ -269,7 +269,7 @@ fn seconds(a: Span, b: Span) -> f64 {
 /// least that much is queued.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
-    /// When the running measurement began, and what was sent in it.
+    /// Start of the running measurement, and bytes sent since then.
     running: Option<(Time, u64)>,
     /// `avg_dq_time_`, averaged; zero before the first measurement.
     average: Span,
@@ -279,13 +279,13 @@ impl Departures {
     /// DQ_THRESHOLD.
     const THRESHOLD: u64 = 1 << 14;
 
-    /// A packet of `bytes` left, and `queued` bytes stay.
+    /// Records the departure of a packet of `bytes` bytes that leaves `queued` bytes in the queue.
     fn sent(&mut self, bytes: u32, queued: u64, now: Time) {
         if let Some((since, sent)) = &mut self.running {
             *sent += u64::from(bytes);
             if *sent >= Departures::THRESHOLD {
                 let took = now.since(*since);
-                // The newest counts by DQ_THRESHOLD / 2^16.
+                // Weight of the newest measurement: DQ_THRESHOLD / 2^16.
                 self.average =
                     if self.average.is_zero() { took } else { took / 4 + self.average.scale(3, 4) };
                 self.running = None;
@@ -409,7 +409,7 @@ impl<P> Pie<P> {
                 break;
             }
         }
-        // The rest would change nothing; the next one keeps the beat.
+        // Further updates change nothing. The next one stays on the grid of `tupdate`.
         let behind = now.since(due).as_ps() / self.law.tupdate.as_ps() + 1;
         if now < due { due } else { due + self.law.tupdate * behind }
     }
@@ -485,8 +485,8 @@ mod tests {
         let _ = q.dequeue(&mut Cx::new(now, &mut Outbox::default()));
     }
 
-    /// `percent` of what the link can carry arrives, packets of 1,000 bytes, for a time in which it sends one
-    /// per millisecond. The probability at the end of each millisecond, and the drops.
+    /// Offers packets of 1,000 bytes at `percent` of the link's rate, which is one packet per millisecond.
+    /// Returns the probability at the end of each millisecond, and the drops.
     fn load(
         q: &mut Pie<u32>,
         percent: u64,
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_fifo_as_long_as_nobody_waits() {
+    fn is_a_fifo_while_there_is_no_delay() {
         assert_eq!(trace("pie limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn the_burst_allowance_returns_after_two_quiet_updates() {
+    fn the_burst_allowance_is_restored_after_two_quiet_updates() {
         let after_trouble = State { probability: 0.0, delay_old: Span::ms(20), burst: Span::ZERO };
         let once = LAW.update(after_trouble, Span::ms(7));
         assert_eq!((once.probability, once.burst), (0.0, Span::ZERO));
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn little_delay_with_small_probability_is_left_alone() {
+    fn a_small_delay_with_a_small_probability_causes_no_drops() {
         let drops = |probability, delay_old| {
             let mut q = built(&Config { derandomise: false, ..Config::default() });
             for _ in 0..50 {
@@ -569,12 +569,12 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_packets_are_dropped() {
-        // Four times the load: the delay is above 7.5 ms after ten milliseconds, and stays there.
+        // At four times the link's rate the delay exceeds 7.5 ms after ten milliseconds, and stays above.
         let mut q = built(&Config { limit: Packets(100_000), ..Config::default() });
         let (probabilities, drops, _) = load(&mut q, 400, 0, 600, Ecn::NotCapable);
         let first = probabilities.iter().position(|probability| *probability > 0.0).unwrap() as u64;
         assert!(probabilities.is_sorted() && probabilities[599] > 0.1);
-        // The first update above zero took the first 15 of 150 ms.
+        // The first update with a probability above zero used 15 of the 150 ms.
         assert!(drops[0] >= first + 135, "{first} {}", drops[0]);
 
         let mut hasty =
@@ -583,8 +583,8 @@ mod tests {
         assert!(early[0] < drops[0]);
     }
 
-    /// Traffic that ignores drops, a quarter above the link's rate: one packet of five has to go, and the
-    /// delay stays at the target.
+    /// Unresponsive traffic at a quarter above the link's rate: one packet of five is dropped, and the delay
+    /// stays at the target.
     #[test]
     fn the_delay_settles_at_the_target() {
         let settled = |derandomise| {
@@ -601,8 +601,8 @@ mod tests {
         let (delay, probability) = settled(false);
         assert!((delay - 0.015).abs() < 0.001, "{delay}");
         assert!((probability - 0.2).abs() < 0.01, "{probability}");
-        // Derandomised, some packets pass for certain after each drop, so the probability must be higher for
-        // the same drops.
+        // Derandomised, the packets after each drop always pass, so the same drop rate needs a higher
+        // probability.
         let (even, higher) = settled(true);
         assert!((even - 0.015).abs() < 0.001, "{even}");
         assert!(higher > 0.25, "{higher}");
@@ -614,13 +614,13 @@ mod tests {
         let (probabilities, drops, marks) = load(&mut q, 200, 0, 3000, Ecn::Ect0);
         let ten = probabilities.iter().position(|probability| *probability >= 0.1).unwrap() as u64;
         assert!(marks > 0 && drops[0] >= ten, "{marks} {} {ten}", drops[0]);
-        let mut deaf = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
-        let (_, told, none) = load(&mut deaf, 200, 0, 3000, Ecn::NotCapable);
-        assert!(none == 0 && told[0] < ten);
+        let mut incapable = built(&Config { ecn: true, limit: Packets(100_000), ..Config::default() });
+        let (_, dropped, none) = load(&mut incapable, 200, 0, 3000, Ecn::NotCapable);
+        assert!(none == 0 && dropped[0] < ten);
     }
 
     #[test]
-    fn two_packets_are_left_alone() {
+    fn a_queue_of_two_packets_causes_no_drops() {
         let mut q = built(&Config::default());
         q.state = State { probability: 1.0, delay_old: Span::ms(100), burst: Span::ZERO };
         let fates: Vec<_> = (0..5).map(|_| offer(&mut q, 1000, Ecn::NotCapable, Time::ZERO).1).collect();
@@ -629,14 +629,14 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_kept_within_bounds() {
+    fn derandomised_drops_are_spread() {
         let drops =
             |mut accumulated: f64, probability, draw: f64| against(&mut accumulated, probability, || draw);
         assert!(!drops(0.0, 0.84, 0.0));
         assert!(drops(0.8, 0.05, 0.049));
         assert!(!drops(0.8, 0.05, 0.05));
         assert!(drops(8.4, 0.1, 0.99));
-        // A probability of 6 %: fourteen packets pass for certain, and 141 never do.
+        // At 6 % the first fourteen packets always pass, and a gap of 141 packets never occurs.
         let gaps = |derandomise| {
             let mut q = built(&Config { derandomise, max_burst: Span::ZERO, ..Config::default() });
             for _ in 0..50 {
@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn size_counts_when_it_is_told_to() {
+    fn with_bytemode_the_probability_depends_on_the_size() {
         let rate = |bytes| {
             let mut q = built(&Config { bytemode: true, derandomise: false, ..Config::default() });
             for _ in 0..50 {
@@ -704,15 +704,15 @@ mod tests {
         asked.state = State { probability: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
         let mut left = built(&Config::default());
         (left.state, left.update_at) = (asked.state, asked.update_at);
-        // One is asked every millisecond for a minute, the other once.
+        // One queue is called every millisecond for a minute, the other once.
         for ms in 2000..62_000 {
             take(&mut asked, Time::ms(ms));
         }
         take(&mut left, Time::ms(61_999));
         assert_eq!((left.state, left.update_at), (asked.state, asked.update_at));
-        assert_eq!(left.state, State::new(Span::ms(150)), "and after a minute nothing is left of the past");
+        assert_eq!(left.state, State::new(Span::ms(150)), "after a minute the state is the initial one");
 
-        // From certainty to nothing in fewer updates than are made at most.
+        // The probability falls from 1 to 0 in fewer updates than the largest number.
         let mut state = State { probability: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };
         let mut updates = 0;
         while LAW.update(state, Span::ZERO) != state {
@@ -720,13 +720,13 @@ mod tests {
             updates += 1;
         }
         assert!(updates < MOST_UPDATES / 4, "{updates}");
-        // Years of silence cost no more.
+        // A pause of years does not cost more.
         take(&mut left, Time::s(10_000_000));
         assert!(left.update_at.is_some_and(|due| due > Time::s(10_000_000)));
     }
 
     #[test]
-    fn known_traps_are_named() {
+    fn usual_mistakes_cause_warnings() {
         let warnings = |spec: &str, rate| {
             spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
@@ -743,8 +743,8 @@ mod tests {
         }
     }
 
-    /// RFC 8033, sections 4.2 and 5.5 as they are written, line by line; delays in whole microseconds, since
-    /// a difference that is off by a bit can take the other side of an edge of the table.
+    /// The rules of RFC 8033, sections 4.2 and 5.5, one statement each. Delays are whole microseconds,
+    /// because a rounding error of one bit can select another row of the table.
     fn rfc(drop_prob: &mut f64, qdelay_old: &mut i64, current_qdelay: i64, target: i64) {
         let seconds = |us: i64| us as f64 / 1e6;
         let mut p = 0.125 * seconds(current_qdelay - target) + 1.25 * seconds(current_qdelay - *qdelay_old);
@@ -773,13 +773,13 @@ mod tests {
     }
 
     proptest! {
-        /// On random delays the probability is that of the RFC, to the last bit.
+        /// For random delays the probability equals that of the RFC's rules, bit by bit.
         #[test]
         fn the_probability_is_that_of_the_rfc(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
             let mut state = State::new(Span::ms(150));
             let (mut drop_prob, mut qdelay_old) = (0.0, 0);
             for (us, times) in delays {
-                // Short delays are the interesting ones.
+                // Most cases are short delays, at which the rules differ.
                 let us = if us % 3 == 0 { 0 } else { us % 60_000 };
                 for _ in 0..times {
                     state = LAW.update(state, Span::us(us));
@@ -791,13 +791,13 @@ mod tests {
             }
         }
 
-        /// However the calls lie between the updates, what happens at the updates is the same.
+        /// The updates do not depend on the times of the calls between them.
         #[test]
-        fn asking_more_often_changes_nothing(gaps in prop::collection::vec((1..200_000u64, any::<bool>()), 1..80)) {
+        fn the_frequency_of_calls_has_no_effect(gaps in prop::collection::vec((1..200_000u64, any::<bool>()), 1..80)) {
             let quick = Config { target: Span::ms(1), max_burst: Span::ms(30), ..Config::default() };
             let (mut rare, mut often) = (built(&quick), built(&quick));
             let mut now = Time::ZERO;
-            // Both are first asked at the same time: that starts the clock of updates.
+            // The first call, which starts the clock of updates, is at the same time for both.
             for q in [&mut rare, &mut often] {
                 offer(q, 1000, Ecn::NotCapable, now);
             }

@@ -2,8 +2,8 @@
 //! reference length.
 //!
 //! # Principles
-//! - The probability moves with the queue's distance from `target` (an integral over time: a persistent
-//!   excess raises it further) and with its change (against overshoot).
+//! - The probability has an integral part, which a queue above `target` raises as long as it lasts, and a
+//!   proportional part, which follows the change of the queue and prevents overshoot.
 //! - It is updated at every arrival, by the time since the last one: the loop is as fast with few packets as
 //!   with many.
 //! - The queue itself is a plain FIFO.
@@ -43,19 +43,18 @@ use crate::Discipline;
 pub struct Config {
     /// Capacity; packets beyond it are dropped.
     pub limit: Limit,
-    /// The length that the queue is kept at (q0): in packets, or in bytes.
+    /// Reference length of the queue (q0): in packets, or in bytes.
     pub target: Limit,
-    /// Length of a packet, where `target` is in bytes.
+    /// Length of a packet, if `target` is in bytes.
     pub avpkt: Bytes,
-    /// Integral time (T), packet-seconds: a queue that is so many packets too long for a second raises the
+    /// Integral time (T), packet-seconds: an excess of this many packets for one second raises the
     /// probability by 1.
     pub t: f64,
-    /// Proportional time (tau): tau / t less `kh` is by how much one packet more raises the probability at
-    /// once.
+    /// Proportional time (tau): each additional packet raises the probability at once by tau / T - `kh`.
     pub tau: Span,
     /// Position feedback (K_h), per packet.
     pub kh: f64,
-    /// The longest pause between two arrivals that counts; by default all do.
+    /// Longest pause between two arrivals that counts; by default all pauses count in full.
     pub max_dt: Option<Span>,
     /// Keep the probability between 0 and 1. Without it an idle link hides the congestion after
     /// it.
@@ -87,7 +86,7 @@ impl Config {
         Gains { t, tau: tau.as_s(), kh, target, clamp, most: max_dt }
     }
 
-    /// The controller, and how it measures the queue.
+    /// The controller, and its unit of the queue's length.
     pub(crate) fn controller(&self) -> Result<(Controller, Length), Invalid> {
         let (length, target) = Length::new(self.target, self.avpkt)?;
         Ok((Controller::new(self.gains(target).checked()?), length))
@@ -132,7 +131,7 @@ impl Discipline for Config {
     }
 }
 
-/// A warning about a `parameter` whose length the queue never reaches.
+/// Warning about a `parameter` with a length that the queue never reaches.
 pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Option<String> {
     let never = match (target, limit) {
         (Limit::Packets(target), Limit::Packets(limit)) => target >= limit,
@@ -146,7 +145,7 @@ pub(crate) fn above_limit(parameter: &str, target: Limit, limit: Limit) -> Optio
 
 /// The queue and its controller.
 pub struct Pip<P> {
-    /// The controller as it was in the beginning.
+    /// The controller in its initial state.
     fresh: Controller,
     controller: Controller,
     length: Length,
@@ -197,15 +196,15 @@ mod tests {
         offer(spec, Rate::mbit(10), flows, 30)
     }
 
-    /// Nothing is dropped while the queue is no longer than the reference: T1 fits.
+    /// There are no drops while the queue is not longer than the reference, as in T1.
     #[test]
     fn is_a_fifo_below_its_reference() {
         use trace::{T1, trace};
         assert_eq!(trace("pip limit 300p", 1000, T1), trace("fifo limit 300p", 1000, T1));
     }
 
-    /// Twice the link's rate from ten senders who never slow down: half must go, and the queue stands at the
-    /// reference, whether that is counted in packets or in bytes.
+    /// Ten unresponsive senders of twice the link's rate: half of the packets are dropped, and the queue
+    /// stands at the reference, in packets or in bytes.
     #[test]
     fn the_queue_stands_at_its_reference() {
         let flows = [Flow { kbit: 2000, bytes: 500 }; 10];
@@ -216,14 +215,14 @@ mod tests {
             assert!((outcome.utilization - 1.0).abs() < 0.001, "{spec}: {outcome:?}");
             assert!((outcome.queue_packets / packets - 1.0).abs() < 0.05, "{spec}: {outcome:?}");
         }
-        // At half the rate nothing stands. A step from no packet to one raises a probability of 0 to 0.0006,
-        // so a few of the 37,500 packets are lost all the same.
+        // At half the link's rate the queue is empty on average. A step from 0 to 1 packet raises the
+        // probability from 0 to 0.0006, so a few of the 37,500 packets are dropped.
         let light = with("pip", &[Flow { kbit: 500, bytes: 500 }; 10]);
         assert!(light.queue_packets < 3.0 && light.dropped < 38, "{light:?}");
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let wrong =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();

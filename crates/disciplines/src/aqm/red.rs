@@ -81,7 +81,7 @@ pub struct Config {
     pub ecn: bool,
     /// Above `max`, packets are dropped even if their sender supports ECN.
     pub harddrop: bool,
-    /// With `ecn`, packets whose sender does not take marks are kept instead of dropped early.
+    /// With `ecn`, packets whose sender does not support ECN are enqueued instead of dropped early.
     pub nodrop: bool,
     /// `probability` adapts every half second, between 1 % and 50 %.
     pub adaptive: bool,
@@ -89,7 +89,7 @@ pub struct Config {
     pub gentle: bool,
     /// After a drop, no other one before the mean gap has passed.
     pub wait: bool,
-    /// Large packets are likelier to be dropped than small ones.
+    /// Scale the probability with the length of the packet, so that large packets are likelier to be dropped.
     pub bytemode: bool,
     /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
@@ -99,11 +99,11 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
-    /// The oldest ones, until the arriving one fits.
+    /// The oldest packets, until the arriving packet fits.
     Head,
-    /// Any, the arriving one included, until the arriving one fits.
+    /// Random packets, the arriving one included, until the arriving packet fits.
     Random,
 }
 
@@ -145,7 +145,7 @@ impl Config {
         }
     }
 
-    /// The thresholds and what they count.
+    /// The thresholds and their unit.
     fn curve(&self) -> Result<(Unit, Curve), Invalid> {
         self.thresholds().curve()
     }
@@ -153,7 +153,7 @@ impl Config {
     /// The curve of the probability, in the unit of the thresholds, and the weight of the newest length.
     ///
     /// # Errors
-    /// Parameters that make no sense.
+    /// The parameter that is invalid.
     pub fn law(&self, context: &LinkContext) -> Result<(Curve, f64), Invalid> {
         let (unit, curve) = self.curve()?;
         let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, context)?)?;
@@ -321,7 +321,8 @@ impl<P> Red<P> {
         cx.mark(pkt) || self.setup.nodrop
     }
 
-    /// Drops held packets until the arriving one fits; false when the policy names the arriving one.
+    /// Drops queued packets until the arriving one fits. Returns false if the policy selects the arriving
+    /// packet.
     fn make_room(&mut self, arriving: &Packet<P>, cx: &mut Cx<'_, P>) -> bool {
         if !self.setup.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
@@ -332,7 +333,7 @@ impl<P> Red<P> {
                 Victim::Head => 0,
                 Victim::Random => self.rng.below(self.queue.len() as u64 + 1) as usize,
             };
-            // One place beyond the queue stands for the arriving packet.
+            // The index after the last packet stands for the arriving packet.
             let Some(victim) = self.queue.remove(place) else { return false };
             self.backlog.sub(victim.bytes());
             cx.drop(victim, DropReason::Pushout);
@@ -363,7 +364,8 @@ mod tests {
         found.expect("the gauge is there")
     }
 
-    /// One packet at a queue that is kept at its length: dropped, marked, or taken and the head sent.
+    /// Offers one packet to a queue of constant length: it is dropped, marked, or enqueued while the head
+    /// leaves.
     #[derive(Debug, PartialEq)]
     enum Fate {
         Taken,
@@ -399,14 +401,14 @@ mod tests {
 
     /// With weight 1 the average is the length that an arrival finds.
     #[test]
-    fn above_max_everything_goes() {
+    fn above_max_all_packets_are_dropped() {
         assert_eq!(
             trace(
                 "red limit 9p min 1p max 3p weight 1 probability 0",
                 1000,
                 "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 A6 1000; 1.1 A7 1000"
             ),
-            // A1 is on the wire; A5 and A6 find three waiting, A7 two.
+            // A1 is on the wire; A5 and A6 find three queued packets, A7 two.
             "A1[0-1] A2[1-2] A3[2-3] A4[3-4] A7[4-5] | A5@0.4 A6@0.5"
         );
     }
@@ -478,7 +480,7 @@ mod tests {
         assert!((at(50) - 0.05).abs() < 1e-15 && (at(90) - 0.28).abs() < 1e-15);
         assert_eq!((at(24), at(150)), (0.0, 1.0));
 
-        // Mean packets are 500 bytes: one of 1,000 counts twice, and is twice as likely to go.
+        // The average packet has 500 bytes: one of 1,000 bytes has twice the probability.
         let gaps = |bytes| {
             let mut q = built(&spec.replace("0.002", "1"));
             fill(&mut q, 50_000 / bytes, bytes);
@@ -492,8 +494,7 @@ mod tests {
         assert!(gaps(1000).1 <= 20);
     }
 
-    /// A small queue that nobody serves: what each of eight arrivals makes of the average and of the
-    /// probability.
+    /// The average and the probability after each of eight arrivals at a short queue without departures.
     #[test]
     fn eight_arrivals() {
         let mut q = built("red limit 100p min 2p max 6p weight 0.25 probability 0.5 gentle wait");
@@ -505,14 +506,14 @@ mod tests {
             assert!((gauge(&q, "average_packets") - average).abs() < 5e-5, "{average}");
             assert!((gauge(&q, "drop_probability") - p_b).abs() < 5e-5, "{p_b}");
         }
-        // With `wait` there is no drop before count * p_b is 1: so far it is 3 * 0.3.
+        // With `wait` there is no drop before count * p_b is 1. It is 3 * 0.3 now.
         assert!(out.dropped.is_empty());
     }
 
-    /// Whatever the average is, a queue of at most one unit is not congestion: one packet, or one byte,
-    /// which is an empty queue.
+    /// A queue of at most one unit is not congestion at any average: one packet, or one byte, which is an
+    /// empty queue.
     #[test]
-    fn a_queue_of_one_unit_is_never_told() {
+    fn a_queue_of_one_unit_causes_no_drops() {
         let above_max = |spec: &str, unit: f64| {
             let mut q = built(spec);
             // 90 units of average at a weight of 0.002.
@@ -534,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_marked_and_who_is_dropped() {
+    fn ecn_options_select_marks_or_drops() {
         let fates = |spec: &str, packets, ecn| {
             let mut q = built(spec);
             fill(&mut q, packets, 1000);
@@ -555,7 +556,7 @@ mod tests {
         assert_eq!(above("ecn harddrop", Ecn::Ect0), [EARLY]);
         assert_eq!(above("ecn nodrop", Ecn::NotCapable), []);
         assert_eq!(above("ecn harddrop nodrop", Ecn::NotCapable), [EARLY]);
-        // A full buffer does not ask for marks.
+        // A full buffer drops ECN-capable packets, too.
         let full = fates("red limit 50p min 25p max 50p weight 1 ecn", 50, Ecn::Ect0);
         assert_eq!(full, [Fate::Dropped(DropReason::Overlimit)]);
     }
@@ -572,7 +573,7 @@ mod tests {
         for _ in 0..8 {
             let _ = q.dequeue(&mut Cx::new(Time::ms(20), &mut out));
         }
-        // The link is busy until 21 ms, and then idle for 3.9 ms: three packets could have gone.
+        // The link is busy until 21 ms, and then idle for 3.9 ms, the time of three packets.
         let mut idle = q.detector.clone();
         idle.observe(0.0, 3, Time::ZERO);
         q.enqueue(Packet::new(FlowKey(0), 1000, 0), &mut Cx::new(Time::ZERO + Span::us(24_900), &mut out));
@@ -585,7 +586,8 @@ mod tests {
         let mut q = built("red limit 6000b weight 0.5");
         q.detector.observe(4000.0, 0, Time::ZERO);
         q.idle.since = Some(Time::ZERO);
-        // Too large for the buffer, so the queue stays empty: the second finds no further idle time.
+        // The packets are too large for the buffer, so the queue stays empty. The second one finds no further
+        // idle time.
         for average in [2000.0 / 16.0, 2000.0 / 32.0] {
             assert_eq!(
                 knock(&mut q, 7000, Ecn::NotCapable, Time::ms(3)),
@@ -596,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_gives_up_what_it_is_told_to() {
+    fn a_full_buffer_drops_the_configured_packet() {
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000";
         let with = |victim: &str| trace(&format!("red limit 2p weight 0.001 drop {victim}"), 1000, arrivals);
         assert_eq!(with("tail"), "A1[0-1] A2[1-2] A3[2-3] | A4@0.3");
@@ -605,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_and_doubtful_parameters_are_named() {
+    fn invalid_and_unusual_parameters_are_reported() {
         let wrong = |spec: &str| {
             let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
             config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter

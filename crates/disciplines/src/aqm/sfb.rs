@@ -254,12 +254,12 @@ pub struct Sfb<P> {
     rng: Rng,
     /// Time from which the hashes change: that of the first call.
     epoch: Option<Epoch>,
-    /// The bins in use.
+    /// Bins that decide on packets.
     active: Bins,
-    /// The bins that follow; valid while `warming`.
+    /// Bins of the next period; valid while `warming`.
     next: Bins,
     warming: bool,
-    /// `None`: no service for unresponsive flows.
+    /// Rate limit of unresponsive flows; `None` if they get no service.
     penalty: Option<TokenBucket>,
     /// The probability of the last arrival.
     p_min: f64,
@@ -422,7 +422,7 @@ impl Bins {
         Bins { key, width, bins: vec![Bin::default(); bins] }
     }
 
-    /// Other hashes, probabilities of 0, and what is queued counted.
+    /// Starts with new hashes and probabilities of 0, and counts the queued packets.
     fn begin<P>(&mut self, key: u64, queue: &Buffer<P>) {
         self.key = key;
         self.bins.fill(Bin::default());
@@ -461,8 +461,8 @@ impl Bins {
 /// The bin in a level, counted from 1, of a flow with this hash.
 #[inline]
 fn place(hash: u64, level: u64, width: u32) -> usize {
-    // Multiples of the golden ratio differ in about half of their bits. Keys that differ in few make levels
-    // that agree too often.
+    // Multiples of the golden ratio differ in about half of their bits. With keys that differ in few bits,
+    // flows would share bins of several levels too often.
     let key = level.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mix(hash, key)) * u128::from(width)) >> 64) as usize
 }
@@ -505,8 +505,8 @@ mod tests {
         assert_eq!(trace("sfb limit 4p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// A1 is on the wire, A2 and A3 fill A's bins to the target. A4 finds them so: the probability jumps to
-    /// 1, and it takes the only place in the penalty box. A5 finds that empty. B has other bins.
+    /// A1 is on the wire, A2 and A3 fill A's bins to the target. With A4 the probability rises to 1, and A4
+    /// uses the only token of the penalty box. A5 finds no token. B has other bins.
     #[test]
     fn unresponsive_flows_are_limited() {
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000";
@@ -529,7 +529,7 @@ mod tests {
         );
     }
 
-    /// Up at the target and above, down at zero, and still between.
+    /// The probability rises at the target and above, falls at an empty bin, and stays constant in between.
     #[test]
     fn probabilities_step_by_step() {
         let mut q = built("sfb target 2p max 100p increment 0.25 decrement 0.125 levels 3 penalty_rate 0");
@@ -539,11 +539,12 @@ mod tests {
                 q.p_min
             })
             .collect();
-        // Two packets are taken for sure, and then at a probability that rises with each attempt.
+        // The first two packets are accepted. Then the probability of a drop rises with each attempt.
         assert_eq!(seen, [0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]);
         assert_eq!(probabilities(&mut q, 0), [1.0; 3]);
         while q.dequeue(&mut Cx::new(Time::ZERO, &mut Outbox::default())).packet().is_some() {}
-        // Refused because the probability is still 7/8, or taken: then the bins are not empty any more.
+        // The packet is refused, since the probability is still 7/8, or accepted; then the bins are not
+        // empty.
         offer(&mut q, 0, Ecn::NotCapable, Time::ZERO);
         assert_eq!(probabilities(&mut q, 0), [0.875; 3]);
     }
@@ -555,7 +556,7 @@ mod tests {
             let hash = mix(flow, q.active.key);
             (1..=4).map(|level| place(hash, level, 2)).collect::<Vec<_>>()
         };
-        // Two flows that share some bins of four, and not all.
+        // Two flows that share some of their four bins, but not all.
         let first = bins(&mut q, 0);
         let shared = |other: &[usize]| first.iter().zip(other).filter(|(a, b)| a == b).count();
         let near = (1..).find(|flow| shared(&bins(&mut q, *flow)) == 3).unwrap();
@@ -573,7 +574,7 @@ mod tests {
             let mut q = built(spec);
             let (mut marks, mut drops) = (0, 0);
             for _ in 0..4000 {
-                // Its bins are kept at one packet, where the probability stays.
+                // The bins always have one packet, so the probability does not change.
                 q.active.each(FlowKey(0), |bin| *bin = Bin { queued: 1, probability: level });
                 let (marked, dropped) = offer(&mut q, 0, ecn, Time::ZERO);
                 marks += marked;
@@ -602,14 +603,14 @@ mod tests {
         assert_eq!(passed, 5 + 99, "a burst, and one per 10 ms");
     }
 
-    /// An unresponsive flow is known to the next bins before they decide, if it was met after `db`.
+    /// The next bins detect an unresponsive flow before they are used, if it sends after `db`.
     #[test]
     fn the_next_bins_know_unresponsive_flows() {
         let after_change = |seen_at: u64, db: &str| {
             let mut q =
                 built(&format!("sfb target 1p max 100p increment 1 rehash 100ms {db} penalty_burst 1000p"));
             offer(&mut q, 0, Ecn::NotCapable, Time::ms(0));
-            // At a probability of 1, and the box lets it pass: one packet more is queued.
+            // The probability is 1, and the penalty box passes the packet: one more packet is queued.
             assert_eq!(offer(&mut q, 0, Ecn::NotCapable, Time::ms(seen_at)), (0, None));
             let before = q.active.key;
             let _ = q.dequeue(&mut Cx::new(Time::ms(100), &mut Outbox::default()));
@@ -622,8 +623,8 @@ mod tests {
         assert_eq!(after_change(1, "db 0s"), [1.0; 8]);
     }
 
-    /// Levels are independent: how many bins two flows share is binomial, for keys that are hashes and for
-    /// small numbers.
+    /// Levels are independent: the number of bins that two flows share is binomial, for hashed keys and for
+    /// small numbers as keys.
     #[test]
     fn hashes_are_independent() {
         for spread in [1, 0x9e37_79b9_7f4a_7c15u64] {
@@ -656,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_and_doubtful_parameters_are_named() {
+    fn invalid_and_unusual_parameters_are_reported() {
         let sizes = |spec: &str| {
             let crate::Spec::sfb(config) = spec.parse().unwrap() else { panic!("{spec} is sfb") };
             config.sizes()
@@ -692,33 +693,39 @@ mod tests {
         assert!(red < 0.87 && sfb > 0.98, "{red} {sfb}");
     }
 
-    /// One flow that sends as fast as the link and 32 responsive flows, as in the paper: it is found out, and
-    /// gets little more than the penalty rate, 1 % of this link. RED leaves it half.
+    /// One flow that sends as fast as the link and 32 responsive flows, as in the paper: it is detected, and
+    /// gets little more than the penalty rate, 1 % of this link. RED leaves it half of the link.
     #[test]
     fn detects_unresponsive_flows() {
         let mut flows = vec![Sender::Window; 33];
-        flows[0] = Sender::Deaf(1.0);
+        flows[0] = Sender::Unresponsive(1.0);
         let greedy = |spec| run(spec, &flows, 80_000)[0].sent as f64 / 60_000.0;
         assert!(greedy("red limit 300p") > 0.5);
         assert!((0.01..0.05).contains(&greedy("sfb")));
-        let books = run("sfb", &flows, 80_000);
-        assert_eq!(books.iter().map(|flow| flow.sent).sum::<u64>(), 60_000, "the link is kept busy");
+        let counters = run("sfb", &flows, 80_000);
+        assert_eq!(counters.iter().map(|flow| flow.sent).sum::<u64>(), 60_000, "the link is kept busy");
     }
 
     /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
     /// nothing.
     #[test]
     fn keeps_room_for_responsive_flows() {
-        let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
-        let books = run("sfb", &flows, 80_000);
-        for polite in &books[1..4] {
-            assert!(polite.sent > 12_000 && polite.marked > 0, "{polite:?}");
+        let flows = [
+            Sender::Unresponsive(2.0),
+            Sender::Window,
+            Sender::Window,
+            Sender::Window,
+            Sender::Unresponsive(0.02),
+        ];
+        let counters = run("sfb", &flows, 80_000);
+        for responsive in &counters[1..4] {
+            assert!(responsive.sent > 12_000 && responsive.marked > 0, "{responsive:?}");
         }
-        assert!(books[4].loss() < 0.01, "{:?}", books[4]);
+        assert!(counters[4].loss() < 0.01, "{:?}", counters[4]);
     }
 
-    /// SFB written as plainly as can be: bins are what is counted in the queue, and probabilities are in a
-    /// map by the number of changes, the level and the place.
+    /// A simple SFB as a reference: bins are counted in the queue, and probabilities are in a map by the
+    /// number of changes, the level and the bin.
     struct Plain {
         config: Config,
         secret: u64,
@@ -786,10 +793,10 @@ mod tests {
     }
 
     proptest! {
-        /// The same draws, the same fates and the same bins, over many changes of the hashes, looked at or
-        /// not.
+        /// With the same random draws it drops the same packets and has the same bins as the simple
+        /// reference, over many changes of the hashes, with any frequency of calls.
         #[test]
-        fn is_sfb(
+        fn equals_the_reference(
             ops in prop::collection::vec((0..6u8, 0..6u64, 0..8u64), 1..300), seed: u64, rehash in 5..60u64, db in 0..60u64,
         ) {
             let config = Config {

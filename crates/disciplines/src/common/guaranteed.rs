@@ -32,16 +32,16 @@ pub trait Schedule {
     /// State per flow, in bytes.
     const FLOW_BYTES: usize;
 
-    /// Adds an arriving packet. `first`: its flow had no packet queued.
+    /// Adds an arriving packet. `first` is true if its flow had no packet queued.
     fn arrived(&mut self, item: Item, first: bool, now: Time);
 
-    /// The packet that leaves now. There is one whenever a packet is queued.
+    /// Selects the packet that leaves now. There is one whenever a packet is queued.
     fn next(&mut self, now: Time) -> Option<Pick>;
 
     /// Removes that packet of this flow after its departure; `head` is now its oldest.
     fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
 
-    /// Removes the newest packet of a flow after its drop; `emptied`: it was the only one.
+    /// Removes the newest packet of a flow after its drop. `emptied` is true if it was the only one.
     fn revoked(&mut self, item: Item, emptied: bool);
 
     /// True if the history of this flow, which has no packet queued, has no effect any more.
@@ -53,7 +53,7 @@ pub trait Schedule {
     /// Returns to the initial state, without queued packets.
     fn clear(&mut self);
 
-    /// Its memory, in bytes.
+    /// Memory of the schedule, in bytes.
     fn bytes(&self) -> u64;
 
     /// Reports internal state for plots.
@@ -99,9 +99,9 @@ pub struct Guaranteed<P, S> {
     most: usize,
     by_key: FlowIndex,
     flows: Slots<Flow>,
-    /// Flows without queued packets, the longest silent first. The others are in no list.
+    /// Flows without queued packets, the longest silent first. Other flows are not in this list.
     silent: List,
-    /// All flows in the order of their admission, at the same places; seldom used.
+    /// Keys of all flows in the order of their admission, at the same places. Seldom used.
     order: Slots<()>,
     known: List,
     packets: Slots<Packet<P>>,
@@ -109,7 +109,7 @@ pub struct Guaranteed<P, S> {
     /// Backlog of the reserved flows.
     backlog: Backlog,
     best_effort: Drr<P>,
-    /// The sum of what is admitted.
+    /// Sum of the admitted rates.
     admitted: Rate,
     /// Packets that were served as best effort although their flow requested a rate.
     refused: u64,
@@ -123,15 +123,14 @@ struct Flow {
     /// Length of the last packet, whose cost is cached: lengths repeat, and a division costs more than a
     /// comparison.
     priced: u32,
-    /// The backlog that `longest` has for it, which is never below the actual one. It saturates at the
-    /// largest number.
-    told: u32,
+    /// Backlog that `longest` has for the flow, in bytes, saturating. It is never below the actual one.
+    ranked: u32,
     /// Cost of that length in ticks, if it fits.
     cost: u64,
     rate: Rate,
     /// Its backlog, in bytes.
     bytes: u64,
-    /// Its last packet had no reservation.
+    /// True if its last packet had no reservation.
     lapsed: bool,
 }
 
@@ -208,7 +207,7 @@ macro_rules! reserved_config {
 /// Checks the slots of an output array or a calendar, and the width of a slot.
 ///
 /// # Errors
-/// An array without slots or with too many, or a slot without width.
+/// A number of slots that is 0 or too large, or a slot without width.
 pub(crate) fn array(slots: u32, parameter: &'static str, width: Span) -> Result<(usize, Ticks), Invalid> {
     if !(1..=1 << 24).contains(&slots) {
         let message = format!("{slots} is not between 1 and {}; write for example 1009", 1 << 24);
@@ -224,7 +223,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
     /// Creates the discipline without flows.
     ///
     /// # Errors
-    /// A limit or a table without room.
+    /// A limit that is too small or too large, or a table without slots.
     pub(crate) fn new(
         common: &Common,
         schedule: S,
@@ -278,11 +277,11 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pick) = self.schedule.next(cx.now()) else { return self.best_effort.dequeue(cx) };
-        let place = self.flows.place(pick.flow).expect("who is next is known");
+        let place = self.flows.place(pick.flow).expect("the next flow is in the table");
         let queue = &self.flows[place].queue;
         let oldest = || self.packets.front_place(queue);
         let at = pick.packet.map_or_else(oldest, |packet| self.packets.place(packet));
-        let at = at.expect("who is next has a packet");
+        let at = at.expect("the next flow has a packet");
         let head = self.take(place, at);
         let flow = &mut self.flows[place];
         let head = head.map(|front| flow.item(place, front, self.packets[front].bytes()));
@@ -356,8 +355,16 @@ impl<P, S: Schedule> Guaranteed<P, S> {
             }
         }
         let (key, rate) = (meta.flow, meta.reserved);
-        let flow =
-            Flow { key, queue: List::default(), priced: 0, told: 0, cost: 0, rate, bytes: 0, lapsed: false };
+        let flow = Flow {
+            key,
+            queue: List::default(),
+            priced: 0,
+            ranked: 0,
+            cost: 0,
+            rate,
+            bytes: 0,
+            lapsed: false,
+        };
         let place = self.flows.push_back(&mut self.silent, flow);
         let known = self.order.push_back(&mut self.known, ());
         debug_assert_eq!(known, place, "both stores give and take back places together");
@@ -382,7 +389,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         others.checked_add(new.as_bit()).is_some_and(|sum| sum <= self.link.as_bit())
     }
 
-    /// Changes the rate of a flow, if the new one fits. False if its packets are best effort from now on.
+    /// Changes the rate of a flow, if the new one fits. Returns false if its packets are best effort from now
+    /// on.
     #[cold]
     fn renegotiate(&mut self, place: Place, rate: Rate, now: Time) -> bool {
         let (old, silent) = (self.flows[place].rate, self.flows[place].queue.is_empty());
@@ -408,7 +416,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         true
     }
 
-    /// Ends the reservation of the flow that has been silent longest. True if there was one.
+    /// Ends the reservation of the flow that has been silent longest. Returns true if there was one.
     #[cold]
     fn release_silent(&mut self, now: Time) -> bool {
         // If the first has a debt, it moves to the end and the next one is examined.
@@ -439,8 +447,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let (bytes, first) = (pkt.bytes(), flow.queue.is_empty());
         let at = self.packets.push_back(&mut flow.queue, pkt);
         flow.bytes += u64::from(bytes);
-        if flow.bytes > u64::from(flow.told) {
-            flow.told = saturated(flow.bytes);
+        if flow.bytes > u64::from(flow.ranked) {
+            flow.ranked = saturated(flow.bytes);
             self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
         }
         let item = flow.item(place, at, bytes);
@@ -467,9 +475,9 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         oldest
     }
 
-    /// A packet that was taken leaves. That comes last, and what is known of it is copied from where it lies:
-    /// a packet that is handed on in one piece is copied each time, and the processor waits for it, as it
-    /// does not write in the pieces in which it reads.
+    /// Releases a packet that was taken, as the last step; its metadata is copied from its slot. A packet
+    /// that is passed on as a whole would be copied each time, and the processor would stall, since it reads
+    /// the packet in other pieces than it wrote it.
     #[inline]
     fn release(&mut self, at: Place) -> Packet<P> {
         let meta = self.packets[at].meta;
@@ -477,7 +485,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         Packet { meta, payload }
     }
 
-    /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
+    /// Drops packets of the longest queue until the backlog is within the limit. `arrival` is the flow of the
+    /// packet that just arrived.
     #[cold]
     fn push_out(&mut self, arrival: FlowKey, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog()) {
@@ -488,13 +497,13 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         }
     }
 
-    /// Takes the newest packet of the reserved flow that holds the most bytes.
+    /// Removes the newest packet of the reserved flow with the most queued bytes.
     fn revoke(&mut self) -> Packet<P> {
         let flows = &mut self.flows;
         let rank = |index| {
             let place = flows.place(index)?;
             let flow = &mut flows[place];
-            flow.told = saturated(flow.bytes);
+            flow.ranked = saturated(flow.bytes);
             (flow.bytes > 0).then_some(Rank { length: flow.bytes, ticket: u64::from(index) })
         };
         let longest = self.longest.longest(rank).expect("what exceeds the limit is queued");
@@ -566,10 +575,10 @@ mod tests {
         pkt
     }
 
-    /// Best effort waits, and pays first when the buffer is full: of equally long queues the first in the
-    /// round.
+    /// Best effort is served last, and loses packets first when the buffer is full: of equally long queues
+    /// the first in the round.
     #[test]
-    fn best_effort_makes_room() {
+    fn best_effort_loses_packets_first() {
         for name in ALL {
             let got = reserved_trace_with(
                 &format!("{name} limit 3p"),
@@ -581,9 +590,10 @@ mod tests {
         }
     }
 
-    /// Without best effort the longest of the reserved queues pays with its newest packet, not who came last.
+    /// Without best effort the longest reserved queue loses its newest packet, not the flow that arrived
+    /// last.
     #[test]
-    fn a_flood_above_its_reservation_pays_itself() {
+    fn a_flood_above_its_reservation_loses_its_own_packets() {
         for name in ALL {
             let got = reserved_trace_with(
                 &format!("{name} limit 3p"),
@@ -596,10 +606,10 @@ mod tests {
         }
     }
 
-    /// B asks for what A has, and is best effort; when A was silent for long enough B gets it, and what waits
-    /// of it changes over in order.
+    /// B requests the rate that A has reserved, and is best effort. Once A has been silent for long enough, B
+    /// gets the rate, and its queued packets move to the reservation in order.
     #[test]
-    fn who_does_not_fit_is_best_effort_until_there_is_room() {
+    fn a_refused_flow_is_best_effort_until_there_is_room() {
         for name in ALL {
             let arrivals = "0 A1 100, X1 100, X2 100, X3 100, B1 100, B2 100; 2.5 B3 100";
             let got = reserved_trace_with(name, 100, &[60, 60], arrivals);
@@ -607,10 +617,11 @@ mod tests {
         }
     }
 
-    /// The reservation of A ends while A has packets queued and goes on sending: those leave first, what
-    /// comes later is best effort and takes turns with X. Asking anew brings it back, in order.
+    /// The reservation of A ends while A has packets queued and continues to send. The queued packets leave
+    /// first; later ones are best effort and alternate with X. A new request restores the reservation, in
+    /// order.
     #[test]
-    fn who_goes_on_without_a_reservation_is_best_effort_at_once() {
+    fn a_flow_without_its_reservation_is_best_effort_at_once() {
         for name in ALL {
             let mut out = Outbox::default();
             let (a, x) = (1u64, 2u64);
@@ -633,13 +644,13 @@ mod tests {
                     .collect()
             };
             let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&context()).unwrap();
-            // 0 and 1 reserved, 2 and 3 of X, 4, 5 and 6 of A without.
+            // 0 and 1 are reserved, 2 and 3 are of X, and 4, 5 and 6 are of A without a reservation.
             come(&mut qdisc, &[(a, some), (a, some), (x, none), (x, none), (a, none), (a, none), (a, none)]);
             assert_eq!(leave(&mut qdisc, 2), [0, 1], "{name}");
             let mut turns = leave(&mut qdisc, 2);
             turns.sort_unstable();
             assert_eq!(turns, [2, 4], "{name}: one of each");
-            // 7 with a reservation, behind 5 and 6 of its flow and before 3 of X.
+            // 7 has a reservation: it leaves after 5 and 6 of its flow and before 3 of X.
             come(&mut qdisc, &[(a, some)]);
             let mut left = leave(&mut qdisc, 9);
             if !name.parse::<Spec>().unwrap().properties(&context()).keeps_flow_order {
@@ -660,7 +671,7 @@ mod tests {
             qdisc.enqueue(packet(2, Rate::mbit(4)), &mut cx);
             qdisc.enqueue(packet(3, Rate::mbit(9)), &mut cx);
             qdisc.enqueue(packet(4, Rate::mbit(3)), &mut cx);
-            // More than is left, and less: the first changes nothing.
+            // The first request exceeds the remaining rate and has no effect; the second one fits.
             qdisc.enqueue(packet(4, Rate::mbit(4)), &mut cx);
             assert_eq!(
                 (gauge(&qdisc, "refused_packets"), gauge(&qdisc, "reserved_bit")),
@@ -674,8 +685,8 @@ mod tests {
         }
     }
 
-    /// A hundred thousand flows that reserve a bit per second each: no more are known than may be, and a flow
-    /// that reserves in earnest gets in, since those are silent.
+    /// A hundred thousand flows reserve 1 bit/s each: the table keeps its bound, and a flow with a real
+    /// reservation is admitted, since the others are silent.
     #[test]
     fn the_table_is_bounded() {
         for name in ALL {

@@ -1,5 +1,5 @@
-//! The bytes of its flow before a packet, by which Run2C and PIAS sort. The packet carries them, or a table
-//! counts them.
+//! Bytes that a flow has sent before a packet, which determine its level in Run2C and PIAS. The packet
+//! carries them, or a table counts them.
 
 use giveway_qdisc::blocks::{Level, Memory, RecentFlows};
 use giveway_qdisc::{FlowKey, FlowTable, Meta, Time};
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 pub enum Source {
     /// Each packet carries its offset in the flow, which the sender provides.
     Carried,
-    /// A table counts the bytes of each flow that come to this queue, dropped ones included.
+    /// A table counts the bytes of each flow that arrive at this queue, dropped ones included.
     Table,
 }
 
-/// The bytes that flows have sent.
+/// Number of bytes that each flow has sent.
 pub(crate) enum Sent {
     Carried,
     Table(RecentFlows<Flow>),
 }
 
-/// A flow that was seen lately.
+/// A flow that has sent recently.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// Bytes that have arrived, saturating.
     bytes: u32,
-    /// Number of its packets below the first level. While there are any the flow is not forgotten: its
-    /// next packet would overtake them.
+    /// Number of its queued packets below the first level. A flow with such packets is not forgotten, because
+    /// its next packet would overtake them.
     below: u32,
 }
 
@@ -40,7 +40,7 @@ impl Sent {
         }
     }
 
-    /// Forgets flows that have been silent for long. Each verb calls it first.
+    /// Removes flows that have been silent for long. Each call of the discipline does this first.
     #[inline]
     pub(crate) fn sweep(&mut self, now: Time) {
         if let Sent::Table(flows) = self {
@@ -48,8 +48,8 @@ impl Sent {
         }
     }
 
-    /// Counts an arriving packet and returns its level, chosen by `level` from what its flow has sent, this
-    /// packet included.
+    /// Counts an arriving packet and returns its level. `level` selects it by the bytes that the flow has
+    /// sent, this packet included.
     #[inline]
     pub(crate) fn count_in(&mut self, meta: &Meta, now: Time, level: impl FnOnce(u64) -> Level) -> Level {
         let flow = match self {
@@ -62,7 +62,7 @@ impl Sent {
         chosen
     }
 
-    /// A packet of this level has left or was dropped.
+    /// Records that a packet of this level has left or was dropped.
     #[inline]
     pub(crate) fn count_out(&mut self, level: Level, flow: FlowKey) {
         if let Sent::Table(flows) = self
@@ -88,7 +88,7 @@ impl Sent {
         }
     }
 
-    /// The flows that have packets below the first level, and how many.
+    /// Flows with packets below the first level, and the number of these packets.
     #[cfg(test)]
     pub(crate) fn below(&self) -> std::collections::BTreeMap<FlowKey, u32> {
         let Sent::Table(flows) = self else { return std::collections::BTreeMap::new() };

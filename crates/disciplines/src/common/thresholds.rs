@@ -51,7 +51,7 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// The thresholds and what they count.
+    /// The thresholds and their unit.
     pub fn curve(&self) -> Result<(Unit, Curve), Invalid> {
         let (limit_unit, limit) = amount(self.limit);
         let (unit, max) = self.max.map_or((limit_unit, limit / 4.0), amount);
@@ -168,8 +168,8 @@ pub(crate) struct Idle {
     avpkt: u64,
     /// The last departure.
     departed: Option<(Time, u32)>,
-    /// When the link will have sent, or has sent, the last packet that it was given, as far as it is not
-    /// counted yet.
+    /// End of the transmission of the last packet, in the future or in the past; later, the time up to which
+    /// idle time is counted.
     pub since: Option<Time>,
 }
 
@@ -178,13 +178,14 @@ impl Idle {
         Idle { bandwidth, avpkt, departed: None, since: None }
     }
 
-    /// Records a packet that the link got.
+    /// Records a departure to the link.
     #[inline]
     pub fn departed(&mut self, bytes: u32, now: Time) {
         self.departed = Some((now, bytes));
     }
 
-    /// Packets that the link could have sent before an arrival that finds `held`; each counts once.
+    /// Packets that the link could have sent while it was idle before an arrival that finds the backlog
+    /// `held`. Each is counted once.
     #[inline]
     pub fn missed(&mut self, backlog: Backlog, now: Time) -> u64 {
         if backlog.packets > 0 {
@@ -194,12 +195,12 @@ impl Idle {
             self.since = Some(at + self.bandwidth.time_for(u64::from(bytes)));
         }
         let Some(since) = self.since else { return 0 };
-        // Counted once, should this arrival not be queued.
+        // The idle time is counted once, even if this arrival is not queued.
         self.since = Some(since.max(now));
         self.bandwidth.bytes_in(now.since(since)) / self.avpkt
     }
 
-    /// Forgets the past.
+    /// Returns to the initial state.
     pub fn reset(&mut self) {
         *self = Idle::new(self.bandwidth, self.avpkt);
     }

@@ -64,7 +64,7 @@ pub struct Config {
     pub target: Option<Limit>,
     /// Number of packets in the sample.
     pub shadow: Packets,
-    /// One in how many arriving packets is noted there.
+    /// One of this many arriving packets is recorded in the sample.
     pub sample: u32,
     /// Interval between updates of m_fair.
     pub interval: Span,
@@ -92,13 +92,13 @@ impl Default for Config {
     }
 }
 
-/// Tables beyond this are no small sample: this one takes 3 MB.
+/// Largest number of samples; their table takes 3 MB.
 const MOST_SHADOW: u64 = 1 << 16;
-/// With fewer samples the shares are those of chance: at ten flows, ten of each.
+/// Number of samples below which the estimates are mostly noise: with ten flows, ten samples of each.
 const FEW_SAMPLES: u64 = 100;
 
 impl Config {
-    /// The target and what it counts.
+    /// The target and its unit.
     fn target(&self) -> Result<(Unit, f64), Invalid> {
         let (limit_unit, limit) = amount(self.limit);
         let (unit, target) = self.target.map_or((limit_unit, limit / 3.0), amount);
@@ -233,21 +233,21 @@ struct Law {
     target: f64,
     alpha: f64,
     beta: f64,
-    /// What fills the shadow buffer.
+    /// Size of the full shadow buffer, in the unit of the target.
     most: f64,
 }
 
 /// The state that an update changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fair {
-    /// How much of a flow may be in the shadow buffer before it is dropped.
+    /// The paper's m_fair: the largest amount of a flow in the shadow buffer without drops.
     m_fair: f64,
     /// The queue's length at the last update.
     length: f64,
 }
 
 impl Law {
-    /// One update and `more` of them, during which the queue stood at `length`.
+    /// Makes one update and `more` further ones, during which the length of the queue was `length`.
     fn update(&self, before: Fair, length: f64, more: u64) -> Fair {
         let bound = |m_fair: f64| m_fair.clamp(0.0, self.most);
         let off = length - self.target;
@@ -268,7 +268,7 @@ struct Sample {
     amount: NonZeroU64,
 }
 
-/// The shadow buffer, and how much of each flow is in it.
+/// The shadow buffer, and the amount of each flow in it.
 #[derive(Debug)]
 struct Shadow {
     samples: Vec<Sample>,
@@ -279,7 +279,7 @@ struct Shadow {
 /// Four flows share a cache line.
 const _: () = assert!(FlowMap::<NonZeroU64>::bytes_per_slot() == 16);
 
-/// The queue, and what is remembered of arrivals.
+/// The queue, and the sample of arrivals.
 pub struct Afd<P> {
     unit: Unit,
     law: Law,
@@ -358,11 +358,11 @@ impl<P> Afd<P> {
         }
     }
 
-    /// Whether chance, by its flow's share of the shadow buffer, is against an arriving packet.
+    /// Draws whether an arriving packet is dropped, by its flow's amount in the shadow buffer.
     #[inline]
     fn is_too_much(&mut self, flow: FlowKey) -> bool {
         let m_i = self.shadow.of(flow) as f64;
-        // Also where both are zero.
+        // This includes the case that both are zero.
         m_i > self.fair.m_fair && self.rng.uniform() < 1.0 - self.fair.m_fair / m_i
     }
 
@@ -386,13 +386,13 @@ impl Shadow {
         Shadow { samples: Vec::with_capacity(room), room, flows: FlowMap::with_capacity(room) }
     }
 
-    /// How much of a flow it holds: the paper's m_i.
+    /// The paper's m_i: the amount of a flow in the shadow buffer.
     #[inline]
     fn of(&self, flow: FlowKey) -> u64 {
         self.flows.get(flow).map_or(0, |amount| amount.get())
     }
 
-    /// Takes a sample in; once full, in place of one that `draw` chooses.
+    /// Records a sample. A full buffer replaces the sample that `draw` selects.
     fn add(&mut self, sample: Sample, draw: impl FnOnce(u64) -> u64) {
         if self.samples.len() < self.room {
             self.samples.push(sample);
@@ -446,12 +446,12 @@ mod tests {
     }
 
     #[test]
-    fn is_a_fifo_as_long_as_the_queue_is_short() {
+    fn is_a_fifo_while_the_queue_is_short() {
         assert_eq!(trace("afd limit 4p target 3p", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// The rule by hand, around a target of 100: what was 20 below and is 10 above costs 1.7 x 20 and 1.8 x
-    /// 10; standing 10 above costs 0.1 x 10 each time.
+    /// The rule by hand, with a target of 100: from 20 below to 10 above, m_fair falls by 1.7 x 20 + 1.8 x
+    /// 10; constantly 10 above, it falls by 0.1 x 10 at each update.
     #[test]
     fn m_fair_step_by_step() {
         let law = Law { target: 100.0, alpha: 1.7, beta: 1.8, most: 500.0 };
@@ -467,11 +467,11 @@ mod tests {
         }
     }
 
-    /// A is on the wire and five more of it are queued, above the target of two, when the update comes:
-    /// m_fair falls from 6 by 1.7 x 2 + 1.8 x 3 to nothing. So A7 is dropped for certain, B1, which was never
-    /// seen, is not.
+    /// One packet of A is on the wire and five are queued, above the target of two, at the time of the
+    /// update: m_fair falls from 6 by 1.7 x 2 + 1.8 x 3 to 0. So A7 is always dropped. B1, whose flow has no
+    /// samples, is accepted.
     #[test]
-    fn who_is_above_the_share_is_dropped() {
+    fn a_flow_above_the_fair_share_is_dropped() {
         assert_eq!(
             trace(
                 "afd limit 9p target 2p shadow 6p sample 1 interval 0.55ms",
@@ -482,9 +482,9 @@ mod tests {
         );
     }
 
-    /// m_fair 30, and 40 of 100 samples: a quarter of what arrives is too much. 30 or less: nothing is.
+    /// With m_fair 30 a flow with 40 of 100 samples loses a quarter of its packets, and one with 30 none.
     #[test]
-    fn what_is_left_is_the_share() {
+    fn each_flow_keeps_the_fair_share() {
         let fates = |own: usize, spec: &str, ecn| {
             let mut q = built(&format!("afd shadow 100p sample 1000000 interval 1s {spec}"));
             for n in 0..100 {
@@ -510,7 +510,7 @@ mod tests {
         assert!((1850..2150).contains(&drops) && none == 0, "{none} {drops}");
     }
 
-    /// Half as many packets, twice as long: the same share in bytes, half of it in packets.
+    /// A flow with half as many packets of twice the length has the same share in bytes, and half in packets.
     #[test]
     fn the_unit_of_the_target_counts() {
         let shares = |target: &str| {
@@ -525,10 +525,9 @@ mod tests {
         assert_eq!(shares("100000b"), [100_000, 100_000, 450_000]);
     }
 
-    /// The queue fills in between, stands, and is drained: looked at every millisecond or only where
-    /// something happens.
+    /// The queue fills, stands and drains, with a call every millisecond or only at arrivals and departures.
     #[test]
-    fn updates_do_not_depend_on_who_looks() {
+    fn updates_do_not_depend_on_the_frequency_of_calls() {
         let m_fair = |looks: bool| {
             let mut q = built("afd limit 50p target 10p shadow 400p sample 1");
             let mut seen = Vec::new();
@@ -540,7 +539,7 @@ mod tests {
                     }
                     120 => while q.dequeue(&mut Cx::new(now, &mut Outbox::default())).packet().is_some() {},
                     _ if looks => q.catch_up(now),
-                    // The first call starts the clock, and the last one is to be compared.
+                    // The first call starts the clock, and the state after the last one is compared.
                     0 | 150 => q.catch_up(now),
                     _ => continue,
                 }
@@ -555,12 +554,12 @@ mod tests {
         for (a, b) in often.iter().zip(&seldom) {
             assert!((a - b).abs() < 1e-9, "{often:?} {seldom:?}");
         }
-        // Fifteen too many cost 1.5 per update while they stand, and the drain gives much of it back.
+        // Fifteen packets above the target cost 1.5 per update; the drain restores most of it.
         assert!(often[1] < often[0] && often[2] > often[1], "{often:?}");
     }
 
     #[test]
-    fn what_is_remembered_is_reported() {
+    fn the_sample_is_reported_as_the_flow_table() {
         let mut q = built("afd shadow 100p sample 1");
         (0..50).for_each(|flow| assert_eq!(offer(&mut q, flow, 1000, Ecn::Ect0, Time::ZERO).1, None));
         let table = q.flow_table();
@@ -569,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_and_doubtful_parameters_are_named() {
+    fn invalid_and_unusual_parameters_are_reported() {
         let wrong = |spec: &str| {
             let crate::Spec::afd(config) = spec.parse().unwrap() else { panic!("{spec} is afd") };
             config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
@@ -616,30 +615,36 @@ mod tests {
         assert!(red < 0.87 && afd > 0.98 && (0.93..afd).contains(&few), "{red} {afd} {few}");
     }
 
-    /// One flow that sends as fast as the link and 32 responsive flows: it gets about what each of the others
-    /// gets, 3 %.
+    /// One flow that sends as fast as the link and 32 responsive flows: it gets about the share of each other
+    /// flow, 3 %.
     #[test]
-    fn holds_a_greedy_flow_to_its_share() {
+    fn limits_a_greedy_flow_to_its_share() {
         let mut flows = vec![Sender::Window; 33];
-        flows[0] = Sender::Deaf(1.0);
-        let books = run("afd", &flows, 80_000);
+        flows[0] = Sender::Unresponsive(1.0);
+        let counters = run("afd", &flows, 80_000);
         let sent = |flow: &crate::testing::shares::Flow| flow.sent as f64 / 60_000.0;
-        assert!((0.02..0.06).contains(&sent(&books[0])), "{:?}", books[0]);
-        assert!(books[1..].iter().all(|flow| sent(flow) > 0.015), "{books:?}");
+        assert!((0.02..0.06).contains(&sent(&counters[0])), "{:?}", counters[0]);
+        assert!(counters[1..].iter().all(|flow| sent(flow) > 0.015), "{counters:?}");
     }
 
     /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
     /// nothing.
     #[test]
     fn keeps_room_for_responsive_flows() {
-        let flows = [Sender::Deaf(2.0), Sender::Window, Sender::Window, Sender::Window, Sender::Deaf(0.02)];
-        let books = run("afd", &flows, 80_000);
-        assert!(books[0].sent < 27_000, "{:?}", books[0]);
-        assert!(books[1..4].iter().all(|polite| polite.sent > 10_000), "{books:?}");
-        assert!(books[4].loss() < 0.01, "{:?}", books[4]);
+        let flows = [
+            Sender::Unresponsive(2.0),
+            Sender::Window,
+            Sender::Window,
+            Sender::Window,
+            Sender::Unresponsive(0.02),
+        ];
+        let counters = run("afd", &flows, 80_000);
+        assert!(counters[0].sent < 27_000, "{:?}", counters[0]);
+        assert!(counters[1..4].iter().all(|responsive| responsive.sent > 10_000), "{counters:?}");
+        assert!(counters[4].loss() < 0.01, "{:?}", counters[4]);
     }
 
-    /// AFD written as plainly as can be: a list of samples that is counted each time, and updates one by one.
+    /// A simple AFD as a reference: a list of samples, counted at each arrival, and updates one by one.
     struct Plain {
         law: Law,
         unit: Unit,
@@ -701,10 +706,10 @@ mod tests {
     }
 
     proptest! {
-        /// The same draws, the same fates, the same counts and the same m_fair. Gains are powers of two and
-        /// their sums, so that steps taken together are exact.
+        /// With the same random draws it has the same drops, counts and m_fair as the simple reference. The
+        /// gains are powers of two and their sums, so that several updates in one step are exact.
         #[test]
-        fn is_afd(
+        fn equals_the_reference(
             ops in prop::collection::vec((0..4u8, 0..5u64, 40..1500u32, 0..30u64), 1..400),
             seed: u64, sample in 1..4u32, shadow in 1..30u64, bytes: bool,
         ) {

@@ -20,7 +20,7 @@
 //!   as accepted, so what is accepted is exactly the capacity. `reload window` reloads it with every window,
 //!   and is the default.
 //! - `overflow_budget` 29 allows 30 steps, as the comparison of public implementations does.
-//! - Packets lost by overflow change neither of the two averages, as there.
+//! - Packets lost by overflow change neither of the two averages, as in that comparison.
 //! - Edges forget flows that were silent for 5 s; the paper has no such rule, and public implementations a
 //!   fixed array.
 //! - Weights of flows are left out.
@@ -68,7 +68,7 @@ pub struct Config {
     pub same_instant: SameInstant,
     /// By how much each packet lost to a full buffer lowers alpha.
     pub overflow_step: Share,
-    /// Number of such steps, less one, until the budget is reloaded.
+    /// Largest number of such steps, less one, between two reloads of the budget.
     pub overflow_budget: u32,
     /// Time at which the budget is reloaded.
     pub reload: Reload,
@@ -86,7 +86,7 @@ pub struct Config {
 pub enum Reload {
     /// At the start of congestion of the link.
     Transition,
-    /// Then, and with every window.
+    /// At the start of congestion, and with every window.
     Window,
 }
 
@@ -203,12 +203,12 @@ struct State {
     accepted: AveragedRate,
     /// Time of the last update of both.
     last: Option<Time>,
-    /// The largest label seen since alpha was estimated.
+    /// The largest label since the last estimate of alpha.
     largest: f64,
     congested: bool,
-    /// When the window began.
+    /// Start of the window.
     begun: Time,
-    /// k: how often overflow may still lower alpha, less one.
+    /// k: the remaining number of times that overflow may lower alpha, less one.
     budget: i64,
 }
 
@@ -268,7 +268,7 @@ impl<P> Qdisc<P> for Csfq<P> {
 }
 
 impl<P> Csfq<P> {
-    /// Whether the queue is so long that packets should be dropped early.
+    /// True if the queue is so long that packets are dropped early.
     fn is_long(&self) -> bool {
         match self.threshold {
             Limit::Packets(packets) => self.queue.backlog().packets >= packets,
@@ -292,7 +292,7 @@ impl Core {
         }
     }
 
-    /// Counts a packet of which `accepted` bytes were accepted, and estimates alpha. `is_long`: whether the
+    /// Counts a packet of which `accepted` bytes were accepted, and estimates alpha. `is_long` is true if the
     /// queue is at its threshold.
     fn estimate(&mut self, label: Label, bytes: u32, accepted: u32, is_long: bool, now: Time) {
         let state = &mut self.state;
@@ -317,7 +317,7 @@ impl Core {
                 state.begun = now;
                 state.budget = self.overflow_budget;
             } else if over {
-                // What was accepted may fade to nothing while everything is dropped: then alpha goes to the
+                // The accepted rate may decay to 0 while all packets are dropped: then alpha becomes the
                 // capacity.
                 let scaled = state.alpha * self.capacity / state.accepted.rate.max(1.0);
                 state.alpha = scaled.min(self.capacity);
@@ -368,7 +368,7 @@ mod tests {
         (1..=20).map(|i| Flow { kbit: 500 * i, bytes: 500 }).collect()
     }
 
-    /// While alpha is not known nothing is dropped early.
+    /// While alpha is unknown there are no early drops.
     #[test]
     fn is_a_fifo_until_it_is_congested() {
         assert_eq!(trace("csfq limit 4p threshold 5p", 1000, T1), trace("fifo limit 4p", 1000, T1));
@@ -386,17 +386,17 @@ mod tests {
             begun: Time::ms(100),
             ..State::default()
         };
-        // At the same instant and with no bytes, so that the rates are what they are.
+        // At the same instant and without bytes, so that the rates do not change.
         core.estimate(rate(2), 0, 0, true, Time::ms(200));
         assert!((core.state.alpha - 0.512_82e6).abs() < 5.0, "{}", core.state.alpha);
         assert_eq!(core.state.begun, Time::ms(200));
-        // Not again before the next window is over.
+        // The next change comes at the end of the next window.
         core.estimate(rate(2), 0, 0, true, Time::ms(299));
         assert!((core.state.alpha - 0.512_82e6).abs() < 5.0);
     }
 
     #[test]
-    fn overflow_lowers_alpha_thirty_times_and_no_further() {
+    fn overflow_lowers_alpha_thirty_times_at_most() {
         let mut core = built("csfq").core;
         (core.state.alpha, core.state.budget) = (1.0, core.overflow_budget);
         (0..29).for_each(|_| core.overflowed());
@@ -410,7 +410,7 @@ mod tests {
         let mut core = built("csfq").core;
         core.estimate(rate(2), 500, 500, false, Time::ms(1));
         core.estimate(rate(3), 500, 500, false, Time::ms(2));
-        assert_eq!(core.state.alpha, 0.0, "the queue is short: nothing is known");
+        assert_eq!(core.state.alpha, 0.0, "the queue is short: alpha is unknown");
         core.estimate(rate(1), 500, 500, true, Time::ms(3));
         assert_eq!(core.state.alpha, 3e6);
         let mut unlabelled = built("csfq").core;
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_is_lowered_on_the_way_and_what_has_none_is_not_dropped_early() {
+    fn labels_are_lowered_and_packets_without_a_label_are_not_dropped_early() {
         let mut csfq = built("csfq noedge");
         csfq.core.state.alpha = 1.5e6;
         let mut out = Outbox::default();
@@ -442,12 +442,12 @@ mod tests {
 
     /// Twenty senders of 105 Mbit/s in all at 10 Mbit/s: each gets half a megabit, whatever it sends.
     #[test]
-    fn senders_who_do_not_slow_down_get_equal_shares() {
+    fn unresponsive_senders_get_equal_shares() {
         let outcome = offer("csfq", LINK, &twenty(), 12);
         assert!(outcome.jain() > 0.99, "{outcome:?}");
         assert!((outcome.gauge("fair_share_bps") / 0.5e6 - 1.0).abs() < 0.1, "{outcome:?}");
         assert!(outcome.utilization > 0.999, "{outcome:?}");
-        // Without labels it is a fifo.
+        // Without labels it behaves as `fifo`.
         let blind = offer("csfq noedge", LINK, &twenty(), 12);
         assert!(blind.jain() < 0.85, "{blind:?}");
     }
@@ -465,12 +465,12 @@ mod tests {
         let free = outcome("csfq reload window");
         assert!(stuck.gauge("fair_share_bps") > 0.8e6, "{stuck:?}");
         assert!(stuck.queue_packets * 500.0 > 290_000.0, "{stuck:?}");
-        // The full buffer takes as much from whoever sends no more than the right share.
+        // The full buffer causes the same loss rate for senders within their fair share.
         assert!(stuck.got[19] < 0.3 && free.got[19] > 0.4, "{stuck:?}");
         assert!((free.gauge("fair_share_bps") / 0.5e6 - 1.0).abs() < 0.1 && free.jain() > 0.98, "{free:?}");
     }
 
-    /// The same with alpha put too high by hand, in front of a full buffer.
+    /// With alpha set too high by hand and a full buffer, alpha falls if the budget is reloaded by window.
     #[test]
     fn an_alpha_that_is_too_high_falls_within_two_seconds_where_the_budget_is_reloaded() {
         let after = |spec: &str| {
@@ -484,7 +484,8 @@ mod tests {
             });
             let mut rng = Streams::new(9).rng();
             while now < Time::s(2) {
-                // 105 Mbit/s of 500 bytes, from one of twenty senders at random, each as often as it sends.
+                // 105 Mbit/s in packets of 500 bytes. The sender of each is random, in proportion to its
+                // rate.
                 let which = loop {
                     let which = rng.below(20) + 1;
                     if rng.below(20) < which {
@@ -507,7 +508,7 @@ mod tests {
     }
 
     proptest! {
-        /// Without labels there are no drops by alpha: first in, first out.
+        /// Without labels there are no drops by alpha, so the order and the drops are those of `fifo`.
         #[test]
         fn without_labels_it_is_a_fifo(
             ops in prop::collection::vec(
@@ -530,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         let context = LinkContext::new(LINK, Streams::new(1));
         let wrong =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();

@@ -62,7 +62,7 @@ pub struct Config {
     pub quantum: Option<Bytes>,
     /// The quantum of the flows of class 0, 1, 2 and so on; classes beyond the list have `quantum`.
     pub quanta: Vec<Bytes>,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
     /// The fields that identify a flow.
     pub key: Key,
@@ -74,18 +74,18 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Key {
-    /// Those of one connection.
+    /// Packets of one direction of a connection.
     Flow,
-    /// Those from one host.
+    /// Packets from one host.
     Source,
-    /// Those for one host.
+    /// Packets to one host.
     Destination,
-    /// Those from one host for one other.
+    /// Packets from one host to another.
     Pair,
 }
 
 impl Key {
-    /// The flow of a packet, hashed into so many buckets where there are any.
+    /// Flow of a packet, hashed into `buckets` buckets unless that is 0.
     #[inline]
     fn of(self, meta: &Meta, buckets: u32) -> FlowKey {
         if self == Key::Flow {
@@ -102,8 +102,8 @@ impl Key {
     }
 }
 
-/// What ns-2's `drr` makes of an address. Its remainder keeps the sign, as C has it; for no 32-bit address is
-/// the sum below -1.
+/// Bucket of an address in ns-2's `drr`. The remainder keeps the sign, as in C; for 32-bit addresses the sum
+/// is never below -1.
 #[inline]
 fn ns2_hash(address: u32) -> u64 {
     let i = i64::from(address);
@@ -114,11 +114,11 @@ fn ns2_hash(address: u32) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// The newest of the queue that holds the most bytes.
+    /// The newest packet of the queue with the most bytes.
     Longest,
-    /// The oldest of the queue that holds the most bytes.
+    /// The oldest packet of the queue with the most bytes.
     Head,
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
 }
 
@@ -184,7 +184,7 @@ impl Discipline for Config {
                 quanta: vec![Bytes(3000), Bytes(300)],
                 ..plain.clone()
             },
-            // That of ns-2, with the buffer of BSQ's comparison.
+            // The `drr` of ns-2, with the buffer of BSQ's comparison.
             Config {
                 limit: Limit::Bytes(20_000),
                 quantum: quantum(250),
@@ -368,7 +368,7 @@ impl<P> Drr<P> {
         }
     }
 
-    /// A flow without packets leaves the round, and its deficit with it.
+    /// Removes a flow without packets, and its deficit, from the round.
     #[inline]
     fn leave(&mut self, place: Place) {
         if self.flows.front_place(&self.round) == Some(place) {
@@ -378,7 +378,8 @@ impl<P> Drr<P> {
         self.by_key.remove(flow.key);
     }
 
-    /// Drops from the longest queue until the rest fits. `arrival` is the flow of the packet that just came.
+    /// Drops packets of the longest queue until the backlog is within the limit. `arrival` is the flow of the
+    /// packet that just arrived.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let (place, victim, newest) = self.take_from_longest().expect("what exceeds the limit is queued");
@@ -387,15 +388,15 @@ impl<P> Drr<P> {
         }
     }
 
-    /// Takes the packet that a full buffer drops: its flow, itself, and whether it is the newest of its
-    /// flow.
+    /// Takes the packet that a full buffer drops. Returns its flow, the packet, and true if it is the newest
+    /// of its flow.
     fn take_from_longest(&mut self) -> Option<(Place, Packet<P>, bool)> {
         let flows = &self.flows;
         let rank = |index| flows.place(index).map(|place| flows[place].rank());
         let longest = self.longest.longest(rank)?;
         let place = self.flows.place(longest).expect("the longest queue is a flow's");
         let flow = &mut self.flows[place];
-        // The arrival is the last of its flow, and without it everything fits.
+        // The arriving packet is the last of its flow, and without it the backlog is within the limit.
         let newest = self.victim == Victim::Longest || flow.queue.len() == 1;
         let victim = match self.victim {
             Victim::Head => self.packets.pop_front(&mut flow.queue),
@@ -406,7 +407,7 @@ impl<P> Drr<P> {
         Some((place, victim, newest))
     }
 
-    /// A packet that was taken out of a flow's queue leaves the backlog.
+    /// Subtracts a packet that was taken out of a flow's queue from the backlog.
     #[inline]
     fn count_out(&mut self, place: Place, pkt: &Packet<P>) {
         let flow = &mut self.flows[place];
@@ -417,13 +418,12 @@ impl<P> Drr<P> {
         }
     }
 
-    /// Gives up the newest packet of the longest queue, for a parent that shares its buffer with it.
+    /// Removes the newest packet of the longest queue, for a parent with a shared buffer.
     pub(crate) fn give_up(&mut self) -> Option<Packet<P>> {
         self.take_from_longest().map(|(_, victim, _)| victim)
     }
 
-    /// Takes the oldest packet of a flow out of turn, for a parent that serves the flow otherwise from now
-    /// on.
+    /// Removes the oldest packet of a flow out of turn, for a parent that moves the flow to another queue.
     pub(crate) fn take(&mut self, flow: FlowKey) -> Option<Packet<P>> {
         let place = *self.by_key.get(flow)?;
         let pkt =
@@ -451,7 +451,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn the_longest_queue_pays() {
+    fn a_full_buffer_drops_from_the_longest_queue() {
         assert_eq!(
             trace("drr limit 4p quantum 500b", 1000, T1),
             "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] B3[3-3.5] C1[3.5-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrival_pays_when_told_to() {
+    fn with_drop_tail_the_arriving_packet_is_dropped() {
         assert_eq!(
             trace("drr limit 4p quantum 500b drop tail", 1000, T1),
             "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] B3[3-3.5] A3[3.5-4.5] A4[4.5-5.5] A6[5.5-6.5] | A5@1.3 C1@1.4"
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_the_longest_goes_when_told_to() {
+    fn with_drop_head_the_oldest_packet_of_the_longest_queue_is_dropped() {
         // The packets of this trace are so small that the limit is below an ordinary MTU.
         let context =
             LinkContext { mtu: Bytes(200), ..LinkContext::new(Rate::bit(800_000), Streams::new(1)) };
@@ -509,7 +509,7 @@ mod tests {
 
     /// Flows A and B come from one host, C from another: with a queue per host A and B share a turn.
     #[test]
-    fn hosts_are_flows_when_told_to() {
+    fn with_key_hosts_are_flows() {
         let served = |spec: &str| {
             let drr = spec
                 .parse::<Spec>()
@@ -604,7 +604,7 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the tale agree, packet for packet and victim for victim, ties included.
+        /// The discipline and the simple reference have the same departures and drops, ties included.
         #[test]
         fn equals_the_reference(
             ops in ops(), limit in 1..16u64, in_bytes in any::<bool>(), quantum in 1..20u64, first in 1..20u64,
@@ -700,7 +700,7 @@ mod tests {
             }
         }
 
-        /// One flow alone is served first in, first out.
+        /// A single flow is served in the order of arrival.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, quantum in 1..3000u64) {
             let one = |op: &Op| match *op {

@@ -204,7 +204,7 @@ impl Config {
             adjust_every: self.adjust_every,
             floor: self.floor.get() * capacity,
             floor_each: self.floor_each,
-            // Without a cap, a number that arithmetic can still scale.
+            // Without a cap the bound is a rate that can be scaled without overflow.
             most: if self.cap { capacity } else { 1e18 },
             flows: RecentFlows::new(memory, |()| false),
             fresh: pip,
@@ -335,18 +335,18 @@ struct Core {
     /// C, bit/s.
     capacity: f64,
     short: Averaging,
-    /// Present if its average differs from that of the short flows' rate.
+    /// Average of the accepted rate, if it differs from that of the short flows' rate.
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
     /// The least fair share, bit/s: of all long flows, or of each.
     floor: f64,
     floor_each: bool,
-    /// The largest.
+    /// The largest fair share, bit/s.
     most: f64,
     /// Long flows, and when each sent last (prevtime); as many as there are are active.
     flows: RecentFlows<()>,
-    /// The controller as it was in the beginning.
+    /// The controller in its initial state.
     fresh: Pip,
     state: State,
 }
@@ -378,7 +378,7 @@ impl State {
 /// The decision on a packet before the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
-    /// It leaves with this label.
+    /// The packet leaves with this label.
     Accept(Label),
     Drop,
 }
@@ -572,7 +572,7 @@ mod tests {
         offer(spec, LINK, flows, 22)
     }
 
-    /// A row of the worked example: what comes, the draws, and what the core makes of it.
+    /// A row of the worked example: an arrival, the random draws, and the resulting state of the core.
     struct Row {
         /// The flow, its label in Mbit/s, bytes, and the packets that it finds queued.
         comes: (u64, u64, u32, f64),
@@ -581,13 +581,13 @@ mod tests {
         flows: usize,
         congestion: f64,
         fair_share: f64,
-        /// The label that it leaves with; none where it is dropped.
+        /// The label with which the packet leaves; none if it is dropped.
         leaves: Option<u64>,
         accepted: f64,
     }
 
-    /// Eight packets through a core in the middle of its work, worked by hand; one every millisecond. S is
-    /// short, V is new, and W was silent for so long that the visit just before forgets it.
+    /// Eight packets, one every millisecond, at a core with state, computed by hand. S is short, V is new,
+    /// and W was silent for so long that the sweep just before removes it.
     #[test]
     fn the_worked_example_row_by_row() {
         const S: u64 = 0;
@@ -660,10 +660,10 @@ mod tests {
         assert_eq!(core.state.fair_share, 1.5625e6);
     }
 
-    /// Twenty senders of 0.5, 1, 1.5 ... 10 Mbit/s: figure 3(a). Whoever asks for more than half a megabit
-    /// gets that.
+    /// Twenty senders of 0.5, 1, 1.5 ... 10 Mbit/s, figure 3(a): each sender of more than 0.5 Mbit/s gets
+    /// 0.5 Mbit/s.
     #[test]
-    fn senders_who_do_not_slow_down_get_equal_shares() {
+    fn unresponsive_senders_get_equal_shares() {
         let twenty: Vec<Flow> = (1..=20).map(|i| Flow { kbit: 500 * i, bytes: 500 }).collect();
         let outcome = with("fpip", &twenty);
         assert!(outcome.jain() > 0.99, "{outcome:?}");
@@ -672,10 +672,10 @@ mod tests {
         assert!(outcome.utilization > 0.99, "{outcome:?}");
     }
 
-    /// F1: ten slow flows leave most of their shares, and equation (9) gives that to the ten fast ones. The
-    /// right share is 0.8.
+    /// F1: ten slow flows do not use most of their shares, and equation (9) gives the rest to the ten fast
+    /// flows. The fair share is 0.8 Mbit/s.
     #[test]
-    fn slow_flows_leave_their_share_to_others_if_it_is_adjusted_at_every_packet() {
+    fn unused_shares_go_to_others_if_the_share_is_adjusted_at_every_packet() {
         let flows: Vec<Flow> =
             [200, 2000].iter().flat_map(|kbit| [Flow { kbit: *kbit, bytes: 500 }; 10]).collect();
         let packet = with("fpip", &flows);
@@ -688,8 +688,8 @@ mod tests {
         assert!((0.65..0.75).contains(&never.utilization), "{never:?}");
     }
 
-    /// Short flows, a packet each at random times, for two seconds; then none. A long flow of 4 Mbit/s sends
-    /// all the time. What it gets in each half second, Mbit/s.
+    /// Short flows of one packet each arrive at random times for two seconds, beside a long flow of 4 Mbit/s.
+    /// Returns the rate of the long flow in each half second, Mbit/s.
     fn beside_short_flows(spec: &str, short: Rate, seed: u64) -> Vec<f64> {
         let mut fpip = built(spec);
         let mut rng = Streams::new(seed).rng();
@@ -722,10 +722,10 @@ mod tests {
         got
     }
 
-    /// A flood of short flows at 120 % of the link has it all, and a second after its end a long flow has its
-    /// share again.
+    /// A flood of short flows at 120 % of the link gets the whole link. One second after its end a long flow
+    /// has its share again.
     #[test]
-    fn a_flood_of_short_flows_does_not_starve_long_ones_for_good() {
+    fn a_flood_of_short_flows_does_not_starve_long_ones_permanently() {
         let got = beside_short_flows("fpip", Rate::mbit(12), 1);
         assert!(got[1..4].iter().all(|got| *got > 3.8), "before: {got:?}");
         assert!(got[5..8].iter().all(|got| *got < 1.0), "short flows go first: {got:?}");
@@ -733,8 +733,8 @@ mod tests {
     }
 
     /// A long flow of 80 kbit/s, and once a hundred packets of short flows in one instant: sRate exceeds the
-    /// link, and if PIP's draw then says "congested", equation (4) gives 0. How many of the flow's next fifty
-    /// packets, five seconds of them, get through.
+    /// link, and if PIP's draw then detects congestion, equation (4) gives 0. Returns the number of packets
+    /// that pass of the flow's next fifty, which are sent in five seconds.
     fn after_a_burst(spec: &str, seed: u64) -> usize {
         let Spec::fpip(config) = spec.parse().unwrap() else { panic!("{spec} is fpip") };
         let mut fpip = config.build::<u64>(&LinkContext::new(LINK, Streams::new(seed))).unwrap();
@@ -750,7 +750,7 @@ mod tests {
                     &mut Cx::new(now + Span::ms(1), &mut out),
                 );
             }
-            // The link takes what it can before the next packet: 125,000 bytes.
+            // The link sends 125,000 bytes until the next packet.
             for _ in 0..80 {
                 let left = fpip.dequeue(&mut Cx::new(now + Span::ms(99), &mut out)).packet();
                 got += usize::from(n >= 50 && left.is_some_and(|pkt| pkt.meta.flow == FlowKey(1)));
@@ -762,7 +762,7 @@ mod tests {
     /// F3: without a floor, a burst of short flows can starve a slow long flow permanently: R is 0, equation
     /// (9) multiplies it, the queue is empty, so PIP never applies equation (4) again.
     #[test]
-    fn without_a_floor_a_burst_can_starve_a_long_flow_for_ever() {
+    fn without_a_floor_a_burst_can_starve_a_long_flow_permanently() {
         let got = |spec: &str| (1..=40).map(|seed| after_a_burst(spec, seed)).collect::<Vec<_>>();
         let starved = got("fpip floor 0%").into_iter().filter(|got| *got == 0).count();
         assert!(starved >= 4, "{starved} of 40");
@@ -786,10 +786,10 @@ mod tests {
         assert!(ratio(&each) > 1.5, "{}", ratio(&each));
     }
 
-    /// The weakness: all long flows send twice their share, and the queue stands where the start left it, not
-    /// at the reference.
+    /// The weakness: all long flows send twice their share, and the queue keeps the length that it had at the
+    /// start instead of the reference.
     #[test]
-    fn nothing_drains_the_queue_when_every_flow_sends_too_much() {
+    fn the_queue_does_not_drain_when_every_flow_exceeds_its_share() {
         let outcome = with("fpip", &[Flow { kbit: 1000, bytes: 500 }; 20]);
         assert!(outcome.gauge("congestion") > 0.95, "{outcome:?}");
         assert!(outcome.queue_packets > 70.0, "{outcome:?}");
@@ -820,13 +820,13 @@ mod tests {
         };
         let steps = [(1, 1), (2, 2), (3, 3), (6, 3), (7, 3), (8, 3), (9, 2)];
         let counts = steps.map(|(second, flow)| long_flows(second, flow));
-        // Flow 1 was seen at 1 s: at the visit at 6 s its five seconds are over. Flow 2 goes at 7 s and is
-        // back at 9 s.
+        // Flow 1 last sent at 1 s: it is removed by the sweep at 6 s, after five seconds. Flow 2 is removed
+        // at 7 s and returns at 9 s.
         assert_eq!(counts, [1, 2, 3, 2, 1, 1, 2]);
     }
 
     proptest! {
-        /// While no flow is ever long, it is a fifo.
+        /// If no flow becomes long, departures and drops are those of `fifo`.
         #[test]
         fn with_an_endless_threshold_it_is_a_fifo(
             ops in prop::collection::vec(
@@ -847,8 +847,8 @@ mod tests {
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }
 
-        /// Whatever comes: the share stays within its bounds, probabilities are between 0 and 1, labels never
-        /// grow, and what has no rate is lost to a full buffer only.
+        /// For any arrivals the share stays within its bounds, probabilities are between 0 and 1, labels
+        /// never increase, and a packet without a rate is dropped only by a full buffer.
         #[test]
         fn shares_stay_within_their_bounds(
             packets in prop::collection::vec((0..6u64, 40..1500u32, 0..3u8, 0..40_000_000u64, 0..20_000u64), 1..300),
@@ -875,7 +875,7 @@ mod tests {
                 }
                 let state = &fpip.core.state;
                 let least = LINK.as_bit() as f64 * 0.001 / fpip.core.flows.len().max(1) as f64;
-                // A flow that is new at this packet lowers the bound for the next one.
+                // A flow that starts with this packet lowers the bound at the next packet.
                 prop_assert!((least..=LINK.as_bit() as f64).contains(&state.fair_share));
                 prop_assert!((0.0..=1.0).contains(&state.pip.probability()));
                 prop_assert!(state.short.rate >= 0.0 && state.accepted.rate >= 0.0);
@@ -884,7 +884,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         let wrong =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));

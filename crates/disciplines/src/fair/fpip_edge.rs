@@ -4,10 +4,10 @@
 //! # Principles
 //! - A flow is short until it has sent more than `threshold` bytes. Its packets are marked as such, and no
 //!   router drops them early.
-//! - Of a long flow the rate is measured, packet by packet, and written on each packet: core routers need not
-//!   know the flow.
-//! - Labels from outside mean nothing here: a sender could write a low one. So every packet gets a new label.
-//!   With `trust` only packets without a label get one.
+//! - The rate of a long flow is measured packet by packet and written on each packet, so core routers need no
+//!   state of the flow.
+//! - Labels from outside are not trusted, since a sender could write a low one: every packet gets a new
+//!   label. With `trust` only packets without a label get one.
 //! - The queue itself is a plain FIFO: only its limit causes drops. `fpip` and `csfq` label as well as act;
 //!   this is for access links in front of them. With `threshold 0` it measures every flow, as CSFQ's edge
 //!   does.
@@ -159,8 +159,8 @@ mod tests {
     use crate::Spec;
     use giveway_qdisc::{FlowKey, Label, Outbox, Rate, Streams, Time};
 
-    /// The labels with which packets of one flow leave: milliseconds, bytes and the label that each came
-    /// with.
+    /// Labels with which packets of one flow leave. Each packet has a time in milliseconds, a length in bytes
+    /// and the label with which it arrives.
     fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
@@ -184,20 +184,20 @@ mod tests {
     ];
 
     #[test]
-    fn labels_what_is_beyond_the_threshold() {
+    fn labels_packets_beyond_the_threshold() {
         let rate = |bits| Label::of(Rate::bit(bits));
         let fpip = [Label::SHORT, Label::SHORT, Label::SHORT, rate(76_130), rate(145_015)];
         assert_eq!(labels("fpip_edge threshold 3000b", &FIVE), fpip);
-        // The size of three packets, section 4.1: of 1,500 bytes here.
+        // Three packets of 1,500 bytes, section 4.1.
         let mut sizes = labels("fpip_edge threshold 3p", &FIVE).into_iter();
         assert_eq!(sizes.by_ref().take(4).collect::<Vec<_>>(), [Label::SHORT; 4]);
         assert!(sizes.next().unwrap().rate().as_bit() > 0);
-        // As CSFQ's edge.
+        // With a threshold of 0 it is CSFQ's edge.
         assert_eq!(labels("fpip_edge threshold 0b", &FIVE)[..2], [rate(80_000), rate(148_517)]);
     }
 
     #[test]
-    fn trusts_labels_from_outside_only_where_it_is_told_to() {
+    fn labels_from_outside_are_kept_only_with_trust() {
         let forged = [(0, 1000, Label::of(Rate::bit(1)))];
         assert_eq!(labels("fpip_edge threshold 0b", &forged), [Label::of(Rate::bit(80_000))]);
         assert_eq!(labels("fpip_edge threshold 0b trust", &forged), [Label::of(Rate::bit(1))]);

@@ -65,7 +65,7 @@ pub struct Config {
     pub interval: Span,
     /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
-    /// Packets that waited for longer than this are marked in any case, if their sender supports ECN.
+    /// Sojourn time above which packets are always marked if their sender supports ECN.
     pub ce_threshold: Option<Span>,
     /// Largest number of packets that are dropped at once when the buffer is full.
     pub drop_batch: u32,
@@ -178,7 +178,7 @@ impl Discipline for Config {
 
 /// The queues.
 pub struct FqCodel<P> {
-    /// The most queues that were ever in use.
+    /// Largest number of queues in use so far.
     most: u64,
     limit: u64,
     memory_limit: u64,
@@ -186,14 +186,14 @@ pub struct FqCodel<P> {
     quantum: i32,
     drop_batch: u32,
     law: Law,
-    /// Makes collisions differ from one instance to the next.
+    /// Key of the hash, so that collisions differ from one instance to the next.
     perturbation: u64,
     flows: Vec<Flow>,
     /// Bytes queued, by bucket; apart from the flows, so that the search for the fattest reads nothing else.
     bytes: Vec<u64>,
-    /// Buckets that came to life and have not had their first turn, in order.
+    /// New buckets, which have not used up their first quantum, in order.
     new: VecDeque<u32>,
-    /// Buckets that wait for a further turn, in order. They may be empty.
+    /// Old buckets, in order. They may be empty.
     old: VecDeque<u32>,
     packets: Slots<Packet<P>>,
     backlog: Backlog,
@@ -204,9 +204,9 @@ pub struct FqCodel<P> {
 struct Flow {
     queue: List,
     state: State,
-    /// Byte credits: how much it may still send in this turn.
+    /// Byte credits: bytes that it may still send in this turn.
     deficit: i32,
-    /// It is in one of the lists.
+    /// True if the bucket is in one of the lists.
     listed: bool,
 }
 
@@ -309,7 +309,7 @@ impl<P> FqCodel<P> {
     #[cold]
     fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, P>) {
         let most = self.bytes.iter().copied().max().expect("there is at least one bucket");
-        // Packets may count as nothing: then the fattest queues are those without packets, too.
+        // Packets may have a length of 0. Then queues without packets have as many bytes as the fattest.
         let mut queues = self.bytes.iter().zip(&self.flows);
         let bucket = queues.position(|(bytes, flow)| *bytes == most && !flow.queue.is_empty());
         let bucket = bucket.expect("a full buffer holds packets");
@@ -378,8 +378,8 @@ mod tests {
         q.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload)
     }
 
-    /// A's first packet finds an idle link, and A is served until 1.0, when it has used its 1,000 bytes: B,
-    /// new, goes before A, and so does C.
+    /// A's first packet finds an idle link. A is served until 1.0, when it has used its 1,000 bytes. The new
+    /// flows B and C are served before A's next turn.
     #[test]
     fn new_flows_go_before_old_ones() {
         assert_eq!(
@@ -394,12 +394,12 @@ mod tests {
 
     /// Quantum 1,000, four packets in the buffer.
     ///
-    /// At 1.0 A has had its turn and goes behind B, which is new. At 1.3 A5 is the fifth packet: A, with A2
-    /// to A5, is the fattest, and half of its four packets go from its head. At 2.0 B has had its turn, and C
-    /// is new. From 3.0 on nobody is: A4, then B3, and at 4.5 both B and C turn out to be empty, so the rest
-    /// is A's.
+    /// At 1.0 A's turn ends, and the new flow B is served before A. At 1.3 A5 is the fifth packet: A, with A2
+    /// to A5, is the fattest flow, and half of its four packets are dropped from its head. At 2.0 B's turn
+    /// ends, and C is new. From 3.0 on no flow is new: A4 leaves, then B3. At 4.5 both B and C are empty, so
+    /// the rest is A's.
     #[test]
-    fn the_fattest_flow_pays_from_its_head() {
+    fn the_fattest_flow_loses_packets_from_its_head() {
         assert_eq!(
             trace("fq_codel limit 4p quantum 1000", 1000, T1),
             "A1[0-1] B1[1-1.5] B2[1.5-2] C1[2-3] A4[3-4] B3[4-4.5] A5[4.5-5.5] A6[5.5-6.5] | A2@1.3 A3@1.3"
@@ -416,8 +416,8 @@ mod tests {
         );
     }
 
-    /// An emptied new flow waits among the old ones. B1 passes A and C, which have had their turn; at 1.1 B
-    /// turns out to be empty and goes behind both, so that B2, which comes while A2 is sent, does not pass
+    /// An emptied new flow moves to the old flows. B1 is served before A and C, whose first turns have ended.
+    /// At 1.1 B is found empty and moves behind both, so B2, which arrives while A2 is sent, is served after
     /// C2.
     #[test]
     fn a_flow_cannot_stay_new_by_pausing() {
@@ -431,9 +431,9 @@ mod tests {
         );
     }
 
-    /// A host that counts no headers counts a frame without content as nothing.
+    /// A backend that does not count headers gives an empty frame a length of 0.
     #[test]
-    fn packets_that_count_as_nothing_are_dropped_like_others() {
+    fn packets_of_length_zero_are_dropped_like_others() {
         let mut q = built(&Config { limit: Packets(4), ..Config::default() });
         for name in 0..4 {
             assert!(offer(&mut q, 1, 0, name, Time::ms(1)).is_empty());
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_half_the_queue_and_no_more_than_its_bound() {
+    fn a_batch_is_half_the_queue_and_at_most_its_bound() {
         let mut q = built(&Config { limit: Packets(20), ..Config::default() });
         for name in 0..20 {
             assert!(offer(&mut q, 1, 100, name, Time::ms(1)).is_empty());
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn most_bytes_not_most_packets() {
+    fn the_fattest_flow_has_the_most_bytes_not_the_most_packets() {
         let mut q = built(&Config { memory_limit: Bytes(5000), ..Config::default() });
         for name in 0..20 {
             offer(&mut q, 1, 100, name, Time::ms(1));
@@ -464,13 +464,14 @@ mod tests {
         offer(&mut q, 2, 1500, 20, Time::ms(1));
         offer(&mut q, 2, 1400, 21, Time::ms(1));
         assert_eq!(q.backlog.bytes, 4900);
-        // 2,000 bytes in twenty packets against 2,900 in two: the latter pay, with one packet of two.
+        // One flow has 2,000 bytes in twenty packets, the other 2,900 in two; the latter loses one of its
+        // two.
         assert_eq!(offer(&mut q, 3, 200, 22, Time::ms(1)), vec![20]);
     }
 
-    /// CoDel runs for each flow: the bulk gets drops, the thin flow beside it none.
+    /// CoDel runs in each queue: a bulk flow gets drops, a thin flow beside it does not.
     #[test]
-    fn only_the_flow_that_stands_is_told() {
+    fn only_a_flow_with_a_standing_queue_gets_drops() {
         let arrivals: Vec<String> = (0..600)
             .map(|ms| {
                 if ms % 10 == 0 {
@@ -483,7 +484,7 @@ mod tests {
         let out = trace("fq_codel", 1000, &arrivals.join("; "));
         let (_, drops) = out.split_once('|').unwrap();
         assert!(drops.contains("A") && !drops.contains("B"), "{drops}");
-        // ECN is on unless it is switched off: capable senders lose nothing.
+        // ECN is on by default: ECN-capable senders lose no packets.
         let qdisc = "fq_codel".parse::<crate::Spec>().unwrap().build::<String>(&context()).unwrap();
         let marked = trace_on(qdisc, 1000, &arrivals.join("; "), |meta| meta.ecn = Ecn::Ect0);
         assert!(marked.ends_with('|'));
@@ -498,14 +499,14 @@ mod tests {
         };
         assert_eq!(buckets(1), buckets(1));
         assert_ne!(buckets(1), buckets(2));
-        // A thousand keys in a row fall like chance would have it: 1,024 (1 - e^-0.977) = 638.6 buckets, sd
-        // 10.
+        // A thousand consecutive keys are distributed as at random: 1,024 (1 - e^-0.977) = 638.6 buckets,
+        // standard deviation 10.
         let used: std::collections::BTreeSet<usize> = buckets(1).into_iter().collect();
         assert!((598..=679).contains(&used.len()), "{}", used.len());
     }
 
     #[test]
-    fn known_traps_are_named() {
+    fn usual_mistakes_cause_warnings() {
         let warnings = |spec: &str, rate| {
             spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };
@@ -526,8 +527,7 @@ mod tests {
     }
 
     proptest! {
-        /// While two flows both have packets, neither gets ahead of the other by more than a turn and a
-        /// packet.
+        /// While two flows have packets queued, their service differs by at most a turn and a packet.
         #[test]
         fn shares_are_equal(
             sizes in prop::collection::vec((256..1500u32, 256..1500u32), 50..200), quantum in 256..3000u64,
@@ -553,8 +553,7 @@ mod tests {
             }
         }
 
-        /// The books of the lists: everything that holds packets is listed, once; a drained scheduler has no
-        /// flows.
+        /// Each bucket with packets is in exactly one list, and a drained scheduler has no flows.
         #[test]
         fn lists_are_consistent(ops in prop::collection::vec((0..40u64, 40..1500u32, any::<bool>()), 1..400)) {
             let mut q = built(&Config {

@@ -53,7 +53,7 @@ pub struct Config {
     pub limit: Limit,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
 }
 
@@ -61,11 +61,11 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Victim {
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
-    /// The one with the highest tag.
+    /// The packet with the highest tag.
     MaxTag,
-    /// The newest of the flow that holds the most bytes.
+    /// The newest packet of the flow with the most bytes.
     Longest,
 }
 
@@ -121,13 +121,13 @@ pub struct Scfq<P> {
     /// Place of each flow with packets.
     by_key: FlowMap<Place>,
     flows: Slots<Flow>,
-    /// All of them.
+    /// All queued packets.
     backlogged: List,
     /// Counts the flows that became backlogged.
     comers: u64,
-    /// By bytes, for `drop longest`.
+    /// Flows by queued bytes, for `drop longest`.
     longest: LongestQueue,
-    /// By tag.
+    /// Packets by tag.
     queue: Ranked<Tagged<P>>,
     /// Virtual time: the tag of the packet that left last.
     now: u64,
@@ -138,13 +138,13 @@ pub struct Scfq<P> {
 #[derive(Debug)]
 struct Flow {
     key: FlowKey,
-    /// When it became backlogged, as a number that counts such flows.
+    /// Number of the flow in the order in which flows became backlogged.
     since: u64,
     /// Its backlog, in bytes.
     bytes: u64,
     /// Its backlog, in packets.
     packets: u32,
-    /// Its last packet; none while it is being made.
+    /// Its last packet; none while the entry is created.
     last: Option<Place>,
 }
 
@@ -154,7 +154,7 @@ const _: () = assert!(Slots::<Flow>::bytes_per_slot() == 48);
 struct Tagged<P> {
     pkt: Packet<P>,
     flow: Place,
-    /// The packet of its flow before it, if that was queued when it came.
+    /// The previous packet of its flow, if it was queued at the arrival.
     before: Option<Place>,
 }
 
@@ -226,7 +226,7 @@ impl<P> Qdisc<P> for Scfq<P> {
 }
 
 impl<P> Scfq<P> {
-    /// Tags a packet and puts it in line.
+    /// Tags a packet and enqueues it.
     #[inline]
     fn append(&mut self, pkt: Packet<P>) -> Place {
         let Scfq { by_key, flows, backlogged, comers, .. } = self;
@@ -236,7 +236,7 @@ impl<P> Scfq<P> {
             flows.push_back(backlogged, Flow { key, since: *comers, bytes: 0, packets: 0, last: None })
         });
         let flow = &mut flows[flow_at];
-        // Where its last packet ends, which is still to be sent and so ends after now.
+        // The end of the flow's last packet. That is still queued, so its end is later than virtual time.
         let start = flow.last.map_or(self.now, |last| self.queue.rank(last));
         flow.bytes += u64::from(bytes);
         flow.packets += 1;
@@ -250,15 +250,15 @@ impl<P> Scfq<P> {
         place
     }
 
-    /// A flow without packets is forgotten.
+    /// Removes a flow without packets.
     #[inline]
     fn forget(&mut self, flow: Place) {
         let gone = self.flows.remove(&mut self.backlogged, flow);
         self.by_key.remove(gone.key);
     }
 
-    /// Drops the last packet of a flow, again and again, until the rest fits. `arrival` is where the packet
-    /// is that just came.
+    /// Drops the last packets of flows until the backlog is within the limit. `arrival` is the place of the
+    /// packet that just arrived.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let place = self.victim().expect("what exceeds the limit is queued");
@@ -267,12 +267,13 @@ impl<P> Scfq<P> {
             let flow = &mut self.flows[flow_at];
             flow.bytes -= u64::from(pkt.bytes());
             flow.packets -= 1;
-            // And so its next packet starts where this one would have.
+            // The flow's next packet starts at the start of the dropped packet.
             flow.last = before;
             if flow.packets == 0 {
                 self.forget(flow_at);
             }
-            // Without the arrival everything fits, so it is the last to go if it goes.
+            // Without the arriving packet the backlog is within the limit, so it is the last one dropped, if
+            // at all.
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(pkt, why);
         }
@@ -300,7 +301,7 @@ impl<P> Scfq<P> {
 }
 
 impl Flow {
-    /// Among flows of equal backlog, the one that has been queued longest.
+    /// Rank of a flow; of flows with equal backlog the one that became backlogged first ranks higher.
     #[inline]
     fn rank(&self) -> Rank {
         Rank { length: self.bytes, ticket: self.since }
@@ -318,7 +319,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_earliest_finish_goes_first() {
+    fn the_earliest_finish_leaves_first() {
         // Tags: A2 2000, A3 3000, A4 4000, B1 max(1000, 0) + 500, B2 2000 (after A2, which came first), A6
         // 5000, B3 2500.
         assert_eq!(
@@ -328,8 +329,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_furthest_ahead_gives_way() {
-        // As above until C1 comes (tag 2500): it pushes out A4, so A6 has the tag 4000. B3 has 2500, after
+    fn the_flow_furthest_ahead_loses_packets() {
+        // As above until C1 arrives (tag 2500): it pushes out A4, so A6 has the tag 4000. B3 has 2500, after
         // C1.
         let expected = "A1[0-1] B1[1-1.5] A2[1.5-2.5] B2[2.5-3] C1[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
         assert_eq!(trace("scfq limit 4p drop max_tag", 1000, T1), expected);
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_go_by_weight() {
+    fn shares_are_proportional_to_weights() {
         assert_eq!(
             trace("scfq weights [1 2]", 100, "0 A1 100, A2 100, A3 100, B1 100, B2 100, B3 100, B4 100"),
             "B1[0-1] A1[1-2] B2[2-3] B3[3-4] A2[4-5] B4[5-6] A3[6-7] |"
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
     }
 
-    /// The sheet, as lists, with tags that are remembered until the link falls idle.
+    /// The algorithm with lists as a reference. It keeps tags until the link is idle.
     #[derive(Default)]
     struct Reference {
         /// Tag, arrival, flow and length; always sorted.
@@ -418,9 +419,8 @@ mod tests {
     }
 
     proptest! {
-        /// Forgetting a flow with its last packet changes nothing, and neither does starting virtual time
-        /// again: packet for packet and drop for drop it is the one that remembers. The table holds what is
-        /// queued.
+        /// Neither the removal of a flow with its last packet nor a restart of virtual time has an effect:
+        /// departures and drops are those of the reference. The table has the queued flows only.
         #[test]
         fn equals_the_reference(
             ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400),
@@ -463,8 +463,8 @@ mod tests {
             }
         }
 
-        /// With equal lengths it is a round robin: between two packets of a flow, each other flow that has
-        /// some sends one.
+        /// With equal lengths it is a round robin: between two packets of a flow, each other backlogged flow
+        /// sends one.
         #[test]
         fn equal_lengths_make_it_a_round_robin(flows in 2..8u64, each in 1..20u64, bytes in 40..1500u32) {
             let mut scfq = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
@@ -478,7 +478,7 @@ mod tests {
             prop_assert_eq!(left, rounds);
         }
 
-        /// A flow that is alone makes it a fifo.
+        /// With a single flow it behaves as `fifo`.
         #[test]
         fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
             let ops: Vec<Op> = ops

@@ -177,19 +177,19 @@ pub struct Sfq<P> {
     secret: u64,
     /// The key of the hash in this interval.
     key: u64,
-    /// When perturbation began to count, and when the next is due. Not before the first call.
+    /// Times of the first call and of the next perturbation; `None` before the first call.
     epoch: Option<Epoch>,
-    /// The queue of each bucket that is in use.
+    /// Queue of each bucket that is in use.
     buckets: Vec<Option<Place>>,
     queues: Slots<Queue>,
     packets: Slots<Packet<P>>,
     /// The queues in use, in order of their turns.
     round: List,
-    /// The most queues that were ever in use.
+    /// Largest number of queues in use so far.
     most: u64,
-    /// Counts the times that the length of a queue changed.
+    /// Number of changes of the length of any queue.
     changes: u64,
-    /// By packets.
+    /// Queues by their number of packets.
     longest: LongestQueue,
     backlog: Backlog,
 }
@@ -207,8 +207,8 @@ struct Queue {
     bucket: u32,
     /// Bytes that it may still send in this turn; negative after an overdraft.
     credit: i64,
-    /// Falls with each change of a length: of equally long queues the one that changed last has the lowest.
-    /// See [`Rank`].
+    /// Ticket for [`Rank`], lower at each change of a length: of equally long queues the one that changed
+    /// last has the lowest ticket.
     ticket: u64,
 }
 
@@ -226,8 +226,8 @@ impl<P> Qdisc<P> for Sfq<P> {
                 if !self.config.headdrop {
                     return cx.drop(pkt, DropReason::FlowLimit);
                 }
-                // Appended first, so that the queue keeps its turn even if it holds nothing else. Its length
-                // does not change.
+                // The packet is appended first, so that the queue keeps its turn even if it has no other
+                // packet. Its length does not change.
                 let ticket = self.queues[place].ticket;
                 self.append(bucket, pkt);
                 let oldest = self.take(place, true);
@@ -269,7 +269,7 @@ impl<P> Qdisc<P> for Sfq<P> {
         self.key = mix(0, self.secret);
     }
 
-    /// The queues in use; the buckets are there whatever comes.
+    /// The queues in use. The array of buckets does not depend on the traffic.
     fn flow_table(&self) -> FlowTable {
         FlowTable {
             flows: self.round.len() as u64,
@@ -281,7 +281,7 @@ impl<P> Qdisc<P> for Sfq<P> {
 }
 
 impl<P> Sfq<P> {
-    /// Changes the key when its interval is over, and moves what is queued to its new buckets.
+    /// Changes the key at the end of its interval, and moves queued packets to their new buckets.
     #[inline]
     fn perturb(&mut self, now: Time) {
         let interval = self.config.perturb;
@@ -315,7 +315,7 @@ impl<P> Sfq<P> {
         mix(flow.0, self.key) as u32 & (self.config.divisor - 1)
     }
 
-    /// Puts a packet at the end of its bucket's queue; a queue that comes into use goes to the end of the
+    /// Puts a packet at the end of its bucket's queue. A queue that was not in use joins the end of the
     /// round.
     #[inline]
     fn append(&mut self, bucket: u32, pkt: Packet<P>) -> Place {
@@ -354,7 +354,7 @@ impl<P> Sfq<P> {
         u64::MAX - self.changes
     }
 
-    /// Takes the first or the last packet of a queue; without packets it is no longer in use.
+    /// Removes the first or the last packet of a queue. A queue without packets is no longer in use.
     #[inline]
     fn take(&mut self, place: Place, first: bool) -> Packet<P> {
         let ticket = self.changed();
@@ -370,7 +370,7 @@ impl<P> Sfq<P> {
         pkt
     }
 
-    /// Drops from the longest queue. `arrival` is the queue of the packet that just came.
+    /// Drops a packet of the longest queue. `arrival` is the queue of the packet that just arrived.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         let queues = &self.queues;
         let rank = |index| queues.place(index).map(|place| queues[place].rank());
@@ -402,10 +402,10 @@ mod tests {
 
     #[test]
     fn flows_take_turns_and_overdraw() {
-        // At 1.0 A has 500, sends A2 and owes 500. At 1.4 A and B hold two packets each, and A, which lost
-        // one last, pays. At 2.0 A is lifted to 0 and goes behind C; B spends its 500 on B1, so at 2.5 it
-        // goes behind A, and C1 leaves. At 3.5 A gets to 500 and goes behind B, which has 500 for B2; then
-        // A3, and so on in turn.
+        // At 1.0 A has a credit of 500, sends A2 and has -500. At 1.4 A and B have two packets each, and A,
+        // whose length changed last, loses one. At 2.0 A's credit rises to 0, and A moves behind C. B uses
+        // its 500 for B1, so at 2.5 it moves behind A, and C1 leaves. At 3.5 A's credit rises to 500, and A
+        // moves behind B, which has 500 for B2. Then A3 leaves, and so on in turn.
         assert_eq!(
             trace("sfq limit 4 quantum 500", 1000, T1),
             "A1[0-1] A2[1-2] B1[2-2.5] C1[2.5-3.5] B2[3.5-4] A3[4-5] B3[5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -420,12 +420,13 @@ mod tests {
         assert_eq!(trace("sfq flows 1", 1000, arrivals), "A1[0-1] A2[1-2] A3[2-3] A4[3-4] | B1@0.4");
     }
 
-    /// As in Linux.
+    /// The rule of Linux for equally long queues.
     #[test]
-    fn of_equally_long_queues_the_last_that_changed_pays() {
+    fn of_equally_long_queues_the_last_that_changed_loses_a_packet() {
         let two_each = "0 X1 1000; 0.1 A1 1000; 0.2 A2 1000; 0.3 B1 1000; 0.4 B2 1000";
         assert_eq!(trace("sfq limit 3", 1000, two_each), "X1[0-1] A1[1-2] A2[2-3] B1[3-4] | B2@0.4");
-        // A3 is refused by the depth; its oldest goes instead, and A's length has not changed.
+        // The depth of A's queue is reached at A3: its oldest packet is dropped, and A's length has not
+        // changed.
         let full = "0 X1 1000; 0.1 A1 1000; 0.2 A2 1000; 0.3 B1 1000; 0.4 B2 1000; 0.5 A3 1000; 0.6 C1 1000";
         assert_eq!(
             trace("sfq limit 4 depth 2 headdrop", 1000, full),
@@ -454,9 +455,9 @@ mod tests {
     }
 
     proptest! {
-        /// A perturbation keeps every packet and the order of every flow, whatever `depth` and `flows` say.
+        /// A perturbation keeps every packet and the order of every flow, for any `depth` and `flows`.
         #[test]
-        fn perturbation_moves_everything_and_loses_nothing(flows in prop::collection::vec(0..40u64, 1..127)) {
+        fn perturbation_loses_no_packets(flows in prop::collection::vec(0..40u64, 1..127)) {
             let config = Config { perturb: Span::ms(10), divisor: 16, flows: 16, ..Config::default() };
             let mut sfq = built(&config);
             let mut out = Outbox::default();
@@ -474,7 +475,7 @@ mod tests {
             prop_assert_ne!(sfq.key, key);
             prop_assert_eq!(sent, backlog.packets);
             prop_assert!(out.dropped.is_empty());
-            prop_assert_eq!(sfq.key, mix(3, sfq.secret), "three intervals have passed, however often it was called");
+            prop_assert_eq!(sfq.key, mix(3, sfq.secret), "three intervals have passed, for any number of calls");
         }
 
         /// A queue is in use exactly while it holds packets of its bucket, and the limits hold.
@@ -513,7 +514,7 @@ mod tests {
             }
         }
 
-        /// One flow alone is served first in, first out, perturbed or not.
+        /// A single flow is served in the order of arrival, with and without perturbation.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, headdrop in any::<bool>(), perturb in 0..20u64) {
             let one = |op: &Op| match *op {
@@ -537,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let refuse = |text: &str| {
             let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)

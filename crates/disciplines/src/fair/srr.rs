@@ -15,7 +15,7 @@
 //! - Flows are not announced. A flow gets its row, behind all others, with its first packet, and keeps it
 //!   when its queue is empty: a flow that returns in the middle of a term has its old place. When there are
 //!   more than `flows` rows, those of flows without queued packets are forgotten, all at once.
-//! - Weights go by class and may change when a flow begins to wait.
+//! - Weights depend on the class, and may change when a flow becomes backlogged.
 //! - When the highest bit in use changes, the paper scales the place in the sequence. Here the sequence
 //!   always has 48 orders and terms without flows are skipped, which is equivalent, except that a flow that
 //!   leaves and comes back between two departures does not move it.
@@ -54,9 +54,9 @@ pub struct Config {
     pub quantum: Option<Bytes>,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
-    /// Largest number of flows with rows; more only where more have packets queued.
+    /// Largest number of flows with rows, unless more flows have packets queued.
     pub flows: u32,
 }
 
@@ -131,15 +131,15 @@ impl Discipline for Config {
     }
 }
 
-/// The rows and whose turn it is.
+/// The rows, and the row that is being visited.
 pub struct Srr<P> {
     limit: Limit,
     victim: Victim,
     quantum: u64,
     weights: Vec<u32>,
-    /// How many rows there may be, beyond those of flows with packets.
+    /// Largest number of rows of flows without packets.
     remembered: usize,
-    /// How many rows there are when those without packets are forgotten.
+    /// Number of rows at which those without packets are removed.
     full: usize,
     /// The row of each flow, plus one.
     row_of: FlowMap<NonZeroU32>,
@@ -147,7 +147,7 @@ pub struct Srr<P> {
     /// The rows that have packets.
     turns: Turns,
     turn: Turn,
-    /// The row whose visit it is.
+    /// The row that is being visited.
     visit: Option<u32>,
     packets: Slots<Packet<P>>,
     longest: LongestQueue,
@@ -188,7 +188,7 @@ impl<P> Qdisc<P> for Srr<P> {
         let Some(row) = self.whose_turn() else { return Next::Empty };
         let pkt = self.take(row, true);
         let row = &mut self.rows[row as usize];
-        // With its last packet it has lost what was left.
+        // The flow lost the rest of its credit with its last packet.
         row.deficit = row.deficit.saturating_sub(u64::from(pkt.bytes()));
         Next::Packet(pkt)
     }
@@ -255,8 +255,8 @@ impl<P> Srr<P> {
         at
     }
 
-    /// Forgets the rows of flows that have nothing queued. The next time comes when there are twice as many
-    /// as are left, so that no sender can cause this with each packet.
+    /// Removes the rows of flows without queued packets. The next call is at twice the remaining number of
+    /// rows, so that no sender can cause a call per packet.
     #[cold]
     fn forget(&mut self) {
         let waits = |row: &Row| !row.queue.is_empty();
@@ -280,7 +280,7 @@ impl<P> Srr<P> {
         self.full = self.remembered.max(2 * self.rows.len());
     }
 
-    /// The row whose visit it is, with enough left for its next packet.
+    /// The row that is visited, with enough credit for its next packet.
     #[inline]
     fn whose_turn(&mut self) -> Option<u32> {
         loop {
@@ -303,7 +303,7 @@ impl<P> Srr<P> {
         }
     }
 
-    /// Takes the first or the last packet of a row; without packets it has no turn.
+    /// Removes the first or the last packet of a row. A row without packets has no turns.
     #[inline]
     fn take(&mut self, at: u32, first: bool) -> Packet<P> {
         let row = &mut self.rows[at as usize];
@@ -325,7 +325,8 @@ impl<P> Srr<P> {
         pkt
     }
 
-    /// Drops from the longest queue until the rest fits. `arrival` is the row of the packet that just came.
+    /// Drops packets of the longest queue until the backlog is within the limit. `arrival` is the row of the
+    /// packet that just arrived.
     fn push_out(&mut self, arrival: u32, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let rows = &self.rows;
@@ -334,7 +335,7 @@ impl<P> Srr<P> {
                 (!row.queue.is_empty()).then(|| row.rank(at))
             });
             let at = longest.expect("what exceeds the limit is queued");
-            // The arrival is the last of its flow, and without it everything fits.
+            // The arriving packet is the last of its flow, and without it the backlog is within the limit.
             let newest = self.victim == Victim::Longest || self.rows[at as usize].queue.len() == 1;
             let victim = self.take(at, self.victim == Victim::Head);
             let why = if newest && at == arrival { DropReason::Overlimit } else { DropReason::Pushout };
@@ -344,7 +345,7 @@ impl<P> Srr<P> {
 }
 
 impl Row {
-    /// By bytes; of equal ones the first row.
+    /// Rank by bytes; of equal rows the first ranks higher.
     #[inline]
     fn rank(&self, at: u32) -> Rank {
         Rank { length: self.bytes, ticket: u64::from(at) }
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn one_row_per_flow_and_the_longest_pays() {
+    fn a_full_buffer_drops_from_the_longest_queue() {
         let arrivals = "0 A1 500, A2 500, A3 500, B1 500, B2 500, C1 500";
         assert_eq!(trace("srr limit 5p", 500, arrivals), "A1[0-1] A2[1-2] B1[2-3] B2[3-4] C1[4-5] | A3@0");
         assert_eq!(
@@ -495,9 +496,9 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the tale agree, packet for packet and victim for victim.
+        /// The discipline and the simple reference have the same departures and drops.
         #[test]
-        fn equals_the_tale(
+        fn equals_the_reference(
             ops in ops(),
             limit in 1..16u64,
             quantum in 1..20u64,
@@ -508,7 +509,7 @@ mod tests {
                 limit: Limit::Packets(limit), quantum: Some(Bytes(quantum * 100)), weights: weights.clone(), drop, flows: 100,
             };
             let mut srr = built(&config);
-            // The first term has not begun: the last one is over.
+            // Before the first term, the last one is complete.
             let mut tale = Tale {
                 quantum: quantum * 100, weights, limit, drop, rows: Vec::new(), term: 63, row: usize::MAX, visit: None,
             };
@@ -543,7 +544,7 @@ mod tests {
             prop_assert_eq!(got, weights);
         }
 
-        /// Rows that are forgotten held nothing, so nothing leaves in another order.
+        /// Removed rows have no packets, so the order of departures does not change.
         #[test]
         fn forgetting_rows_changes_no_order(ops in ops(), weights in prop::collection::vec(1..9u32, 0..6), quantum in 1..20u64) {
             let config = Config { weights, quantum: Some(Bytes(quantum * 100)), ..Config::default() };
@@ -566,7 +567,7 @@ mod tests {
             prop_assert_eq!(forgetful.backlog(), Backlog::ZERO);
         }
 
-        /// One flow alone is served first in, first out.
+        /// A single flow is served in the order of arrival.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, quantum in 1..3000u64, weight in 1..100u32) {
             let one = |op: &Op| match *op {
@@ -586,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let refused = |text: &str| {
             let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)

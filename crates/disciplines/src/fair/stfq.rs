@@ -50,7 +50,7 @@ pub struct Config {
     pub limit: Limit,
     /// The weight of a flow of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     pub weights: Vec<u32>,
-    /// Largest number of flows that are remembered; more only where more had packets queued.
+    /// Largest number of flows in the table, unless more flows have packets queued.
     pub flows: u32,
 }
 
@@ -110,22 +110,23 @@ pub struct Stfq<P> {
     weights: Weights,
     /// Largest number of flows without packets that are remembered.
     remembered: usize,
-    /// Flows that have packets queued, and flows whose finish is ahead; some whose finish is not.
+    /// Flows with packets queued, flows whose finish is later than virtual time, and passed flows not yet
+    /// removed.
     flows: FlowMap<Flow>,
-    /// How many entries there are when passed ones are looked for.
+    /// Number of entries at which passed entries are removed.
     full: usize,
-    /// By start.
+    /// Packets by their start.
     queue: RankedPackets<P>,
     /// Virtual time: the start of the packet that left last.
     now: u64,
-    /// The latest finish of a packet that left: virtual time when nothing is being sent.
+    /// The latest finish of a packet that left: virtual time while the link is idle.
     finished: u64,
 }
 
 /// A flow that has sent.
 #[derive(Debug)]
 struct Flow {
-    /// Where its last packet finishes, in virtual time.
+    /// Finish of its last packet, in virtual time.
     finish: u64,
     /// Number of its queued packets.
     queued: u32,
@@ -185,7 +186,7 @@ impl<P> Qdisc<P> for Stfq<P> {
 }
 
 impl<P> Stfq<P> {
-    /// Where a packet starts.
+    /// Start of a packet, in virtual time.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>) -> u64 {
         if self.flows.len() >= self.full && self.flows.get(pkt.meta.flow).is_none() {
@@ -198,23 +199,23 @@ impl<P> Stfq<P> {
         start
     }
 
-    /// Forgets the flows that virtual time has passed; if too many are left, all that have no packet queued.
+    /// Removes the flows that virtual time has passed; if too many are left, all without queued packets.
     #[cold]
     fn make_room(&mut self) {
         let now = self.now;
         self.flows.retain(|_, flow| flow.queued > 0 || flow.finish > now);
-        // A table that is nearly full would be looked through for every new flow.
+        // Otherwise a nearly full table would be searched for every new flow.
         if self.flows.len() > self.remembered / 4 * 3 {
             self.flows.retain(|_, flow| flow.queued > 0);
         }
-        // The table has room for twice the most that there ever were, and looking through it means looking at
-        // all of that: so a quarter of the most come before the next time.
+        // A search visits the whole table, which has twice as many slots as the largest number of flows so
+        // far. So the next search comes after a quarter of that number of new flows.
         let (left, most) = (self.flows.len(), self.flows.table().most as usize);
         let next = (2 * left).max(most / 2).max(FEW).min(self.remembered);
         self.full = next.max(left + most.div_ceil(4));
     }
 
-    /// Moves virtual time back to zero, and everything that is measured in it by as much.
+    /// Moves virtual time back to zero, and all starts and finishes by the same amount.
     #[cold]
     fn start_again(&mut self) {
         let past = std::mem::take(&mut self.now);
@@ -227,8 +228,8 @@ impl<P> Stfq<P> {
     }
 }
 
-/// A packet of this flow is no longer queued. One that was pushed out was its last, and `unsent` is where it
-/// would have started: where the next one starts instead.
+/// Records that a packet of this flow is no longer queued. A packet that was pushed out was the flow's last
+/// one; the next packet then starts at its start, `unsent`.
 #[inline]
 fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey, unsent: Option<u64>) {
     let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
@@ -247,7 +248,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_earliest_start_goes_first() {
+    fn the_earliest_start_leaves_first() {
         // Starts: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped), C1 0 (virtual time is B1's
         // start; A4 is dropped), A6 3000, B3 1000 (after A2, which came first).
         assert_eq!(
@@ -256,7 +257,7 @@ mod tests {
         );
     }
 
-    /// Unlike LAS: B is new at 3.5 and starts now, at A4's start; from then on A and B take turns.
+    /// Unlike with LAS, B, which is new at 3.5, starts at virtual time, A4's start; then A and B alternate.
     #[test]
     fn a_silent_flow_starts_now() {
         let arrivals =
@@ -272,15 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn shares_go_by_weight() {
+    fn shares_are_proportional_to_weights() {
         assert_eq!(
             trace("stfq weights [1 2]", 100, "0 A1 100, A2 100, A3 100, B1 100, B2 100, B3 100, B4 100"),
             "A1[0-1] B1[1-2] B2[2-3] A2[3-4] B3[4-5] B4[5-6] A3[6-7] |"
         );
     }
 
-    /// New flows of one packet each start at once and hold virtual time still, while each leaves an entry
-    /// whose finish is ahead. There is a most of them.
+    /// New flows of one packet each start at once and stop virtual time, while each leaves an entry with a
+    /// later finish. Their number is bounded.
     #[test]
     fn the_table_is_bounded_while_virtual_time_stands_still() {
         let config = Config { flows: 1000, ..Config::default() };
@@ -299,10 +300,10 @@ mod tests {
         }
         assert_eq!(stfq.now, 0);
         assert_eq!(stfq.flow_table().most, 1000);
-        assert!(stfq.flows.get(FlowKey(0)).is_some(), "what is queued is not forgotten");
+        assert!(stfq.flows.get(FlowKey(0)).is_some(), "a queued flow is not removed");
     }
 
-    /// Entries that virtual time has passed go, so that the table stays near what is queued.
+    /// Entries that virtual time has passed are removed, so the table has few more flows than the queue.
     #[test]
     fn passed_flows_are_forgotten() {
         let mut stfq = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
@@ -313,7 +314,7 @@ mod tests {
             assert!(stfq.dequeue(&mut cx).packet().is_some() && stfq.dequeue(&mut cx).packet().is_none());
         }
         assert!(stfq.flow_table().most <= FEW as u64, "{:?}", stfq.flow_table());
-        // After many at once, they go; and looking for them stays rare, for the table does not shrink.
+        // Many entries are removed at once, and searches stay rare, since the table does not shrink.
         (0..300).for_each(|flow| stfq.enqueue(Packet::new(FlowKey(flow), 1000, ()), &mut cx));
         while stfq.dequeue(&mut cx).packet().is_some() {}
         stfq.make_room();
@@ -321,7 +322,7 @@ mod tests {
         assert!(stfq.full >= 300 / 4, "{}", stfq.full);
     }
 
-    /// The paper, as lists; nothing is ever forgotten.
+    /// The paper's algorithm with lists, as a reference. It never removes a flow.
     #[derive(Default)]
     struct Reference {
         /// Start, arrival, flow and length; always sorted.
@@ -359,8 +360,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packet for packet and drop for drop it is the one that never forgets, wherever virtual time starts
-        /// again and passed entries are looked for.
+        /// Departures and drops are those of the reference, which never removes a flow, wherever virtual time
+        /// restarts and passed entries are removed.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {
             let config = Config { limit: Limit::Packets(limit), ..Config::default() };
@@ -394,7 +395,7 @@ mod tests {
             }
         }
 
-        /// A flow that is alone makes it a fifo.
+        /// With a single flow it behaves as `fifo`.
         #[test]
         fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
             let ops: Vec<Op> = ops

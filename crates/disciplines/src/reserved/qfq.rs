@@ -76,7 +76,7 @@ pub struct Qfq {
     flows: Numbered<Flow>,
     /// Flows in the slots of all groups.
     chained: Slots<u32>,
-    /// By exponent of two of their time in ticks.
+    /// Groups by the exponent of two of their time in ticks.
     groups: Vec<Group>,
     /// The groups that have flows, by exponent.
     used: u128,
@@ -85,13 +85,13 @@ pub struct Qfq {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// Of its oldest packet, not rounded; when it has none, of the last that left.
+    /// F of its oldest packet, not rounded, or of its last departed packet if none is queued.
     start: Ticks,
     finish: Ticks,
-    /// The rate for which the group was found.
+    /// Rate for which the group was computed.
     rate: Rate,
     group: u8,
-    /// Its place in the queue.
+    /// Place of the flow in the queue of its slot.
     slot: u64,
     place: Option<Place>,
 }
@@ -99,19 +99,19 @@ struct Flow {
 /// Flows of about the same L/ρ, by rounded start.
 #[derive(Clone, Debug, Default)]
 struct Group {
-    /// Those that start in slot `n`, at `n % 64`; empty until the group is first used.
+    /// Flows that start in slot `n`, at `n % 64`; empty until the group is first used.
     slots: Vec<List>,
-    /// Those that have flows.
+    /// Slots that have flows, as a bit set.
     busy: u64,
-    /// The first that has; all are within 64 of it.
+    /// The first slot with flows; all others are within 64 of it.
     first: u64,
 }
 
-/// Slots of a group. Two or three in a row are in use as a rule.
+/// Number of slots of a group. Usually two or three adjacent slots are in use.
 const SLOTS: u64 = 64;
 
 impl Group {
-    /// Its first slot in use, from the one on that was.
+    /// Finds the first slot in use, from the previous one on.
     #[inline]
     fn settle(&mut self) {
         let from = (self.first % SLOTS) as u32;
@@ -133,14 +133,14 @@ impl Qfq {
         }
     }
 
-    /// Real time passes.
+    /// Advances virtual time by the real time that has passed.
     #[inline]
     fn pass(&mut self, now: Time) {
         self.virtual_time += Ticks::of(now.since(self.as_of));
         self.as_of = now;
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`.
+    /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Ticks) {
         let largest = self.largest;
@@ -164,7 +164,7 @@ impl Qfq {
             slot = group.first + SLOTS - 1;
             self.clamped += 1;
         } else if slot < group.first {
-            // The last in use must stay within reach.
+            // The last slot in use must stay within the window.
             let last = group.first + 63
                 - u64::from(group.busy.rotate_right((group.first % SLOTS) as u32).leading_zeros());
             if last - slot >= SLOTS {
@@ -180,7 +180,7 @@ impl Qfq {
         self.used |= 1 << exponent;
     }
 
-    /// A flow does not wait any more.
+    /// Removes a flow from its slot.
     #[inline]
     fn leave(&mut self, number: u32) {
         let flow = self.flows.at(number);
@@ -199,7 +199,7 @@ impl Qfq {
         }
     }
 
-    /// The groups that have flows: exponent and where they start.
+    /// The groups that have flows: exponent and start.
     #[inline]
     fn in_use(&self) -> impl Iterator<Item = (u32, Ticks)> {
         let mut left = self.used;
@@ -210,7 +210,7 @@ impl Qfq {
         })
     }
 
-    /// Virtual time is not behind the earliest start.
+    /// Advances virtual time to the earliest start, if that is later.
     #[inline]
     fn settle(&mut self) {
         let earliest = self.in_use().map(|(_, start)| start).min();
@@ -302,11 +302,11 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Streams};
     use proptest::prelude::*;
 
-    /// With 1,500 bytes for the largest, starts are rounded to 69 ms for A and 137 ms for the others: all are
-    /// zero, A's group ends first, and in the other turns are taken. B2 is next of its flow at 4 and D1 comes
-    /// at 4.5.
+    /// With a largest packet of 1,500 bytes, starts are rounded to 69 ms for A and 137 ms for the others, so
+    /// all are 0. A's group has the earlier finish, and flows of the other group alternate. B2 becomes the
+    /// oldest of its flow at 4, and D1 arrives at 4.5.
     #[test]
-    fn groups_by_rate_and_turns_within() {
+    fn flows_are_grouped_by_rate_and_alternate_within_a_group() {
         assert_eq!(
             reserved_trace("qfq", MIXED),
             "A1[0-1] A2[1-2] A3[2-3] A4[3-4] B1[4-5] C1[5-7] B2[7-8] D1[8-9] C2[9-10] B3[10-11] |"
@@ -323,9 +323,9 @@ mod tests {
     }
 
     proptest! {
-        /// The definition without slots: of the flows that have started by rounded starts, the one of the
-        /// lowest rounded finish; of equal ones that of the faster group, and there who was filed first.
-        /// Packet for packet the same.
+        /// The definition without slots: among the flows that have started by their rounded starts, the
+        /// lowest rounded finish is served; of equal ones the faster group, and within it the flow that was
+        /// filed first. The departures are identical.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..9000u64, 0..5u16, 1..15u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];

@@ -3,8 +3,8 @@
 //!
 //! # Principles
 //! - T = T of the flow's last packet + L/ρ. A flow without queued packets starts from the shift clock,
-//!   T = SC + L/ρ. The clock advances when such a flow arrives: SC = max(SC, min over the queued flows of T - L/ρ of
-//!   their oldest packet).
+//!   T = SC + L/ρ. The clock advances when such a flow arrives: SC = max(SC, min over the queued flows of T -
+//!   L/ρ of their oldest packet).
 //! - The packet joins the end of slot ⌊T⌋ mod P. A pointer moves round the array. It stays at a slot until
 //!   that is empty, which includes packets that arrive in the meantime.
 //! - So there is no sorting, and only the next slot in use is examined. With a large P the order is that of
@@ -13,7 +13,7 @@
 //! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Errors of the algorithm
-//! They are kept, because the paper's measurements use it. Use `trr_sound` for reservations.
+//! The errors are kept, because the paper measures this algorithm. Use `trr_sound` for reservations.
 //! - A stamp that is P or more ahead of the pointer wraps round into an earlier slot. Packets then leave in
 //!   the wrong order, even those of one flow. The gauge `wrapped_packets` counts the stamps so far ahead of
 //!   the shift clock.
@@ -48,7 +48,7 @@ use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, arra
 reserved_config! {
     /// Parameters of `trr`.
     pub struct Config {
-        /// The slots of the output array: P, a prime number in the paper, which does not say which.
+        /// Number of slots of the output array: P, a prime number that the paper does not specify.
         pub slots: u32 = 1009,
         /// Unit of a stamp: the time of one slot.
         pub unit: Span = Span::ms(1),
@@ -102,11 +102,11 @@ pub struct Trr {
     packets: Numbered<Stamped>,
     /// The stamp of the last packet of each flow.
     last: Numbered<Ticks>,
-    /// The flows that have packets, by where their oldest one starts.
+    /// Flows with packets, by the start of their oldest packet.
     starts: FlowHeap<Ticks>,
     /// SC.
     shift_clock: Ticks,
-    /// Number of stamps that were P or more ahead of it.
+    /// Number of stamps that were P or more ahead of the shift clock.
     wrapped: u64,
 }
 
@@ -131,7 +131,7 @@ impl Trr {
         }
     }
 
-    /// The next slot in use, from the pointer on.
+    /// Finds the next slot in use, from the pointer on.
     #[inline]
     fn found(&self) -> Option<u32> {
         if !self.scan {
@@ -224,14 +224,14 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    /// Stamps a 3 6 9 12, b 6 12, c 4 8, d 4. With room for all of them it is the order of the stamps.
+    /// Stamps of A 3 6 9 12, B 6 12, C 4 8, D 4. With enough slots packets leave in the order of the stamps.
     #[test]
     fn a_large_array_sorts() {
         assert_eq!(trace_w("trr slots 101"), "A1 D1 C1 A2 B1 C2 A3 A4 B2");
         assert_eq!(trace_w("trr slots 101 scan true"), "A1 D1 C1 A2 B1 C2 A3 A4 B2");
     }
 
-    /// 12 is 1 modulo 11: the last of both flows leave first.
+    /// 12 is 1 modulo 11: the last packets of both flows leave first.
     #[test]
     fn stamps_wrap_round() {
         assert_eq!(trace_w("trr slots 11"), "A4 B2 A1 D1 C1 A2 B1 C2 A3");
@@ -239,8 +239,8 @@ mod tests {
         assert_eq!(trace_w("trr slots 7 scan true"), "A3 A1 D1 C1 A4 B2 A2 B1 C2");
     }
 
-    /// So it does with P = 101: B1's stamp is 150, which is 49 modulo 101, and it leaves after A16 with 48.
-    /// `trr_sound` sends it where it belongs, last, with as many slots.
+    /// With P = 101 B1's stamp of 150 is 49 modulo 101, so B1 leaves after A16 with 48. With as many slots
+    /// `trr_sound` sends it last, in the order of the stamps.
     #[test]
     fn stamps_wrap_round_at_101() {
         assert_eq!(before_the_wrapped("trr slots 101"), 16);
@@ -248,8 +248,9 @@ mod tests {
         assert_eq!(before_the_wrapped("trr_sound width 1ms slots 101"), 20);
     }
 
-    /// C1's stamp is 5 and the pointer at 12: it leaves last instead of fifth, after B1 with 50 and D1 with
-    /// 60. `trr_sound` does not do that.
+    /// C1's stamp is 5 and the pointer is at 12: C1 leaves last instead of fifth, after B1 with 50 and D1
+    /// with
+    /// 60. `trr_sound` sends C1 in the order of the stamps.
     #[test]
     fn a_late_stamp_waits_for_a_revolution() {
         assert_eq!(trace_x("trr slots 101"), "A1 A2 A3 A4 B1 D1 C1");
@@ -266,14 +267,14 @@ mod tests {
         assert_eq!(first_departures("trr_sound width 1ms limit 1600p", 120), [40, 20, 30, 30]);
     }
 
-    /// The paper's array as a list of what is in it, in the order in which it came.
+    /// The paper's array as a list of its packets in the order of arrival.
     #[derive(Default)]
     struct Array {
         slots: u64,
         pointer: u64,
         shift_clock: Ticks,
         last: [Ticks; 5],
-        /// Slot, flow, where it starts, number.
+        /// Slot, flow, start and number of each packet.
         queued: Vec<(u64, usize, Ticks, u32)>,
     }
 

@@ -46,7 +46,7 @@ use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, arra
 reserved_config! {
     /// Parameters of `trr_round`.
     pub struct Config {
-        /// The slots of the output array: P, a prime number in the paper, which does not say which.
+        /// Number of slots of the output array: P, a prime number that the paper does not specify.
         pub slots: u32 = 1009,
         /// Unit of a stamp: the time of one slot.
         pub unit: Span = Span::ms(1),
@@ -80,9 +80,9 @@ impl Discipline for Config {
 #[derive(Debug)]
 pub struct Rounds {
     unit: Ticks,
-    /// The flows of this round.
+    /// Flows of this round.
     array: Chains,
-    /// Those of the next, in the order in which they came to wait.
+    /// Flows of the next round, in the order in which they became backlogged.
     waiting: Vec<u32>,
     flows: Numbered<Flow>,
     /// SC.
@@ -93,15 +93,15 @@ pub struct Rounds {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// The last one given.
+    /// The last stamp of the flow.
     stamp: Ticks,
     /// L/ρ of its oldest packet.
     cost: Ticks,
-    /// It had nothing queued since then.
+    /// True if the queue of the flow was empty since that stamp.
     fresh: bool,
-    /// It has packets.
+    /// True if the flow has packets queued.
     queued: bool,
-    /// It is among those that wait.
+    /// True if the flow is among those of the next round.
     listed: bool,
 }
 
@@ -126,14 +126,14 @@ impl Rounds {
         }
     }
 
-    /// Stamps a packet of each flow that waits.
+    /// Stamps the oldest packet of each flow of the next round.
     fn begin(&mut self) {
         self.shift_clock = self.shift_clock.max(self.lowest.take().unwrap_or_default());
         let slots = u64::from(self.array.slots());
         for number in self.waiting.drain(..) {
             let flow = self.flows.at(number);
             flow.listed = false;
-            // Its last packet may have been pushed out.
+            // The last packet of the flow may have been pushed out.
             if flow.queued {
                 let start = if flow.fresh { self.shift_clock } else { flow.stamp };
                 flow.stamp = start + flow.cost;
@@ -159,7 +159,7 @@ impl Schedule for Rounds {
         if self.array.is_empty() {
             self.begin();
         }
-        // Nothing comes into the array during a scan: the first slot in use is the next.
+        // Packets never join the array during a scan, so the first slot in use is the next one.
         let slot = self.array.next_from(0)?;
         self.array.front(slot).map(Pick::oldest)
     }
@@ -209,16 +209,17 @@ mod tests {
     use crate::testing::reserved::reserve;
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
 
-    /// Figure 2(b): packets of 300, rates 100, 50, 75 and 75; which flows have a packet in which round, and
-    /// the stamps.
+    /// Figure 2(b): packets of 300 bytes, rates 100, 50, 75 and 75; the flows with a packet in each round,
+    /// and the stamps.
     #[test]
     fn figure_2_stamp_by_stamp() {
         let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
         let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
-        // What comes before each round. Flow 2 has one packet in round 2, and two that come after it left;
-        // flow 3's second one comes with its first; flow 4's of rounds 5 to 7 come together.
+        // Arrivals before each round. Flow 2 has one packet in round 2, and two more arrive after its
+        // departure. Flow 3's second packet arrives with its first. Flow 4's packets of rounds 5 to 7 arrive
+        // together.
         let arrivals: [&[(u64, u32)]; 7] =
             [&[(1, 7), (4, 1)], &[(2, 1), (3, 2)], &[(2, 2)], &[], &[(4, 3)], &[(3, 1)], &[]];
         let mut rounds = Vec::new();
@@ -257,7 +258,7 @@ mod tests {
         assert!(trr.dequeue(&mut cx).packet().is_none());
     }
 
-    /// Had flow 2 not been empty for a moment, its stamps would be 9, 15 and 21.
+    /// Without the moment in which its queue is empty, flow 2 would have the stamps 9, 15 and 21.
     #[test]
     fn a_pause_lowers_the_stamps() {
         let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(stamps, [9, 15, 21]);
     }
 
-    /// Whatever is reserved: one packet per round each.
+    /// Each flow sends one packet per round, for any reserved rates.
     #[test]
     fn shares_are_equal() {
         let got = crate::testing::reserved::first_departures("trr_round slots 101 limit 1600p", 120);

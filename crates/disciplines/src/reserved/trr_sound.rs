@@ -59,10 +59,10 @@ use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, arra
 reserved_config! {
     /// Parameters of `trr_sound`.
     pub struct Config {
-        /// The slots of the calendar.
+        /// Number of slots of the calendar.
         pub slots: u32 = 4096,
-        /// The time of one slot, which the bound on delay grows by. By default what the largest packet takes
-        /// on the link.
+        /// Width of a slot, which the bound on delay includes. By default the transmission time of the
+        /// largest packet.
         pub width: Option<Span> = None,
     }
 }
@@ -102,30 +102,30 @@ pub struct Sound {
     virtual_time: Stamp,
     as_of: Time,
     flows: Numbered<Flow>,
-    /// The flows that wait, by the slot of T.
+    /// Backlogged flows, by the slot of T.
     due: Calendar,
     /// Number of flows by slot of their start, later than virtual time.
     later: SlotCounts,
-    /// Virtual time has left the slot of the last update of `later`.
+    /// True if virtual time has left the slot of the last update of `later`.
     moved: bool,
 }
 
-/// State of a flow: half a cache line.
+/// State of a flow, in half a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// T of its oldest packet; when it has none, of the last that left.
+    /// T of its oldest packet, or of its last departed packet if none is queued.
     stamp: Stamp,
-    /// The slot of S of its oldest packet, if that was later than virtual time's: then it is counted in
-    /// `later` until that has passed.
+    /// Slot of S of its oldest packet, if that was later than virtual time. The flow is counted in `later`
+    /// until virtual time has passed this slot.
     start: u64,
 }
 
 const _: () = assert!(size_of::<Flow>() == 32);
 
-/// A point in virtual time: the slot that it is in, and how far in it. So sums need no division by the width,
-/// other than what a packet takes.
+/// A point in virtual time: its slot, and the distance from the beginning of the slot. So only the time of a
+/// packet is divided by the width, not sums.
 ///
-/// In fewer bytes than the alignment of 128 bits would make of it, for there is one per flow.
+/// The fields take fewer bytes than an aligned 128-bit number, since each flow has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(Rust, packed(8))]
 struct Stamp {
@@ -134,14 +134,14 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// So much later.
+    /// The point that is later by this time.
     #[inline]
     fn plus(self, ticks: Ticks, width: Ticks) -> Stamp {
         let (slots, rest) = (self.rest + ticks).split(width);
         Stamp { slot: self.slot.saturating_add(slots), rest }
     }
 
-    /// Since the beginning.
+    /// Time since the beginning.
     fn ticks(self, width: Ticks) -> Ticks {
         Ticks::edge(self.slot, width) + self.rest
     }
@@ -160,7 +160,7 @@ impl Sound {
         }
     }
 
-    /// Real time passes.
+    /// Advances virtual time by the real time that has passed.
     #[inline]
     fn pass(&mut self, now: Time) {
         if now == self.as_of {
@@ -176,7 +176,7 @@ impl Sound {
         }
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`.
+    /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Stamp) {
         let stamp = start.plus(item.cost, self.width);
@@ -188,14 +188,14 @@ impl Sound {
         if later {
             self.later.file(item.flow, start.slot);
         }
-        // Filed before the window moves: it is not due before what its flow had there until now.
+        // The flow is filed before the window moves, since its stamp is not earlier than its previous one.
         self.due.refile(item.flow, stamp.slot);
     }
 
     /// Shifts virtual time to the first of the slots if all queued flows start in later ones.
     #[inline]
     fn shift(&mut self) {
-        // Flows are filed behind virtual time: while that stays in its slot, none of `later` passes.
+        // While virtual time stays in its slot, no flow of `later` starts.
         if std::mem::take(&mut self.moved) {
             self.later.pass(self.virtual_time.slot);
         }
@@ -298,9 +298,9 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// Stamps b 7 13, c 5 9: what `trr` does with room for all of them; and it does so with room for none.
+    /// Stamps of B 7 13, C 5 9: the order is that of `trr` with enough slots, for any number of slots.
     #[test]
-    fn nothing_wraps_round() {
+    fn stamps_do_not_wrap_round() {
         for slots in [1, 7, 11, 101, 4096] {
             let spec = format!("trr_sound width 1ms slots {slots}");
             assert_eq!(trace_w(&spec), "A1 D1 C1 A2 B1 C2 A3 A4 B2", "{spec}");
@@ -308,9 +308,9 @@ mod tests {
         }
     }
 
-    /// What a small window cannot hold is counted.
+    /// Flows beyond a small window are counted.
     #[test]
-    fn what_is_beyond_the_window_is_counted() {
+    fn flows_beyond_the_window_are_counted() {
         let beyond = |slots| {
             let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
             let config = Config { slots, width: Some(Span::ms(1)), ..Config::default() };
@@ -326,9 +326,9 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as a list that is sorted by slot and then by when each was filed: packet for packet
-        /// the same, whatever the size of the window; the stamps of a flow are L/ρ apart; virtual time never
-        /// goes back; and with packets of one size, a stamp is at most twice the largest L/ρ and a slot
+        /// The definition as a list that is sorted by slot and then by the time of filing. For any size of
+        /// the window the departures are identical, the stamps of a flow are L/ρ apart, and virtual time
+        /// never goes back. With packets of one size, a stamp is at most twice the largest L/ρ and a slot
         /// ahead.
         #[test]
         fn equals_its_definition(
@@ -343,8 +343,8 @@ mod tests {
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
-            // Per flow: T of the last that left, S of the first that waits; and who waits, by the slot of T
-            // and when it was filed.
+            // Per flow: T of its last departed packet, and S of its oldest queued one. Backlogged flows by
+            // the slot of T and the time of filing.
             let (mut last, mut start) = ([Ticks::ZERO; 5], [Ticks::ZERO; 5]);
             let mut filed: Vec<(u64, u32, usize)> = Vec::new();
             let (mut virtual_time, mut then, mut now) = (Ticks::ZERO, Time::ZERO, Time::ZERO);

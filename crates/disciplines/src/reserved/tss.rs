@@ -14,8 +14,8 @@
 //! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Deviations
-//! - This is a reconstruction from the abstract of the paper and from its description in the TRR paper. That
-//!   one names two methods: to move all stamps back, or the clock forward. This is the second.
+//! - This is a reconstruction from the abstract of the paper and from its description in the TRR paper, which
+//!   names two methods: to move all stamps back, or to move the clock forward. This is the second.
 //!
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
@@ -60,16 +60,16 @@ impl Discipline for Config {
     }
 }
 
-/// The flows that wait, and the shifted clock.
+/// The backlogged flows, and the shifted clock.
 #[derive(Debug)]
 pub struct TimeShift {
     clock: Ticks,
     as_of: Time,
-    /// T of each flow: of its oldest packet, or when it has none of the last that left.
+    /// T of the oldest packet of each flow, or of its last departed packet if none is queued.
     stamps: Numbered<Ticks>,
-    /// The flows that wait, by T.
+    /// Backlogged flows, by T.
     due: FlowHeap<Ticks>,
-    /// Those of them that start after the clock, by S.
+    /// Backlogged flows that start later than the clock, by S.
     later: FlowHeap<Ticks>,
 }
 
@@ -86,14 +86,14 @@ impl Default for TimeShift {
 }
 
 impl TimeShift {
-    /// Real time passes.
+    /// Advances the clock by the real time that has passed.
     #[inline]
     fn pass(&mut self, now: Time) {
         self.clock += Ticks::of(now.since(self.as_of));
         self.as_of = now;
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`.
+    /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Ticks) {
         let stamp = start + item.cost;
@@ -199,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_lowest_stamp_goes_first() {
+    fn the_lowest_stamp_leaves_first() {
         assert_eq!(
             reserved_trace("tss", MIXED),
             "A1[0-1] A2[1-2] B1[2-3] A3[3-4] A4[4-5] D1[5-6] B2[6-7] C1[7-9] B3[9-10] C2[10-11] |"
@@ -208,10 +208,10 @@ mod tests {
         assert_eq!(trace_x("tss"), "A1 A2 A3 A4 C1 B1 D1");
     }
 
-    /// A had the link to itself; when B comes, both go on from there. Under `vc` B would have it to itself
-    /// for as long.
+    /// A uses the whole link until B arrives; then both are served alternately. With `vc` B would use the
+    /// whole link for as long as A did.
     #[test]
-    fn who_used_idle_capacity_is_not_punished() {
+    fn a_flow_that_used_idle_capacity_is_not_punished() {
         let arrivals =
             "0 A1 100, A2 100, A3 100, A4 100, A5 100, A6 100, A7 100, A8 100; 5.5 B1 100, B2 100, B3 100";
         assert_eq!(
@@ -221,15 +221,15 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as lists that are looked through: packet for packet the same, and T never more than
-        /// twice the largest L/ρ ahead of the clock.
+        /// The departures are those of the definition with lists, and T is never more than twice the largest
+        /// L/ρ ahead of the clock.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];
             let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
             let mut tss = Config::default().build::<u32>(&context).unwrap();
             let mut out = Outbox::default();
-            // Per flow: what waits, the last T, and S of the first that waits.
+            // Per flow: its queued packets, the last T, and S of its oldest packet.
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
             let (mut last, mut start) = ([Ticks::ZERO; 5], [Ticks::ZERO; 5]);
             let (mut clock, mut then, mut now, mut largest) = (Ticks::ZERO, Time::ZERO, Time::ZERO, Ticks::ZERO);
@@ -256,7 +256,7 @@ mod tests {
                     tss.enqueue(pkt, &mut Cx::new(now, &mut out));
                 } else {
                     let waiting = (0..5).filter(|flow| !queues[*flow].is_empty());
-                    // Ties go by the order in which flows became known.
+                    // Of equal T the flow that became known first leaves first.
                     let stamp = |of: &usize| (start[*of] + queues[*of][0].1, tss.number(FlowKey(*of as u64)));
                     let expected = waiting.min_by_key(stamp).map(|of| {
                         let (serial, cost) = queues[of].remove(0);

@@ -60,12 +60,12 @@ impl Discipline for Config {
     }
 }
 
-/// The stamps, and who is next.
+/// Stamps of flows and packets, and the next flow.
 #[derive(Debug)]
 pub struct VirtualClock {
-    /// Of the last packet of each flow.
+    /// Stamp of the last packet of each flow.
     clocks: Numbered<Ticks>,
-    /// Of each packet that is queued.
+    /// Stamp of each queued packet.
     stamps: Numbered<Ticks>,
     /// Flows by the stamp of their oldest packet.
     heads: FlowHeap<Ticks>,
@@ -109,7 +109,7 @@ impl Schedule for VirtualClock {
         }
     }
 
-    /// The next packet of the flow starts where this one would have.
+    /// The next packet of the flow starts at the start of the dropped packet.
     fn revoked(&mut self, item: Item, emptied: bool) {
         *self.clocks.at(item.flow) = self.stamps.at(item.packet).saturating_sub(item.cost);
         if emptied {
@@ -144,17 +144,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_earliest_clock_goes_first() {
+    fn the_earliest_clock_leaves_first() {
         assert_eq!(
             reserved_trace("vc", MIXED),
             "A1[0-1] A2[1-2] B1[2-3] A3[3-4] A4[4-5] D1[5-6] B2[6-7] C1[7-9] B3[9-10] C2[10-11] |"
         );
     }
 
-    /// A had the link to itself for ten packets, so that its clock is at 25; from then on it waits until B's
-    /// is there.
+    /// A uses the whole link for some packets, so its clock is at 25. When B arrives, A gets no service until
+    /// B's clock has reached it.
     #[test]
-    fn who_used_idle_capacity_is_punished() {
+    fn a_flow_that_used_idle_capacity_is_punished() {
         let arrivals = "0 A1 100, A2 100, A3 100, A4 100, A5 100, A6 100, A7 100; 5.5 B1 100, B2 100, B3 100";
         assert_eq!(
             reserved_trace_with("vc", 100, &[40, 40], arrivals),
@@ -162,7 +162,7 @@ mod tests {
         );
     }
 
-    /// All packets with their stamps.
+    /// The definition: a list of all packets with their stamps.
     #[derive(Default)]
     struct List {
         clocks: [Ticks; 5],

@@ -45,9 +45,9 @@ use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, arra
 reserved_config! {
     /// Parameters of `vtrr`.
     pub struct Config {
-        /// The classes that are kept at once: C. Flows that are due later wait in a heap.
+        /// Number of classes in the array: C. Flows of later classes are in a heap.
         pub slots: u32 = 4096,
-        /// The virtual time of a class: T. By default what the largest packet takes on the link.
+        /// Width of a class in virtual time: T. By default the transmission time of the largest packet.
         pub width: Option<Span> = None,
     }
 }
@@ -79,17 +79,17 @@ impl Discipline for Config {
     }
 }
 
-/// The classes.
+/// Classes of finish times, and virtual time.
 #[derive(Debug)]
 pub struct Classes {
     width: Ticks,
-    /// v.
+    /// Virtual time v.
     virtual_time: Ticks,
     /// F of the last packet of each flow.
     finish: Numbered<Ticks>,
-    /// F of each packet that is queued.
+    /// F of each queued packet.
     stamps: Numbered<Ticks>,
-    /// The flows that wait, by the class of their oldest packet.
+    /// Backlogged flows, by the class of their oldest packet.
     due: Calendar,
 }
 
@@ -135,7 +135,7 @@ impl Schedule for Classes {
         self.due.advance(self.virtual_time.slot(self.width));
     }
 
-    /// The next packet of the flow starts where this one would have.
+    /// The next packet of the flow starts at the start of the dropped packet.
     fn revoked(&mut self, item: Item, emptied: bool) {
         *self.finish.at(item.flow) = self.stamps.at(item.packet).saturating_sub(item.cost);
         if emptied {
@@ -145,7 +145,7 @@ impl Schedule for Classes {
 
     fn passed(&self, flow: u32, _: Time) -> bool {
         self.finish.get(flow).is_none_or(|finish| *finish <= self.virtual_time)
-            // Without queued flows virtual time stops, and would keep them all.
+            // Without queued flows virtual time stops, so no flow would ever be forgotten.
             || self.due.is_empty()
     }
 
@@ -178,22 +178,22 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// Narrow classes are the order of self-clocked fair queueing, D1 with F 15 included. Of equal F who
-    /// became the oldest of its flow first: B1 before A2 (5), C1 before B2 before A4 (10), C2 at 4 before D1
-    /// at 4.5 before B3 at 6 (15).
+    /// With narrow classes the order is that of self-clocked fair queueing, including D1 with F 15. Of equal
+    /// F the packet that became the oldest of its flow first leaves first: B1 before A2 (5), C1 before B2
+    /// before A4 (10), C2 at 4 before D1 at 4.5 before B3 at 6 (15).
     #[test]
     fn narrow_classes_sort() {
         assert_eq!(
             reserved_trace("vtrr width 1us slots 100000", MIXED),
             "A1[0-1] B1[1-2] A2[2-3] A3[3-4] C1[4-6] B2[6-7] A4[7-8] C2[8-9] D1[9-10] B3[10-11] |"
         );
-        // F of A's: 3 6 9 12; D1 4; v is 3 when B and C come, hence 9 and 15, 7 and 11.
+        // F of A is 3 6 9 12, of D1 4. v is 3 when B and C arrive, so their F are 9 and 15, 7 and 11.
         assert_eq!(trace_w("vtrr width 1us slots 100000"), "A1 D1 A2 C1 B1 A3 C2 A4 B2");
     }
 
-    /// Classes as wide as all stamps are a queue by arrival of the heads: a round robin.
+    /// A class as wide as all stamps is a queue in which flows join with each new head: a round robin.
     #[test]
-    fn wide_classes_take_turns() {
+    fn wide_classes_are_a_round_robin() {
         assert_eq!(
             reserved_trace("vtrr width 1s", MIXED),
             "A1[0-1] B1[1-2] C1[2-4] A2[4-5] B2[5-6] C2[6-7] A3[7-8] D1[8-9] B3[9-10] A4[10-11] |"
@@ -201,8 +201,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition as a list that is sorted by class and then by when each was filed, whatever the
-        /// size of the window.
+        /// The departures are those of the definition, a list that is sorted by class and then by the time of
+        /// filing, for any size of the window.
         #[test]
         fn equals_its_definition(
             ops in prop::collection::vec((any::<bool>(), 0..5u16, 1..10u32), 1..200),

@@ -2,9 +2,9 @@
 //! now, the next packet is the one that it would finish first.
 //!
 //! # Principles
-//! - `wfq` may send many packets of a heavy flow before a fluid link would have started the second. The flow
-//!   then waits as long afterwards. Here a packet may leave only once it has started in the fluid, S ≤ V. So
-//!   no flow is more than one packet ahead of the fluid or behind it.
+//! - `wfq` may send many packets of a heavy flow before a fluid link would have started the second. Then the
+//!   flow gets no service for as long. Here a packet may leave only once it has started in the fluid, S ≤ V.
+//!   So no flow is more than one packet ahead of the fluid or behind it.
 //! - Only the oldest packet of a flow has stamps: S = F of the packet before it, or max(V, F) if the flow had
 //!   no packet queued; F = S + L/ρ.
 //! - Virtual time needs no simulated fluid. It follows real time, and is never behind the earliest start in
@@ -60,19 +60,19 @@ impl Discipline for Config {
     }
 }
 
-/// The flows that wait, and virtual time.
+/// The backlogged flows, and virtual time.
 #[derive(Debug)]
 pub struct Wf2q {
     virtual_time: Ticks,
     as_of: Time,
     flows: Numbered<Stamps>,
-    /// Those that have started, by finish.
+    /// Flows that have started, by finish.
     eligible: FlowHeap<Ticks>,
-    /// The others, by start.
+    /// Flows that have not started, by start.
     waiting: FlowHeap<Ticks>,
 }
 
-/// Of the oldest packet of a flow; when it has none, of the last that left.
+/// Stamps of the oldest packet of a flow, or of its last departed packet if none is queued.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     start: Ticks,
@@ -92,14 +92,14 @@ impl Default for Wf2q {
 }
 
 impl Wf2q {
-    /// Real time passes.
+    /// Advances virtual time by the real time that has passed.
     #[inline]
     fn pass(&mut self, now: Time) {
         self.virtual_time += Ticks::of(now.since(self.as_of));
         self.as_of = now;
     }
 
-    /// A packet becomes the oldest of its flow; it starts at `start`.
+    /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Ticks) {
         let finish = start + item.cost;
@@ -200,14 +200,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nobody_leaves_before_the_fluid_starts_it() {
+    fn no_packet_leaves_before_the_fluid_starts_it() {
         assert_eq!(
             reserved_trace("wf2q", MIXED),
             "A1[0-1] B1[1-2] C1[2-4] A2[4-5] A3[5-6] B2[6-7] A4[7-8] D1[8-9] B3[9-10] C2[10-11] |"
         );
     }
 
-    /// Per flow its packets, where the first of them starts, and virtual time.
+    /// The definition: the packets of each flow, the start of the oldest one, and virtual time.
     #[derive(Default)]
     struct Lists {
         queues: [Vec<(u32, Ticks)>; 5],

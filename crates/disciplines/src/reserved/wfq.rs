@@ -70,16 +70,16 @@ impl Discipline for Config {
 #[derive(Debug)]
 pub struct Gps {
     link: Rate,
-    /// Virtual time, as it was at `as_of`.
+    /// Virtual time at the real time `as_of`.
     virtual_time: Ticks,
     as_of: Time,
-    /// The flows that the fluid serves, by when it finishes them: the stamp of their last packet.
+    /// Flows that the fluid serves, by the stamp of their last packet, at which the fluid finishes them.
     served: FlowHeap<Ticks>,
     /// The sum of their rates.
     rates: u64,
-    /// By flow.
+    /// State of each flow.
     flows: Numbered<Fluid>,
-    /// F of each packet that is queued.
+    /// F of each queued packet.
     stamps: Numbered<Ticks>,
     /// Flows by the stamp of their oldest packet.
     heads: FlowHeap<Ticks>,
@@ -89,7 +89,7 @@ pub struct Gps {
 struct Fluid {
     /// F of the last packet.
     finish: Ticks,
-    /// The rate with which it is in the sum.
+    /// Rate of the flow in the sum of rates.
     rate: u64,
 }
 
@@ -107,7 +107,7 @@ impl Gps {
         }
     }
 
-    /// The fluid flows until now.
+    /// Advances the fluid to the present time.
     #[inline]
     fn advance(&mut self, now: Time) {
         let mut left = Ticks::of(now.since(self.as_of));
@@ -118,7 +118,7 @@ impl Gps {
                 self.virtual_time = reach;
                 return;
             }
-            // The time that this step takes is rounded down, as is what the next one makes of the rest.
+            // The time of this step is rounded down, and so is the progress of the next one in the rest.
             let step = finish.saturating_sub(self.virtual_time).scale(self.rates, self.link.as_bit());
             left = left.saturating_sub(step);
             self.virtual_time = self.virtual_time.max(finish);
@@ -126,7 +126,7 @@ impl Gps {
         }
     }
 
-    /// The fluid does not serve a flow any more.
+    /// Removes a flow from the fluid.
     #[inline]
     fn end(&mut self, flow: u32) {
         if self.served.remove(flow) {
@@ -167,7 +167,7 @@ impl Schedule for Gps {
         }
     }
 
-    /// The fluid never had it.
+    /// Removes a dropped packet as if the fluid had never had it.
     fn revoked(&mut self, item: Item, emptied: bool) {
         let start = self.stamps.at(item.packet).saturating_sub(item.cost);
         self.flows.at(item.flow).finish = start;
@@ -181,8 +181,8 @@ impl Schedule for Gps {
         }
     }
 
-    /// Virtual time goes by at least as fast as real time while the fluid serves anyone, and this flow is one
-    /// of them until it is passed.
+    /// Virtual time advances at least as fast as real time while the fluid serves any flow, and it serves
+    /// this flow until virtual time has passed its stamp.
     fn passed(&self, flow: u32, now: Time) -> bool {
         let ahead =
             self.flows.get(flow).map_or(Ticks::ZERO, |flow| flow.finish.saturating_sub(self.virtual_time));
@@ -229,7 +229,7 @@ mod tests {
         );
     }
 
-    /// The discriminating stamp of that trace: 85/8 ms.
+    /// The stamp of that trace that depends on the slope of virtual time: 85/8 ms.
     #[test]
     fn virtual_time_runs_faster_when_the_fluid_serves_fewer() {
         let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(arrive(5000, 1, 100), 15_000.0);
     }
 
-    /// A fraction, for the fluid in numbers that are cut nowhere.
+    /// A fraction, for a fluid without rounding.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Exact(i128, i128);
 
@@ -280,8 +280,8 @@ mod tests {
         }
     }
 
-    /// GPS in fractions, in ms at a link of so many bytes per ms: the virtual finish of every packet. None
-    /// when the numbers become too large for it.
+    /// The virtual finish of every packet under GPS, computed with fractions, in ms, for a link with a rate
+    /// in bytes per ms. `None` if the numbers become too large.
     fn fluid(link: i128, rates: &[i128], packets: &[(i128, usize, i128)]) -> Option<Vec<Exact>> {
         let mut virtual_time = Exact(0, 1);
         let mut finish = vec![Exact(0, 1); rates.len()];
@@ -321,8 +321,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every stamp is that of the fluid in fractions, within what is cut: a nanosecond would be a
-        /// thousand times too much.
+        /// Every stamp is that of the fluid in fractions, within the rounding error, which is less than a
+        /// thousandth of a nanosecond.
         #[test]
         fn stamps_are_those_of_the_fluid(
             gaps in prop::collection::vec((0..12u64, 0..4u16, 1..9u32), 1..60),
@@ -346,7 +346,7 @@ mod tests {
             let mut out = Outbox::default();
             let mut wire = Time::ZERO;
             for ((ms, flow, bytes), Exact(up, down)) in packets.into_iter().zip(expected) {
-                // The link works meanwhile: what it serves does not change the fluid.
+                // Departures in the meantime do not change the fluid.
                 while wire <= Time::ms(ms) {
                     match wfq.dequeue(&mut Cx::new(wire, &mut out)) {
                         Next::Packet(pkt) => wire += context.rate.time_for(u64::from(pkt.bytes())),

@@ -73,12 +73,12 @@ pub struct Config {
     pub inner: Inner,
     /// Weight turns by the rates of the downstream links, where they are known; otherwise all are equal.
     pub weighted: bool,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
     /// The size that makes a sub-queue the largest.
     pub measure: Measure,
-    /// With `drop head`: the largest part of each node on the way from the root, its own queue or a branch
-    /// with all below.
+    /// With `drop head`, select the queue by descending from the root to the largest part of each node: its
+    /// own queue, or a branch with everything below it.
     #[schemars(extend("x-hidden" = true))]
     pub descend: bool,
     /// Number of nodes above which empty branches are forgotten.
@@ -89,13 +89,13 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// The oldest of the largest sub-queue.
+    /// The oldest packet of the largest sub-queue.
     Head,
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
-    /// The oldest of the sub-queue that would be served next.
+    /// The oldest packet of the sub-queue that would be served next.
     Front,
-    /// Any, the arriving one included.
+    /// A random packet, the arriving one included.
     Random,
 }
 
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// A goes on to 4, B to 5, C to 6; Z is for node 3 itself.
+    /// A has the next hop 4, B 5, C 6; Z is addressed to node 3.
     fn towards(meta: &mut Meta) {
         meta.next_hops = NextHops::new((meta.class < 3).then_some(4 + meta.class));
     }
@@ -308,29 +308,28 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_the_largest_goes() {
+    fn the_head_of_the_largest_sub_queue_is_dropped() {
         let full = traced("bsq limit 2500b", NINE);
         assert_eq!(full, "Z1[0-1] A4[1-2] B1[2-3] C1[3-4] B2[4-5] | A1@0 A2@0 A3@0");
         assert_eq!(traced("bsq limit 5p measure packets", NINE), full);
-        // One queue of each branch, so the largest part of the root is the same.
+        // Each branch has one queue, so the largest part of the root is the same.
         assert_eq!(traced("bsq limit 5p descend", NINE), full);
     }
 
     #[test]
-    fn orders_and_victims_are_two_things() {
+    fn order_and_drop_are_independent() {
         let with = |more: &str| traced(&format!("bsq limit 2500b {more}"), NINE);
         assert_eq!(with("drop tail"), "A1[0-1] B1[1-2] A2[2-3] B2[3-4] A3[4-5] | Z1@0 C1@0 A4@0");
-        // The next would be Z1, as soon as it is there.
-        // The next would be Z1, as soon as it is there, and then A1 and A2.
+        // The sub-queue that is served next is that of Z1 as soon as Z1 arrives, and then that of A.
         assert_eq!(with("drop front"), "A3[0-1] B1[1-2] C1[2-3] A4[3-4] B2[4-5] | Z1@0 A1@0 A2@0");
         assert_eq!(with("order fifo"), "B1[0-1] B2[1-2] Z1[2-3] C1[3-4] A4[4-5] | A1@0 A2@0 A3@0");
         assert_eq!(with("order fifo drop tail"), traced("fifo limit 2500b", NINE));
         assert_eq!(with("order fifo drop front"), traced("fifo limit 2500b drop head", NINE));
     }
 
-    /// The link looks again after a packet's time, which is a millisecond.
+    /// The link tries again after the time of a packet, which is a millisecond.
     #[test]
-    fn the_listing_as_written_lets_the_link_stand_still() {
+    fn the_literal_listing_leaves_the_link_idle() {
         assert_eq!(
             traced("bsq order literal", NINE),
             "Z1[0-1] A1[1-2] B1[2-3] C1[3-4] A2[5-6] B2[6-7] A3[9-10] A4[13-14] |"
@@ -341,10 +340,10 @@ mod tests {
         );
     }
 
-    /// When its route changes a flow's packets that wait stay where they are: nothing is lost, and the order
-    /// may be.
+    /// After a change of the route, queued packets stay in their sub-queue: none is lost, but the flow may be
+    /// reordered.
     #[test]
-    fn a_changed_route_loses_nothing() {
+    fn a_changed_route_loses_no_packets() {
         let mut bsq = Config::default().build::<u32>(&context()).unwrap();
         let mut out = giveway_qdisc::Outbox::default();
         let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
@@ -382,8 +381,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without a look ahead there is one queue, and its oldest packet is the head of the largest and of
-        /// the next.
+        /// With level 0 there is one queue, and its oldest packet is the head of both the largest and the
+        /// next sub-queue.
         #[test]
         fn level_0_is_a_fifo_that_drops_its_head(
             ops in ops(),
@@ -395,7 +394,7 @@ mod tests {
             prop_assert_eq!(bsq, events(&format!("fifo limit {limit} drop head"), &ops));
         }
 
-        /// In the order of arrival the tree matters only where the largest sub-queue is asked for.
+        /// With `order fifo` the tree has an effect only if `drop` uses the largest sub-queue.
         #[test]
         fn order_fifo_is_a_fifo(
             ops in ops(),
@@ -407,8 +406,7 @@ mod tests {
             prop_assert_eq!(bsq, events(&format!("fifo limit {limit} drop {its}"), &ops));
         }
 
-        /// What is held does not depend on the order in which it leaves: with the arriving packet as the
-        /// victim, each order drops the same packets of one length.
+        /// With `drop tail` and packets of one length, the drops do not depend on the order of service.
         #[test]
         fn with_drop_tail_the_order_changes_no_loss(ops in ops(), limit in 1..20u64, level in 0..7u8) {
             let equal = |op: &Op| match *op {
@@ -427,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_or_told() {
+    fn invalid_parameters_are_refused_and_unusual_ones_reported() {
         let refused = |text: &str| {
             let built = text.parse::<Spec>().unwrap().build::<()>(&context());
             built.err().map(|invalid| invalid.to_string())

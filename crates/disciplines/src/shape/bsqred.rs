@@ -56,7 +56,7 @@ pub struct Config {
     pub drop: Victim,
     /// The size that makes a sub-queue the largest.
     pub measure: Measure,
-    /// Above so many nodes, branches that hold nothing are forgotten.
+    /// Number of nodes above which empty branches are forgotten.
     pub branches: u32,
     /// The delay that the queue may cause: the thresholds follow from it.
     pub target: Span,
@@ -84,13 +84,13 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Victim {
-    /// Any of the largest sub-queue.
+    /// A random packet of the largest sub-queue.
     RandomInLargest,
-    /// Any at all, the arriving one included.
+    /// A random packet of all sub-queues, the arriving one included.
     RandomAny,
-    /// The oldest of the largest sub-queue.
+    /// The oldest packet of the largest sub-queue.
     HeadOfLargest,
-    /// The arriving one.
+    /// The arriving packet.
     Arriving,
 }
 
@@ -120,7 +120,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The half of it that is Adaptive RED.
+    /// Configuration of its Adaptive RED.
     fn red(&self) -> ared::Config {
         ared::Config {
             limit: self.limit,
@@ -210,7 +210,7 @@ impl Discipline for Config {
 /// The tree and the detector.
 pub struct Bsqred<P> {
     limit: Limit,
-    /// None: the arriving one.
+    /// Choice of the dropped packet; `None` for the arriving one.
     pick: Option<Pick>,
     detector: Detector,
     idle: Idle,
@@ -281,7 +281,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
 }
 
 impl<P> Bsqred<P> {
-    /// Drops by the same rule until the rest fits.
+    /// Drops packets by the same rule until the backlog is within the limit.
     fn make_room(&mut self, pick: Pick, arrival: giveway_qdisc::Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.tree.backlog()) {
             let (place, victim) = self.tree.evict(pick, || self.rng.uniform());
@@ -311,10 +311,10 @@ mod tests {
         pkt
     }
 
-    /// Four packets wait, three of them towards 4. RED decides to drop when a packet towards 6 arrives: one
-    /// of the three goes, each as often as the others.
+    /// Four packets are queued, three of them towards 4. RED decides to drop when a packet towards 6 arrives:
+    /// one of the three is dropped, each with the same probability.
     #[test]
-    fn the_longest_branch_pays() {
+    fn the_longest_branch_loses_a_packet() {
         let victims = |drop: Victim| {
             let config = Config { drop, ..Config::default() };
             let mut gone: BTreeMap<&str, u32> = BTreeMap::new();
@@ -325,7 +325,7 @@ mod tests {
                 for pkt in [towards(4, "a1"), towards(4, "a2"), towards(4, "a3"), towards(5, "b1")] {
                     queue.enqueue(pkt, &mut cx);
                 }
-                // An average far above twice max is certain to signal.
+                // An average far above twice max always signals congestion.
                 let (curve, weight) =
                     (giveway_qdisc::blocks::red::Curve { min: 1.0, max: 2.0, gentle: false }, 1.0);
                 queue.detector = Detector::new(curve, weight, 0.1, false, None);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     proptest! {
-        /// One queue whose arriving packet goes is Adaptive RED.
+        /// With one queue and `drop arriving` it is Adaptive RED.
         #[test]
         fn without_branches_it_is_ared(ops in ops(), limit in 2..60u64, target in 0..3000u64, wait in any::<bool>()) {
             let no = if wait { "" } else { "no" };
@@ -371,8 +371,8 @@ mod tests {
             prop_assert_eq!(run(&format!("bsqred level 0 drop arriving {more}")), run(&format!("ared {more}")));
         }
 
-        /// Dropped packets come from a largest sub-queue, there are no early drops below min, and there is
-        /// room for what stays.
+        /// Dropped packets are of a largest sub-queue, there are no early drops below min, and the backlog
+        /// stays within the limit.
         #[test]
         fn victims_are_in_a_largest_sub_queue(
             arrivals in prop::collection::vec((any::<bool>(), 0..5u16, 40..1500u32), 1..400),
@@ -389,7 +389,7 @@ mod tests {
                 drop: if head { Victim::HeadOfLargest } else { Victim::RandomInLargest },
                 ..Config::default()
             };
-            // A weight at which a few packets are enough for the average: a slow link.
+            // On a slow link the weight is so large that the average follows a few packets.
             let slow = LinkContext::new(Rate::kbit(8), Streams::new(seed));
             let mut queue: Bsqred<u64> = config.build(&slow).unwrap();
             let mut out = Outbox::default();
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_or_told() {
+    fn invalid_parameters_are_refused_and_unusual_ones_reported() {
         let refused = |text: &str| {
             let built = text.parse::<Spec>().unwrap().build::<()>(&context(1));
             built.map(|_| ()).unwrap_err().parameter

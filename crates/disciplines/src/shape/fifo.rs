@@ -3,8 +3,8 @@
 //! # Principles
 //! - Departure order is acceptance order, whatever the flow.
 //! - The limit counts packets or bytes, as written; the packet on the wire does not count.
-//! - When it is full the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop head`).
-//!   Then the sender detects the congestion a queue's length earlier.
+//! - When the queue is full, the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop
+//!   head`), so that the sender detects congestion a queue's length earlier.
 //!
 //! # Deviations
 //! - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet less:
@@ -33,7 +33,7 @@ use crate::Discipline;
 pub struct Config {
     /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the queue is full.
     pub drop: Victim,
 }
 
@@ -41,9 +41,9 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
-    /// The oldest ones, until the arriving one fits.
+    /// The oldest packets, until the arriving packet fits.
     Head,
 }
 
@@ -123,8 +123,8 @@ impl<P> Qdisc<P> for Fifo<P> {
 }
 
 impl<P> Fifo<P> {
-    /// Drops from the head until the arriving packet fits; false when the policy forbids it or it can never
-    /// fit.
+    /// Drops packets from the head until the arriving packet fits. Returns false with `drop tail`, or if the
+    /// packet can never fit.
     fn make_room(&mut self, arriving: &Packet<P>, cx: &mut Cx<'_, P>) -> bool {
         if self.victim == Victim::Tail || !self.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_newest_when_told_to() {
+    fn with_drop_head_the_newest_packets_are_kept() {
         assert_eq!(
             trace("fifo limit 2p drop head", 1000, "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000"),
             "A1[0-1] A3[1-2] A4[2-3] | A2@0.3"

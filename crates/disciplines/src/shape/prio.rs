@@ -1,5 +1,5 @@
-//! Strict priority: bands in order of urgency, each a discipline of its own; a band is served when all above
-//! it are empty.
+//! Strict priority: bands in order of urgency, each with its own discipline. A band is served when all bands
+//! above it are empty.
 //!
 //! # Principles
 //! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last.
@@ -15,7 +15,7 @@
 //! - Linux bounds the bands to 2 to 16; one band is allowed here, and is its child.
 //!
 //! # Cost
-//! - One look at each band above the one that is served, and what the children cost.
+//! - A check of each band above the one that is served, and the cost of the children.
 //!
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
@@ -133,7 +133,7 @@ impl Config {
 
 /// The bands.
 pub struct Prio<P> {
-    /// Most urgent first.
+    /// Bands, the most urgent first.
     bands: Vec<Box<dyn Qdisc<P>>>,
 }
 
@@ -187,7 +187,7 @@ mod tests {
         "0 D1 1000; 0.1 C1 1000; 0.2 B1 1000; 0.3 A1 1000; 1.5 D2 1000; 2.5 A2 1000; 3.5 C2 1000";
 
     #[test]
-    fn the_most_urgent_goes_first() {
+    fn the_most_urgent_band_is_served_first() {
         assert_eq!(
             trace("prio", 1000, ARRIVALS),
             "D1[0-1] A1[1-2] B1[2-3] A2[3-4] C1[4-5] D2[5-6] C2[6-7] |"
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn children_survive_being_written() {
+    fn children_are_written_and_read_again() {
         for text in [
             "prio children [(fifo limit 10p) (efd)]",
             "prio bands 2 children [(prio bands 2 children [(sfq flows 3) (drr quanta [100b 1kb])]) (fifo)]",
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let refuse = |text: &str| {
             let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.to_string())

@@ -3,7 +3,7 @@
 //! # Principles
 //! - Credit grows at `rate` up to `burst`, and a packet leaves when the credit covers it. Over any interval
 //!   of length t no more than `rate` t + `burst` leaves.
-//! - With `peakrate` a second, small bucket bounds how fast the burst itself goes out.
+//! - With `peakrate` a second, small bucket limits the rate of the burst.
 //! - Credit is an exact integer, and a packet leaves at the first picosecond at which it may: it returns the
 //!   time of the next departure, so that no backend polls.
 //! - A shaper does not schedule. Packets wait in a child: a fifo with this filter's limit, or any discipline.
@@ -21,7 +21,7 @@
 //!   GSO packets.
 //!
 //! # Cost
-//! - Two multiplications per packet, and what the child costs. A division when a packet has to wait.
+//! - Two multiplications per packet, and the cost of the child. A division when a packet has to wait.
 //!
 //! # References
 //! - Linux: tc-tbf(8). The bucket is that of RFC 2697 and RFC 2698 in one colour.
@@ -98,7 +98,7 @@ impl Discipline for Config {
 
     fn properties(&self, context: &LinkContext) -> Properties {
         let child = self.waiting().properties(&context.child("child"));
-        // What waits inside was promised the rate of the link.
+        // The child would base a guarantee on the rate of the link, which the filter does not provide.
         let guarantee = Guarantee::Nothing;
         Properties {
             work_conserving: false,
@@ -213,7 +213,7 @@ fn bucket(
     Ok(TokenBucket::new(rate, burst))
 }
 
-/// The buckets, and what waits for them.
+/// The buckets, and the packets that wait for credit.
 pub struct Tbf<P> {
     limit: Option<Limit>,
     sustained: TokenBucket,
@@ -276,7 +276,7 @@ impl<P> Qdisc<P> for Tbf<P> {
 }
 
 impl<P> Tbf<P> {
-    /// The largest packet that can ever leave.
+    /// Length of the largest packet that can ever leave.
     #[inline]
     fn largest(&self) -> Bytes {
         self.peak.map_or(self.sustained.burst(), |peak| peak.burst().min(self.sustained.burst()))
@@ -311,20 +311,20 @@ mod tests {
                 1000,
                 "0 A1 1000; 0 A2 1000; 0 A3 1000; 0 A4 1000"
             ),
-            // The peak bucket gives a packet every 2 ms. A4 lacks 1,000 bytes less what 4 ms brought, and
-            // waits till 8 ms.
+            // The peak bucket has credit for a packet every 2 ms. A4 needs 1,000 bytes, less the credit of
+            // 4 ms, and waits until 8 ms.
             "A1[0-1] A2[2-3] A3[4-5] A4[8-9] |"
         );
     }
 
     #[test]
-    fn holds_no_more_than_its_limit() {
+    fn the_backlog_stays_within_the_limit() {
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1 1500";
         assert_eq!(
             trace("tbf rate 1mbit burst 1000b limit 2p", 1000, arrivals),
             "A1[0-1] A2[8-9] A3[16-17] | A4@0.3 B1@0.4"
         );
-        // 16 ms at 1 Mbit/s are 2,000 bytes, and the burst on top.
+        // 16 ms at 1 Mbit/s are 2,000 bytes, in addition to the burst.
         assert_eq!(
             trace("tbf rate 1mbit burst 1000b latency 16ms", 1000, arrivals),
             "A1[0-1] A2[8-9] A3[16-17] A4[24-25] | B1@0.4"
@@ -332,8 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_at_the_front_has_left_the_child() {
-        // B1 is more urgent than A2, but A2 was seen first.
+    fn the_head_packet_is_outside_the_child() {
+        // B1 is more urgent than A2, but A2 was taken from the child first.
         assert_eq!(
             trace(
                 "tbf rate 4mbit burst 1000b child (prio bands 2 children [(fifo) (fifo)])",
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let refuse = |text: &str| {
             let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
@@ -361,9 +361,9 @@ mod tests {
     }
 
     proptest! {
-        /// Over any interval no more than rate and burst leave, and no packet leaves a picosecond later than
-        /// it may: at each departure that had to wait, some bucket is used up to less than what a picosecond
-        /// brings.
+        /// Over any interval at most rate and burst leave, and no packet leaves a picosecond later than
+        /// possible: at each departure that had to wait, the rest in some bucket is less than the credit of a
+        /// picosecond.
         #[test]
         fn the_envelope_is_kept_and_used(
             rate in 8_000u64..1_000_000_000, burst in 1500u64..10_000,

@@ -123,8 +123,8 @@ pub struct Efd<P> {
 /// A flow that has a packet queued.
 #[derive(Debug)]
 struct Flow {
-    /// Amount that it offered since it became backlogged, in the threshold's unit; the paper's size counter.
-    /// It stays at the largest number that fits.
+    /// Amount that it offered since it became backlogged, in the unit of the threshold, saturating: the
+    /// paper's size counter.
     offered: u32,
     /// Number of its queued packets.
     queued: NonZeroU32,
@@ -194,7 +194,7 @@ impl<P> Efd<P> {
     }
 }
 
-/// A packet of this flow has left or was dropped; with its last one the flow is forgotten.
+/// Records that a packet of this flow has left or was dropped. A flow without queued packets is forgotten.
 #[inline]
 fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey) {
     let known = flows.retire(flow, |entry| match NonZeroU32::new(entry.queued.get() - 1) {
@@ -218,7 +218,7 @@ mod tests {
     use std::collections::{BTreeMap, VecDeque};
 
     #[test]
-    fn goes_ahead_for_two_packets_and_forgets() {
+    fn two_packets_are_high_and_an_emptied_flow_is_forgotten() {
         assert_eq!(
             trace("efd limit 4p threshold 2p", 1000, T1),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-3.5] B2[3.5-4] C1[4-5] A6[5-6] | A5@1.3 A4@1.4 B3@2.7"
@@ -226,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn compares_first_when_told_to() {
-        // Counting first, A2 and A3 are high once A1 has left; comparing first, A4 is as well.
+    fn with_nocount_first_it_compares_before_counting() {
+        // Counting first, A2 and A3 are high once A1 has left. Comparing first, A4 is high, too.
         let arrivals = "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000";
         assert_eq!(
             trace("efd threshold 2p", 1000, arrivals),
@@ -268,7 +268,7 @@ mod tests {
         );
     }
 
-    /// The sheet, as lists: nothing is stored that could be counted.
+    /// A simple reference with lists, which counts instead of storing counters.
     struct Reference {
         limit: usize,
         threshold: usize,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the sheet agree, packet for packet and drop for drop, and so does the table.
+        /// The discipline and the simple reference have the same departures, drops and table.
         #[test]
         fn equals_the_reference(ops in ops(), limit in 1..20u64, threshold in 0..6u64) {
             let mut efd = built(&Config { limit: Limit::Packets(limit), threshold: Limit::Packets(threshold), count_first: true });
@@ -344,9 +344,9 @@ mod tests {
             }
         }
 
-        /// After every call: the table holds the flows that are queued and no others, and counts their
-        /// packets; it is no larger than the queue. A victim is the tail of the low queue whenever a packet
-        /// is low, and an arrival costs at most one packet.
+        /// After every call the table has exactly the queued flows with the numbers of their packets, and is
+        /// not larger than the queue. A dropped packet is the tail of the low queue if that has packets, and
+        /// an arrival causes at most one drop.
         #[test]
         fn the_table_is_what_is_queued(ops in ops(), limit in 1..20u64, threshold in 0..6u64) {
             let mut efd = built(&Config { limit: Limit::Packets(limit), threshold: Limit::Packets(threshold), count_first: true });
@@ -370,8 +370,8 @@ mod tests {
                     prop_assert_eq!(why == DropReason::Overlimit, victim.payload == serial);
                     if let Some(tail) = low_before.last() {
                         prop_assert!(victim.payload == *tail || victim.payload == serial);
-                        // An arrival is the tail only when it is low itself; if its entry has gone, it was
-                        // the first.
+                        // An arriving packet is the tail only if it is low. If its entry is gone, it was
+                        // the first packet of its flow.
                         let size = efd.flows.get(victim.meta.flow).map_or(1, |flow| flow.offered);
                         prop_assert!(victim.payload != serial || u64::from(size) > threshold);
                     } else {
@@ -386,10 +386,9 @@ mod tests {
             }
         }
 
-        /// Of n packets that a flow sends without ever leaving the queue, exactly the first `threshold` are
-        /// high.
+        /// Of n packets of a flow that stays backlogged, exactly the first `threshold` are high.
         #[test]
-        fn exactly_the_threshold_goes_ahead(n in 0..60u64, threshold in 0..40u64) {
+        fn exactly_the_threshold_is_high(n in 0..60u64, threshold in 0..40u64) {
             let mut efd = built(&Config { threshold: Limit::Packets(threshold), ..Config::default() });
             let mut out = Outbox::default();
             for serial in 0..n {
@@ -399,7 +398,7 @@ mod tests {
             prop_assert_eq!(efd.queue.packets(Level::LOW) as u64, n - n.min(threshold));
         }
 
-        /// A flow that is alone and never waits is always new.
+        /// A single flow without queueing is always new.
         #[test]
         fn a_lone_flow_stays_new(lengths in prop::collection::vec(40..1500u32, 1..50)) {
             let mut efd = built(&Config::default());
@@ -413,7 +412,7 @@ mod tests {
             }
         }
 
-        /// With a threshold that no flow reaches it is a fifo, packet for packet, in either unit.
+        /// With a threshold that no flow reaches it behaves as `fifo`, in both units.
         #[test]
         fn without_a_threshold_it_is_a_fifo(ops in ops(), limit in 1..20u64, in_bytes in any::<bool>()) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };

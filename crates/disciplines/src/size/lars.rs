@@ -57,14 +57,14 @@ use crate::Discipline;
 pub struct Config {
     /// Capacity, in packets or in bytes.
     pub limit: Limit,
-    /// The longest that a flow can be blocked by one other; in this time volumes halve. At least 1ms. Zero:
-    /// they never fade, and it is LAS.
+    /// Longest time for which one flow can block another, in which volumes halve; at least 1ms. Zero: volumes
+    /// do not decay, as in LAS.
     pub lockout: Span,
     /// Time between visits of the table that forget flows. Zero: never.
     pub sweep: Span,
     /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// Largest number of flows that are remembered; more only while more have packets queued.
+    /// Largest number of flows in the table, unless more flows have packets queued.
     pub flows: u32,
 }
 
@@ -151,10 +151,10 @@ pub struct Lars<P> {
     queue: RankedPackets<P>,
 }
 
-/// A flow that was seen lately.
+/// A flow that has sent recently.
 #[derive(Debug)]
 struct Flow {
-    /// Amount that it has sent and has queued, on the scale of [`Fading`]: the rank of its next packet.
+    /// Volume that it has sent and has queued, on the scale of [`Fading`]: the rank of its next packet.
     volume: u64,
     /// Number of its queued packets, plus one.
     queued: NonZeroU32,
@@ -208,7 +208,7 @@ impl<P> Qdisc<P> for Lars<P> {
 }
 
 impl<P> Lars<P> {
-    /// Adds a packet to the volume of its flow, and ranks it: by the volume before it.
+    /// Adds a packet to the volume of its flow. Returns its rank, the volume before the packet.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> u64 {
         let flow = self.flows.seen(pkt.meta.flow, now, || Flow::NEW);
@@ -219,8 +219,8 @@ impl<P> Lars<P> {
     }
 }
 
-/// A packet of this flow is no longer queued. One that is `unserved` was its last, and had this rank: what
-/// the volume was before it, and on this scale still is without it, however much time has passed.
+/// Records that a packet of this flow is no longer queued. A packet that was dropped was its last one, and
+/// `unserved` is its rank: the volume without it, which does not change with time on this scale.
 #[inline]
 fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u64>) {
     let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
@@ -228,22 +228,23 @@ fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u64>
     entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
 }
 
-/// The shortest time in which volumes can halve: 213 days of it, all the time there is, fit a rank.
+/// The shortest time in which volumes can halve. A rank has room for 213 days of it, the range of the clock.
 const SHORTEST: Span = Span::ms(1);
-/// The most bits of a rank's fraction: with those of a length's logarithm they fit the 53 of a float.
+/// The most bits of a rank's fraction. Together with those of a length's logarithm they fit the 53 of a
+/// float.
 const FINEST: u32 = 40;
 
-/// The scale of volumes on which fading does not show: 1 + log₂ V + t/`lockout`, in fixed point.
+/// The scale of volumes that is invariant under decay: 1 + log₂ V + t/`lockout`, in fixed point.
 #[derive(Clone, Copy, Debug)]
 enum Fading {
     /// Volumes halve in the time that makes `(time * pace) >> shift` one, of so many bits after the point.
     Halves { pace: u64, shift: u32, bits: u32 },
-    /// Volumes are bytes.
+    /// Volumes are in bytes.
     Never,
 }
 
 impl Fading {
-    /// The volume of a flow that has sent nothing; below all others.
+    /// Volume of a flow that has not sent; below all others.
     const NOTHING: u64 = 0;
 
     fn new(lockout: Span) -> Result<Fading, Invalid> {
@@ -256,10 +257,10 @@ impl Fading {
             return Err(Invalid::new("lockout", message));
         }
         let in_ps = lockout.as_ps();
-        // All time in units of the lockout takes this many bits; one more is left for the logarithm.
+        // The range of the clock in units of the lockout takes this many bits; one more is for the logarithm.
         let whole = u64::BITS - (Time::NEVER.as_ps() / in_ps).leading_zeros();
         let bits = (u64::BITS - 2 - whole).min(FINEST);
-        // A division per packet would be slow. The reciprocal has 63 bits: as if the lockout were longer by
+        // A division per packet would be slow. The reciprocal has 63 bits, which lengthens the lockout by
         // 10^-19 of it.
         let shift = u64::BITS - 1 + in_ps.ilog2() - bits;
         let pace = (1u128 << (bits + shift)) / u128::from(in_ps);
@@ -277,7 +278,7 @@ impl Fading {
             volume => libm::exp2(volume.cast_signed().wrapping_sub(elapsed.cast_signed()) as f64 / scale),
         };
         let log = libm::log2(left + f64::from(bytes.max(1))) * scale + 0.5;
-        // Rounding must not shrink it.
+        // Rounding must not decrease the volume.
         volume.max(elapsed + log as u64)
     }
 }
@@ -307,22 +308,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_some_time_ago_counts_less() {
-        // A has sent 2,000 bytes when B comes, and B 1,500 when A3 comes; but those of A are four half-lives
-        // old.
+    fn bytes_sent_long_ago_count_less() {
+        // A has sent 2,000 bytes when B arrives, and B 1,500 when A3 arrives; but those of A are four
+        // half-lives old.
         assert_eq!(
             trace("lars limit 4p lockout 1ms", 1000, T2),
             "A1[0-1] A2[1-2] B1[4-5] C1[5-5.5] A3[5.5-6.5] B2[6.5-7] A4[7-7.5] | B3@4.45"
         );
-        // Where there is no time to fade, it is LAS.
+        // Without time for decay it is LAS.
         assert_eq!(trace("lars limit 4p lockout 1ms", 1000, T1), trace("las limit 4p", 1000, T1));
         assert_eq!(trace("lars limit 4p lockout 0s", 1000, T2), trace("las limit 4p", 1000, T2));
     }
 
-    /// Volumes at arrival in the same trace, worked out by hand: 933.0 is 1,000 bytes a tenth of a half-life
-    /// later.
+    /// Volumes at each arrival of the same trace, computed by hand: 933.0 is 1,000 bytes after a tenth of a
+    /// half-life.
     #[test]
-    fn volumes_are_what_they_should_be() {
+    fn volumes_decay_as_computed_by_hand() {
         let (fading, volume) = halving_in(Span::ms(1));
         let mut flows = [Fading::NOTHING; 3];
         let mut arrive = |flow: usize, us: u64, bytes: u32| {
@@ -340,10 +341,10 @@ mod tests {
         assert_eq!(arrive(0, 4450, 500), 996.0);
     }
 
-    /// A sends three packets and, when most of that has faded, a fourth, while all of them wait. Faded
-    /// volumes on arrival are 0, 933, 1,804 and 175: as tags, they would let the fourth overtake two others.
+    /// A sends three packets and, after most of the volume has decayed, a fourth; all of them are queued. The
+    /// decayed volumes at arrival are 0, 933, 1,804 and 175: as tags, they would let the fourth overtake two.
     #[test]
-    fn a_packet_does_not_overtake_because_of_fading() {
+    fn a_packet_does_not_overtake_because_of_decay() {
         let mut lars = Config { lockout: Span::ms(1), ..Config::default() }.build(&context()).unwrap();
         let (_, volume) = halving_in(Span::ms(1));
         let mut out = Outbox::default();
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         let built = |text: &str| {
             text.parse::<Spec>().unwrap().build::<()>(&context()).map(drop).unwrap_err().to_string()
         };
@@ -380,9 +381,10 @@ mod tests {
         assert!(warnings("lars flows 10").contains("10 flows are fewer than limit 300p"));
     }
 
-    /// At the finest and the coarsest scale, a rank fits at the end of time, and a packet still counts there.
+    /// With the shortest and the longest lockout a rank does not overflow in the range of the clock, and a
+    /// packet still raises it.
     #[test]
-    fn ranks_last_for_all_time() {
+    fn ranks_do_not_overflow() {
         for lockout in [SHORTEST, Span::s(2), Span::s(1 << 24)] {
             let (fading, volume) = halving_in(lockout);
             let end = Time::from_ps(u64::MAX - 1);
@@ -403,9 +405,8 @@ mod tests {
         prop::collection::vec(op, 1..400)
     }
 
-    /// How long a packet of A waits at most, in packet times, when A has had the link to itself for `past`
-    /// packets and then a newcomer sends `eager` packets for each that leaves. When A's packet is dropped, it
-    /// tries again.
+    /// Longest time without service of A, in packet times, after A has had the whole link for `past` packets
+    /// and then a new flow sends `eager` packets per departure. A retransmits a dropped packet.
     fn lockout(config: &Config, past: u64, eager: u64) -> u64 {
         let (old, new) = (FlowKey(0), FlowKey(1));
         let mut lars = config.build::<()>(&context()).unwrap();
@@ -432,9 +433,9 @@ mod tests {
     }
 
     proptest! {
-        /// With nothing fading it is LAS, packet for packet and drop for drop, tables that forget included.
+        /// Without decay the departures and drops are those of LAS, also with tables that forget flows.
         #[test]
-        fn without_fading_it_is_las(ops in ops(), limit in 1..20u64, in_bytes: bool, sweep in 0..30u64, flows in 1..6u32) {
+        fn without_decay_it_is_las(ops in ops(), limit in 1..20u64, in_bytes: bool, sweep in 0..30u64, flows in 1..6u32) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };
             let (sweep, idle) = (Span::ms(sweep), Span::ms(40));
             let lars = Spec::lars(Config { limit, lockout: Span::ZERO, sweep, idle, flows });
@@ -443,8 +444,8 @@ mod tests {
             prop_assert_eq!(run(&lars), run(&las));
         }
 
-        /// The promise: however much a flow has sent, one newcomer does not block it for longer than
-        /// `lockout`; give or take what is queued. Under LAS it is blocked for as long as it had the link.
+        /// The bound: one new flow blocks another for at most `lockout` and the time of the queued packets,
+        /// for any volume that the other has sent. Under LAS it is blocked for as long as it had the link.
         #[test]
         fn the_lockout_is_bounded(lockout_ms in 1..200u64, limit in 2..20u64, past in 1..2000u64, eager in 1..3u64) {
             let config = Config { limit: Limit::Packets(limit), lockout: Span::ms(lockout_ms), ..Config::default() };
@@ -454,9 +455,9 @@ mod tests {
             prop_assert!(lockout(&las, past, eager) >= past);
         }
 
-        /// The logarithms add up: a volume is the sum of what was sent, each packet faded by its age.
+        /// A volume is the sum of all packets, each decayed by its age.
         #[test]
-        fn volumes_are_faded_sums(
+        fn volumes_are_decayed_sums(
             packets in prop::collection::vec((0..3_000_000u64, 40..65_536u32), 1..200),
             lockout in prop_oneof![Just(Span::ms(1)), Just(Span::ms(300)), Just(Span::s(2)), Just(Span::s(60))],
         ) {
@@ -467,15 +468,16 @@ mod tests {
                 now += Span::us(us);
                 rank = fading.grown(rank, bytes, now);
                 expected = expected * libm::exp2(-Span::us(us).as_s() / lockout.as_s()) + f64::from(bytes);
-                prop_assert!(rank >= before, "a later packet ranks no better");
+                prop_assert!(rank >= before, "the rank of a later packet is not lower");
                 let got = volume(rank, now);
                 prop_assert!((got / expected - 1.0).abs() < 1e-5, "{} bytes, not {}", got, expected);
             }
         }
 
-        /// Sending at the rate of the link, a flow builds up no more than the link carries in lockout/ln 2.
+        /// The volume of a flow at the rate of the link is at most the bytes that the link sends in
+        /// lockout/ln 2.
         #[test]
-        fn volumes_have_a_ceiling(lockout_ms in 1..100u64) {
+        fn volumes_are_bounded(lockout_ms in 1..100u64) {
             let (fading, volume) = halving_in(Span::ms(lockout_ms));
             let ceiling = 1000.0 * lockout_ms as f64 * std::f64::consts::LOG2_E;
             let mut rank = Fading::NOTHING;

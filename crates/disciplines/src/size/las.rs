@@ -59,7 +59,7 @@ pub struct Config {
     pub sweep: Span,
     /// Silence after which a visit forgets a flow.
     pub idle: Span,
-    /// Largest number of flows that are remembered; more only while more have packets queued.
+    /// Largest number of flows in the table, unless more flows have packets queued.
     pub flows: u32,
 }
 
@@ -132,7 +132,7 @@ pub struct Las<P> {
     queue: RankedPackets<P>,
 }
 
-/// A flow that was seen lately.
+/// A flow that has sent recently.
 #[derive(Debug)]
 struct Flow {
     /// Amount that it has sent and has queued, in bytes.
@@ -195,7 +195,7 @@ impl<P> Qdisc<P> for Las<P> {
 }
 
 impl<P> Las<P> {
-    /// Counts a packet as sent by its flow, and ranks it.
+    /// Counts a packet as sent by its flow. Returns its rank.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> u64 {
         let flow = self.flows.seen(pkt.meta.flow, now, || Flow::NEW);
@@ -206,7 +206,7 @@ impl<P> Las<P> {
     }
 }
 
-/// A packet of this flow is no longer queued, and `unserved` bytes of it were never sent.
+/// Records that a packet of this flow is no longer queued; `unserved` bytes of it were dropped.
 #[inline]
 fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u32>) {
     let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
@@ -225,9 +225,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn who_has_sent_least_goes_first() {
-        // Ranks on arrival: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped, so A6 has 3000 once A4
-        // is dropped, too), C1 0, B3 1000 (after A2, which came first).
+    fn the_least_served_flow_leaves_first() {
+        // Ranks on arrival: A2 1000, A3 2000, A4 3000, B1 0, B2 500, A5 4000 (dropped; A4 is dropped later,
+        // so A6 has 3000), C1 0, B3 1000 (after A2, which arrived first).
         assert_eq!(
             trace("las limit 4p", 1000, T1),
             "A1[0-1] B1[1-1.5] C1[1.5-2.5] B2[2.5-3] A2[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4"
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(trace("las include_self", 100, arrivals), "A1[0-1] C1[1-6] B1[6-21] |");
     }
 
-    /// What LARS and EFD were made against: A has sent four packets more than B, so B goes first until it has
-    /// caught up.
+    /// The lock-out that LARS and EFD avoid: A has sent four packets more than B, so only B is served until
+    /// both have sent the same.
     #[test]
     fn a_flow_that_has_sent_much_is_locked_out() {
         assert_eq!(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context).join("; ");
         assert_eq!(warnings("las"), "");
@@ -284,17 +284,17 @@ mod tests {
         assert_eq!(none.to_string(), "flows: 0 is not between 1 and 4194304: write for example 65536");
     }
 
-    /// The other reading of the paper, as lists: the flow is chosen at departure, by what it has sent until
-    /// then. What has been attained is counted, never stored: so it is what was sent since the entry was
-    /// made, and what is queued.
+    /// The other reading of the paper, as a reference with lists: the flow is chosen at departure, by the
+    /// bytes that it has sent until then. Ranks are computed from the departures since the entry was created
+    /// and from the queue, never stored.
     #[derive(Default)]
     struct Reference {
         include_self: bool,
         sweep: u64,
         idle: u64,
-        /// Arrival, flow and length of what is queued.
+        /// Arrival, flow and length of each queued packet.
         queue: Vec<(u64, u64, u64)>,
-        /// What each flow sent, and when it was last seen.
+        /// Bytes that each flow has sent, and the time of its last packet.
         sent: BTreeMap<u64, (u64, u64)>,
         visit: Option<u64>,
     }
@@ -321,7 +321,7 @@ mod tests {
             }
             self.visit = Some(visit);
         }
-        /// The packets that are dropped.
+        /// Enqueues a packet. Returns the packet that is dropped.
         fn enqueue(&mut self, arrival: u64, flow: u64, bytes: u64, limit: usize, now: u64) -> Option<u64> {
             self.visit(now);
             self.sent.entry(flow).or_insert((0, now)).1 = now;
@@ -349,8 +349,8 @@ mod tests {
     }
 
     proptest! {
-        /// Ranking on arrival is choosing the least served flow at departure; and the counters are what they
-        /// say.
+        /// Ranks on arrival give the same departures and drops as a choice of the least served flow at
+        /// departure, and the counters are exact.
         #[test]
         fn equals_the_reference(
             ops in prop::collection::vec((0..10u8, 0..6u64, 40..1500u32, 0..30u64), 1..400),
@@ -389,7 +389,7 @@ mod tests {
             }
         }
 
-        /// Equal flows that always have packets are served in turns, to within one packet.
+        /// Equal backlogged flows are served in turns, within one packet.
         #[test]
         fn equal_flows_take_turns(flows in 2..8u64, each in 2..20u64, bytes in 40..1500u32) {
             let mut las = Config::default().build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
@@ -406,7 +406,7 @@ mod tests {
             prop_assert_eq!(sent, vec![each; flows as usize]);
         }
 
-        /// A flow that is alone makes it a fifo.
+        /// With a single flow it behaves as `fifo`.
         #[test]
         fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
             let ops: Vec<Op> = ops
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// However many flows come, no more are remembered than are allowed or queued.
+    /// For any number of flows the table has at most `flows` entries, or as many as are queued.
     #[test]
     fn the_table_is_bounded() {
         let config = Config { limit: Limit::Packets(50), flows: 100, ..Config::default() };

@@ -22,9 +22,9 @@
 //!   apply here too.
 //!
 //! # Cost
-//! - Carried: two queue operations per packet and a look at each level above its own. Table: a look-up for a
-//!   packet that comes and one for a packet below the first level that goes; 64 bytes per flow in a table
-//!   that is half full.
+//! - Carried: two queue operations per packet and a check of each level above its own. Table: a look-up per
+//!   arrival, and one per departure of a packet below the first level; 64 bytes per flow in a table that is
+//!   half full.
 //!
 //! # References
 //! - W. Bai, L. Chen, K. Chen, D. Han, C. Tian, H. Wang, "Information-Agnostic Flow Scheduling for Commodity
@@ -115,7 +115,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        // Packets that carry an earlier place in their flow than those before them may overtake.
+        // A packet that carries a lower offset than earlier ones of its flow may overtake them.
         Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
     }
 
@@ -158,7 +158,7 @@ impl Discipline for Config {
 /// The levels, and the table if there is one.
 pub struct Pias<P> {
     limit: Limit,
-    /// In bytes, rising.
+    /// Thresholds in bytes, rising.
     thresholds: Vec<u64>,
     sent: Sent,
     queue: Levels<P, MOST>,
@@ -210,16 +210,16 @@ impl<P> Qdisc<P> for Pias<P> {
 mod tests {
     use super::*;
     use crate::Spec;
-    use crate::testing::line::{ops, same_as_the_line};
+    use crate::testing::levels::{equals_reference, ops};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Rate, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Thresholds of 1,000 and 3,000 bytes. A1 is on the wire when A2 (2,000 bytes with it) and A3 (3,000)
-    /// come: level 1; A4 and all later ones of A: level 2. B1 and B2 make 1,000: level 0, and B3 makes 1,500:
-    /// level 1. C1: level 0. At 1.3 A5 and at 1.4 A4 are the tail of the line. At 2.6 A6 finds A2 and A3, and
-    /// B3 goes between.
+    /// Thresholds of 1,000 and 3,000 bytes. A1 is on the wire when A2 (2,000 bytes in all) and A3 (3,000)
+    /// arrive: level 1. A4 and all later packets of A have level 2. B1 and B2 make 1,000 bytes: level 0. B3
+    /// makes 1,500: level 1. C1 has level 0. At 1.3 A5 and at 1.4 A4 would leave last. At 2.6 A6 arrives
+    /// behind A2 and A3, and B3 leaves before it.
     #[test]
     fn flows_sink_with_every_threshold() {
         let sunk =
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_must_rise() {
+    fn thresholds_must_increase() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let refuse =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
@@ -252,9 +252,9 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the sheet agree, packet for packet and drop for drop, by either source.
+        /// The discipline and the simple reference have the same departures and drops, for both sources.
         #[test]
-        fn equals_the_sheet(
+        fn equals_the_reference(
             ops in ops(),
             limit in 1..20u64,
             thresholds in prop::collection::btree_set(0..40_000u64, 0..7),
@@ -268,7 +268,7 @@ mod tests {
             };
             let mut pias = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
             let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
-            same_as_the_line(&mut pias, limit, &ops, |flow, bytes, _| {
+            equals_reference(&mut pias, limit, &ops, |flow, bytes, _| {
                 let sent = sent.entry(flow).or_default();
                 *sent += u64::from(bytes);
                 thresholds.iter().filter(|most| *sent > **most).count()

@@ -27,8 +27,8 @@
 //! - Counters have 32 bits and stay at their largest value: a threshold of 4 GiB or more is never exceeded.
 //!
 //! # Cost
-//! - Carried: two queue operations per packet, and no state. Table: a look-up for a packet that comes and one
-//!   for a low packet that goes; 64 bytes per flow in a table that is half full.
+//! - Carried: two queue operations per packet, and no state. Table: a look-up per arrival, and one per
+//!   departure of a low packet; 64 bytes per flow in a table that is half full.
 //!
 //! # References
 //! - K. Avrachenkov, U. Ayesta, P. Brown, E. Nyberg, "Differentiation between short and long TCP flows:
@@ -54,7 +54,7 @@ use crate::common::sent::{Sent, Source};
 pub struct Config {
     /// Capacity of both queues together, in packets or in bytes.
     pub limit: Limit,
-    /// Bytes of a flow that go ahead.
+    /// Number of bytes of a flow that have high priority.
     pub threshold: Bytes,
     /// Source of the number of bytes that a flow has sent.
     pub source: Source,
@@ -97,7 +97,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        // Packets that carry an earlier place in their flow than those before them may overtake.
+        // A packet that carries a lower offset than earlier ones of its flow may overtake them.
         Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
     }
 
@@ -182,7 +182,7 @@ impl<P> Qdisc<P> for Run2c<P> {
 mod tests {
     use super::*;
     use crate::Spec;
-    use crate::testing::line::{ops, same_as_the_line};
+    use crate::testing::levels::{equals_reference, ops};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{FlowKey, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
@@ -192,14 +192,14 @@ mod tests {
         config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap()
     }
 
-    /// Of A, 2,000 bytes go ahead, and what follows is low whether or not A has anything queued: A6 is,
-    /// although A was gone from the queue when it came. B3 is high, where `efd` drops it.
+    /// The first 2,000 bytes of A are high, and all later ones are low: also A6, which arrives when no packet
+    /// of A is queued. B3 is high; `efd` drops it.
     #[test]
-    fn goes_ahead_for_two_thousand_bytes_and_never_again() {
-        let as_in_the_sheet =
+    fn the_first_two_thousand_bytes_are_high_and_never_again() {
+        let expected =
             "A1[0-1] A2[1-2] B1[2-2.5] B2[2.5-3] C1[3-4] B3[4-4.5] A3[4.5-5.5] A6[5.5-6.5] | A5@1.3 A4@1.4";
-        assert_eq!(trace("run2c limit 4p threshold 2000b", 1000, T1), as_in_the_sheet);
-        assert_eq!(trace("run2c limit 4p threshold 2000b source table", 1000, T1), as_in_the_sheet);
+        assert_eq!(trace("run2c limit 4p threshold 2000b", 1000, T1), expected);
+        assert_eq!(trace("run2c limit 4p threshold 2000b source table", 1000, T1), expected);
     }
 
     #[test]
@@ -214,9 +214,10 @@ mod tests {
         );
     }
 
-    /// The table forgets A at the visit at 40 s, 30 s after its last packet and more; until then A stays low.
+    /// The table forgets A at the sweep at 40 s, more than 30 s after its last packet. Until then A stays
+    /// low.
     #[test]
-    fn the_table_forgets_who_is_silent() {
+    fn the_table_forgets_silent_flows() {
         let again = |at: &str| {
             let arrivals = format!("0 A1 2000; 8000 A2 1000; {at} C1 1000; {at}.1 A3 1000; {at}.2 B1 1000");
             let order = trace("run2c threshold 2000b source table", 1000, &arrivals);
@@ -227,9 +228,9 @@ mod tests {
         assert_eq!(again("40000"), ("A3".into(), "B1".into()), "A is new");
     }
 
-    /// The packet carries its offset, so a retransmission of early bytes goes ahead.
+    /// The packet carries its offset, so a retransmission of early bytes has high priority.
     #[test]
-    fn a_retransmission_is_as_early_as_its_bytes() {
+    fn a_retransmission_has_the_offset_of_its_bytes() {
         let mut run2c = built(&Config { threshold: Bytes(3000), ..Config::default() });
         let mut out = Outbox::default();
         for (serial, offset) in [(1, 0), (2, 1500), (3, 3000), (4, 1500)] {
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_or_told() {
+    fn invalid_parameters_are_refused_and_unusual_ones_reported() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let refuse =
             |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
@@ -263,13 +264,13 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the sheet agree, packet for packet and drop for drop, by either source.
+        /// The discipline and the simple reference have the same departures and drops, for both sources.
         #[test]
-        fn equals_the_sheet(ops in ops(), limit in 1..20u64, threshold in 0..20_000u64, table in any::<bool>()) {
+        fn equals_the_reference(ops in ops(), limit in 1..20u64, threshold in 0..20_000u64, table in any::<bool>()) {
             let source = if table { Source::Table } else { Source::Carried };
             let mut run2c = built(&Config { limit: Limit::Packets(limit), threshold: Bytes(threshold), source, ..Config::default() });
             let mut sent: BTreeMap<u64, u64> = BTreeMap::new();
-            same_as_the_line(&mut run2c, limit, &ops, |flow, bytes, offset| {
+            equals_reference(&mut run2c, limit, &ops, |flow, bytes, offset| {
                 let before = sent.entry(flow).or_default();
                 assert_eq!(*before, u64::from(offset), "what is carried is what is counted");
                 *before += u64::from(bytes);

@@ -85,12 +85,12 @@ impl Discipline for Config {
     }
 }
 
-/// The flows that have packets.
+/// Flows that have packets.
 pub struct Srpt<P> {
     limit: Limit,
-    /// Place of each of them.
+    /// Place of each flow with packets.
     by_key: FlowMap<Place>,
-    /// By what they have left.
+    /// Flows by their remainder.
     flows: Ranked<Flow>,
     packets: Slots<Packet<P>>,
     backlog: Backlog,
@@ -105,7 +105,7 @@ struct Flow {
 
 const _: () = assert!(Ranked::<Flow>::bytes_per_item() == 56);
 
-/// The rank of a flow without a remainder: behind all others.
+/// Rank of a flow without a remainder: behind all others.
 const UNKNOWN: u64 = u32::MAX as u64 + 1;
 /// The remainder of the flow that a packet carries, in bytes.
 #[inline]
@@ -181,15 +181,15 @@ impl<P> Srpt<P> {
         place
     }
 
-    /// A flow without packets is forgotten.
+    /// Removes a flow without packets.
     #[inline]
     fn forget(&mut self, place: Place) {
         let (_, flow) = self.flows.remove(place);
         self.by_key.remove(flow.key);
     }
 
-    /// Gives up the last packet of the flow that has the most left, until the rest fits. `arrival` is the
-    /// flow of the packet that just came.
+    /// Drops the last packet of the flow with the largest remainder until the backlog is within the limit.
+    /// `arrival` is the flow of the packet that just arrived.
     fn push_out(&mut self, arrival: Place, cx: &mut Cx<'_, P>) {
         while !self.limit.allows(self.backlog) {
             let (_, place) = self.flows.worst().expect("what exceeds the limit is queued");
@@ -199,7 +199,7 @@ impl<P> Srpt<P> {
             if flow.queue.is_empty() {
                 self.forget(place);
             }
-            // The arrival is the last of its flow, and without it everything fits.
+            // The arriving packet is the last of its flow, and without it the backlog is within the limit.
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
@@ -218,7 +218,7 @@ mod tests {
         Config { limit }.build(&LinkContext::new(Rate::mbit(8), Streams::new(1))).unwrap()
     }
 
-    /// Flow A is 4,000 bytes long in all, B 1,500, C 500, and the senders of D and E say nothing.
+    /// Flow A has 4,000 bytes in all, B 1,500, C 500; the senders of D and E provide no remainder.
     fn trace(limit: &str, arrivals: &str) -> String {
         let dress = |meta: &mut Meta| {
             let size = [4000, 1500, 500].get(usize::from(meta.class)).copied().unwrap_or(meta.offset);
@@ -228,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_with_the_least_left_goes_first_from_its_beginning() {
-        // When the link is free at 1.0, A has 3,000 left, B 1,500 and C 500.
+    fn the_flow_with_the_smallest_remainder_is_served_first() {
+        // When the link is free at 1.0, the remainders are 3,000 of A, 1,500 of B and 500 of C.
         assert_eq!(
             trace(
                 "300p",
@@ -237,7 +237,7 @@ mod tests {
             ),
             "A1[0-1] C1[1-1.5] B1[1.5-2.5] B2[2.5-3] A2[3-4] A3[4-5] A4[5-6] |"
         );
-        // A has come down to 1,000 when B comes with 1,500.
+        // A's remainder is 1,000 when B arrives with 1,500.
         assert_eq!(
             trace("300p", "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 2.5 B1 1000; 2.6 A4 1000"),
             "A1[0-1] A2[1-2] A3[2-3] A4[3-4] B1[4-5] |"
@@ -245,8 +245,8 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_with_the_most_left_gives_way() {
-        // A has 3,000 left, B 1,500, C 500; D has no remainder.
+    fn the_flow_with_the_largest_remainder_loses_packets() {
+        // The remainders are 3,000 of A, 1,500 of B and 500 of C; D has none.
         assert_eq!(
             trace("2p", "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 B1 1000; 0.4 C1 500; 0.5 D1 100"),
             "A1[0-1] C1[1-1.5] B1[1.5-2.5] | A3@0.3 A2@0.4 D1@0.5"
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_comes_last_and_takes_turns() {
+    fn flows_without_a_remainder_are_served_last_in_turns() {
         assert_eq!(
             trace(
                 "300p",
@@ -268,11 +268,11 @@ mod tests {
         );
     }
 
-    /// What a flow has left, since which operation it has had that, its key, and its packets: what each says,
-    /// its number.
+    /// Remainder of a flow, the operation since which it has this remainder, its key, and the remainder and
+    /// number of each of its packets.
     type Listed = (u64, u64, u64, VecDeque<(u64, u64)>);
 
-    /// The rule, as lists.
+    /// The rule with lists, as a reference.
     struct Reference {
         flows: Vec<Listed>,
     }
@@ -306,8 +306,8 @@ mod tests {
     }
 
     proptest! {
-        /// Packet for packet and drop for drop, whatever senders say; a flow's packets never change their
-        /// order.
+        /// The departures and drops are those of the reference for any remainders that senders provide, and
+        /// the packets of a flow stay in order.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..8u8, 0..6u64, 0..8u32), 1..400), limit in 1..20u64) {
             let mut srpt = built(Limit::Packets(limit));
@@ -333,13 +333,13 @@ mod tests {
                         last[flow] = serial;
                     }
                 }
-                prop_assert_eq!(srpt.by_key.len(), reference.flows.len(), "only what is queued is remembered");
+                prop_assert_eq!(srpt.by_key.len(), reference.flows.len(), "the table has only the queued flows");
                 prop_assert_eq!(srpt.flows.len(), reference.flows.len());
             }
         }
 
-        /// Flows that are all there end in the order of their sizes: no other order of serving them has a
-        /// lower mean.
+        /// Flows that are present at the start end in the order of their sizes, which minimises their mean
+        /// completion time.
         #[test]
         fn flows_end_in_the_order_of_their_sizes(
             sizes in Just((1..12).collect::<Vec<u64>>()).prop_shuffle(),
@@ -350,7 +350,7 @@ mod tests {
             let mut cx = Cx::new(Time::ZERO, &mut out);
             let mut sent = [0; 11];
             let whole = (0..11).flat_map(|flow| [flow; 11]);
-            // Their packets arrive in any order, as long as each flow's first arrives before the link starts.
+            // Their packets arrive in any order, but the first of each flow arrives before the link starts.
             for flow in turns.into_iter().chain(whole) {
                 if sent[flow] < sizes[flow] {
                     let mut pkt = Packet::new(FlowKey(sizes[flow]), 1000, ());

@@ -4,15 +4,15 @@
 //! - Two queues in one buffer, and a flow is low after more than `threshold` bytes, as in `run2c`; but only
 //!   detected flows are in the table. Each packet of another flow is detected with `probability`, and its
 //!   flow then enters the table.
-//! - Most flows are short and most packets belong to long ones. Of flows of 20 packets a probability of 1%
-//!   notices 18%, of flows of 100 packets 63%, of 1,000 all: 1 - (1 - p)^n.
+//! - Most flows are short and most packets belong to long ones. With a probability of 1% it detects 18% of
+//!   the flows of 20 packets, 63% of those of 100 packets, and all of 1,000: 1 - (1 - p)^n.
 //! - The bytes before the detection are unknown, so the count begins there.
 //! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
 //!   `flows`, and when they are too many those that were silent longest go first.
 //! - When the buffer is full, the packet that would leave last is dropped (`drop pushout`), or the arrival
 //!   (`drop tail`).
 //!
-//! Its relatives are settings of it:
+//! Two related disciplines are settings of it:
 //!
 //! - **Sift** acts on the first detection: `xprotect threshold 0b`. From the detected packet on, its flow is
 //!   low. Its variation that tests again: with `retest 1` a flow must be detected once more before it counts.
@@ -31,8 +31,8 @@
 //!   largest value: a threshold of 4 GiB or more is never exceeded.
 //!
 //! # Cost
-//! - A look-up for a packet that comes and one for a low packet that goes, a draw per packet of unknown
-//!   flows; 64 bytes per known flow in a table that is half full.
+//! - A look-up per arrival, one per departure of a low packet, and a draw per packet of an unknown flow; 64
+//!   bytes per known flow in a table that is half full.
 //!
 //! # References
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
@@ -62,11 +62,11 @@ pub struct Config {
     pub limit: Limit,
     /// Probability that a packet of an unknown flow is detected.
     pub probability: Share,
-    /// Bytes of a flow that go ahead after its detection.
+    /// Number of bytes of a flow that have high priority after its detection.
     pub threshold: Bytes,
     /// Number of further detections before a flow counts as known.
     pub retest: u32,
-    /// The packet that is dropped when it is full.
+    /// The packet that is dropped when the buffer is full.
     pub drop: Victim,
     /// Time between visits of the table. Zero: never.
     pub sweep: Span,
@@ -80,9 +80,9 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// The newest low one, or the arriving one when none is low.
+    /// The newest low packet, or the arriving one if no packet is low.
     Pushout,
-    /// The arriving one.
+    /// The arriving packet.
     Tail,
 }
 
@@ -175,20 +175,20 @@ pub struct XProtect<P> {
     threshold: u64,
     retest: u32,
     draws: Draws,
-    /// Flows that were noticed.
+    /// Flows that were detected.
     flows: RecentFlows<Flow>,
     queue: TwoLevel<P>,
 }
 
-/// A flow that was noticed.
+/// A flow that was detected.
 #[derive(Debug)]
 struct Flow {
-    /// Further detections before it counts as known.
+    /// Further detections before the flow counts as known.
     tests: u32,
     /// Bytes that arrived since its detection, saturating.
     bytes: u32,
-    /// Number of its low packets in the queue. While there are any the flow is not forgotten: its next
-    /// packet would overtake them.
+    /// Number of its queued low packets. A flow with such packets is not forgotten, because its next packet
+    /// would overtake them.
     low: u32,
 }
 
@@ -247,15 +247,17 @@ impl<P> XProtect<P> {
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> Level {
         let XProtect { flows, draws, probability, retest, .. } = self;
-        let mut noticed = || draws.uniform() < *probability;
+        let mut detected = || draws.uniform() < *probability;
         let flow = match flows.seen_if_known(pkt.meta.flow, now) {
             Some(flow) => {
-                if flow.tests > 0 && noticed() {
+                if flow.tests > 0 && detected() {
                     flow.tests -= 1;
                 }
                 flow
             }
-            None if noticed() => flows.seen(pkt.meta.flow, now, || Flow { tests: *retest, bytes: 0, low: 0 }),
+            None if detected() => {
+                flows.seen(pkt.meta.flow, now, || Flow { tests: *retest, bytes: 0, low: 0 })
+            }
             None => return Level::HIGH,
         };
         if flow.tests > 0 {
@@ -270,7 +272,7 @@ impl<P> XProtect<P> {
     }
 }
 
-/// A packet of this level has left or was dropped.
+/// Records that a packet of this level has left or was dropped.
 #[inline]
 fn count_out(flows: &mut RecentFlows<Flow>, level: Level, flow: FlowKey) {
     if level == Level::LOW {
@@ -293,13 +295,13 @@ impl Draws {
 mod tests {
     use super::*;
     use crate::Spec;
-    use crate::testing::line::{ops, same_as_the_line};
+    use crate::testing::levels::{equals_reference, ops};
     use crate::testing::trace::{T1, trace, trace_on};
     use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// With the coin of `draws`, or of stream 1.
+    /// The discipline with the given draws, or with those of stream 1.
     fn built<P: 'static>(config: &Config, draws: Option<Vec<f64>>) -> XProtect<P> {
         let mut built = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         if let Some(draws) = draws {
@@ -313,10 +315,10 @@ mod tests {
         trace_on(Box::new(built(&config, Some(draws.to_vec()))), 1000, arrivals, |_| {})
     }
 
-    /// A1 is not noticed, A2 is; so A4 is the first low one. B and C are not noticed before B3, which is high
-    /// with its first bytes and pushes A6 out.
+    /// A1 is not detected and A2 is, so A4 is the first low packet. B and C are not detected before B3, which
+    /// is high with its first bytes and pushes A6 out.
     #[test]
-    fn knows_a_flow_from_the_packet_that_was_noticed() {
+    fn a_flow_is_counted_from_the_detected_packet_on() {
         assert_eq!(
             scripted(
                 "xprotect limit 4p threshold 2000b probability 50%",
@@ -325,7 +327,7 @@ mod tests {
             ),
             "A1[0-1] A2[1-2] A3[2-3] B1[3-3.5] B2[3.5-4] C1[4-5] B3[5-5.5] | A5@1.3 A4@1.4 A6@2.7"
         );
-        // Without push-out it refuses what comes too late, as a fifo does, but still draws.
+        // Without push-out a full buffer refuses arriving packets, but draws for them.
         assert_eq!(
             scripted(
                 "xprotect limit 4p threshold 2000b probability 50% drop tail",
@@ -336,10 +338,10 @@ mod tests {
         );
     }
 
-    /// Sift: A2 lands the coin and is low at once, and all later ones of A are. Tested again, A2's landing is
-    /// not believed: A3 fails, A4 lands and is the first low one.
+    /// Sift: A2 is detected and low at once, and so are all later packets of A. With `retest 1` one detection
+    /// is not enough: A3 is not detected, and A4 is detected again and is the first low packet.
     #[test]
-    fn sift_believes_the_coin() {
+    fn sift_acts_on_the_first_detection() {
         let arrivals =
             "0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 A5 1000; 0.5 B1 1000; 0.6 B2 1000";
         assert_eq!(
@@ -357,13 +359,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_coin_it_is_a_fifo() {
+    fn without_detections_it_is_a_fifo() {
         assert_eq!(trace("xprotect limit 4p probability 0", 1000, T1), trace("fifo limit 4p", 1000, T1));
     }
 
-    /// A flow of n packets is noticed with probability 1 - (1 - p)^n.
+    /// A flow of n packets is detected with probability 1 - (1 - p)^n.
     #[test]
-    fn long_flows_are_noticed_more_often() {
+    fn long_flows_are_detected_more_often() {
         const FLOWS: u64 = 20_000;
         for n in [1, 20, 69, 100] {
             let mut xprotect = built::<()>(&Config { flows: 1 << 20, ..Config::default() }, None);
@@ -375,19 +377,19 @@ mod tests {
                     assert!(xprotect.dequeue(&mut cx).packet().is_some());
                 }
             }
-            let noticed = xprotect.flow_table().flows as f64 / FLOWS as f64;
+            let detected = xprotect.flow_table().flows as f64 / FLOWS as f64;
             let expected = 1.0 - libm::pow(0.99, f64::from(n));
             // Four standard deviations of the share.
             let tolerance = 4.0 * (expected * (1.0 - expected) / FLOWS as f64).sqrt();
             assert!(
-                (noticed - expected).abs() < tolerance,
-                "{noticed} of the flows of {n} packets, not {expected}"
+                (detected - expected).abs() < tolerance,
+                "{detected} of the flows of {n} packets, not {expected}"
             );
         }
     }
 
     #[test]
-    fn what_is_hardly_meant_is_told() {
+    fn usual_mistakes_cause_warnings() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let warn = |text: &str| text.parse::<Spec>().unwrap().warnings(&context);
         assert_eq!(
@@ -405,9 +407,9 @@ mod tests {
     }
 
     proptest! {
-        /// The fast one and the sheet agree, packet for packet, drop for drop and draw for draw.
+        /// The discipline and the simple reference have the same departures, drops and draws.
         #[test]
-        fn equals_the_sheet(ops in ops(), limit in 1..20u64, threshold in 0..10_000u64, percent in 0..=100u32, retest in 0..3u32) {
+        fn equals_the_reference(ops in ops(), limit in 1..20u64, threshold in 0..10_000u64, percent in 0..=100u32, retest in 0..3u32) {
             let probability = f64::from(percent) / 100.0;
             let config = Config {
                 limit: Limit::Packets(limit),
@@ -417,10 +419,11 @@ mod tests {
                 ..Config::default()
             };
             let mut coin = Streams::new(1).rng();
-            // How often each flow was noticed, and what it sent since that was enough.
-            let mut noticed: BTreeMap<u64, (u32, u64)> = BTreeMap::new();
-            same_as_the_line(&mut built(&config, None), limit, &ops, |flow, bytes, _| {
-                let (times, since) = noticed.entry(flow).or_default();
+            // Number of detections of each flow, and the bytes that it sent since the last one that was
+            // needed.
+            let mut detected: BTreeMap<u64, (u32, u64)> = BTreeMap::new();
+            equals_reference(&mut built(&config, None), limit, &ops, |flow, bytes, _| {
+                let (times, since) = detected.entry(flow).or_default();
                 if *times <= retest && coin.uniform() < probability {
                     *times += 1;
                 }
@@ -431,10 +434,10 @@ mod tests {
             })?;
         }
 
-        /// What a flow sent before it was noticed never counts: then follow exactly the first `threshold /
-        /// length`.
+        /// Bytes before the detection never count: after it exactly the first `threshold / length` packets
+        /// are high.
         #[test]
-        fn bytes_before_the_coin_never_count(before in 0..60usize, bytes in 40..1500u32, threshold in 0..40_000u64) {
+        fn bytes_before_the_detection_never_count(before in 0..60usize, bytes in 40..1500u32, threshold in 0..40_000u64) {
             let mut draws = vec![0.99; before];
             draws.push(0.0);
             let config = Config { threshold: Bytes(threshold), limit: Limit::Packets(2000), ..Config::default() };

@@ -16,8 +16,8 @@ pub fn reserved_trace(spec: &str, arrivals: &str) -> String {
     reserved_trace_with(spec, 100, &RATES, arrivals)
 }
 
-/// A trace at a link of `bytes_per_ms`; the flows A, B and so on have reserved so many bytes per ms each, the
-/// others nothing.
+/// A trace at a link of `bytes_per_ms`. Flow A has reserved the first of the rates, in bytes per ms, and so
+/// on; the other flows have none.
 pub fn reserved_trace_with(spec: &str, bytes_per_ms: u64, rates: &[u64], arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
     let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
@@ -33,7 +33,7 @@ pub fn reserve(meta: &mut Meta, rates: &[u64]) {
 /// 75 at a link of 300.
 const W: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'D', 1), (1.0, 'B', 2), (1.0, 'C', 2)];
 
-/// A flow that comes while slow ones wait, for the rates 100, 6, 60 and 5.
+/// A flow that arrives while slow ones are backlogged, for the rates 100, 6, 60 and 5.
 const X: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'B', 1), (2.5, 'D', 1), (3.5, 'C', 1)];
 
 /// A slow flow's stamp that is further ahead than 101 slots, 150, beside 20 packets whose stamps are 3, 6 and
@@ -50,15 +50,15 @@ pub fn trace_x(spec: &str) -> String {
     order(spec, &[100, 6, 60, 5], X)
 }
 
-/// How many of A's 20 packets leave before B's.
+/// Number of A's 20 packets that leave before B's.
 pub fn before_the_wrapped(spec: &str) -> usize {
     let order = order(spec, &[100, 2], WRAP);
     order.split(' ').position(|name| name == "B1").expect("it leaves")
 }
 
-/// Packets of 300 bytes at a link that takes one per ms. Here, unlike in the other traces, what comes at the
-/// instant in which the link finishes a packet is there when it looks for the next: so the specification has
-/// it.
+/// The order of departures of packets of 300 bytes at a link of one packet per ms. Unlike in the other
+/// traces, and as in the specification, a packet that arrives when the link finishes a packet may be the next
+/// one.
 fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
@@ -85,8 +85,8 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     names.join(" ")
 }
 
-/// How many of the first departures are of each of four flows with rates 100, 50, 75 and 75 at a link of 300,
-/// which have 400 packets of 300 queued each.
+/// Number of packets of each flow among the first departures. Four flows with rates 100, 50, 75 and 75 at a
+/// link of 300 have 400 packets of 300 bytes queued each.
 pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
     let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
@@ -107,25 +107,25 @@ pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
     got
 }
 
-/// What a discipline should do, written down as lists that are looked through.
+/// The definition of a discipline, as lists without indexes.
 pub trait Model {
-    /// A packet comes: its flow, numbered in the order in which flows came first; its own number; what it
-    /// takes at its flow's rate.
+    /// Adds an arriving packet: its flow, numbered in the order of the first packets; its own number; its
+    /// time at the rate of its flow.
     fn arrives(&mut self, flow: usize, serial: u32, cost: Ticks, now: Time);
-    /// Whose packet leaves.
+    /// Removes the packet that leaves, and returns its number.
     fn leaves(&mut self, now: Time) -> Option<u32>;
 }
 
-/// Arrivals and departures of five flows: microseconds since the one before, whether a packet comes, the
-/// flow, and hundreds of bytes.
+/// Arrivals and departures of five flows: microseconds since the previous operation, true for an arrival, the
+/// flow, and the length in hundreds of bytes.
 pub fn operations() -> impl Strategy<Value = Vec<(u64, bool, u16, u32)>> {
-    // Often at the same time, and in whole milliseconds, so that there are ties.
+    // Many operations are at the same time or at whole milliseconds, so that there are ties.
     let gap = prop_oneof![4 => Just(0u64), 2 => (1..4u64).prop_map(|ms| 1000 * ms), 1 => 1..3000u64];
     let arrives = prop_oneof![3 => Just(true), 2 => Just(false)];
     prop::collection::vec((gap, arrives, 0..5u16, 1..10u32), 1..250)
 }
 
-/// Holds a discipline to its model, packet for packet.
+/// Compares each departure of a discipline with that of its model.
 pub fn follows(
     spec: &str,
     model: &mut impl Model,

@@ -12,7 +12,8 @@ const FILES: [&str; 4] = [
     "disciplines/src/aqm/pie.rs",
 ];
 
-/// The RFCs, with the title and the sections that are cited. Whoever adds a section looks it up.
+/// The RFCs, with their titles and the sections that are cited. Look up a section in the RFC before you add
+/// it.
 const CITED: &[(u32, &str, &[&str])] = &[
     (
         8033,

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Outbox, Packet, PortId, Probe, Qdisc, Rate, Span,
-    Streams, Time,
+    Backlog, Cx, DropReason, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Port, PortId, Probe, Qdisc,
+    Rate, Span, Streams, Time,
 };
-use giveway_qdisc::{Next, Port};
 
 use crate::Spec;
 
@@ -14,21 +13,20 @@ use crate::Spec;
 pub const T1: &str = "0.0 A1 1000; 0.1 A2 1000; 0.2 A3 1000; 0.3 A4 1000; 0.4 B1 500; 1.2 B2 500; \
                       1.3 A5 1000; 1.4 C1 1000; 2.6 A6 1000; 2.7 B3 500";
 
-/// The trace of LAS and LARS: what A sent lies some time back when B comes.
+/// The trace of LAS and LARS: A sends some time before B starts.
 pub const T2: &str =
     "0.0 A1 1000; 0.1 A2 1000; 4.0 B1 1000; 4.1 B2 500; 4.2 B3 1000; 4.3 A3 1000; 4.4 C1 500; 4.45 A4 500";
 
-/// The trace of the sorted and round-robin disciplines; everything of one instant arrives before the link
+/// The trace of the sorted and round-robin disciplines. All packets of one instant arrive before the link
 /// starts.
 pub const MIXED: &str =
     "0 A1 100, A2 100, A3 100, B1 100, B2 100, C1 200, C2 100; 1.5 A4 100; 4.5 D1 100; 5 B3 100";
 
 /// Runs `arrivals` through a discipline at a link of `bytes_per_ms`.
 ///
-/// An arrival is "time name bytes", in milliseconds; the flow is the name's letter (its position in the
-/// alphabet is the flow's class, too). Arrivals separated by ";" are taken one at a time, and the link takes
-/// a packet as soon as it can; those separated by "," come together, before the link looks. At one instant
-/// the link finishes first.
+/// An arrival is "time name bytes", in milliseconds; the letter of the name is the flow, and its position in
+/// the alphabet is the class. After each arrival that ends with ";" an idle link dequeues a packet; arrivals
+/// separated by "," are enqueued together before that. At equal times the link finishes first.
 pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
     let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
@@ -49,7 +47,7 @@ pub fn trace_on(
     for group in arrivals.split(';') {
         let (time, packets) = group.trim().split_once(' ').expect("time, then packets");
         let now = time_of(time);
-        // The link finishes what it can before the arrival.
+        // The link sends all packets that leave before the arrival.
         advance(&mut port, &mut log, last, now);
         last = now;
         for packet in packets.split(',') {
@@ -80,7 +78,7 @@ pub fn trace_on(
     line.trim_end().to_owned()
 }
 
-/// Lets the link work until `until`, from the time of the last arrival on: time never goes back.
+/// Runs the link until `until`, from the time of the last arrival on, since time never goes back.
 fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
     let mut now = port.free_at().max(last);
     while now <= until && now < Time::NEVER {
@@ -92,9 +90,9 @@ fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
     }
 }
 
-/// How far two flows were ever apart, in bytes per unit of weight sent, while both had packets queued; and
-/// how far they may be: one packet of each, over its weight. The largest violation of it, or what comes
-/// nearest to one.
+/// Largest difference of the service of two flows while both are backlogged, in bytes per unit of weight, and
+/// its bound: one packet of each, divided by its weight. Of all pairs it is the one with the largest
+/// violation, or the one nearest to a violation.
 ///
 /// Packets are (flow 0 to 3, bytes), offered `ahead` before the link starts and then one per departure. A
 /// flow's class is its number.
@@ -105,7 +103,7 @@ pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: 
     let mut cx = Cx::new(Time::ms(1), &mut out);
     let mut queued = [0u32; 4];
     let mut longest = [0u32; 4];
-    // Of each pair, how far apart they are since both have packets, and the lowest and highest that it was.
+    // For each pair: the difference since both are backlogged, with its lowest and highest value.
     let mut apart = [[None::<(f64, f64, f64)>; 4]; 4];
     let mut nearest = (0.0, f64::INFINITY);
     let mut rest = packets.iter();
@@ -141,7 +139,7 @@ pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: 
         }
         queued[sender] -= 1;
     }
-    assert!(out.dropped.is_empty(), "shares are compared where nothing is lost");
+    assert!(out.dropped.is_empty(), "shares are compared without losses");
     nearest
 }
 

@@ -1,14 +1,14 @@
-//! What a fuzzer's bytes mean: shared by the fuzz targets and by a test that runs without a fuzzer.
+//! Tests of arbitrary bytes, for the fuzz targets and for a test that runs without a fuzzer.
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Violation, drive, ops_from_bytes};
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
-/// The first byte picks a discipline, the second its variant, the third the link; the rest is operations on
-/// it.
+/// Applies operations to a discipline. The first byte selects the discipline, the second its variant, the
+/// third the link; the rest are the operations.
 ///
 /// # Errors
-/// The first broken promise of the contract.
+/// The first violation of the contract.
 pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     let [discipline, variant, link, operations @ ..] = bytes else { return Ok(()) };
     let variants = (ALL[usize::from(*discipline) % ALL.len()].variants)();
@@ -22,11 +22,11 @@ pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     }
 }
 
-/// Text that can be read as a discipline is written so that it reads the same again, and building it does not
-/// panic. An error points inside the text.
+/// Parses a spec. A valid spec is written and parsed again with the same result; the position of an error is
+/// inside the text.
 ///
 /// # Panics
-/// When one of these does not hold.
+/// If one of these does not hold.
 pub fn spec(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match text.parse::<Spec>() {
