@@ -1,11 +1,11 @@
-//! Ten long flows through one bottleneck, for profiling: prints packets per second of the host's own time.
+//! Ten long flows through one bottleneck, for profiling: prints the numbers of packets, drops and events.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use giveway_qdisc::{PortId, Rate, Span, Time};
 use giveway_sim::TcpConfig;
-use support::{Lab, Tally};
+use support::{Counters, Lab};
 
 fn main() {
     let mut lab = Lab::new(22, 1);
@@ -19,11 +19,11 @@ fn main() {
     let tcp = TcpConfig { congestion: giveway_sim::tcp::Congestion::reno, ..TcpConfig::default() };
     let pairs: Vec<(u16, u16)> = (0..10).map(|i| (2 + i, 12 + i)).collect();
     lab.bulk(&pairs, None, &tcp);
-    let mut tally = Tally { port: PortId(port), ..Tally::default() };
+    let mut counters = Counters { port: PortId(port), ..Counters::default() };
     let begin = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(10);
-    let totals = lab.run(Time::s(begin), Time::s(1), &mut tally);
-    println!("{} packets, {} dropped, {} events", tally.sent, tally.dropped, totals.events);
-    for flow in &tally.flows {
+    let totals = lab.run(Time::s(begin), Time::s(1), &mut counters);
+    println!("{} packets, {} dropped, {} events", counters.sent, counters.dropped, totals.events);
+    for flow in &counters.flows {
         println!(
             "{} bytes, {} packets, {} retransmitted, {} timeouts",
             flow.delivered, flow.packets, flow.retransmitted, flow.timeouts

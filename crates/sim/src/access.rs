@@ -1,7 +1,7 @@
 //! Access links: the delay between a node and the hosts that do not sit at it
 //! ([`Net::host`](crate::Net::host)).
 //!
-//! An access link has a delay of its own and no queue. All access links share one timer.
+//! An access link has a delay and no queue. All access links share one timer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use giveway_qdisc::{List, Packet, Slots, Streams, Time};
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::segment::Segment;
 
-/// Packets on access links. Each host has a delay of its own, so that packets do not leave in the order in
+/// Packets on access links. Hosts have different delays, so that packets do not leave in the order in
 /// which they came, and are sorted by time.
 pub(crate) struct AccessLinks {
     /// Arrival time of each packet, and its index in `packets`. At equal times the order of flows is drawn
@@ -39,11 +39,11 @@ impl AccessLinks {
         }
     }
 
-    /// A packet enters the access link of a node, in either direction, and leaves it at `at`.
+    /// Adds a packet that enters the access link of a node, in either direction, and leaves it at `at`.
     pub fn add(&mut self, at: Time, pkt: (u16, Packet<Segment>), queue: &mut EventQueue) {
         let drawn = mix(pkt.1.meta.flow.0, at.as_ps());
-        let place = self.packets.push_back(&mut self.all, pkt);
-        self.order.push(Reverse((at, drawn, self.count, place.index())));
+        let slot = self.packets.push_back(&mut self.all, pkt);
+        self.order.push(Reverse((at, drawn, self.count, slot.index())));
         self.count += 1;
         self.schedule(queue);
     }
@@ -54,9 +54,9 @@ impl AccessLinks {
         if *at > now {
             return None;
         }
-        let place = self.packets.place(*index).expect("each entry of the order has its packet");
+        let slot = self.packets.place(*index).expect("each entry of the order has its packet");
         self.order.pop();
-        Some(self.packets.remove(&mut self.all, place))
+        Some(self.packets.remove(&mut self.all, slot))
     }
 
     /// Sets the timer to the time at which the next packet leaves its access link.

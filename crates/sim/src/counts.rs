@@ -57,7 +57,7 @@ impl Counts {
     /// A parameter that is out of range, and what to write instead.
     pub fn sampler(&self) -> Result<CountSampler, String> {
         let law = match *self {
-            Counts::Fixed(0) => return Err("0 of them is nothing: write at least 1".to_owned()),
+            Counts::Fixed(0) => return Err("0 is too few: write at least 1".to_owned()),
             Counts::Fixed(count) if count <= MOST => Law::Fixed(count),
             Counts::Geometric { mean: 1.0 } => Law::Fixed(1),
             // P(n > k) = exp(-k / scale), so the mean is 1 / (1 - exp(-1 / scale)).
@@ -71,14 +71,12 @@ impl Counts {
             // the largest.
             Counts::Pareto { shape, min, max } if max <= MOST => {
                 if min == 0 || max < min {
-                    return Err(format!(
-                        "from {min} to {max}: the least must be 1 or more, and not beyond the most"
-                    ));
+                    return Err(format!("from {min} to {max}: min must be at least 1, and at most max"));
                 }
                 Law::Pareto { law: Pareto::new(shape, f64::from(min), f64::from(max) + 1.0)?, max }
             }
             Counts::Fixed(count) | Counts::Pareto { max: count, .. } => {
-                return Err(format!("{count} of them are too many: write {MOST} at most"));
+                return Err(format!("{count} is too many: write at most {MOST}"));
             }
         };
         Ok(CountSampler { law })
@@ -126,20 +124,17 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
-        let complain = |counts: Counts| counts.sampler().unwrap_err();
-        assert_eq!(complain(Counts::Fixed(0)), "0 of them is nothing: write at least 1");
+    fn invalid_distributions_are_refused() {
+        let refusal = |counts: Counts| counts.sampler().unwrap_err();
+        assert_eq!(refusal(Counts::Fixed(0)), "0 is too few: write at least 1");
         assert_eq!(
-            complain(Counts::Geometric { mean: 0.5 }),
+            refusal(Counts::Geometric { mean: 0.5 }),
             "a mean of 0.5; write a number from 1 to 1000000"
         );
         assert_eq!(
-            complain(Counts::Pareto { shape: 1.0, min: 3, max: 2 }),
-            "from 3 to 2: the least must be 1 or more, and not beyond the most"
+            refusal(Counts::Pareto { shape: 1.0, min: 3, max: 2 }),
+            "from 3 to 2: min must be at least 1, and at most max"
         );
-        assert_eq!(
-            complain(Counts::Fixed(u32::MAX)),
-            "4294967295 of them are too many: write 1000000 at most"
-        );
+        assert_eq!(refusal(Counts::Fixed(u32::MAX)), "4294967295 is too many: write at most 1000000");
     }
 }

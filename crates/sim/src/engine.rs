@@ -146,7 +146,7 @@ impl Sim {
     /// Ends the run: reports every flow that is still open to the probe.
     pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
         for source in 0..self.sources.len() {
-            // Without a flush: nothing may be sent any more, and the reports are forwarded below.
+            // Without a flush: nothing may be sent after the end, and the reports are forwarded below.
             self.act(source as u16, |source, net| source.finish(net));
         }
         let mut left = Leftover::default();
@@ -181,8 +181,8 @@ impl Sim {
         self.transport.memory()
     }
 
-    /// The transmitter of a link is free, or packets arrive at the far end of the link. Both at the same time
-    /// are two events.
+    /// Handles an event of a link: its transmitter is free, or packets arrive at its far end. Both at the
+    /// same time are two events.
     #[inline]
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
         let now = self.now;
@@ -191,8 +191,8 @@ impl Sim {
             link.pull(now, probe);
         } else {
             let to = link.to;
-            // Indexed anew for each packet, because its arrival may offer a packet to any link, this one
-            // included.
+            // The link is indexed again for each packet, because an arrival may offer a packet to any link,
+            // this one included.
             while let Some(pkt) = self.links[number as usize].arrived(now) {
                 self.arrive(to, pkt, probe);
             }
@@ -200,7 +200,7 @@ impl Sim {
         self.links[number as usize].schedule(&mut self.queue);
     }
 
-    /// A packet reaches a node: its host receives it, or the node forwards it.
+    /// Handles a packet that reaches a node: its host receives it, or the node forwards it.
     #[inline]
     fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
         if pkt.meta.to != node {
@@ -212,7 +212,7 @@ impl Sim {
         self.deliver(node, pkt, probe);
     }
 
-    /// A host receives a packet.
+    /// Delivers a packet to a host.
     #[inline]
     fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
         probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
@@ -220,7 +220,7 @@ impl Sim {
         self.flush(probe);
     }
 
-    /// Packets cross access links: from a host to its node, or from a node to its host.
+    /// Handles packets that have crossed access links, from a host to its node or from a node to its host.
     fn access_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
         while let Some((node, pkt)) = self.access.pop(self.now) {
             if pkt.meta.from == node {
@@ -240,7 +240,7 @@ impl Sim {
             return probe.dropped(no_port, &pkt.meta, &pkt.payload, DropReason::Unreachable, self.now);
         };
         if self.lookahead > 0 {
-            // Written anew at each node: an outage may have changed the route since the last one.
+            // Computed at each node, because an outage may have changed the route since the last one.
             let next_hop = self.links[number as usize].to;
             let target = |link: u32| self.links[link as usize].to;
             pkt.meta.next_hops = self.routes.next_hops(next_hop, pkt.meta.to, self.lookahead, target);
@@ -250,7 +250,7 @@ impl Sim {
         link.schedule(&mut self.queue);
     }
 
-    /// Links fail or come back: from now on packets take other routes.
+    /// Lets links fail or come back, and computes the routes of all later packets.
     #[cold]
     fn outage(&mut self) {
         self.changes.apply(self.now, &mut self.links, &mut self.queue);

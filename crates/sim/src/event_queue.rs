@@ -12,12 +12,12 @@
 //!   the order in which a scenario lists its sources. A run that is split into parts has the same order in
 //!   each part.
 //! - No link and no source is always first. Links of equal rate that carry packets of equal size have events
-//!   at the same time for as long as a run lasts. A fixed order among them lets the same link find the free
-//!   place in a full queue each time: in `papers/bsq/backbone.toml` TCP's goodput under FIFO is then 5 %
+//!   at the same time throughout a run. With a fixed order among them the same link takes the free slot of a
+//!   full queue each time: in `papers/bsq/backbone.toml` TCP's goodput under FIFO is then 5 %
 //!   higher or lower, by the order chosen, than with sources whose packets never meet.
 //!
-//! Two events of a class at one time draw the same place with a probability of 2^-61. Such a pair has the
-//! same order whenever the same run is made, but perhaps another one in a run that is split.
+//! Two events of a class at one time draw the same position with a probability of 2^-61. Such a pair has the
+//! same order in every repetition of the run, but possibly another one in a run that is split.
 
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{Streams, Time};
@@ -40,7 +40,7 @@ struct TieBreak(u64);
 pub enum Owner {
     /// A link, by its number: its transmitter is free, or a packet arrives at its far end.
     Link(u32),
-    /// A connection, by its place in the transport.
+    /// A connection, by its index in the transport.
     Connection(u32),
     /// A source of traffic, by its number.
     Source(u16),
@@ -77,7 +77,7 @@ impl Rank {
         Rank::keyed(class, 0)
     }
 
-    /// The rank of the timer of an origin, such as a link, that has one. `origin` is its place among the
+    /// The rank of the timer of an origin with one timer, such as a link. `origin` is its stream among the
     /// streams of the run.
     pub fn of(class: Class, origin: &Streams) -> Rank {
         Rank::keyed(class, origin.within("ties").rng().word())
@@ -93,7 +93,7 @@ impl Rank {
         Rank((class as u64) << CLASS_SHIFT | key >> CLASS_BITS)
     }
 
-    /// The place of an event at `at`.
+    /// The position of an event at `at`.
     #[inline]
     fn at(self, at: Time) -> TieBreak {
         let class = self.0 >> CLASS_SHIFT << CLASS_SHIFT;
@@ -101,14 +101,14 @@ impl Rank {
     }
 }
 
-/// The class of an event is in the upper bits of ranks and places.
+/// Number of upper bits of ranks and positions that hold the class of an event.
 const CLASS_BITS: u32 = 3;
 const CLASS_SHIFT: u32 = u64::BITS - CLASS_BITS;
 
 /// A priority queue of timers, each with at most one pending event. The number of timers grows as needed.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Time and place of the pending event per timer; the time is `Time::NEVER` if no event is pending.
+    /// Time and position of the pending event per timer; the time is `Time::NEVER` if no event is pending.
     keys: Vec<Key>,
     /// Rank per timer.
     ranks: Vec<Rank>,
@@ -138,6 +138,7 @@ impl Default for EventQueue {
             winners: Vec::new(),
             leaves: 0,
         };
+        // Never without leaves, so that `first` always finds a winner.
         queue.resize(16);
         queue
     }
@@ -168,7 +169,7 @@ impl EventQueue {
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
         let timer = timer.0 as usize;
-        // The place follows from the time, so an equal time is an equal key.
+        // The position follows from the time, so an equal time is an equal key.
         if self.keys[timer].at != at {
             self.keys[timer] = Key { at, tie: self.ranks[timer].at(at) };
             self.replay(timer);
@@ -195,6 +196,7 @@ impl EventQueue {
         let mut key = self.keys[timer];
         let mut node = (self.leaves + timer) >> 1;
         let mut child = self.leaves + timer;
+        // Up to the root, without an early exit: a node may keep the same winner with another key.
         while node >= 1 {
             let rival = self.winners[child ^ 1];
             let rival_key = self.keys[rival as usize];
@@ -230,7 +232,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Equal to a sorted map of (time, place) under any sequence of setting, moving and cancelling.
+        /// Equal to a sorted map of (time, position) under any sequence of setting, moving and cancelling.
         #[test]
         fn is_a_sorted_map(ops in prop::collection::vec((0..40usize, 0..50u64), 1..500)) {
             let mut queue = EventQueue::default();
@@ -254,26 +256,26 @@ mod tests {
         }
     }
 
-    /// Names of links and sources, as scenarios have them.
+    /// Ranks of links with names like those in scenarios.
     fn ranks() -> Vec<Rank> {
         let streams = Streams::new(1);
         (1..=20).map(|n| Rank::of(Class::Packet, &streams.within(&format!("host{n}->a")))).collect()
     }
 
     #[test]
-    fn classes_come_in_their_order_whatever_is_drawn() {
+    fn classes_keep_their_order_for_all_draws() {
         let classes = [Class::Outage, Class::Measuring, Class::Packet, Class::Connection, Class::Sample];
         for tick in 0..1_000 {
-            let places = classes.map(|class| ranks()[3].numbered(class, tick).at(Time::us(tick)));
-            assert!(places.is_sorted());
+            let positions = classes.map(|class| ranks()[3].numbered(class, tick).at(Time::us(tick)));
+            assert!(positions.is_sorted());
         }
     }
 
-    /// Links with packets of equal size have events at the multiples of one time. Each of two is first in
-    /// half of them, and neither in turns nor in long series: the first of one time says nothing about the
+    /// Links with packets of equal size have events at the multiples of one time. Each of two links is first
+    /// in half of them, neither in turns nor in long series: the order at one time is independent of the
     /// next.
     #[test]
-    fn of_two_that_meet_periodically_none_is_favoured() {
+    fn neither_of_two_periodic_timers_is_favoured() {
         const MEETINGS: u64 = 2_000;
         let ranks = ranks();
         for period in [Time::us(1), Time::us(320), Time::from_ps(1_234_567)] {
@@ -298,7 +300,7 @@ mod tests {
 
     #[test]
     fn another_seed_draws_another_order() {
-        let place = |seed| Rank::of(Class::Packet, &Streams::new(seed)).at(Time::us(1));
-        assert_ne!(place(1), place(2));
+        let position = |seed| Rank::of(Class::Packet, &Streams::new(seed)).at(Time::us(1));
+        assert_ne!(position(1), position(2));
     }
 }

@@ -93,6 +93,7 @@
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 mod access;
+pub mod counters;
 pub mod counts;
 pub mod engine;
 pub mod event_queue;
@@ -105,7 +106,6 @@ mod plan;
 pub mod routes;
 pub mod segment;
 pub mod sizes;
-pub mod tally;
 pub mod tcp;
 pub mod traffic;
 pub mod transport;

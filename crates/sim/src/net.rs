@@ -101,8 +101,8 @@ pub trait Carrier {
     /// Opens a connection between two nodes, or between a node and a host on an access link of the other.
     fn connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
     /// Opens a connection that sends `bytes` in one direction, or without end if `None`. It closes and
-    /// reports itself; `asked` is its start in the report.
-    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId;
+    /// reports itself; `requested` is its start in the report.
+    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time) -> ConnId;
     /// Sends `bytes` more from one end.
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time);
     /// Closes the direction from one end.
@@ -157,8 +157,8 @@ impl<'a> Net<'a> {
 
     /// Opens a [`transfer`](Net::transfer) that the application requested at an earlier time, which is its
     /// start in the report.
-    pub fn transfer_since(&mut self, from: u16, to: u16, bytes: Option<u64>, asked: Time) -> ConnId {
-        self.carrier.transfer(self.caller, (from, to), bytes, asked)
+    pub fn transfer_since(&mut self, from: u16, to: u16, bytes: Option<u64>, requested: Time) -> ConnId {
+        self.carrier.transfer(self.caller, (from, to), bytes, requested)
     }
 
     /// Returns the host on an access link of `node` with the one-way delay `delay`: packets between the host

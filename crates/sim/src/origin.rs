@@ -17,9 +17,9 @@ pub(crate) struct Origin {
     rank: Rank,
     /// Hash of the source's name: part of the addresses of its flows.
     hash: u64,
-    /// Position of the source in its group, and the number of sources there. Flows of a group are numbered
-    /// round-robin.
-    place: (u64, u64),
+    /// Position of the source in its group, and the number of sources in the group. Flows of a group are
+    /// numbered round-robin.
+    position: (u64, u64),
     /// Number of flows so far.
     flows: u64,
     /// Number of client ports used so far.
@@ -30,11 +30,11 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The numbering of a source that has sent nothing yet.
-    pub fn new(name: &str, place: (u64, u64), streams: &Streams) -> Origin {
+    pub fn new(name: &str, position: (u64, u64), streams: &Streams) -> Origin {
         let rank = Rank::of(Class::Packet, &streams.within("source").within(name));
         // The key is fixed: addresses do not depend on the seed.
         let hash = SipHasher::new(0, 0).hash(name.as_bytes());
-        Origin { rank, hash, place, flows: 0, ports: 0, connections: 0 }
+        Origin { rank, hash, position, flows: 0, ports: 0, connections: 0 }
     }
 
     /// The rank of the source among events at the same time.
@@ -44,9 +44,9 @@ impl Origin {
 
     /// The number of a new flow.
     pub fn flow(&mut self) -> u64 {
-        let (place, of) = self.place;
+        let (position, of) = self.position;
         self.flows += 1;
-        (self.flows - 1) * of + place
+        (self.flows - 1) * of + position
     }
 
     /// The rank of a new connection.
@@ -85,7 +85,7 @@ impl Origin {
 /// The numbering of each source, by its number.
 pub(crate) fn origins(sources: &[SourcePlan], streams: &Streams) -> Vec<Origin> {
     let placed = sources.iter().zip(places(sources));
-    placed.map(|(source, place)| Origin::new(&source.name, place, streams)).collect()
+    placed.map(|(source, position)| Origin::new(&source.name, position, streams)).collect()
 }
 
 /// The position of each source in its group, in the order of the names, and the number of sources in the
@@ -96,10 +96,10 @@ pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
         groups.entry(&source.group).or_default().push(&source.name);
     }
     groups.values_mut().for_each(|names| names.sort_unstable());
-    let place = |source: &SourcePlan| {
+    let position = |source: &SourcePlan| {
         let group = &groups[source.group.as_str()];
-        let place = group.binary_search(&source.name.as_str()).expect("each source is in its group");
-        (place as u64, group.len() as u64)
+        let position = group.binary_search(&source.name.as_str()).expect("each source is in its group");
+        (position as u64, group.len() as u64)
     };
-    sources.iter().map(place).collect()
+    sources.iter().map(position).collect()
 }

@@ -3,11 +3,11 @@
 //! During an outage the transmitter rests, and routes lead around the link. Each packet takes the shortest
 //! route that exists when it reaches a node, and the next hops on that route are written on it there.
 //!
-//! Nothing that is queued is lost or moved. Packets in front of the link wait until it is up again, and a
-//! packet that a discipline has sorted by a next hop that is no longer used stays where it is. So packets of
+//! Queued packets are neither lost nor moved. Packets in the queue of the link wait until it is up again. A
+//! packet that a discipline has sorted by a next hop that is no longer used stays in its queue. So packets of
 //! a flow can overtake each other twice: those that go around a link pass those that wait for it, and after
-//! the repair the short route may be faster than the long one. Packets on the wire arrive. Where no route is
-//! left, packets are dropped as unreachable.
+//! the repair the short route may be faster than the long one. Packets on the wire arrive. If no route
+//! exists, packets are dropped as unreachable.
 
 use giveway_qdisc::Time;
 
@@ -47,8 +47,7 @@ impl Changes {
         changes
     }
 
-    /// Applies the changes that are due, and sets the timer to the next one. Routes are the caller's
-    /// business.
+    /// Applies the changes that are due, and sets the timer to the next one. The caller computes the routes.
     pub fn apply(&mut self, now: Time, links: &mut [Link], queue: &mut EventQueue) {
         while let Some(change) = self.pending.pop_if(|change| change.at <= now) {
             let link = &mut links[change.link as usize];

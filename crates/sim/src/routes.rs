@@ -77,12 +77,12 @@ impl Routes {
         )
     }
 
-    /// The table towards a node that several nodes lead to.
+    /// The table towards a node that several nodes have links to.
     fn table(&self, gateway: u16) -> &[u32] {
         match self.towards[usize::from(gateway)].get_or_init(|| self.compute(gateway)) {
             Towards::Table(next) => next,
             Towards::Behind { .. } => {
-                unreachable!("`behind` returns a gateway only if several nodes lead to it")
+                unreachable!("`behind` returns a gateway only if several nodes have links to it")
             }
         }
     }
@@ -106,8 +106,8 @@ impl Routes {
         Towards::Table(next.collect())
     }
 
-    /// The routes to a node that only one other node leads to; `None` if several do. The other node must have
-    /// a table of its own, so several nodes must lead to it.
+    /// The routes to a node with links from only one other node; `None` if several nodes have links to it.
+    /// The other node must have a table, so several nodes must have links to it.
     fn behind(&self, to: u16) -> Option<Towards> {
         let gateway = self.graph.neighbors_directed(node(to), Incoming).next()?;
         let leads = |target: NodeIndex, only: NodeIndex| {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_shortest_route_is_taken_and_ties_go_to_the_first_link() {
-        // 0 - 1 - 3 and 0 - 2 - 3, and a direct but dear 0 - 3.
+        // 0 - 1 - 3 and 0 - 2 - 3, and a direct but expensive 0 - 3.
         let links = [(0, 1, 1), (1, 3, 1), (0, 2, 1), (2, 3, 1), (0, 3, 5)];
         let routes = Routes::new(5, links.into_iter());
         assert_eq!(routes.next(0, 3), Some(0));
@@ -158,9 +158,9 @@ mod tests {
         let routes = Routes::new(10_000, links);
         assert_eq!(routes.tables(), 0);
         for host in 2..10_000 {
-            assert_eq!(routes.next(1, host), Some(1), "to the middle");
+            assert_eq!(routes.next(1, host), Some(1), "to the node in the middle");
             assert_eq!(routes.next(0, host), Some(2 * u32::from(host) - 2), "to host {host}");
-            assert_eq!(routes.next(host, host), None, "it is there");
+            assert_eq!(routes.next(host, host), None, "the destination itself");
         }
         assert_eq!(routes.tables(), 1);
     }

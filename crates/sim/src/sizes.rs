@@ -146,9 +146,7 @@ impl Pareto {
             return Err(format!("a shape of {shape}; write a positive number, for example 1.2"));
         }
         if min < 1.0 || max < min {
-            return Err(format!(
-                "sizes from {min} to {max}: the least must be 1 or more, and not beyond the most"
-            ));
+            return Err(format!("sizes from {min} to {max}: min must be at least 1, and at most max"));
         }
         Ok(Pareto { shape, min, max, within: 1.0 - libm::pow(min / max, shape) })
     }
@@ -175,7 +173,7 @@ fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, String> {
         return Err(format!("an exponent of {exponent}; write a number from 0 to 100, for example 1.2"));
     }
     if !(1..=MOST_SEGMENTS).contains(&segments) {
-        return Err(format!("{segments} segments at most; write 1 to {MOST_SEGMENTS}"));
+        return Err(format!("a max of {segments} segments; write 1 to {MOST_SEGMENTS}"));
     }
     let weight = |k: u64| libm::pow(k as f64, -exponent);
     let mut cumulative = Vec::with_capacity(segments as usize);
@@ -210,7 +208,7 @@ fn lognormal(mean: f64, sigma: f64, max: f64) -> Result<Sampler, String> {
     };
     let kept = below(0.0);
     if kept < 0.01 {
-        return Err("nearly every size lies beyond max: write a larger max, or a smaller mean".to_owned());
+        return Err("nearly every size is above max: write a larger max, or a smaller mean".to_owned());
     }
     Ok(Sampler { law: Law::Lognormal { mu, sigma, max }, mean: mean * below(sigma) / kept })
 }
@@ -330,7 +328,7 @@ mod tests {
         let k = bins.len() as f64 - 1.0;
         let root = 1.0 - 2.0 / (9.0 * k) + 3.09 * (2.0 / (9.0 * k)).sqrt();
         let quantile = k * root * root * root;
-        assert!(statistic < quantile, "{statistic} beyond {quantile}: {bins:?}");
+        assert!(statistic < quantile, "{statistic} above {quantile}: {bins:?}");
     }
 
     #[test]
@@ -429,50 +427,50 @@ mod tests {
         std::fs::write(&file, "1000 50\n2000 75\n10000 100\n").unwrap();
         assert_eq!(sampler("web.cdf").unwrap().mean(), web.mean(), "percent");
 
-        let complain = |text: &str| {
+        let refusal = |text: &str| {
             std::fs::write(&file, text).unwrap();
             let message = sampler("web.cdf").unwrap_err().message;
             message.split_once(": ").unwrap().1.to_owned()
         };
         assert_eq!(
-            complain("1000 0.5\n2000 1.0 x\n"),
+            refusal("1000 0.5\n2000 1.0 x\n"),
             "row 2 has 3 columns; expected 2, size in bytes and share"
         );
         assert_eq!(
-            complain("# sizes\n1000 half\n"),
+            refusal("# sizes\n1000 half\n"),
             "row 2, column share: found \"half\", expected a number of 0 or more"
         );
         assert_eq!(
-            complain("1000 0.5\n900 1\n"),
+            refusal("1000 0.5\n900 1\n"),
             "row 2: 900 1 is below the row before it; both columns must grow"
         );
-        assert_eq!(complain("1000 0.5\n"), "the last share is 0.5; expected 1, or 100 for percent");
-        assert_eq!(complain("\n"), "has no rows; expected lines of size in bytes and share");
+        assert_eq!(refusal("1000 0.5\n"), "the last share is 0.5; expected 1, or 100 for percent");
+        assert_eq!(refusal("\n"), "has no rows; expected lines of size in bytes and share");
         assert!(sampler("nothing.cdf").unwrap_err().message.contains("nothing.cdf cannot be read: "));
     }
 
     #[test]
-    fn distributions_that_make_no_sense_are_refused() {
-        let complain = |value: serde_json::Value| {
+    fn invalid_distributions_are_refused() {
+        let refusal = |value: serde_json::Value| {
             let sizes: Sizes = serde_json::from_value(value).unwrap();
             sizes.sampler("size", Bytes(1460), Path::new(".")).unwrap_err().message
         };
-        assert_eq!(complain(serde_json::json!({ "fixed": "0b" })), "a transfer of 0 bytes sends nothing");
+        assert_eq!(refusal(serde_json::json!({ "fixed": "0b" })), "a transfer of 0 bytes sends nothing");
         assert_eq!(
-            complain(serde_json::json!({ "pareto": { "shape": -1.0, "min": "1b", "max": "2b" } })),
+            refusal(serde_json::json!({ "pareto": { "shape": -1.0, "min": "1b", "max": "2b" } })),
             "a shape of -1; write a positive number, for example 1.2"
         );
         assert_eq!(
-            complain(serde_json::json!({ "pareto": { "shape": 1.0, "min": "5b", "max": "2b" } })),
-            "sizes from 5 to 2: the least must be 1 or more, and not beyond the most"
+            refusal(serde_json::json!({ "pareto": { "shape": 1.0, "min": "5b", "max": "2b" } })),
+            "sizes from 5 to 2: min must be at least 1, and at most max"
         );
         assert_eq!(
-            complain(serde_json::json!({ "zipf": { "exponent": 1.0, "max": "0p" } })),
-            "0 segments at most; write 1 to 16777216"
+            refusal(serde_json::json!({ "zipf": { "exponent": 1.0, "max": "0p" } })),
+            "a max of 0 segments; write 1 to 16777216"
         );
         assert!(
-            complain(serde_json::json!({ "lognormal": { "mean": "1mb", "sigma": 0.1, "max": "1kb" } }))
-                .starts_with("nearly every size lies beyond max")
+            refusal(serde_json::json!({ "lognormal": { "mean": "1mb", "sigma": 0.1, "max": "1kb" } }))
+                .starts_with("nearly every size is above max")
         );
     }
 }

@@ -234,9 +234,9 @@ pub(crate) fn check_count(
         return Ok(());
     }
     let message = match pairs {
-        1 => format!("{each} are too many: write {most} at most"),
+        1 => format!("{each} are too many: write at most {most}"),
         _ => {
-            format!("{each} for each of {pairs} pairs of nodes are too many: write {} at most", most / pairs)
+            format!("{each} for each of {pairs} pairs of nodes are too many: write at most {}", most / pairs)
         }
     };
     Err(Invalid::new(parameter, message))
@@ -247,7 +247,8 @@ pub(crate) fn check_packet(parameter: &'static str, packet: Bytes) -> Result<u32
     if (u64::from(UDP_HEADER)..=65_535).contains(&packet.0) {
         return Ok(packet.0 as u32);
     }
-    let message = format!("{packet} is not an IP packet: it has 28 bytes of headers, and at most 65,535");
+    let message =
+        format!("{packet} is not the length of an IP packet with a UDP datagram: write 28 to 65,535 bytes");
     Err(Invalid::new(parameter, message))
 }
 

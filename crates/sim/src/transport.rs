@@ -30,11 +30,11 @@ use stream::Stream;
 
 /// Every connection and stream of a run.
 pub(crate) struct Transport {
-    /// Connections by their places; the place is the number in [`ConnId`] and [`Segment::conn`].
+    /// Connections by index, which is the number in [`ConnId`] and [`Segment::conn`].
     conns: Vec<Conn>,
-    /// Places that can be used again.
+    /// Indices that can be used again.
     free: Vec<u32>,
-    /// Places of connections that are over and whose sources have not received [`Event::Closed`] or
+    /// Indices of connections that are over and whose sources have not received [`Event::Closed`] or
     /// [`Event::Aborted`] yet.
     retired: Vec<u32>,
     streams: Vec<Stream>,
@@ -112,9 +112,9 @@ impl Transport {
         let rank = origin.connection();
         let flow = tuple.key(&self.hasher);
         let reply_flow = tuple.reversed().key(&self.hasher);
-        let place = self.free.pop();
-        let number = place.unwrap_or(self.conns.len() as u32);
-        let serial = place.map_or(0, |place| self.conns[place as usize].serial + 1);
+        let reused = self.free.pop();
+        let number = reused.unwrap_or(self.conns.len() as u32);
+        let serial = reused.map_or(0, |reused| self.conns[reused as usize].serial + 1);
         let host_node = self.hosts[usize::from(host)].0;
         let template = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
         let reply = Segment { flags: Segment::REPLY, ..template };
@@ -127,9 +127,9 @@ impl Transport {
             serial,
             source,
             alive: true,
-            timer: match place {
-                Some(place) => {
-                    let timer = self.conns[place as usize].timer;
+            timer: match reused {
+                Some(reused) => {
+                    let timer = self.conns[reused as usize].timer;
                     queue.reuse(timer, rank);
                     timer
                 }
@@ -140,13 +140,15 @@ impl Transport {
             client: end(template, there),
             server: end(reply, back),
             transfer: None,
+            // Upper bounds until `measuring` records the bytes at the bounds of the interval: before it
+            // begins nothing counts, and until it ends everything does.
             before: if now < self.measured.start { Arrived::ALL } else { Arrived::NOTHING },
             after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
         };
         conn.client.open(now, &mut self.out);
         conn.arm(queue);
-        match place {
-            Some(place) => self.conns[place as usize] = conn,
+        match reused {
+            Some(reused) => self.conns[reused as usize] = conn,
             None => self.conns.push(conn),
         }
         ConnId(number)
@@ -187,7 +189,7 @@ impl Transport {
         let number = segment.conn;
         let conn = &mut self.conns[number as usize];
         if conn.serial != segment.serial || !conn.alive {
-            // A late packet: its connection is over, and the place is free or has another connection.
+            // A late packet: its connection is over, and the index is free or has another connection.
             return;
         }
         if let Some(transfer) = &mut conn.transfer
@@ -205,9 +207,10 @@ impl Transport {
         self.handle_outcome(number, side, outcome, now, queue);
     }
 
-    /// The timer of a connection expires. It may be early for both ends, see the module documentation.
+    /// The timer of a connection expires. It may be early for both ends, because it is armed lazily.
     pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
+        // `arm` only moves the timer to an earlier time, so it starts from none.
         conn.armed = Time::NEVER;
         queue.set(conn.timer, Time::NEVER);
         for side in [Side::Client, Side::Server] {
@@ -325,8 +328,8 @@ impl Transport {
         }
     }
 
-    /// Retires a connection that is over. Its place becomes free after its source has received the event, and
-    /// its timer stays with the place.
+    /// Retires a connection that is over. Its index becomes free after its source has received the event, and
+    /// its timer stays with the index.
     fn release(&mut self, number: u32, queue: &mut EventQueue) {
         let conn = &mut self.conns[number as usize];
         conn.alive = false;
@@ -335,7 +338,7 @@ impl Transport {
         self.retired.push(number);
     }
 
-    /// Frees the places of retired connections. Every source must have received all its events.
+    /// Frees the indices of retired connections. Every source must have received all its events.
     #[inline]
     pub fn recycle(&mut self) {
         if !self.retired.is_empty() {
@@ -367,13 +370,13 @@ impl Transport {
         }
         for (stream, sent) in left {
             if self.measured.contains(sent) {
-                self.streams[*stream as usize].tally.under_way();
+                self.streams[*stream as usize].counters.under_way();
             }
         }
         for stream in &self.streams {
             self.reports.push(stream.report(now));
         }
-        // Sorted by flow, because the order of places depends on the connections of other sources.
+        // Sorted by flow, because the order of indices depends on the connections of other sources.
         self.reports.sort_by_key(|report| (report.source, report.id));
     }
 
@@ -395,7 +398,7 @@ impl Transport {
         })
     }
 
-    /// Bytes of memory that connections take, and the number of their places.
+    /// Bytes of memory that connections take, and the largest number of them at once.
     pub fn memory(&self) -> (usize, usize) {
         let heap: usize =
             self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();

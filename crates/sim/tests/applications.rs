@@ -1,7 +1,7 @@
 //! The source `applications`: triggers, think times, access delays, and reports.
 //!
-//! Node 0 is local and node 1 far; between them 1 Gbit/s without delay, so that the delay is the connection's
-//! own and a packet takes microseconds. A round trip is 100 ms unless stated.
+//! Node 0 is local and node 1 is far. The link between them has 1 Gbit/s and no delay, so that all delay is
+//! the access delay of the connection and a packet takes microseconds. A round trip is 100 ms unless stated.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ fn file(lines: &[Value]) -> NamedTempFile {
 }
 
 /// A connection from the local side with a round trip of 100 ms.
-fn talk(writes: &Value, exchanges: &Value) -> Value {
+fn connection(writes: &Value, exchanges: &Value) -> Value {
     let rtt = 100_000_000;
     json!({ "tcp": { "start": 0, "way": "up", "rtt": rtt, "group": "web", "writes": writes, "exchanges": exchanges } })
 }
@@ -66,7 +66,7 @@ fn lab(seed: u64, rate: Rate) -> Lab {
 }
 
 fn spec(parameters: Value) -> giveway_sim::TrafficSpec {
-    let entry = SOURCES.iter().find(|entry| entry.name == "applications").expect("it is registered");
+    let entry = SOURCES.iter().find(|entry| entry.name == "applications").expect("the source is registered");
     (entry.from_json)(parameters).unwrap()
 }
 
@@ -99,17 +99,17 @@ fn run(lines: &[Value]) -> Log {
     run_at(Rate::gbit(1), 1, lines, &json!({}), Time::s(20)).0
 }
 
-/// Start and end of every transfer, milliseconds, rounded: packets take microseconds here.
+/// Start and end of every transfer in milliseconds, rounded, because packets take microseconds here.
 fn times(log: &Log) -> Vec<(u64, u64)> {
     let ms = |time: Time| (time.as_s() * 1e3).round() as u64;
     log.of(FlowKind::Transfer).iter().map(|flow| (ms(flow.start), ms(flow.end))).collect()
 }
 
-/// The request leaves with the handshake's last acknowledgement: connecting takes 100 ms, the request 50, the
-/// server thinks for 30, its answer of less than ten segments takes 50.
+/// The request leaves with the last acknowledgement of the handshake. Connecting takes 100 ms, the request 50
+/// ms, the think time of the server 30 ms, and its response of fewer than ten segments 50 ms.
 #[test]
-fn a_request_takes_its_round_trips_and_the_thinking() {
-    let log = run(&[talk(
+fn a_request_takes_its_round_trips_and_the_think_time() {
+    let log = run(&[connection(
         &json!([
             { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
             { "side": "server", "bytes": 9_000, "cue": { "peer": 500 }, "pause": 30_000_000 },
@@ -118,15 +118,15 @@ fn a_request_takes_its_round_trips_and_the_thinking() {
     )]);
     assert_eq!(times(&log), [(0, 230)]);
     let [report] = log.of(FlowKind::Transfer)[..] else { panic!("one transfer") };
-    assert_eq!((report.from, report.to), (1, 0), "an answer that is longer than its request goes down");
+    assert_eq!((report.from, report.to), (1, 0), "a response that is longer than its request is a download");
     assert_eq!((report.bytes, report.delivered, report.goodput_bytes), (9_000, 9_000, 9_000));
     assert_eq!((report.packets, report.ending), (7, Ending::Completed));
 }
 
-/// The client thinks for a second after the first answer; that time belongs to nobody's response.
+/// The client thinks for a second after the first response. That time does not belong to any epoch.
 #[test]
-fn the_next_request_waits_for_the_answer_and_for_the_client() {
-    let log = run(&[talk(
+fn the_next_request_waits_for_the_response_and_the_think_time() {
+    let log = run(&[connection(
         &json!([
             { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
             { "side": "server", "bytes": 1_000, "cue": { "peer": 500 } },
@@ -138,20 +138,20 @@ fn the_next_request_waits_for_the_answer_and_for_the_client() {
     assert_eq!(times(&log), [(0, 200), (1_200, 1_300)]);
 }
 
-/// The server sends first: for it the connection is established after 150 ms, and its data arrives at 200.
+/// The server sends first. For it the connection is established after 150 ms, and its data arrive at 200 ms.
 #[test]
-fn a_server_may_speak_first() {
-    let log = run(&[talk(
+fn a_server_may_send_first() {
+    let log = run(&[connection(
         &json!([{ "side": "server", "bytes": 100, "cue": { "peer": 0 } }]),
         &json!([{ "writes": 1, "took": 0 }]),
     )]);
     assert_eq!(times(&log), [(0, 200)]);
 }
 
-/// The first part arrives at 150 ms and is acknowledged at 200; 700 ms later the writer continues.
+/// The first part arrives at 150 ms and is acknowledged at 200 ms. 700 ms later the writer continues.
 #[test]
 fn a_pause_within_one_sides_data_counts_from_its_acknowledgement() {
-    let log = run(&[talk(
+    let log = run(&[connection(
         &json!([
             { "side": "client", "bytes": 5_000, "cue": { "peer": 0 } },
             { "side": "client", "bytes": 6_000, "cue": "own", "pause": 700_000_000 },
@@ -166,7 +166,7 @@ fn a_pause_within_one_sides_data_counts_from_its_acknowledgement() {
 /// A client on the far side has the same access delay as a server there.
 #[test]
 fn the_far_host_may_be_the_client() {
-    let mut line = talk(
+    let mut line = connection(
         &json!([
             { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
             { "side": "server", "bytes": 9_000, "cue": { "peer": 500 } },
@@ -185,7 +185,7 @@ fn the_far_host_may_be_the_client() {
 fn connections_keep_their_round_trips() {
     let line = |rtt: Value| {
         let writes = json!([{ "side": "client", "bytes": 500, "cue": { "peer": 0 } }]);
-        let mut line = talk(&writes, &json!([{ "writes": 1, "took": 0 }]));
+        let mut line = connection(&writes, &json!([{ "writes": 1, "took": 0 }]));
         line["tcp"]["rtt"] = rtt;
         line
     };
@@ -194,14 +194,14 @@ fn connections_keep_their_round_trips() {
     ends.sort_unstable();
     assert_eq!(ends, [30, 150, 150]);
     let (log, _) = run_at(Rate::gbit(1), 1, &lines, &json!({ "rtt": "40ms" }), Time::s(5));
-    assert_eq!(times(&log), [(0, 60); 3], "or all of them what is asked for");
+    assert_eq!(times(&log), [(0, 60); 3], "the parameter rtt overrides them");
 }
 
-/// Two connections of one page, which is done when the slower one is.
+/// Two connections of one page, which is complete with the slower one.
 #[test]
 fn a_page_is_reported_beside_its_parts() {
     let part = |start: u64, pause: u64| {
-        let mut line = talk(
+        let mut line = connection(
             &json!([
                 { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
                 { "side": "server", "bytes": 4_000, "cue": { "peer": 500 }, "pause": pause },
@@ -218,9 +218,9 @@ fn a_page_is_reported_beside_its_parts() {
     assert_eq!(log.of(FlowKind::Transfer).len(), 2);
 }
 
-/// 100 kB at 100 kbit/s do not arrive within two seconds: epochs that did not begin count as unfinished, too.
+/// 100 kB at 100 kbit/s do not arrive within two seconds. Epochs that did not begin count as unfinished, too.
 #[test]
-fn what_the_end_cuts_off_is_unfinished() {
+fn epochs_that_are_incomplete_at_the_end_are_unfinished() {
     let writes = json!([
         { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
         { "side": "server", "bytes": 100_000, "cue": { "peer": 500 } },
@@ -228,21 +228,21 @@ fn what_the_end_cuts_off_is_unfinished() {
         { "side": "server", "bytes": 700, "cue": { "peer": 1_000 } },
     ]);
     let exchanges = json!([{ "writes": 2, "took": 0, "page": 0 }, { "writes": 2, "took": 0, "page": 0 }]);
-    let mut late = talk(&writes, &exchanges);
+    let mut late = connection(&writes, &exchanges);
     late["tcp"]["start"] = json!(5_000_000_000_u64);
     let rate = "100kbit".parse().unwrap();
-    let (log, remarks) = run_at(rate, 1, &[talk(&writes, &exchanges), late], &json!({}), Time::s(2));
+    let (log, remarks) = run_at(rate, 1, &[connection(&writes, &exchanges), late], &json!({}), Time::s(2));
     let transfers = log.of(FlowKind::Transfer);
     assert_eq!(transfers.len(), 2);
     assert!(transfers.iter().all(|flow| flow.ending == Ending::Unfinished && flow.start == Time::ZERO));
     assert!((15_000..25_000).contains(&transfers[0].delivered), "{}", transfers[0].delivered);
     assert_eq!((transfers[1].bytes, transfers[1].delivered), (700, 0));
     assert_eq!(log.of(FlowKind::Group)[0].ending, Ending::Unfinished);
-    assert_eq!(remarks, ["1 connections have not begun when the run ends"]);
+    assert_eq!(remarks, ["1 connections had not begun at the end of the run"]);
 }
 
 #[test]
-fn datagrams_leave_when_they_did() {
+fn datagrams_leave_at_their_captured_times() {
     let train = |way: &str, group: &str| {
         let packets = json!([[0, 200], [20_000_000, 201], [30_000_000, 202]]);
         json!({ "train": { "start": 1_000_000_000, "way": way, "group": group, "packets": packets } })
@@ -263,16 +263,16 @@ fn datagrams_leave_when_they_did() {
     assert_eq!(
         log.datagrams.iter().map(|(_, node, _)| *node).collect::<Vec<_>>(),
         [1, 1, 1],
-        "one group alone"
+        "only one group"
     );
 }
 
-/// Connections begin within the spread, by their seed; the same seed gives the same run.
+/// Connections begin at random times within the spread. The same seed gives the same run.
 #[test]
 fn seeds_shift_the_beginnings() {
     let lines: Vec<Value> = (0..20)
         .map(|_| {
-            talk(
+            connection(
                 &json!([{ "side": "client", "bytes": 5, "cue": { "peer": 0 } }]),
                 &json!([{ "writes": 1, "took": 0 }]),
             )
@@ -289,12 +289,12 @@ fn seeds_shift_the_beginnings() {
 }
 
 #[test]
-fn what_cannot_be_done_again_is_refused() {
+fn invalid_workloads_are_refused() {
     let refused = |parameters: Value, change: fn(&mut SourceContext)| -> Invalid {
         let lab = lab(1, Rate::gbit(1));
         let mut context = context(&lab);
         change(&mut context);
-        spec(parameters).build(&context).err().expect("it is refused")
+        spec(parameters).build(&context).err().expect("the parameters are refused")
     };
     let missing = refused(json!({ "file": "not-there.jsonl" }), |_| ());
     assert_eq!(missing.parameter, "file");
@@ -306,9 +306,9 @@ fn what_cannot_be_done_again_is_refused() {
     let short = file(&[json!({ "tcp": { "start": 0 } })]);
     let message = refused(json!({ "file": short.path() }), |_| ()).message;
     assert!(message.contains("line 2: missing field"), "{message}");
-    let good = file(&[talk(&json!([]), &json!([]))]);
+    let good = file(&[connection(&json!([]), &json!([]))]);
     let message = refused(json!({ "file": good.path(), "group": "ssh" }), |_| ()).message;
-    assert!(message.contains("\"ssh\" has nothing in"), "{message}");
+    assert!(message.contains("\"ssh\" has no traffic in"), "{message}");
     let pairs = refused(json!({ "file": good.path() }), |context| context.pairs = vec![(0, 1), (1, 0)]);
     assert!(pairs.message.contains("name one node on the local side and one on the far side"), "{pairs}");
 }

@@ -1,9 +1,9 @@
 //! CUBIC against a second implementation, written from RFC 9438 alone: `validation/cubic/oracle.py`.
 //!
-//! The table holds what that program was told and the windows that it answered with. Both sides compute in
-//! double precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a
-//! cube root, which shows where a window happens to lie at a whole byte: one byte is allowed, and nothing
-//! more.
+//! The table has the events of that program's traces and the window after each. Both sides compute in double
+//! precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a cube
+//! root. That can change the integer part of a window near a whole byte, so a difference of one byte is
+//! allowed.
 
 use giveway_qdisc::{Span, Time};
 use giveway_sim::tcp::controller::{Ack, Controller, Start};
@@ -11,12 +11,12 @@ use giveway_sim::tcp::{Congestion, Counting};
 
 const TABLE: &str = include_str!("data/cubic_trace.csv");
 
-/// One row: an event, and the oracle's answer.
+/// A row: an event, and window and threshold of the oracle after it.
 struct Row<'a> {
     trace: &'a str,
     event: &'a str,
     now: Time,
-    /// Acknowledged, on its way, or in a segment, as the event has it.
+    /// Bytes: acknowledged, in flight, or of a segment, depending on the event.
     bytes: u64,
     rtt: Span,
     window: u64,
@@ -65,7 +65,7 @@ impl Row<'_> {
 }
 
 #[test]
-fn every_window_is_the_oracles() {
+fn every_window_equals_that_of_the_oracle() {
     let mut cubic = None;
     let mut compared = 0;
     let mut wrong = Vec::new();
@@ -93,7 +93,7 @@ fn every_window_is_the_oracles() {
             }
         }
     }
-    assert!(compared > 5000, "the table is there: {compared} rows");
+    assert!(compared > 5000, "the table has only {compared} rows");
     let first = wrong.iter().take(5).map(String::as_str).collect::<Vec<_>>().join("\n");
     assert!(wrong.is_empty(), "{} of {compared} rows differ:\n{first}", wrong.len());
 }

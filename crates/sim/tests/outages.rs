@@ -1,22 +1,22 @@
-//! Links that fail and come back: routes lead around them, next hops are written anew, and no queued packet
-//! is lost.
+//! Links that fail and come back: routes lead around them, next hops are updated, and no queued packet is
+//! lost.
 
 use crate::support::Lab;
 use giveway_qdisc::{Bytes, DropReason, Meta, PortId, Probe, Rate, Share, Span, Time};
 use giveway_sim::traffic::cbr;
 use giveway_sim::{Plan, Segment, Sim, TcpConfig};
 
-/// What came of datagrams.
+/// Counters and events of datagrams.
 #[derive(Default)]
 struct Log {
     sent: u64,
-    /// Numbers of those that arrived, in the order of arrival.
+    /// Numbers of the datagrams that arrived, in the order of arrival.
     arrived: Vec<u64>,
     unreachable: u64,
     lost: u64,
-    /// What lay ahead of packets that left the first port: when, and the nodes.
-    ahead: Vec<(Time, Vec<u16>)>,
-    /// How many left each port.
+    /// Time and next hops of the packets that left the first port.
+    next_hops: Vec<(Time, Vec<u16>)>,
+    /// Number of packets that left each port.
     ports: [u64; 8],
 }
 
@@ -27,13 +27,13 @@ impl Probe<Segment> for Log {
     fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         self.ports[at.0 as usize] += 1;
         if at == PortId(0) {
-            self.ahead.push((now, meta.next_hops.iter().collect()));
+            self.next_hops.push((now, meta.next_hops.iter().collect()));
         }
     }
     fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
         match why {
             DropReason::Unreachable => self.unreachable += 1,
-            DropReason::Reset => {} // still somewhere when the run ended
+            DropReason::Reset => {} // still in the network when the run ended
             _ => self.lost += 1,
         }
     }
@@ -43,7 +43,7 @@ impl Probe<Segment> for Log {
 }
 
 /// The sender 0, the router 1, and two routes to 4: the short one over 2 (port 1, then 2), a longer one over
-/// 3 and 5. The link 1 -> 2 has outages; `around` is whether the longer route exists.
+/// 3 and 5. The link 1 -> 2 has outages. With `around` the longer route exists.
 fn run(outages: &[(u64, u64)], around: bool) -> Log {
     let mut lab = Lab::new(6, 1);
     let (fast, slow, wire) = (Rate::mbit(100), Rate::mbit(1), Span::ms(1));
@@ -56,7 +56,7 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         lab.link(3, 5, fast, wire, "fifo limit 1000p");
         lab.link(5, 4, fast, wire, "fifo limit 1000p");
     }
-    // 1.25 of what the slow link takes: it has a queue when it fails.
+    // 1.25 times the rate of the slow link, so that it has a backlog when it fails.
     let cbr = cbr::Config {
         rate: Rate::kbit(1250),
         packet: Bytes(500),
@@ -86,13 +86,13 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
 }
 
 #[test]
-fn packets_go_around_a_link_that_is_down_and_what_waited_comes_late() {
+fn packets_go_around_a_link_that_is_down_and_its_backlog_arrives_late() {
     let log = run(&[(1_000, 2_000)], true);
-    assert_eq!((log.lost, log.unreachable), (0, 0), "nothing is lost");
+    assert_eq!((log.lost, log.unreachable), (0, 0), "no packet is lost");
     let mut numbers = log.arrived.clone();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..log.sent).collect::<Vec<_>>(), "each arrives once");
-    // The queue of the first second waited a second; what was sent meanwhile went around it.
+    // The backlog of the first second waits for a second. Packets that are sent meanwhile go around it.
     assert!(!log.arrived.is_sorted(), "those that went around passed those that waited");
     let around = log.ports[3];
     assert!((310..=315).contains(&around), "a second of 312.5 packets went around: {around}");
@@ -102,21 +102,21 @@ fn packets_go_around_a_link_that_is_down_and_what_waited_comes_late() {
 }
 
 #[test]
-fn what_lies_ahead_follows_the_routes() {
+fn next_hops_follow_the_routes() {
     let log = run(&[(1_000, 2_000)], true);
     let mut seen: Vec<(u64, &[u16])> = Vec::new();
-    for (at, ahead) in &log.ahead {
-        if seen.last().is_none_or(|(_, last)| last != ahead) {
-            seen.push((at.as_ps() / 1_000_000_000, ahead));
+    for (at, hops) in &log.next_hops {
+        if seen.last().is_none_or(|(_, last)| last != hops) {
+            seen.push((at.as_ps() / 1_000_000_000, hops));
         }
     }
-    let seen: Vec<_> = seen.iter().map(|(ms, ahead)| format!("{ms} ms: {ahead:?}")).collect();
+    let seen: Vec<_> = seen.iter().map(|(ms, hops)| format!("{ms} ms: {hops:?}")).collect();
     // Packets every 3.2 ms: the first after each change has the next hops of the new route.
     assert_eq!(seen, ["2 ms: [2, 4]", "1000 ms: [3, 5, 4]", "2002 ms: [2, 4]"]);
 }
 
 #[test]
-fn without_another_way_packets_are_unreachable_and_the_queue_waits() {
+fn without_another_route_packets_are_unreachable_and_the_queue_waits() {
     let log = run(&[(1_000, 2_000), (2_500, 2_600)], false);
     assert_eq!(log.lost, 0);
     assert!((340..=346).contains(&log.unreachable), "1.1 s of 312.5 packets: {}", log.unreachable);
@@ -125,10 +125,10 @@ fn without_another_way_packets_are_unreachable_and_the_queue_waits() {
 }
 
 #[test]
-fn a_link_that_is_never_repaired_keeps_what_waits() {
+fn a_link_that_is_never_repaired_keeps_its_backlog() {
     let log = run(&[(1_000, 60_000)], true);
     assert_eq!((log.lost, log.unreachable), (0, 0));
-    let waiting = log.sent - log.arrived.len() as u64;
-    // 62 of the 312 that came within the second were too many for the link.
-    assert!((58..=66).contains(&waiting), "{waiting}");
+    let backlog = log.sent - log.arrived.len() as u64;
+    // 62 of the 312 packets of the first second exceed the capacity of the link.
+    assert!((58..=66).contains(&backlog), "{backlog}");
 }

@@ -1,9 +1,9 @@
-//! The simulator against queueing theory: one link, Poisson arrivals, and what the textbook says about the
-//! wait.
+//! The simulator compared with queueing theory: one link, Poisson arrivals, and the waiting times of
+//! textbooks.
 //!
-//! Each run is divided into batches; the mean over batches comes with a 99.9 % interval, and theory has to
-//! lie inside it (with 20 comparisons, a sound simulator fails once in fifty re-seedings; the seeds are
-//! fixed).
+//! Each run is divided into batches, which give a 99.9 % confidence interval of the mean. Theory must lie
+//! inside it. With 20 comparisons, a correct simulator fails with one set of seeds in fifty; the seeds are
+//! fixed.
 
 use crate::support::Lab;
 use giveway_qdisc::{Bytes, DropReason, Meta, PortId, Probe, Rate, Rng, Span, Time};
@@ -19,7 +19,7 @@ const MEAN_S: f64 = 0.001;
 enum Lengths {
     Exponential,
     Fixed,
-    /// A tenth of the packets is ten times as long as the others: a high variance.
+    /// A tenth of the packets is ten times as long as the others, which gives a high variance.
     TwoSizes,
 }
 
@@ -46,20 +46,20 @@ impl Lengths {
     }
 }
 
-/// Poisson arrivals; each is one packet, or a transfer of equal packets that come at once on a flow of their
-/// own.
+/// Poisson arrivals. Each is one packet, or a transfer: packets of equal length at the same time, with a flow
+/// of their own.
 struct Poisson {
     arrivals: Rng,
     lengths: Rng,
     mean_gap: f64,
-    what: What,
+    kind: Arrivals,
     stream: Option<StreamId>,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Arrivals {
     Packets(Lengths),
-    /// Transfers of 1 to 40 packets of 100 bytes, evenly.
+    /// Transfers of 1 to 40 packets of 100 bytes, uniformly distributed.
     Transfers,
 }
 
@@ -67,12 +67,12 @@ const PIECE: u32 = 100;
 
 impl Source for Poisson {
     fn wake(&mut self, net: &mut Net<'_>) {
-        match self.what {
-            What::Packets(lengths) => {
+        match self.kind {
+            Arrivals::Packets(lengths) => {
                 let stream = *self.stream.get_or_insert_with(|| net.stream(0, 1));
                 net.datagram(stream, lengths.draw(&mut self.lengths));
             }
-            What::Transfers => {
+            Arrivals::Transfers => {
                 let stream = net.stream(0, 1);
                 for _ in 0..=self.lengths.below(40) {
                     net.datagram(stream, PIECE);
@@ -85,21 +85,21 @@ impl Source for Poisson {
 
 /// Waiting times in seconds, in order of departure; drops and arrivals.
 #[derive(Default)]
-struct Waits {
-    waits: Vec<f64>,
+struct Log {
+    waiting_times: Vec<f64>,
     arrived: u64,
     dropped: u64,
-    /// Per stream: packets sent so far, and when the first arrived; for transfers.
+    /// Stream, packet number, arrival and end of the transmission of each packet, for transfers.
     departures: Vec<(u32, u64, Time, Time)>,
 }
 
-impl Probe<Segment> for Waits {
+impl Probe<Segment> for Log {
     fn arrived(&mut self, at: PortId, _: &Meta, _: Time) {
         self.arrived += u64::from(at == PortId(0));
     }
     fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
         if at == PortId(0) {
-            self.waits.push(now.since(meta.arrived).as_s());
+            self.waiting_times.push(now.since(meta.arrived).as_s());
             let done = now + RATE.time_for(u64::from(meta.bytes));
             self.departures.push((segment.conn, segment.seq, meta.arrived, done));
         }
@@ -109,12 +109,12 @@ impl Probe<Segment> for Waits {
     }
 }
 
-fn run(spec: &str, what: What, load: f64, seconds: u64, seed: u64) -> Waits {
+fn run(spec: &str, kind: Arrivals, load: f64, seconds: u64, seed: u64) -> Log {
     let mut lab = Lab::new(2, seed);
     lab.link(0, 1, RATE, Span::ZERO, spec);
-    let mean_work = match what {
-        What::Packets(_) => MEAN_S,
-        What::Transfers => 20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
+    let mean_work = match kind {
+        Arrivals::Packets(_) => MEAN_S,
+        Arrivals::Transfers => 20.5 * f64::from(PIECE) * 8.0 / RATE.as_bit() as f64,
     };
     let streams = lab.streams.within("poisson");
     lab.sources.push(SourcePlan::new(
@@ -123,13 +123,13 @@ fn run(spec: &str, what: What, load: f64, seconds: u64, seed: u64) -> Waits {
             arrivals: streams.within("arrivals").rng(),
             lengths: streams.within("lengths").rng(),
             mean_gap: mean_work / load,
-            what,
+            kind,
             stream: None,
         }),
     ));
-    let mut waits = Waits::default();
-    lab.run(Time::s(seconds), Time::NEVER, &mut waits);
-    waits
+    let mut log = Log::default();
+    lab.run(Time::s(seconds), Time::NEVER, &mut log);
+    log
 }
 
 /// Mean and half width of the 99.9 % interval over 30 batches (Student's t with 29 degrees of freedom:
@@ -147,75 +147,76 @@ fn interval(values: &[f64]) -> (f64, f64) {
     (mean, 3.659 * (variance / BATCHES as f64).sqrt())
 }
 
-fn agrees(what: &str, values: &[f64], theory: f64, most_width: f64) {
+fn agrees(name: &str, values: &[f64], theory: f64, most_width: f64) {
     let (mean, half) = interval(values);
-    assert!((mean - theory).abs() <= half, "{what}: {mean:.6} ± {half:.6}, theory {theory:.6}");
-    // An interval that is wide enough holds anything.
-    assert!(half <= most_width * theory, "{what}: ± {:.1} % says nothing", half / theory * 100.0);
+    assert!((mean - theory).abs() <= half, "{name}: {mean:.6} ± {half:.6}, theory {theory:.6}");
+    // A wide interval would contain any theory.
+    assert!(half <= most_width * theory, "{name}: ± {:.1} % is too wide", half / theory * 100.0);
 }
 
 #[test]
-fn the_wait_is_pollaczek_and_khinchines() {
+fn waiting_times_follow_pollaczek_and_khinchine() {
     for (name, lengths) in
         [("M/M/1", Lengths::Exponential), ("M/D/1", Lengths::Fixed), ("M/G/1", Lengths::TwoSizes)]
     {
         for load in [0.3, 0.6, 0.8] {
-            let waits = run("fifo limit 1000000p", What::Packets(lengths), load, 2000, 11);
+            let log = run("fifo limit 1000000p", Arrivals::Packets(lengths), load, 2000, 11);
             let theory =
                 giveway_theory::queues::mg1_waiting(load / MEAN_S, MEAN_S, lengths.second_moment()).unwrap();
-            agrees(&format!("{name} at {load}"), &waits.waits, theory, 0.12);
+            agrees(&format!("{name} at {load}"), &log.waiting_times, theory, 0.12);
         }
     }
-    // The special forms say the same as the general one.
+    // The special forms equal the general one.
     let md1 = giveway_theory::queues::md1_waiting(600.0, MEAN_S).unwrap();
     assert!((md1 - giveway_theory::queues::mg1_waiting(600.0, MEAN_S, 1e-6).unwrap()).abs() < 1e-12);
 }
 
-/// The source that users write: one flow, and four that share the load.
+/// The source `poisson`: one flow, and four that share the load.
 #[test]
-fn the_source_poisson_waits_as_md1_says() {
+fn the_source_poisson_makes_md1() {
     for (load, flows) in [(0.5, 1), (0.8, 4)] {
         let mut lab = Lab::new(2, 11);
         lab.link(0, 1, RATE, Span::ZERO, "fifo limit 1000000p");
         let rate = Rate::bit((RATE.as_bit() as f64 * load) as u64 / u64::from(flows));
         let config = giveway_sim::traffic::poisson::Config { rate, packet: Bytes(MEAN_BYTES as u64), flows };
         lab.source(&config, &[(0, 1)], &TcpConfig::default());
-        let mut waits = Waits::default();
-        lab.run(Time::s(2000), Time::NEVER, &mut waits);
+        let mut log = Log::default();
+        lab.run(Time::s(2000), Time::NEVER, &mut log);
         let theory = giveway_theory::queues::md1_waiting(load / MEAN_S, MEAN_S).unwrap();
-        agrees(&format!("M/D/1 at {load} of {flows} flows"), &waits.waits, theory, 0.12);
+        agrees(&format!("M/D/1 at {load} of {flows} flows"), &log.waiting_times, theory, 0.12);
     }
 }
 
 #[test]
-fn a_full_buffer_loses_what_mm1k_says() {
-    for (load, places) in [(0.8, 5), (0.8, 10), (1.2, 10)] {
-        // The packet on the wire does not count toward the limit: K places are K - 1 waiting ones.
-        let spec = format!("fifo limit {}p", places - 1);
+fn a_full_buffer_loses_the_share_of_mm1k() {
+    for (load, capacity) in [(0.8, 5), (0.8, 10), (1.2, 10)] {
+        // The packet in transmission does not count toward the limit, so a system of K packets queues K - 1.
+        let spec = format!("fifo limit {}p", capacity - 1);
         let mut shares = Vec::new();
         for seed in 0..30 {
-            let waits = run(&spec, What::Packets(Lengths::Exponential), load, 100, seed);
-            shares.push(waits.dropped as f64 / waits.arrived as f64);
+            let log = run(&spec, Arrivals::Packets(Lengths::Exponential), load, 100, seed);
+            shares.push(log.dropped as f64 / log.arrived as f64);
         }
         agrees(
-            &format!("M/M/1/{places} at {load}"),
+            &format!("M/M/1/{capacity} at {load}"),
             &shares,
-            giveway_theory::queues::mm1k_loss(load, places),
+            giveway_theory::queues::mm1k_loss(load, capacity),
             0.12,
         );
     }
 }
 
-/// Transfers that come at once, on flows of their own, through DRR with a quantum of one packet: processor
-/// sharing. A transfer that takes x alone takes x / (1 - load), whatever the distribution of sizes.
+/// Transfers whose packets arrive at once, each with a flow of its own, through DRR with a quantum of one
+/// packet: processor sharing. A transfer that takes x alone takes x / (1 - load), for any distribution of
+/// sizes.
 #[test]
 fn drr_shares_the_processor() {
     let load = 0.7;
-    let waits = run(&format!("drr limit 1000000p quantum {PIECE}b"), What::Transfers, load, 4000, 3);
-    let streams = 1 + waits.departures.iter().map(|(conn, ..)| *conn).max().unwrap() as usize;
-    // Per transfer: packets, arrival, end.
+    let log = run(&format!("drr limit 1000000p quantum {PIECE}b"), Arrivals::Transfers, load, 4000, 3);
+    let streams = 1 + log.departures.iter().map(|(conn, ..)| *conn).max().unwrap() as usize;
+    // Number of packets, arrival and end of each transfer.
     let mut transfers = vec![(0u64, Time::ZERO, Time::ZERO); streams];
-    for (conn, _, arrived, done) in &waits.departures {
+    for (conn, _, arrived, done) in &log.departures {
         let transfer = &mut transfers[*conn as usize];
         *transfer = (transfer.0 + 1, *arrived, transfer.2.max(*done));
     }
@@ -231,8 +232,8 @@ fn drr_shares_the_processor() {
         )
         .unwrap();
         let (mean, half) = interval(&responses);
-        // A packet is not infinitely small: a transfer waits for the one on the wire, and a turn is a packet
-        // long.
+        // A packet is not infinitely small: a transfer waits for the packet in transmission, and a turn takes
+        // a packet time.
         let piece = f64::from(PIECE) * 8.0 / RATE.as_bit() as f64;
         let most = 2.0 * piece / (1.0 - load);
         assert!(

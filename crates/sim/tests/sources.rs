@@ -1,4 +1,4 @@
-//! Traffic sources: what they send, when, and what they say about it.
+//! Traffic sources: their packets, the times of these, and their remarks.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn home(seed: u64, qdisc: &str) -> Lab {
 }
 
 fn spec(name: &str, parameters: Value) -> TrafficSpec {
-    let entry = SOURCES.iter().find(|entry| entry.name == name).expect("it is registered");
+    let entry = SOURCES.iter().find(|entry| entry.name == name).expect("the source is registered");
     (entry.from_json)(parameters).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn push(lab: &mut Lab, source: Box<dyn Source>, tcp: &TcpConfig) {
     lab.sources.push(SourcePlan { tcp, ..SourcePlan::new("source", source) });
 }
 
-/// Everything that left a host and every flow that was reported.
+/// All packets that left a host, and all flows that were reported.
 #[derive(Default, PartialEq, Debug)]
 struct Log {
     sent: Vec<Sent>,
@@ -111,7 +111,7 @@ fn run_one(name: &str, parameters: Value, until: Time) -> (Log, Vec<String>) {
 fn complain(name: &str, parameters: Value) -> Invalid {
     let lab = home(1, "fifo limit 100p");
     let context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
-    spec(name, parameters).build(&context).err().expect("it is refused")
+    spec(name, parameters).build(&context).err().expect("the parameters are refused")
 }
 
 /// Configurations that overload the link, so that disciplines differ in what they drop.
@@ -124,7 +124,7 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
     std::fs::write(&datagrams, rows.collect::<String>()).unwrap();
     let trace = folder.join("trace.pcap");
     std::fs::write(&trace, pcap(&udp_packets(4000, 500_000))).unwrap();
-    let talks = folder.join("workload.jsonl");
+    let workload = folder.join("workload.jsonl");
     let line = |start: u64| {
         json!({ "tcp": {
             "start": start, "way": "up", "rtt": 20_000_000, "group": "web",
@@ -137,7 +137,7 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
     };
     let head = json!({ "giveway_workload": 1, "span": 1_000_000_000 });
     let lines = (0..20).map(|number| format!("\n{}", line(number * 50_000_000)));
-    std::fs::write(&talks, head.to_string() + &lines.collect::<String>()).unwrap();
+    std::fs::write(&workload, head.to_string() + &lines.collect::<String>()).unwrap();
     vec![
         spec("bulk", json!({ "flows": 3 })),
         spec("cbr", json!({ "rate": "4mbit", "flows": 3 })),
@@ -165,12 +165,12 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
         spec("audio", json!({ "rate": "800kbit", "vad": true, "flows": 30 })),
         spec("video", json!({ "rate": "4mbit", "flows": 3 })),
         spec("capture", json!({ "file": trace })),
-        spec("applications", json!({ "file": talks, "spread": "200ms" })),
+        spec("applications", json!({ "file": workload, "spread": "200ms" })),
     ]
 }
 
 #[test]
-fn the_same_seed_gives_the_same_flows_and_another_seed_others() {
+fn the_same_seed_gives_the_same_flows_and_another_seed_gives_others() {
     let folder = tempfile::tempdir().unwrap();
     for spec in every_source(folder.path()) {
         let once = |seed| {
@@ -182,21 +182,21 @@ fn the_same_seed_gives_the_same_flows_and_another_seed_others() {
         assert!(!first.flows.is_empty(), "{spec:?} reports its flows");
         assert!(first.drops > 0, "{spec:?} overloads the link");
         assert_eq!(first, second, "{spec:?}");
-        // What files say is the same whatever is drawn.
+        // Sources that read files do not depend on the seed.
         if !["flow_list", "datagram_list", "capture"].contains(&spec.name()) {
             assert_ne!(first.flows, once(2).flows, "{spec:?}");
         }
     }
 }
 
-/// Common random numbers: whatever the discipline does, open-loop sources offer the same.
+/// Common random numbers: open-loop sources offer the same packets to every discipline.
 #[test]
 fn arrivals_do_not_depend_on_the_discipline() {
     let folder = tempfile::tempdir().unwrap();
     let mut compared = 0;
     for spec in every_source(folder.path()) {
         if ["bulk", "web", "applications"].contains(&spec.name()) {
-            continue; // one has no arrivals, the other waits for its answers
+            continue; // bulk has no arrivals, and the others wait for responses
         }
         let offered = |qdisc: &str| {
             let mut lab = home(1, qdisc);
@@ -214,7 +214,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
             (datagrams, transfers, log.drops)
         };
         let (small, large) = (offered("fifo limit 5p"), offered("fifo limit 200p"));
-        assert_ne!(small.2, large.2, "{spec:?}: the disciplines do different things");
+        assert_ne!(small.2, large.2, "{spec:?}: the disciplines drop different numbers of packets");
         assert_eq!(small.0, large.0, "{spec:?}");
         assert_eq!(small.1, large.1, "{spec:?}");
         compared += 1;
@@ -222,7 +222,8 @@ fn arrivals_do_not_depend_on_the_discipline() {
     assert_eq!(compared, 11);
 }
 
-/// The n-th page of a user is the same; only when it is clicked follows from the network.
+/// The n-th page of a user is the same for every discipline. Only the time of its click depends on the
+/// network.
 #[test]
 fn pages_do_not_depend_on_the_discipline() {
     let pages = |qdisc: &str| {
@@ -239,10 +240,10 @@ fn pages_do_not_depend_on_the_discipline() {
 // -- transfers ---------------------------------------------------------------------------------------
 
 #[test]
-fn transfers_offer_the_load_that_was_asked_for() {
+fn transfers_offer_the_configured_load() {
     let size = json!({ "fixed": "20000b" });
     let (log, remarks) = run_one("transfers", json!({ "load": "5mbit", "size": size }), Time::s(200));
-    // 31.25 arrivals per second, 6250 in all, give or take 79.
+    // 31.25 arrivals per second: 6250 in all, with a standard deviation of 79.
     assert!((log.flows.len() as f64 - 6250.0).abs() < 250.0, "{}", log.flows.len());
     assert_eq!(remarks, Vec::<String>::new());
     let gaps: Vec<f64> = {
@@ -260,7 +261,7 @@ fn transfers_offer_the_load_that_was_asked_for() {
 }
 
 #[test]
-fn transfers_beyond_the_cap_are_refused_or_wait() {
+fn transfers_above_the_limit_are_refused_or_wait() {
     let parameters = |policy: &str| json!({ "per_second": 100.0, "size": { "fixed": "50000b" }, "concurrent": 5, "cap_policy": policy, "count": 600 });
     let (log, remarks) = run_one("transfers", parameters("refuse"), Time::s(10));
     let refused: Vec<_> = log.transfers(Ending::Aborted).collect();
@@ -272,28 +273,28 @@ fn transfers_beyond_the_cap_are_refused_or_wait() {
         [format!("of 600 transfers that arrived, {} were refused and 0 had to wait", refused.len())]
     );
 
-    let (waited, told) = run_one("transfers", parameters("wait"), Time::s(10));
+    let (waited, remarks) = run_one("transfers", parameters("wait"), Time::s(10));
     assert_eq!(waited.flows.len(), 600);
     assert_eq!(waited.transfers(Ending::Aborted).count(), 0);
-    // All arrive within some 6 s and are served one after the other: the wait is part of their time, and
-    // those that never began are there too.
+    // All arrive within about 6 s and are served one after the other. The wait is part of their completion
+    // time, and those that never began are reported, too.
     let last = waited.transfers(Ending::Completed).last().unwrap();
     assert!(last.end.since(last.start) > Span::s(2), "{last:?}");
     let never_begun = waited.transfers(Ending::Unfinished).filter(|flow| flow.packets == 0).count();
     assert!(never_begun > 50, "{never_begun}");
-    assert!(told[0].starts_with("of 600 transfers that arrived, 0 were refused and "), "{told:?}");
-    // Never more than five at a time, as far as packets show: a SYN is 52 bytes from the client.
+    assert!(remarks[0].starts_with("of 600 transfers that arrived, 0 were refused and "), "{remarks:?}");
+    // At most five run at a time: a packet of 52 bytes from the client is a SYN.
     let syns = waited.sent.iter().filter(|sent| sent.node == CLIENT && sent.meta.bytes == 52).count();
     assert!(syns <= waited.transfers(Ending::Completed).count() + 5);
 }
 
 #[test]
-fn transfers_that_make_no_sense_are_refused() {
+fn invalid_parameters_of_transfers_are_refused() {
     let size = json!({ "fixed": "20000b" });
     let message = |value| complain("transfers", value).to_string();
     assert_eq!(
         message(json!({ "size": size })),
-        "load: how often do transfers arrive? write load = \"8mbit\" or per_second = 5.0"
+        "load: the rate of arrivals is missing: write load = \"8mbit\" or per_second = 5.0"
     );
     assert_eq!(
         message(json!({ "size": size, "load": "1mbit", "per_second": 1.0 })),
@@ -305,7 +306,7 @@ fn transfers_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         message(json!({ "size": size, "per_second": 1.0, "concurrent": 0 })),
-        "concurrent: 0 transfers at once are none: leave it out for no bound"
+        "concurrent: with 0 transfers at once none ever begins: leave it out for no bound"
     );
 }
 
@@ -313,13 +314,14 @@ fn transfers_that_make_no_sense_are_refused() {
 
 /// One object of 1000 bytes over an idle path: SYN, SYN-ACK, request, response.
 #[test]
-fn a_page_takes_the_round_trips_that_it_must() {
+fn a_page_takes_the_computed_time() {
     let parameters = json!({
         "think": "1s", "objects": { "fixed": 1 }, "object": { "fixed": "1000b" }, "connections": "per_object",
     });
     let (log, _) = run_one("web", parameters, Time::s(60));
     assert!(log.flows.len() > 30);
-    // Propagation 21 ms each way; serialisation of 52, 52, 390 and 1040 bytes at 100, 10 and 100 Mbit/s.
+    // Propagation takes 21 ms in each direction; 52, 52, 390 and 1040 bytes are sent at 100, 10 and 100
+    // Mbit/s.
     let bytes = 52 + 52 + 390 + 1040;
     let exact = Span::ms(84) + Rate::mbit(100).time_for(bytes) * 2 + Rate::mbit(10).time_for(bytes);
     for page in log.transfers(Ending::Completed) {
@@ -369,17 +371,17 @@ fn pages_of_seven_objects_over_each_kind_of_connection() {
     assert!(uploads.iter().all(|page| (page.from, page.to) == (CLIENT, SERVER) && page.delivered == 56_000));
 }
 
-/// The first page takes the handshake, request and response; all others find the connection open: request and
-/// response.
+/// The first page takes the handshake, a request and a response. All others take only a request and a
+/// response, because the connection is open.
 #[test]
 fn a_page_on_a_kept_connection_has_no_handshake() {
     let parameters = json!({
         "think": "1s", "objects": { "fixed": 1 }, "object": { "fixed": "1000b" }, "connections": "kept",
     });
     let (log, _) = run_one("web", parameters, Time::s(60));
-    // Propagation 21 ms each way; serialisation at 100, 10 and 100 Mbit/s.
-    let exact = |ways, bytes| {
-        Span::ms(21) * ways + Rate::mbit(100).time_for(bytes) * 2 + Rate::mbit(10).time_for(bytes)
+    // Propagation takes 21 ms in each direction; bytes are sent at 100, 10 and 100 Mbit/s.
+    let exact = |crossings, bytes| {
+        Span::ms(21) * crossings + Rate::mbit(100).time_for(bytes) * 2 + Rate::mbit(10).time_for(bytes)
     };
     let pages: Vec<_> = log.transfers(Ending::Completed).collect();
     assert!(pages.len() > 30);
@@ -392,13 +394,13 @@ fn a_page_on_a_kept_connection_has_no_handshake() {
     let handshake: Vec<u16> =
         log.sent.iter().filter(|sent| sent.meta.bytes == 52).map(|sent| sent.node).collect();
     assert_eq!(handshake, [CLIENT, SERVER], "one connection for all pages");
-    assert!(log.flows.len() - pages.len() <= 1, "what waits for a page at the end is no page");
+    assert!(log.flows.len() - pages.len() <= 1, "at most one page is incomplete at the end");
 }
 
-/// Pages of 1 to 5 objects over at most 3 connections: each user opens no more than 3 in all, and those when
+/// Pages of 1 to 5 objects over at most 3 connections. Each user opens at most 3 in all, each when it is
 /// first needed.
 #[test]
-fn kept_connections_are_as_many_as_a_page_needed_at_once() {
+fn a_user_keeps_as_many_connections_as_its_pages_use_at_once() {
     let connections = |objects: Value| {
         let parameters = json!({
             "think": "200ms", "objects": objects, "object": { "fixed": "1000b" }, "connections": "kept",
@@ -415,10 +417,10 @@ fn kept_connections_are_as_many_as_a_page_needed_at_once() {
 }
 
 #[test]
-fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
+fn incomplete_pages_are_reported_with_the_bytes_that_arrived() {
     let mut lab = home(1, "fifo limit 100p");
-    // Two windows of 64,000 bytes: more than the path holds, less than path and buffer hold. So the link is
-    // full, and nothing is lost.
+    // Two windows of 64,000 bytes exceed the capacity of the path, but not that of path and buffer. So the
+    // link is always busy, and nothing is lost.
     let tcp = TcpConfig { receive_window: Bytes(64_000), ..TcpConfig::default() };
     let parameters = json!({ "think": "1ms", "objects": { "fixed": 2 }, "object": { "fixed": "50000000b" } });
     add(&mut lab, &spec("web", parameters), &tcp, |_| ());
@@ -426,7 +428,7 @@ fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
     let [page] = &log.flows[..] else { panic!("{:?}", log.flows) };
     assert_eq!((page.ending, page.bytes, page.end), (Ending::Unfinished, 100_000_000, Time::s(5)));
     assert_eq!((log.drops, page.retransmitted), (0, 0));
-    // 10 Mbit/s with 1460 of 1500 bytes: 4.87 MB in the 4 s that are measured, and something in the first.
+    // 10 Mbit/s with 1460 of 1500 bytes: 4.87 MB in the measurement interval of 4 s, and some in the first.
     let full = 4.0 * 10e6 / 8.0 * 1460.0 / 1500.0;
     assert!((page.goodput_bytes as f64 / full - 1.0).abs() < 0.002, "{page:?}");
     assert!(page.delivered > page.goodput_bytes + 500_000, "{page:?}");
@@ -434,7 +436,7 @@ fn pages_that_are_not_there_at_the_end_are_reported_with_what_arrived() {
 }
 
 #[test]
-fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
+fn a_page_whose_connections_abort_is_aborted_and_the_user_continues() {
     let mut lab = Lab::new(2, 1);
     lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
     lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
@@ -450,10 +452,10 @@ fn a_page_whose_connections_break_is_aborted_and_the_user_goes_on() {
     assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
 }
 
-/// One connection at a time: the first, and another for every aborted page but perhaps the last. A connection
-/// can also break between pages, when the acknowledgement of the last byte is lost again and again.
+/// One connection at a time: the first one, and another for every aborted page except possibly the last. A
+/// connection can also abort between pages, if the acknowledgement of the last byte is lost repeatedly.
 #[test]
-fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
+fn a_kept_connection_that_was_aborted_is_replaced_by_the_next_page() {
     let mut lab = Lab::new(2, 1);
     lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
     lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
@@ -475,13 +477,13 @@ fn a_kept_connection_that_was_given_up_is_replaced_by_the_next_page() {
     assert!(log.transfers(Ending::Completed).all(|page| page.delivered == page.bytes));
     let endings: Vec<Ending> = log.flows.iter().map(|page| page.ending).collect();
     let after = endings.windows(2).filter(|two| *two == [Ending::Aborted, Ending::Completed]).count();
-    assert!(after > 50, "users go on: {after}");
+    assert!(after > 50, "users continue after {after} aborted pages");
 }
 
 // -- datagrams ---------------------------------------------------------------------------------------
 
-/// Three flows for each of two pairs: rates are counted through the first flow of each pair, then the second
-/// of each. The numbers of flows follow that order, whichever begins first.
+/// Three flows for each of two pairs. Rates ascend over the first flow of each pair, then over the second
+/// flow of each. The numbers of flows follow that order, independently of which flow begins first.
 #[test]
 fn cbr_flows_can_be_an_arithmetic_series() {
     let series = |more: &[(&str, Value)]| {
@@ -509,7 +511,7 @@ fn cbr_flows_can_be_an_arithmetic_series() {
         flows.iter().map(|flow| (ip_bytes(flow) * 8.0 / 100.0 / 5_000.0).round() * 5_000.0).collect();
     assert_eq!(rates, [100e3, 150e3, 200e3, 250e3, 300e3, 350e3]);
     assert_eq!(flows.iter().map(|flow| flow.to).collect::<Vec<_>>(), [3, 2, 3, 2, 3, 2]);
-    // A random moment in its first interval: 40 ms at 100 kbit/s.
+    // Each flow begins at a random time in its first interval: 40 ms at 100 kbit/s.
     let intervals = [40, 27, 20, 16, 14, 12];
     assert!(starts(&flows).iter().zip(intervals).all(|(start, most)| *start < most), "{flows:?}");
 
@@ -524,9 +526,9 @@ fn cbr_flows_can_be_an_arithmetic_series() {
     }
 }
 
-/// The report says when the first datagram left.
+/// The start in the report is the time at which the first datagram left.
 #[test]
-fn a_staggered_flow_begins_when_it_says() {
+fn a_staggered_flow_begins_at_its_reported_start() {
     let (log, _) = run_one(
         "cbr",
         json!({ "rate": "100kbit", "flows": 4, "stagger": "1500ms", "packet": "500b" }),
@@ -571,18 +573,18 @@ fn bulk_flows_begin_within_their_spread() {
         starts.iter().map(|flow| flow.start).max().unwrap()
     };
     let usual = starts(json!({ "flows": 50 }));
-    // All of 50 begin earlier than that once in 70,000 seeds.
+    // All of 50 begin before 80 ms with one seed in 70,000.
     assert!((Time::ms(80)..Time::ms(100)).contains(&usual), "{usual}");
     assert_eq!(starts(json!({ "flows": 50, "spread": "0s" })), Time::ZERO);
 }
 
 #[test]
-fn a_series_that_makes_no_sense_is_refused() {
+fn an_invalid_series_is_refused() {
     let lab = home(1, "fifo limit 100p");
     let message = |name, parameters| {
         let mut context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
         (context.start, context.stop) = (Time::s(1), Time::s(3));
-        spec(name, parameters).build(&context).err().expect("it is refused").to_string()
+        spec(name, parameters).build(&context).err().expect("the parameters are refused").to_string()
     };
     let late = "stagger: flow 10 of 0 to 19 would begin 2s after the source, which stops before that: write less than 200ms";
     assert_eq!(message("cbr", json!({ "rate": "1mbit", "flows": 20, "stagger": "200ms" })), late);
@@ -598,7 +600,7 @@ fn a_series_that_makes_no_sense_is_refused() {
     assert_eq!(message("cbr", json!({ "rate": "1mbit", "stagger": "1ms", "fastest_first": true })), needs);
 }
 
-/// Datagrams in windows that follow each other are independent and Poisson: mean and variance are both m.
+/// Numbers of datagrams in consecutive windows are independent and Poisson: mean and variance are both m.
 /// Over n windows the mean has the standard deviation sqrt(m/n), the variance sqrt((m + 2m²)/n), which
 /// follows from the fourth central moment m + 3m², and the correlation of neighbours 1/sqrt(n). All must lie
 /// within 3.29 of these: 99.9 % of all seeds do.
@@ -638,9 +640,9 @@ fn poisson_datagrams_are_a_poisson_process() {
     }
 }
 
-/// More flows leave those that are there as they are, and a stop ends them.
+/// Additional flows do not change the times of the others, and the stop ends all of them.
 #[test]
-fn poisson_flows_have_times_of_their_own() {
+fn poisson_flows_are_independent_of_each_other() {
     let sent = |flows: u32| {
         let mut lab = home(1, "fifo limit 100p");
         let poisson = spec("poisson", json!({ "rate": "1mbit", "flows": flows }));
@@ -667,9 +669,9 @@ fn audio_is_a_packet_of_160_bytes_every_20_milliseconds() {
 }
 
 #[test]
-fn audio_with_pauses_speaks_as_often_as_people_do() {
+fn audio_with_pauses_has_the_talk_share_of_p59() {
     let (log, _) = run_one("audio", json!({ "vad": true, "flows": 40, "jitter": "0ms" }), Time::s(200));
-    // 1.004 s of every 2.591 s. 40 flows with 77 spurts each know that share to about 1 %.
+    // 1.004 s of every 2.591 s. 40 flows with 77 talk spurts each give that share to about 1 %.
     let share = log.sent.len() as f64 / (40.0 * 200.0 * 50.0);
     assert!((share / (1.004 / 2.591) - 1.0).abs() < 0.05, "{share}");
 }
@@ -720,7 +722,7 @@ fn onoff_offers_its_nominal_load_when_its_tails_are_light() {
 }
 
 #[test]
-fn a_merged_line_sends_one_packet_after_the_other() {
+fn merged_sources_send_one_packet_after_the_other() {
     let parameters = json!({
         "rate": "5mbit", "packet": "500b", "sources": 32, "load": "3400kbit", "shape_on": 1.7, "shape_off": 1.5,
         "merge": true,
@@ -729,7 +731,10 @@ fn a_merged_line_sends_one_packet_after_the_other() {
     let slot = Rate::mbit(5).time_for(500);
     let gaps: Vec<Span> = log.sent.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect();
     assert!(gaps.iter().all(|gap| *gap >= slot));
-    assert!(gaps.iter().filter(|gap| **gap == slot).count() > gaps.len() / 4, "the line is often busy");
+    assert!(
+        gaps.iter().filter(|gap| **gap == slot).count() > gaps.len() / 4,
+        "the shared link is often busy"
+    );
     assert_eq!(log.flows.len(), 1, "the sources of a pair are one flow");
 }
 
@@ -766,7 +771,7 @@ fn heavy_tails_are_bursty_on_every_time_scale_and_light_ones_are_not() {
             / points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum::<f64>();
         1.0 + slope / 2.0
     };
-    // In the limit (3 - 1.2) / 2 = 0.9; what 32 sources and 2000 s show spreads from 0.69 to 0.96.
+    // In the limit (3 - 1.2) / 2 = 0.9. Estimates from 32 sources and 2000 s vary from 0.69 to 0.96.
     let heavy = hurst(&[("shape_on", json!(1.4)), ("shape_off", json!(1.2))]);
     assert!((0.69..0.96).contains(&heavy), "{heavy}");
     // 0.5 without memory.
@@ -777,7 +782,7 @@ fn heavy_tails_are_bursty_on_every_time_scale_and_light_ones_are_not() {
 // -- files -------------------------------------------------------------------------------------------
 
 #[test]
-fn a_flow_list_is_followed() {
+fn a_flow_list_gives_the_transfers() {
     let folder = tempfile::tempdir().unwrap();
     let text = "start_s,src,dst,size_bytes\n2.5,3,0,1000\n0.25,0,3,70000\n0.25,3,0,500\n9,0,3,5\n";
     std::fs::write(folder.path().join("flows.csv"), text).unwrap();
@@ -805,9 +810,9 @@ fn a_flow_list_is_followed() {
     assert!(bad.message.ends_with("row 1, column dst: found \"7\", expected the name of a node"), "{bad}");
 }
 
-/// Each row is one packet, whose flow the network knows.
+/// Each row is one packet of its flow.
 #[test]
-fn a_datagram_list_is_followed() {
+fn a_datagram_list_gives_the_datagrams() {
     let folder = tempfile::tempdir().unwrap();
     let text = "time_s,src,dst,size_bytes,flow\n2.5,3,0,1000,reply\n0.25,0,3,700,1\n0.25,0,3,64,2\n1,0,3,65,1\n9,0,3,99,1\n";
     std::fs::write(folder.path().join("datagrams.csv"), text).unwrap();
@@ -876,7 +881,7 @@ fn udp(port: u16, bytes: usize) -> Vec<u8> {
     ipv4(0, 17, &rest)
 }
 
-/// `count` packets of 1000 bytes in 10 flows, `spread` microseconds apart on average.
+/// `count` packets of 1000 bytes in 10 flows, evenly spread over `within_us` microseconds.
 fn udp_packets(count: u64, within_us: u64) -> Vec<(u64, Vec<u8>)> {
     (0..count).map(|number| (7_000_000 + number * within_us / count, udp(number as u16 % 10, 1000))).collect()
 }
@@ -891,9 +896,9 @@ fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
     let packets = [
         (5_000_000, udp(1, 1000)),
         (5_000_000, ipv4(0b10, 6, &ack)),
-        (5_200_000, vec![0x00; 46]), // no IP
+        (5_200_000, vec![0x00; 46]), // not IP
         (5_250_000, ipv4(0b11, 6, &one_byte)),
-        (5_100_000, udp(2, 64)), // a clock that went back
+        (5_100_000, udp(2, 64)), // the clock was set back
         (6_000_000, udp(1, 300)),
     ];
     std::fs::write(&file, pcap(&packets)).unwrap();
@@ -932,7 +937,7 @@ fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
 }
 
 #[test]
-fn a_capture_that_cannot_be_replayed_is_refused_and_one_that_breaks_says_where() {
+fn an_invalid_capture_is_refused_and_damage_is_reported_with_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace.pcap");
     let message = |bytes: &[u8]| {

@@ -1,8 +1,8 @@
-//! What a single TCP connection achieves, against theory: lossless paths, and random loss against PFTK.
+//! Goodput of a single TCP connection, compared with theory: lossless paths, and random loss (PFTK).
 
 use std::collections::VecDeque;
 
-use crate::support::{Lab, Tally};
+use crate::support::{Counters, Lab};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Next, Packet, PortId, Qdisc, Rate, Rng, Share, Span, Streams, Time,
 };
@@ -10,7 +10,7 @@ use giveway_sim::tcp::{Congestion, Counting};
 use giveway_sim::{LinkPlan, Segment, TcpConfig};
 use giveway_theory::tcp::{Path, pftk, pftk_given_timeouts};
 
-/// The TCP of the formulae: every segment acknowledged, one segment more per round.
+/// TCP as the formulae assume it: every segment is acknowledged, and the window grows by a segment per round.
 fn textbook() -> TcpConfig {
     TcpConfig {
         congestion: Congestion::reno,
@@ -27,9 +27,9 @@ fn goodput(tcp: &TcpConfig, rate: Rate, rtt: Span, buffer: u64, from: Time, unti
     lab.link(0, 1, rate, rtt / 2, &format!("fifo limit {buffer}p"));
     lab.link(1, 0, rate, rtt / 2, "fifo");
     lab.bulk(&[(0, 1)], None, tcp);
-    let mut tally = Tally::default();
-    lab.run(until, from, &mut tally);
-    tally.flows[0].goodput_bytes as f64 * 8.0 / until.since(from).as_s()
+    let mut counters = Counters::default();
+    lab.run(until, from, &mut counters);
+    counters.flows[0].goodput_bytes as f64 * 8.0 / until.since(from).as_s()
 }
 
 /// Asserts that `got` lies within `share` of `expected`.
@@ -43,7 +43,7 @@ fn a_lossless_flow_fills_the_link() {
     for congestion in [Congestion::reno, Congestion::cubic] {
         for sack in [true, false] {
             let tcp = TcpConfig { congestion, sack, ..TcpConfig::default() };
-            // The receiver window of 4 MB fits the buffer: nothing is lost.
+            // The receive window of 4 MB fits the buffer, so nothing is lost.
             let got = goodput(&tcp, Rate::mbit(10), Span::ms(40), 5000, Time::s(10), Time::s(60));
             close("goodput", got, 10e6 * 1460.0 / 1500.0, 0.01);
         }
@@ -61,19 +61,20 @@ fn a_window_is_sent_once_per_round_trip() {
     }
 }
 
-/// Without loss but its own, Reno's window swings between half of what path and buffer hold and all of it.
-/// While it is below what the path holds, the link idles: the sawtooth's area gives the utilisation.
+/// Without other losses, Reno's window moves between half of the capacity of path and buffer and all of it.
+/// While it is below the capacity of the path, the link idles. The area of the sawtooth gives the
+/// utilisation.
 #[test]
-fn a_short_buffer_costs_what_the_sawtooth_says() {
+fn a_short_buffer_costs_the_throughput_of_the_sawtooth() {
     let (rate, rtt) = (Rate::mbit(10), Span::ms(100));
-    // Packets that the path holds: bandwidth times delay, and the packet being sent.
+    // Capacity of the path in packets: rate times delay, and the packet in transmission.
     let path = 10e6 * (0.1 + 40.0 * 8.0 / 10e6) / (1500.0 * 8.0) + 1.0;
     for buffer in [10u64, 20, 40, 84, 120] {
         let got = goodput(&textbook(), rate, rtt, buffer, Time::s(60), Time::s(660));
         let most = (path + buffer as f64).floor();
         let least = (most / 2.0).floor();
-        // Rounds of the sawtooth: each sends its window, and takes a round trip or as long as the link needs
-        // for it.
+        // Rounds of the sawtooth: each sends a window, and takes a round trip or the transmission time of the
+        // window.
         let (mut packets, mut seconds) = (0.0, 0.0);
         let mut window = least;
         while window <= most {
@@ -90,11 +91,11 @@ fn a_short_buffer_costs_what_the_sawtooth_says() {
 // Random loss
 // ---------------------------------------------------------------------------------------------------
 
-/// Loses packets as the PFTK model assumes: each with a probability, and then the rest of its round with it.
+/// Drops packets as the PFTK model assumes: each with a probability, and then the rest of its round.
 struct Rounds {
     queue: VecDeque<Packet<Segment>>,
     loss: f64,
-    /// Half a round trip: a window leaves in a burst that is much shorter.
+    /// Half a round trip. A window leaves in a burst that is much shorter.
     round: Span,
     lost_at: Option<Time>,
     rng: Rng,
@@ -127,13 +128,13 @@ impl Qdisc<Segment> for Rounds {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Losses {
-    /// Each packet for itself.
+    /// Each packet independently.
     Independent,
-    /// As in the paper.
+    /// In rounds, as in the paper.
     InRounds,
 }
 
-/// Packets per second and the share of losses that ended in a timeout.
+/// Packets per second, and the share of losses that caused a timeout.
 fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f64) {
     let mut lab = Lab::new(2, 7);
     let rate = Rate::gbit(1);
@@ -158,12 +159,12 @@ fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f6
     }
     lab.link(1, 0, rate, rtt / 2, "fifo limit 100000p");
     lab.bulk(&[(0, 1)], None, &TcpConfig { sack, ..textbook() });
-    let mut tally = Tally { port: PortId(0), ..Tally::default() };
+    let mut counters = Counters { port: PortId(0), ..Counters::default() };
     // Long enough for a few thousand losses.
     let seconds = 40_000 * rtt.as_ps() / 1_000_000_000_000;
-    lab.run(Time::s(seconds), Time::ZERO, &mut tally);
-    let flow = &tally.flows[0];
-    (flow.packets as f64 / seconds as f64, flow.timeouts as f64 / tally.dropped as f64)
+    lab.run(Time::s(seconds), Time::ZERO, &mut counters);
+    let flow = &counters.flows[0];
+    (flow.packets as f64 / seconds as f64, flow.timeouts as f64 / counters.dropped as f64)
 }
 
 fn path(rtt: Span) -> Path {
@@ -174,9 +175,10 @@ fn path(rtt: Span) -> Path {
 const ROUND_TRIPS: [Span; 3] = [Span::ms(20), Span::ms(50), Span::ms(100)];
 const LOSSES: [f64; 3] = [0.001, 0.01, 0.03];
 
-/// Independent losses: the formula with the timeouts as they were. (With the paper's own probability of a
-/// timeout, which supposes that a loss takes its round along, it predicts down to a quarter of the rate: at
-/// 20 ms and 3 % it expects two losses in three to cost a second each, and one in thirty-five does.)
+/// Independent losses: the formula with the measured share of timeouts. The paper's probability of a timeout
+/// assumes that a loss also loses the rest of its round. With it the formula predicts down to a quarter of
+/// the rate: at 20 ms and 3 % two losses in three would cause a timeout of a second, but one in thirty-five
+/// does.
 #[test]
 fn independent_losses_give_the_rate_of_the_model_without_its_loss_process() {
     for sack in [false, true] {
@@ -190,12 +192,12 @@ fn independent_losses_give_the_rate_of_the_model_without_its_loss_process() {
     }
 }
 
-/// The paper's own loss process: the full formula, with SACK.
+/// The loss process of the paper: the full formula, with SACK.
 ///
-/// Not at 20 ms with 1 and 3 %, where a timeout lasts fifty round trips and the formula is almost nothing but
-/// timeouts: it is Reno's, and SACK repairs several losses of a round where Reno must time out, so the rate
-/// is higher. NewReno repairs one loss per round trip, which Reno's formula does not know: at low loss, with
-/// long tails of a round lost, its rate is lower.
+/// It does not apply at 20 ms with 1 and 3 %, where a timeout lasts fifty round trips and dominates the
+/// formula. The formula is for Reno. SACK repairs several losses of a round in cases in which Reno times out,
+/// so its rate is higher. NewReno repairs one loss per round trip, which the formula does not model: at low
+/// loss, where long tails of a round are lost, its rate is lower.
 #[test]
 fn losses_in_rounds_give_the_rate_of_the_full_formula() {
     for rtt in ROUND_TRIPS {
@@ -204,7 +206,7 @@ fn losses_in_rounds_give_the_rate_of_the_full_formula() {
             let expected = pftk(loss, &path(rtt));
             let what = format!("{rtt}, loss {loss}");
             if rtt == Span::ms(20) && loss > 0.001 {
-                assert!(rate > expected, "{what}: SACK is never slower than Reno");
+                assert!(rate > expected, "{what}: SACK must not be slower than Reno");
             } else {
                 close(&what, rate, expected, 0.15);
             }

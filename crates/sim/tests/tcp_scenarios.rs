@@ -1,12 +1,12 @@
-//! TCP, packet by packet: the segments that a sender sends and receives, as tables that a reader can follow.
+//! TCP, packet by packet: tables of the segments that a sender sends and receives.
 //!
-//! The path: 8 Mbit/s and 50 ms each way, segments of 960 bytes, so that a packet of 1,000 bytes takes a
-//! millisecond and a round trip about 101. Times are in milliseconds. `-> 5` sends segment 5. `<- wants 6`
-//! receives an acknowledgement of everything before segment 6, and `has 8-9` are its SACK blocks. `x 5` is
-//! the loss of segment 5. The tables are in `snapshots/`; after a change, look at what changed in them before
-//! accepting it.
+//! The path has 8 Mbit/s and 50 ms in each direction. Segments have 960 bytes, so that a packet of 1,000
+//! bytes takes a millisecond and a round trip about 101. Times are in milliseconds. `-> 5` sends segment 5.
+//! `<- wants 6` receives an acknowledgement of everything before segment 6, and `has 8-9` are its SACK
+//! blocks. `x 5` is the loss of segment 5. The tables are in `snapshots/`; review each change of them before
+//! you accept it.
 
-use crate::support::{Gate, Lab, Tally};
+use crate::support::{Counters, Gate, Lab};
 use crate::trace::Trace;
 use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use giveway_sim::tcp::{Congestion, Counting};
@@ -25,7 +25,7 @@ fn reno() -> TcpConfig {
     }
 }
 
-/// The path, with a transfer of `segments` segments over it, that loses and marks what is listed.
+/// The path with a transfer of `segments` segments, on which the listed segments are dropped and marked.
 fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
     let mut lab = Lab::new(2, 1);
     let (rate, delay) = (Rate::mbit(8), Span::ms(50));
@@ -56,27 +56,27 @@ fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Strin
 /// The longest pause of that transfer at its receiver, and the sum of those above half a second, when the run
 /// ends at `until`: in microseconds.
 fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
-    let mut tally = Tally::default();
-    path(&reno(), segments, lose, &[]).run(until, Time::ZERO, &mut tally);
-    let report = &tally.flows[0];
+    let mut counters = Counters::default();
+    path(&reno(), segments, lose, &[]).run(until, Time::ZERO, &mut counters);
+    let report = &counters.flows[0];
     (report.longest_pause.as_ps() / 1_000_000, report.paused.as_ps() / 1_000_000)
 }
 
-/// Two segments, then two for each acknowledgement: 2, 4, 8; the FIN travels with the last.
+/// Two segments, then two for each acknowledgement: 2, 4, 8. The last segment has the FIN.
 #[test]
 fn slow_start() {
     insta::assert_snapshot!(trace_of(&reno(), 14, &[], &[]));
 }
 
-/// Segments 9, 11 and 12 of a window are lost. With SACK the sender knows all three holes and fills them
-/// within one round trip, at half the window: RFC 6675.
+/// Segments 9, 11 and 12 of a window are lost. SACK reports all three holes, and the sender fills them within
+/// one round trip, at half the window: RFC 6675.
 #[test]
 fn three_losses_in_a_window_with_sack() {
     insta::assert_snapshot!(trace_of(&reno(), 40, &[9, 11, 12], &[]));
 }
 
-/// The same losses without SACK: each partial acknowledgement reveals one more hole, so recovery takes a
-/// round trip for each: RFC 6582.
+/// Segments 9, 11 and 12 are lost without SACK. Each partial acknowledgement reveals one more hole, so
+/// recovery takes a round trip for each: RFC 6582.
 #[test]
 fn three_losses_in_a_window_without_sack() {
     insta::assert_snapshot!(trace_of(&TcpConfig { sack: false, ..reno() }, 40, &[9, 11, 12], &[]));
@@ -89,7 +89,7 @@ fn timeout_and_back_off() {
     insta::assert_snapshot!(trace_of(&reno(), 12, &[5, 5, 5], &[]));
 }
 
-/// The last segment is lost: no duplicates come, so the timer repairs it.
+/// The last segment is lost. There are no duplicate acknowledgements, so the timer repairs the loss.
 #[test]
 fn a_lost_tail_waits_for_the_timer() {
     insta::assert_snapshot!(trace_of(&reno(), 6, &[6], &[]));
@@ -109,8 +109,8 @@ fn giving_up() {
     insta::assert_snapshot!(trace_of(&TcpConfig { give_up: 3, ..reno() }, 8, &lose, &[]));
 }
 
-/// Segment 6 is marked instead of lost: acknowledgements carry the echo until the sender answers that it has
-/// reduced its window; nothing is sent twice: RFC 3168 section 6.1.
+/// Segment 6 is marked instead of lost. Acknowledgements carry the echo until the sender confirms with CWR
+/// that it has reduced its window. Nothing is retransmitted: RFC 3168 section 6.1.
 #[test]
 fn a_mark_halves_the_window_without_a_loss() {
     insta::assert_snapshot!(trace_of(&TcpConfig { ecn: true, ..reno() }, 24, &[], &[6]));
@@ -122,8 +122,9 @@ fn delayed_acknowledgements() {
     insta::assert_snapshot!(trace_of(&TcpConfig { delayed_ack: true, ..reno() }, 9, &[], &[]));
 }
 
-/// Limited transmit: the first of three segments is lost, so only two duplicates come. Each lets a new
-/// segment out, which brings the third: RFC 3042. Without it the sender waits for the timer.
+/// Limited transmit: the first of three segments is lost, so there are only two duplicate acknowledgements.
+/// Each permits a new segment, which causes the third duplicate: RFC 3042. Without limited transmit the
+/// sender waits for the timer.
 #[test]
 fn limited_transmit_saves_a_small_window() {
     let tcp = TcpConfig { sack: false, initial_window: Packets(3), ..reno() };
@@ -132,21 +133,21 @@ fn limited_transmit_saves_a_small_window() {
     insta::assert_snapshot!("no_limited_transmit", trace_of(&without, 8, &[1], &[]));
 }
 
-/// Nothing is lost: the receiver waits longest for the first segment, which the sender sends at 100.104 ms,
-/// after its handshake, and which takes 51 ms. That is not a long pause.
+/// Nothing is lost. The longest pause is that before the first segment, which is sent at 100.104 ms, after
+/// the handshake, and takes 51 ms. That is not a long pause.
 #[test]
 fn a_smooth_transfer_pauses_for_its_first_round_trip() {
     assert_eq!(pauses(6, &[], Time::s(400)), (151_104, 0));
 }
 
-/// The SYN is lost twice, so the first segment is sent at 3,100.104 ms: see `a_lost_handshake`.
+/// The SYN is lost twice, so the first segment is sent at 3,100.104 ms, as in `a_lost_handshake`.
 #[test]
 fn waiting_for_the_handshake_is_a_pause() {
     assert_eq!(pauses(3, &[0, 0], Time::s(400)), (3_151_104, 3_151_104));
 }
 
 /// Segment 5 arrives at 254.144 ms and segment 6, which the timer retransmits at 1,304.184 ms, 51 ms after
-/// that: see `a_lost_tail_waits_for_the_timer`.
+/// that, as in `a_lost_tail_waits_for_the_timer`.
 #[test]
 fn a_timeout_is_a_pause() {
     assert_eq!(pauses(6, &[6], Time::s(400)), (1_101_040, 1_101_040));

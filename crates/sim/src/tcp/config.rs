@@ -109,7 +109,7 @@ impl TcpConfig {
             let which = if self.rto_min.is_zero() { "rto_min" } else { "rto_initial" };
             return Err(Invalid::new(
                 which,
-                "a timeout of 0 would retransmit for ever: write for example \"200ms\"",
+                "a timeout of 0 retransmits without end: write for example \"200ms\"",
             ));
         }
         if self.rto_max < self.rto_min {

@@ -245,7 +245,7 @@ impl Endpoint {
             return outcome;
         }
         if segment.has(Segment::SYN) {
-            // A SYN on an open connection: our acknowledgement of the handshake was lost, so it is repeated.
+            // A SYN on an open connection: our acknowledgement of the handshake was lost. Repeat it.
             self.emit_ack(config, out);
             return outcome;
         }
@@ -276,6 +276,8 @@ impl Endpoint {
     ) -> bool {
         match self.state {
             State::Listening | State::Accepting(_) if segment.has(Segment::SYN) => {
+                // A repeated SYN: our answer was lost. It counts as a try, because its acknowledgement gives
+                // no round-trip sample.
                 let tries = if let State::Accepting(tries) = self.state { tries + 1 } else { 1 };
                 self.state = State::Accepting(tries);
                 self.last_sent = now;
@@ -331,15 +333,16 @@ impl Endpoint {
         }
         let advance = segment.ack - self.board.una();
         let advances = advance > 0;
+        // FlightSize before this acknowledgement, from which the controller reduces its window.
         let flight = self.board.outstanding();
         let mut acked = if advances { self.board.ack(segment.ack) } else { Acked::default() };
         // Sequence numbers that this segment reports by SACK for the first time.
         let mut selective = 0;
         if config.sack {
             for (from, to) in segment.blocks() {
-                let news = self.board.sack(from, to);
-                selective += news.len;
-                acked.measured = acked.measured.max(news.measured);
+                let new = self.board.sack(from, to);
+                selective += new.len;
+                acked.measured = acked.measured.max(new.measured);
             }
         }
         if let Some(sent) = acked.measured {
@@ -394,7 +397,7 @@ impl Endpoint {
             self.inflation = 0;
             self.duplicates = 0;
             if fast {
-                // RFC 6582, section 3.2, step 3, full acknowledgement: the window stays at the threshold.
+                // RFC 6582, section 3.2, step 3, full acknowledgement: the window saturated at the threshold.
                 return false;
             }
         }
@@ -408,7 +411,8 @@ impl Endpoint {
                 if duplicate {
                     // RFC 6675, section 5, steps (1) and (2): three duplicates, or IsLost of the first
                     // segment by SACK. RFC 6582, section 3.2, step 2: duplicates up to the recovery point
-                    // stem from segments that the last recovery sent twice, and start no new one.
+                    // come from segments that the last recovery retransmitted needlessly, and start no new
+                    // one.
                     let first_lost = config.sack && self.board.find_losses(config.mss.0);
                     if first_lost || (self.duplicates >= DUPLICATES && ack > self.recovery_point) {
                         self.begin_fast_recovery(flight, now, config);
@@ -466,7 +470,7 @@ impl Endpoint {
         }
         self.reduced_until = self.board.next();
         if !config.sack {
-            // RFC 5681, section 3.2, step 3: the duplicates so far are segments that have left the network.
+            // RFC 5681, section 3.2, step 3: each duplicate so far is a segment that has left the network.
             self.inflation = u64::from(DUPLICATES) * config.mss.0;
         }
     }
@@ -533,7 +537,9 @@ impl Endpoint {
         self.cwnd_limited = false;
         // RFC 5681, section 4.1: after an idle time of more than one timeout the sender restarts from at most
         // the initial window.
-        if self.board.outstanding() == 0 && self.has_news() && now.since(self.last_sent) > self.rtt.timeout()
+        if self.board.outstanding() == 0
+            && self.has_unsent()
+            && now.since(self.last_sent) > self.rtt.timeout()
         {
             self.controller.idled(now);
         }
@@ -544,15 +550,16 @@ impl Endpoint {
                 Some(lost) => u64::from(lost.len),
                 None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
             };
-            // With nothing in the network the segment leaves even if it exceeds the window: a window below
-            // one segment would otherwise stop the connection for good, because no acknowledgement would
-            // come.
+            // With nothing in the network the segment leaves even if it exceeds the window. A window below
+            // one segment would otherwise stop the connection: without data in flight no acknowledgement
+            // arrives that could enlarge it. `urgent` is cleared even if no segment is lost, so that at most
+            // one segment exceeds the window.
             let urgent = std::mem::take(&mut self.urgent) && lost.is_some();
             if self.board.pipe() + len > window && self.board.pipe() > 0 && !urgent {
                 self.cwnd_limited = len > 0;
                 return;
             }
-            if !urgent && self.pacer_holds(now, config) {
+            if !urgent && self.pacer_delays(now, config) {
                 // The window, not the application, sets the rate of the pacer, so the window may grow.
                 self.cwnd_limited = len > 0;
                 return;
@@ -569,7 +576,7 @@ impl Endpoint {
         }
     }
 
-    fn has_news(&self) -> bool {
+    fn has_unsent(&self) -> bool {
         self.end > self.board.next() || (self.closing && !self.fin_sent)
     }
 
@@ -593,7 +600,7 @@ impl Endpoint {
     }
 
     /// True if the pacer delays the next segment. If not, the segment takes its place in the schedule.
-    fn pacer_holds(&mut self, now: Time, config: &TcpConfig) -> bool {
+    fn pacer_delays(&mut self, now: Time, config: &TcpConfig) -> bool {
         let rtt = self.rtt.smoothed();
         if !config.pacing || rtt.is_zero() {
             return false;
@@ -696,8 +703,8 @@ impl Endpoint {
             flow: self.identity.flow,
             from: self.identity.from,
             to: self.identity.to,
-            offset: stays(segment.seq.saturating_sub(1)),
-            remaining: stays(self.end.saturating_sub(segment.seq)).max(bytes),
+            offset: saturated(segment.seq.saturating_sub(1)),
+            remaining: saturated(self.end.saturating_sub(segment.seq)).max(bytes),
             reserved: self.identity.reserved,
             ..Meta::default()
         };
@@ -756,8 +763,8 @@ impl Endpoint {
             }
             State::Open => {
                 self.counts.timeouts += 1;
-                // With SACK a hole that stays open lets the outstanding data grow far above the window. Most
-                // of it has arrived, so half of it must not become the threshold.
+                // With SACK a hole that saturated open lets the outstanding data grow far above the window.
+                // Most of it has arrived, so half of it must not become the threshold.
                 let flight = self.board.outstanding().min(self.controller.window());
                 // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
                 // only.
@@ -771,6 +778,7 @@ impl Endpoint {
                 self.recovery_point = self.board.next();
                 self.duplicates = 0;
                 self.inflation = 0;
+                // The schedule of the lost window must not delay the first retransmission.
                 self.pace_until = now;
                 self.send(now, config, out);
             }
@@ -779,8 +787,8 @@ impl Endpoint {
     }
 }
 
-/// A number of bytes as [`Meta::offset`] and [`Meta::remaining`] hold it: numbers that do not fit become the
+/// A number of bytes for [`Meta::offset`] and [`Meta::remaining`]. Numbers that do not fit become the
 /// largest.
-fn stays(bytes: u64) -> u32 {
+fn saturated(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -135,9 +135,10 @@ mod tests {
     }
 
     /// 100 ms, 100 ms, 113 ms: an eighth is 12.5 ms. The first of ten acknowledgements ends the round before,
-    /// the eighth after it decides, so two are left; the fifth end of a round from there ends it all.
+    /// and the eighth decides, so the last two are conservative. Slow start ends with the fifth round from
+    /// there.
     #[test]
-    fn a_growing_round_trip_ends_it() {
+    fn a_growing_round_trip_ends_slow_start() {
         let mut hystart = HyStart::default();
         assert!(round(&mut hystart, 0, Span::ms(100)).iter().all(|phase| *phase == Phase::Slow));
         assert!(round(&mut hystart, 1, Span::ms(100)).iter().all(|phase| *phase == Phase::Slow));
@@ -147,11 +148,11 @@ mod tests {
             let phases = round(&mut hystart, number, Span::ms(115));
             assert!(phases.iter().all(|phase| *phase == Phase::Conservative), "{number}: {phases:?}");
         }
-        // The round in which it began counts.
+        // The round in which conservative slow start began counts.
         assert_eq!(round(&mut hystart, 7, Span::ms(115))[0], Phase::Over);
     }
 
-    /// 112 ms is less than an eighth more; of 20 ms 4 ms are asked for, of a second 16.
+    /// 112 ms is less than an eighth above 100 ms. The threshold is 4 ms at 20 ms, and 16 ms at a second.
     #[test]
     fn the_threshold_is_an_eighth_within_its_bounds() {
         for (before, after, ends) in [
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_does_not() {
+    fn jitter_does_not_end_slow_start() {
         let mut hystart = HyStart::default();
         round(&mut hystart, 0, Span::ms(100));
         round(&mut hystart, 1, Span::ms(100));

@@ -71,7 +71,7 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if seq > self.next {
-            return self.keep(seq, end);
+            return self.store(seq, end);
         }
         self.next = end;
         if self.out_of_order.is_empty() {
@@ -86,8 +86,8 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Stores [start, end), which lies above a gap.
-    fn keep(&mut self, start: u64, end: u64) -> Arrival {
+    /// Stores the range [start, end), which lies above a gap.
+    fn store(&mut self, start: u64, end: u64) -> Arrival {
         let (mut start, mut end) = (start, end);
         if let Some(at) = self.out_of_order.iter().position(|(from, to)| *from <= start && end <= *to) {
             // RFC 2018, section 4: the first block contains the segment that triggered the acknowledgement.

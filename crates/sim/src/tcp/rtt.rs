@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_and_the_bounds_count() {
+    fn the_clock_and_the_bounds_are_applied() {
         let config = TcpConfig { clock: Span::ms(10), ..TcpConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         rtt.measured(Span::us(10_001), &config);

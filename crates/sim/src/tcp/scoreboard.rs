@@ -166,24 +166,24 @@ impl Scoreboard {
     /// Handles a SACK block: the receiver has [from, to). Returns the part that was not known before.
     pub fn sack(&mut self, from: u64, to: u64) -> Acked {
         let (mut at, to) = (from.max(self.una), to.min(self.next));
-        let mut news = Acked::default();
+        let mut new = Acked::default();
         while at < to {
             // A range that is known already is skipped as a whole: most of a block repeats earlier blocks.
             match self.sacked.iter().find(|(_, end)| *end > at) {
                 Some((start, end)) if *start <= at => at = *end,
                 range => {
                     let until = range.map_or(to, |(start, _)| to.min(*start));
-                    self.sack_stretch(at, until, &mut news);
+                    self.sack_stretch(at, until, &mut new);
                     self.add_sacked_range(at, until);
                     at = until;
                 }
             }
         }
-        news
+        new
     }
 
     /// Marks the segments within [from, to) as SACKed, none of which was.
-    fn sack_stretch(&mut self, from: u64, to: u64, news: &mut Acked) {
+    fn sack_stretch(&mut self, from: u64, to: u64, new: &mut Acked) {
         let first = self.index_of(from);
         for sent in self.sent.range_mut(first..) {
             if sent.end > to {
@@ -191,9 +191,9 @@ impl Scoreboard {
             }
             self.pipe -= sent.weight() * u64::from(sent.len);
             sent.state |= SACKED;
-            news.len += u64::from(sent.len);
+            new.len += u64::from(sent.len);
             if !sent.has(AMBIGUOUS) {
-                news.measured = Some(sent.at);
+                new.measured = Some(sent.at);
             }
         }
     }
@@ -237,6 +237,7 @@ impl Scoreboard {
         {
             self.pipe -= first.weight() * u64::from(first.len);
             first.state = (first.state | LOST) & !RETRANSMITTED;
+            // It may be below HighRxt: `next_lost` must find it again.
             self.high_rxt = self.una;
             self.lost_below = self.lost_below.max(first.end);
         }
@@ -292,6 +293,7 @@ impl Scoreboard {
             if sent.state & (SACKED | LOST | RETRANSMITTED) == LOST {
                 return Some(Retransmission { seq: sent.start(), len: sent.len });
             }
+            // SACKed or retransmitted: later calls begin behind it.
             self.high_rxt = sent.end;
         }
         None

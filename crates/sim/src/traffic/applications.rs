@@ -105,7 +105,7 @@ impl Traffic for Config {
         }
         if replays.is_empty() && trains.is_empty() {
             let group = self.group.as_deref().unwrap_or_default();
-            return Err(Invalid::new("group", format!("\"{group}\" has nothing in {}", path.display())));
+            return Err(Invalid::new("group", format!("\"{group}\" has no traffic in {}", path.display())));
         }
         let pages = Pages::of(&replays);
         Ok(Box::new(Applications {
@@ -247,7 +247,7 @@ impl Source for Applications {
 
     fn remark(&self) -> Option<String> {
         let waiting = self.replays.iter().filter(|replay| replay.state == State::Waiting).count();
-        (waiting > 0).then(|| format!("{waiting} connections have not begun when the run ends"))
+        (waiting > 0).then(|| format!("{waiting} connections had not begun at the end of the run"))
     }
 }
 
@@ -275,7 +275,7 @@ impl Applications {
             return;
         }
         // Data that the client writes at once waits in its socket for the handshake. A think time counts from
-        // its end.
+        // the end of the handshake.
         if let Some(first) = replay.plan.adus.get(replay.client.next)
             && first.trigger == Trigger::Peer(0)
             && Span::ns(first.think_time) <= replay.rtt / 4
@@ -291,7 +291,7 @@ impl Applications {
         let (me, peer) = replay.halves(side);
         let Some(write) = replay.plan.adus.get(me.next).filter(|_| !me.thinking) else { return };
         // The sender receives an acknowledgement half a round trip after the data has arrived, and the event
-        // says only the latter. The connection is established at the server half a round trip later than at
+        // reports the arrival. The connection is established at the server half a round trip later than at
         // the client.
         let half = replay.rtt / 2;
         let pause = match (write.trigger, side) {

@@ -168,16 +168,16 @@ impl Call {
             self.silent_from =
                 if speaks { self.grid + Span::from_s_f64(self.rng.exponential(talk)) } else { self.grid };
         }
-        self.place(config);
+        self.schedule(config);
     }
 
     fn advance(&mut self, config: &Config) {
         self.grid += config.interval;
-        self.place(config);
+        self.schedule(config);
     }
 
     /// Skips pauses, then draws the delay of the next packet after its time on the grid.
-    fn place(&mut self, config: &Config) {
+    fn schedule(&mut self, config: &Config) {
         if let Some((talk, pause)) = self.spurts {
             while self.grid >= self.silent_from && self.grid < Time::NEVER {
                 let speaks_from = self.silent_from + Span::from_s_f64(self.rng.exponential(pause));

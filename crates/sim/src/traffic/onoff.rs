@@ -203,7 +203,7 @@ impl Config {
             (None, None) => {
                 return Err(Invalid::new(
                     "load",
-                    "how long are pauses? write load = \"1mbit\" or off = \"500ms\"",
+                    "the mean pause is missing: write load = \"1mbit\" or off = \"500ms\"",
                 ));
             }
             (Some(off), None) => off.as_s(),
@@ -344,7 +344,7 @@ struct OnOff {
 
 /// The sources of one node.
 struct NodeSources {
-    /// With `merge`, when the shared link can take the next packet.
+    /// With `merge`: the time at which the shared link can take the next packet.
     free: Time,
     /// Time of the next packet of each source.
     due: BinaryHeap<Reverse<(Time, usize)>>,
@@ -502,7 +502,7 @@ mod tests {
         };
         assert_eq!(
             complain(serde_json::json!({ "rate": "1mbit" })),
-            "load: how long are pauses? write load = \"1mbit\" or off = \"500ms\""
+            "load: the mean pause is missing: write load = \"1mbit\" or off = \"500ms\""
         );
         assert_eq!(
             complain(serde_json::json!({ "rate": "1mbit", "load": "3mbit", "sources": 2 })),

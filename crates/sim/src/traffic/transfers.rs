@@ -29,9 +29,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Source, SourceContext, Traffic, check_rate, flow};
+use crate::counters::Pauses;
 use crate::net::{Event, Net};
 use crate::sizes::{Sampler, Sizes};
-use crate::tally::Pauses;
 
 /// Parameters of `transfers`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +82,7 @@ impl Traffic for Config {
             (None, None) => {
                 return Err(Invalid::new(
                     "load",
-                    "how often do transfers arrive? write load = \"8mbit\" or per_second = 5.0",
+                    "the rate of arrivals is missing: write load = \"8mbit\" or per_second = 5.0",
                 ));
             }
             (Some(rate), None) if rate > 0.0 && rate.is_finite() => rate,
@@ -98,7 +98,7 @@ impl Traffic for Config {
         if self.concurrent == Some(0) {
             return Err(Invalid::new(
                 "concurrent",
-                "0 transfers at once are none: leave it out for no bound",
+                "with 0 transfers at once none ever begins: leave it out for no bound",
             ));
         }
         let mut transfers = Transfers {
@@ -114,7 +114,7 @@ impl Traffic for Config {
             most: self.concurrent.unwrap_or(u32::MAX),
             policy: self.cap_policy,
             running: 0,
-            waiting: VecDeque::new(),
+            queued: VecDeque::new(),
             arrived: 0,
             refused: 0,
             delayed: 0,
@@ -138,7 +138,7 @@ struct Transfers {
     most: u32,
     policy: CapPolicy,
     running: u32,
-    waiting: VecDeque<Arrival>,
+    queued: VecDeque<Arrival>,
     arrived: u64,
     refused: u64,
     delayed: u64,
@@ -166,14 +166,14 @@ impl Source for Transfers {
     fn on(&mut self, event: Event, net: &mut Net<'_>) {
         if matches!(event, Event::Closed(_) | Event::Aborted(_)) {
             self.running -= 1;
-            if let Some(arrival) = self.waiting.pop_front() {
+            if let Some(arrival) = self.queued.pop_front() {
                 self.begin(arrival, net);
             }
         }
     }
 
     fn finish(&mut self, net: &mut Net<'_>) {
-        for arrival in std::mem::take(&mut self.waiting) {
+        for arrival in std::mem::take(&mut self.queued) {
             report(arrival, Ending::Unfinished, net);
         }
     }
@@ -209,7 +209,7 @@ impl Transfers {
             }
             CapPolicy::Wait => {
                 self.delayed += 1;
-                self.waiting.push_back(arrival);
+                self.queued.push_back(arrival);
             }
         }
     }

@@ -125,7 +125,7 @@ impl Traffic for Config {
         if self.request == Bytes(0) {
             return Err(Invalid::new(
                 "request",
-                "a request of 0 bytes asks for nothing: write for example \"350b\"",
+                "a request needs at least 1 byte: write for example \"350b\"",
             ));
         }
         let kind = Kind {
@@ -190,7 +190,7 @@ struct Page {
     /// Objects that wait for the document.
     after_main: VecDeque<u64>,
     /// Number of objects requested and not complete.
-    under_way: u32,
+    in_flight: u32,
     got: Got,
     failed: bool,
     /// Its connections, all of them and those without an object.
@@ -213,7 +213,7 @@ struct Connection {
     user: usize,
     /// Number of the flow of the object, if objects are reported.
     id: u64,
-    asked: Time,
+    requested: Time,
     object: u64,
     /// Bytes of requests at the server, and of responses at the client, when the object is complete.
     up: u64,
@@ -295,7 +295,7 @@ impl Web {
             bytes,
             to_ask,
             after_main,
-            under_way: 0,
+            in_flight: 0,
             got: Got::default(),
             failed: false,
             connections: kept.clone(),
@@ -308,11 +308,11 @@ impl Web {
     fn ask(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
         let page = this.page.as_mut().expect("only an open page has requests");
-        while page.under_way < self.kind.config.parallel
+        while page.in_flight < self.kind.config.parallel
             && let Some(object) = page.to_ask.pop_front()
         {
-            page.under_way += 1;
-            let asked = net.now();
+            page.in_flight += 1;
+            let requested = net.now();
             let conn = page.idle.pop().unwrap_or_else(|| {
                 let conn = net.connect(this.client, this.server);
                 page.connections.push(conn);
@@ -322,7 +322,7 @@ impl Web {
             let connection = self.connections.entry(conn).or_insert(Connection {
                 user,
                 id: 0,
-                asked,
+                requested,
                 object,
                 up: 0,
                 down: 0,
@@ -332,8 +332,8 @@ impl Web {
                 before: (0, 0, 0),
             });
             connection.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
-            (connection.asked, connection.object, connection.answered, connection.done) =
-                (asked, object, false, false);
+            (connection.requested, connection.object, connection.answered, connection.done) =
+                (requested, object, false, false);
             connection.got = Got::default();
             connection.up += up;
             connection.down += down;
@@ -369,7 +369,7 @@ impl Web {
         self.kind.report_object(this.client, this.server, connection, Ending::Completed, net);
         let page = this.page.as_mut().expect("its page is open");
         page.got.add(&got);
-        page.under_way -= 1;
+        page.in_flight -= 1;
         page.to_ask.append(&mut page.after_main);
         match self.kind.config.connections {
             Connections::PerObject => {
@@ -393,7 +393,7 @@ impl Web {
             return; // another connection is opened when it is needed
         }
         page.failed = true;
-        page.under_way -= 1;
+        page.in_flight -= 1;
         page.to_ask.clear();
         page.after_main.clear();
         self.kind.account(conn, &mut connection, net);
@@ -417,7 +417,7 @@ impl Web {
         if !open.to_ask.is_empty() {
             return self.ask(user, net);
         }
-        if open.under_way > 0 {
+        if open.in_flight > 0 {
             return;
         }
         let mut page = this.page.take().expect("its page is open");
@@ -486,7 +486,7 @@ impl Kind {
     ) {
         if self.config.report == Report::Objects {
             let whole =
-                flow(connection.id, self.direction(client, server), connection.asked, connection.object);
+                flow(connection.id, self.direction(client, server), connection.requested, connection.object);
             self.report(whole, &connection.got, ending, net);
         }
     }

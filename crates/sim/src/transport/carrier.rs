@@ -7,9 +7,9 @@ use giveway_qdisc::{FlowKey, FlowReport, Span, Time};
 use super::Transport;
 use super::connection::Transfer;
 use super::stream::Stream;
+use crate::counters::{Datagrams, Pauses};
 use crate::event_queue::EventQueue;
 use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, Side, StreamId};
-use crate::tally::{Datagrams, Pauses};
 use crate::tcp::Endpoint;
 
 /// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
@@ -27,16 +27,16 @@ impl Carrier for Simulated<'_> {
         self.transport.connect((from, to, host.0), by.source, by.settings, by.now, self.queue)
     }
 
-    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
+    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time) -> ConnId {
         let id = self.transport.origins[usize::from(by.source)].flow();
         let conn = self.connect(by, ends, HostId::default());
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
         this.transfer = Some(Transfer {
             id,
-            start: asked,
+            start: requested,
             bytes,
-            pauses: Pauses::since(asked),
+            pauses: Pauses::since(requested),
             reported: false,
             arrived: 0,
             delay_sum: Span::ZERO,
@@ -89,7 +89,7 @@ impl Carrier for Simulated<'_> {
             start,
             number: 0,
             offset: 0,
-            tally: Datagrams::default(),
+            counters: Datagrams::default(),
         });
         StreamId(transport.streams.len() as u32 - 1)
     }

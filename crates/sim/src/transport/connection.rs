@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Span, Time};
 
+use crate::counters::Pauses;
 use crate::event_queue::{EventQueue, Timer};
 use crate::net::Side;
-use crate::tally::Pauses;
 use crate::tcp::{Endpoint, TcpConfig};
 
-/// A connection, or a place whose connection is over.
+/// A connection. It stays at its index until another connection takes the index.
 pub(super) struct Conn {
-    /// Number of connections that had this place before.
+    /// Number of connections that had this index before.
     pub(super) serial: u32,
     pub(super) source: u16,
     pub(super) alive: bool,
@@ -22,7 +22,7 @@ pub(super) struct Conn {
     pub(super) tcp: Rc<TcpConfig>,
     pub(super) client: Endpoint,
     pub(super) server: Endpoint,
-    /// Set for a one-way transfer, which the transport closes and reports by itself.
+    /// Set for a one-way transfer, which the transport closes and reports.
     pub(super) transfer: Option<Transfer>,
     /// Bytes that had arrived when the measurement interval began.
     pub(super) before: Arrived,

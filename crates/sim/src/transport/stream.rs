@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use giveway_qdisc::{Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, Time};
 
+use crate::counters::Datagrams;
 use crate::net::Datagram;
 use crate::segment::{Segment, UDP_HEADER};
-use crate::tally::Datagrams;
 use crate::traffic::flow;
 
 /// A stream of datagrams.
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     pub(super) number: u64,
     /// Bytes sent so far.
     pub(super) offset: u64,
-    pub(super) tally: Datagrams,
+    pub(super) counters: Datagrams,
 }
 
 impl Stream {
@@ -54,24 +54,24 @@ impl Stream {
         self.number += 1;
         self.offset += u64::from(bytes);
         if measured.contains(&now) {
-            self.tally.sent(payload(bytes));
+            self.counters.sent(payload(bytes));
         }
         Packet { meta, payload: segment }
     }
 
     pub(super) fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
         let bytes = payload(meta.bytes);
-        self.tally.arrived(bytes, now, measured.contains(&now));
+        self.counters.arrived(bytes, now, measured.contains(&now));
         let sent = segment.datagram_sent();
         if measured.contains(&sent) {
-            self.tally.received(bytes, sent, now);
+            self.counters.received(bytes, sent, now);
         }
     }
 
     pub(super) fn report(&self, now: Time) -> FlowReport {
         let known = flow(self.id, (self.from, self.to), self.start, 0);
         let known = FlowReport { source: self.source, kind: FlowKind::Datagrams, ..known };
-        self.tally.report(FlowReport { ending: Ending::Completed, ..known }, now)
+        self.counters.report(FlowReport { ending: Ending::Completed, ..known }, now)
     }
 }
 

@@ -23,7 +23,7 @@ impl Lab {
         Lab { network: Network::new(nodes), streams: Streams::new(seed), sources: Vec::new(), nodes }
     }
 
-    /// One direction of a link; returns its number.
+    /// Adds one direction of a link and returns its number.
     pub fn link(&mut self, from: u16, to: u16, rate: Rate, delay: Span, spec: &str) -> u32 {
         self.lossy_link(from, to, rate, delay, spec, 0.0)
     }
@@ -46,7 +46,7 @@ impl Lab {
         })
     }
 
-    /// One direction that is down at times.
+    /// Adds one direction of a link with outages and returns its number.
     pub fn link_with_outages(
         &mut self,
         from: u16,
@@ -63,7 +63,7 @@ impl Lab {
         self.network.link(LinkPlan { name, from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
     }
 
-    /// Both directions, wide queues.
+    /// Adds both directions of a link, with queues that never overflow.
     pub fn wire(&mut self, a: u16, b: u16, rate: Rate, delay: Span) {
         self.link(a, b, rate, delay, "fifo limit 100000p");
         self.link(b, a, rate, delay, "fifo limit 100000p");
@@ -124,9 +124,9 @@ impl Lab {
     }
 }
 
-/// Keeps flow reports and counts what one port sent.
+/// Keeps the reports of flows, and counts the packets that one port sent.
 #[derive(Default)]
-pub struct Tally {
+pub struct Counters {
     pub port: PortId,
     pub flows: Vec<FlowReport>,
     pub sent: u64,
@@ -136,7 +136,7 @@ pub struct Tally {
     pub from: Time,
 }
 
-impl Probe<Segment> for Tally {
+impl Probe<Segment> for Counters {
     fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port && now >= self.from {
             self.sent += 1;
@@ -154,11 +154,11 @@ impl Probe<Segment> for Tally {
     }
 }
 
-/// A wide queue that loses chosen transmissions: for tests of loss recovery.
+/// A queue without a limit that drops and marks chosen segments, for tests of loss recovery.
 pub struct Gate {
     queue: std::collections::VecDeque<Packet<Segment>>,
     mss: u64,
-    /// Data segments to lose (1 is the first; 0 is the SYN), each as often as it is listed.
+    /// Data segments to drop (1 is the first; 0 is the SYN), each as often as it is listed.
     lose: Vec<u64>,
     /// Data segments to mark once.
     mark: Vec<u64>,
@@ -188,7 +188,7 @@ impl giveway_qdisc::Qdisc<Segment> for Gate {
             return cx.drop(pkt, DropReason::Policy);
         }
         if pkt.payload.len > 0 && Gate::listed(&mut self.mark, number) {
-            assert!(cx.mark(&mut pkt), "only a connection with ECN has its segments marked");
+            assert!(cx.mark(&mut pkt), "only segments of a connection with ECN can be marked");
         }
         self.queue.push_back(pkt);
     }

@@ -7,8 +7,8 @@ use std::fmt::Write;
 use giveway_qdisc::{DropReason, Meta, PortId, Probe, Time};
 use giveway_sim::Segment;
 
-/// Writes one line for each packet that node `at` sends or receives, with data counted in segments of `mss`,
-/// and one per loss.
+/// Writes one line for each packet that node `at` sends or receives, and one for each loss. Data are counted
+/// in segments of `mss` bytes.
 pub struct Trace {
     pub at: u16,
     pub mss: u64,
@@ -29,7 +29,7 @@ impl Trace {
         }
     }
 
-    /// Data in whole segments: 1 is the first.
+    /// The number of a data segment, from 1.
     fn data(&self, segment: &Segment) -> String {
         let first = (segment.seq.max(1) - 1) / self.mss + 1;
         let fin = if segment.has(Segment::FIN) { " FIN" } else { "" };

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use giveway_qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
 use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use giveway_sim::segment::UDP_HEADER;
-use giveway_sim::tally::{Datagrams, Pauses};
+use giveway_sim::counters::{Datagrams, Pauses};
 use giveway_sim::traffic::flow;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};

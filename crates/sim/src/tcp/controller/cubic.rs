@@ -1,7 +1,7 @@
 //! CUBIC: a window that grows with the cube of the time since the last loss, RFC 9438.
 //!
 //! # Principles
-//! - After a loss the window returns to where it was along a cubic curve: fast, then flat near the old
+//! - After a loss the window returns to its old maximum along a cubic curve: fast, then flat near the
 //!   maximum, then probing above it. The curve runs in real time, so flows with different round trips grow
 //!   alike.
 //! - Where Reno would be faster (short round trips, small windows) CUBIC follows an estimate of Reno's

@@ -54,7 +54,8 @@ pub struct Reno {
 
 impl Controller for Reno {
     fn acked(&mut self, ack: &Ack) {
-        // A window that the application does not fill says nothing about the path, so it does not grow.
+        // A window that the application does not fill has not been tested against the path, so it does not
+        // grow.
         if !ack.cwnd_limited {
             return;
         }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_whatever_the_acknowledgements() {
+    fn bytes_are_counted_and_not_acknowledgements() {
         let mut reno = new(start(Counting::Bytes));
         reno.lost(8000, Time::ZERO);
         for bytes in [3000, 1000] {

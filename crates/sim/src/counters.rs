@@ -70,7 +70,7 @@ impl Datagrams {
         self.sent -= 1;
     }
 
-    /// Records an arrival, whenever the datagram was sent; `within` if it arrived within the interval.
+    /// Records an arrival, at any time after sending; `within` if the datagram arrived within the interval.
     pub fn arrived(&mut self, bytes: u32, now: Time, within: bool) {
         self.last = Some(now);
         if within {
