@@ -47,7 +47,7 @@ impl Backend {
         }
     }
 
-    /// Visits every text that may name a file.
+    /// Visits every string that may name a file.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Backend::Network(network) => network.visit_texts(visit),

@@ -148,7 +148,7 @@ fn slot(reading: &mut Reading, table: Option<&Table>, rate: Rate, cell: Bytes) -
     None
 }
 
-/// The number of ports; `None` if a switch cannot have so many or so few.
+/// The number of ports; `None` if it is out of range.
 fn ports(reading: &mut Reading, table: Option<&Table>, keys: &SwitchKeys) -> Option<usize> {
     let ports = keys.ports.unwrap_or(PORTS) as usize;
     if giveway_switch::sim::PORTS.contains(&ports) {
@@ -254,7 +254,7 @@ impl Crossbar {
         Some(sim.outcome())
     }
 
-    /// Visits every text in the table of the traffic.
+    /// Visits every string in the table of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         self.table.visit_texts(&mut |_, text| visit(text));
     }

@@ -45,7 +45,7 @@ impl Draft {
     }
 
     /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`.
-    /// Elements of a list have numbers from 0; most also have names. A value that is not TOML is a text, so
+    /// Elements of a list have numbers from 0; most also have names. A value that is not TOML is a string, so
     /// it needs no quotes. [`Draft::finish`] reports mistakes in the flag.
     pub fn set(self, assignment: &str) -> Draft {
         self.apply("--set", assignment)

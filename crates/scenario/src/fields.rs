@@ -166,7 +166,7 @@ impl Reading {
             match read(Json::Object(alone)).map_err(|error| error.to_string()) {
                 // Each key is read alone, so others are missing.
                 Err(error) if !error.starts_with("missing field") => {
-                    let wrong = self.explain(entry, &error);
+                    let wrong = explain(entry, &error);
                     self.report(wrong);
                 }
                 Ok(_) | Err(_) => {
@@ -197,53 +197,67 @@ impl Reading {
         }
         self.report(Diagnostic::error(head(&self.origin, table), format!("{what} needs \"{key}\"")));
     }
+}
 
-    /// Translates an error of serde into a diagnostic with its place.
-    fn explain(&self, entry: &Entry, error: &str) -> Diagnostic {
-        let span = entry.node.span.clone();
-        let key = &entry.key;
-        if let Some((_, expected)) =
-            error.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
-        {
-            let culprit = culprit(&entry.node, expected);
-            let label = match culprit.value {
-                Value::Integer(_) | Value::Float(_) if expected.contains("unit") => {
-                    "this number has no unit".to_owned()
-                }
-                _ => format!("this is {}", culprit.what()),
-            };
-            return Diagnostic::error(culprit.span.clone(), format!("{key}: expected {expected}"))
-                .label(label);
-        }
-        if let Some((wrong, names)) = unknown(error, "unknown variant ") {
-            let place = find_text(&entry.node, wrong).map_or(span, |node| node.span.clone());
-            return Diagnostic::error(place, format!("unknown {key} \"{wrong}\""))
-                .help(choices(wrong, &names));
-        }
-        if let Some((wrong, names)) = unknown(error, "unknown field ") {
-            let place = find_key(&entry.node, wrong).map_or(span, |entry| entry.key_span.clone());
-            let message = format!("unknown key \"{wrong}\" of {key}");
-            return Diagnostic::error(place, message).help(choices(wrong, &names));
-        }
-        if let Some(range) =
-            error.strip_prefix("invalid value: ").and_then(|rest| rest.split_once(", expected "))
-        {
-            let most = match range.1 {
-                "u8" => Some(u64::from(u8::MAX)),
-                "u16" => Some(u64::from(u16::MAX)),
-                "u32" => Some(u64::from(u32::MAX)),
-                // No number of TOML is larger.
-                "u64" | "usize" => Some(i64::MAX as u64),
-                _ => None,
-            };
-            let expected = match most {
-                Some(most) => format!("a whole number from 0 to {}", grouped(most as usize)),
-                None => range.1.to_owned(),
-            };
-            return Diagnostic::error(span, format!("{key}: expected {expected}"));
-        }
-        Diagnostic::error(span, format!("{key}: {error}"))
+/// Translates an error of serde about the value of an entry into a diagnostic with its place.
+fn explain(entry: &Entry, error: &str) -> Diagnostic {
+    let (key, node) = (&entry.key, &entry.node);
+    if let Some(expected) = expectation(error, "invalid type: ") {
+        let culprit = culprit(node, expected);
+        let wrong = wrong_type(culprit, format!("{key}: expected {}", in_words(expected)));
+        let is_number = matches!(culprit.value, Value::Integer(_) | Value::Float(_));
+        return if is_number && expected.contains("unit") {
+            wrong.label("this number has no unit")
+        } else {
+            wrong
+        };
     }
+    if let Some((name, names)) = unknown(error, "unknown variant ") {
+        let place = find_text(node, name).unwrap_or(node).span.clone();
+        return Diagnostic::error(place, format!("unknown {key} \"{name}\"")).help(choices(name, &names));
+    }
+    if let Some((name, names)) = unknown(error, "unknown field ") {
+        let place = find_key(node, name).map_or(&node.span, |entry| &entry.key_span).clone();
+        let message = format!("unknown key \"{name}\" of {key}");
+        return Diagnostic::error(place, message).help(choices(name, &names));
+    }
+    let message = match expectation(error, "invalid value: ") {
+        Some(expected) => format!("{key}: expected {}", range(expected)),
+        None => format!("{key}: {error}"),
+    };
+    Diagnostic::error(node.span.clone(), message)
+}
+
+/// The expected value in an error of serde such as "invalid type: integer `3`, expected a string".
+fn expectation<'a>(error: &'a str, prefix: &str) -> Option<&'a str> {
+    let (_, expected) = error.strip_prefix(prefix)?.split_once(", expected ")?;
+    Some(expected)
+}
+
+/// A type of serde in the words of TOML.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "a boolean" => "true or false",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "f64" => "a number",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
+}
+
+/// The range of an integer type in words; any other expectation is unchanged.
+fn range(expected: &str) -> String {
+    let most = match expected {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        // The largest whole number of TOML.
+        "u64" | "usize" => i64::MAX as u64,
+        _ => return expected.to_owned(),
+    };
+    format!("a whole number from 0 to {}", grouped(most as usize))
 }
 
 /// An error about a value of the wrong type. The label names its type.
@@ -262,18 +276,19 @@ pub(crate) fn head(origin: &Origin, table: &Table) -> std::ops::Range<usize> {
     table.span.start..table.span.start + first
 }
 
-/// The missing key in an error of serde.
+/// The key in an error of serde such as "missing field `rate`".
 fn missing(error: &str) -> Option<&str> {
     error.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
-/// The unknown word of "unknown variant `a`, expected `b` or `c`", and the known ones.
+/// The unknown name and the known ones in an error of serde such as "unknown variant `a`, expected `b` or
+/// `c`".
 fn unknown<'a>(error: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> {
     let (wrong, rest) = error.strip_prefix(prefix)?.strip_prefix('`')?.split_once('`')?;
     Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
-/// The part of a value that has the wrong type: in a list, the first item that is not a text.
+/// The part of a value that has the wrong type: in a list, the first item that is not a string.
 fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     match &node.value {
         Value::List(items) if !expected.contains("sequence") => {
@@ -283,7 +298,7 @@ fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     }
 }
 
-/// The first text in a value that is `wanted`.
+/// The first string in a value that is `wanted`.
 fn find_text<'a>(node: &'a Node, wanted: &str) -> Option<&'a Node> {
     let mut found = None;
     node.visit_texts(&mut |place, text| {

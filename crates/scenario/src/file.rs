@@ -85,8 +85,8 @@ pub(crate) enum Seeds {
 pub(crate) enum Disciplines {
     One(giveway_disciplines::Spec),
     Several(Vec<giveway_disciplines::Spec>),
-    Scheduler(giveway_switch::Spec),
-    Schedulers(Vec<giveway_switch::Spec>),
+    Arbiter(giveway_switch::Spec),
+    Arbiters(Vec<giveway_switch::Spec>),
 }
 
 /// The times of a quick check.

@@ -28,7 +28,7 @@
 //! ```
 //!
 //! This crate depends on the backends and the disciplines, not on the records: a run reports to a
-//! [`Probe`](giveway_qdisc::Probe), and [`Measured`] has what a front end needs to set up a recorder.
+//! [`Probe`](giveway_qdisc::Probe), and [`Measured`] has the arguments of a recorder.
 
 #![forbid(unsafe_code)]
 

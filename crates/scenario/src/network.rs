@@ -1,4 +1,4 @@
-//! A scenario on a network: links, traffic and what is measured there.
+//! Scenarios on a network: links, traffic and measurements.
 
 mod bounds;
 mod keys;

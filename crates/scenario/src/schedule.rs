@@ -101,21 +101,13 @@ fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> 
         reading.report(wrong.help("write at most \"4800h\""));
         return None;
     }
-    let warmup = match top.warmup {
-        None if root.has("warmup") => return None,
-        None => Span::ZERO,
-        Some(warmup) => length(reading, root, "warmup", warmup, slot)?,
-    };
+    let warmup = optional(reading, root, "warmup", top.warmup, slot)?;
     if warmup >= duration {
         let message = format!("warmup: {warmup} leaves nothing to measure of a duration of {duration}");
         reading.report(Diagnostic::error(root.place("warmup"), message));
         return None;
     }
-    let cooldown = match top.cooldown {
-        None if root.has("cooldown") => return None,
-        None => Span::ZERO,
-        Some(cooldown) => length(reading, root, "cooldown", cooldown, slot)?,
-    };
+    let cooldown = optional(reading, root, "cooldown", top.cooldown, slot)?;
     if cooldown >= duration - warmup {
         let message = format!(
             "cooldown: {cooldown} leaves nothing to measure of a duration of {duration} with a warm-up of {warmup}"
@@ -138,6 +130,22 @@ pub(crate) fn refuse_cooldown(reading: &mut Reading, file: &ScenarioFile<'_>, ba
     }
     let message = format!("cooldown: {backend} is measured until the end of the run");
     reading.report(Diagnostic::error(file.root.place("cooldown"), message).help("leave it out"));
+}
+
+/// The time of an optional key, zero by default. `None` if its value is wrong.
+fn optional(
+    reading: &mut Reading,
+    table: &Table,
+    key: &str,
+    written: Option<Length>,
+    slot: Option<Span>,
+) -> Option<Span> {
+    match written {
+        Some(written) => length(reading, table, key, written, slot),
+        // The value is not a length, which was reported.
+        None if table.has(key) => None,
+        None => Some(Span::ZERO),
+    }
 }
 
 /// Converts a length to a time; reports an error if that is not possible.

@@ -40,8 +40,8 @@ pub fn schema() -> Schema {
     top.try_into().expect("a schema is an object")
 }
 
-/// JSON Schema of the keys that every source of traffic on a network has. Sources that
-/// read their nodes from a file may do without two of them ([`giveway_sim::Placed`]).
+/// JSON Schema of the keys that all traffic of a network has. `from` and `to` are required, except for
+/// sources that read their nodes from a file ([`giveway_sim::Placed`]).
 pub fn traffic_keys() -> Schema {
     let mut keys = common();
     keys["required"] = json!(["kind", "from", "to"]);

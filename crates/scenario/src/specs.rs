@@ -9,7 +9,7 @@ use crate::fields::{Reading, wrong_type};
 use crate::tree::{Node, Table, Value};
 
 impl Reading {
-    /// Reads a spec: a text, or a table with a `kind`. Reports an error if it is wrong.
+    /// Reads a spec: a string, or a table with a `kind`. Reports an error if it is wrong.
     pub fn spec<S: SpecType>(&mut self, node: &Node) -> Option<S> {
         let about = S::catalogue().about;
         match &node.value {

@@ -16,13 +16,14 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
+/// A value of TOML.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
     Integer(i64),
     Float(f64),
-    Switch(bool),
-    /// A date. No key takes one; messages name it.
+    Boolean(bool),
+    /// A date. No key has this type, but messages name it.
     Date(String),
     List(Vec<Node>),
     Table(Table),
@@ -35,6 +36,7 @@ pub(crate) struct Table {
     pub entries: Vec<Entry>,
 }
 
+/// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub key: String,
@@ -54,7 +56,7 @@ pub(crate) fn document(text: &str, found: &mut Vec<Diagnostic>) -> Table {
     build_table(table.get_ref(), span, 0, found)
 }
 
-/// Parses the value of a flag that begins at `start`: as TOML if possible, otherwise as a text.
+/// Parses the value of a flag that begins at `start`: as TOML if possible, otherwise as a string.
 pub(crate) fn flag(text: &str, start: usize, found: &mut Vec<Diagnostic>) -> Node {
     match DeValue::parse(text) {
         Ok(value) => build(&value, start, found),
@@ -81,7 +83,7 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>
             }
         }
         DeValue::Float(number) => Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(switch) => Value::Switch(*switch),
+        DeValue::Boolean(value) => Value::Boolean(*value),
         DeValue::Datetime(date) => Value::Date(date.to_string()),
         DeValue::Array(items) => Value::List(items.iter().map(|item| build(item, start, found)).collect()),
         DeValue::Table(table) => Value::Table(build_table(table, span.clone(), start, found)),
@@ -103,6 +105,7 @@ fn build_table(table: &DeTable<'_>, span: Range<usize>, start: usize, found: &mu
 }
 
 impl Node {
+    /// The value, if it is a string.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -116,6 +119,7 @@ impl Node {
             _ => std::slice::from_ref(self),
         }
     }
+    /// The value, if it is a table.
     pub fn table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
@@ -129,7 +133,7 @@ impl Node {
             Value::Text(text) | Value::Date(text) => Json::from(text.as_str()),
             Value::Integer(number) => Json::from(*number),
             Value::Float(number) => Json::from(*number),
-            Value::Switch(switch) => Json::from(*switch),
+            Value::Boolean(value) => Json::from(*value),
             Value::List(items) => Json::Array(items.iter().map(Node::json).collect()),
             Value::Table(table) => Json::Object(table.json()),
         }
@@ -138,16 +142,16 @@ impl Node {
     /// The type of the value, in words.
     pub fn what(&self) -> &'static str {
         match &self.value {
-            Value::Text(_) => "a text",
-            Value::Integer(_) | Value::Float(_) => "a bare number",
-            Value::Switch(_) => "a switch",
+            Value::Text(_) => "a string",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Boolean(_) => "a boolean",
             Value::Date(_) => "a date",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",
         }
     }
 
-    /// Visits every text in the value, with its node.
+    /// Visits every string in the value, with its node.
     pub fn visit_texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node, &'a str)) {
         match &self.value {
             Value::Text(text) => visit(self, text),
@@ -159,6 +163,7 @@ impl Node {
 }
 
 impl Table {
+    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
@@ -177,7 +182,7 @@ impl Table {
         self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key: key.to_owned(), key_span, node });
     }
-    /// Visits every text in the values of the table, with its node.
+    /// Visits every string in the table, with its node.
     pub fn visit_texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Node, &'a str)) {
         self.entries.iter().for_each(|entry| entry.node.visit_texts(visit));
     }

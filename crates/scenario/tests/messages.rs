@@ -259,7 +259,7 @@ fn a_quantity_needs_a_unit_and_a_valid_value() {
     error: limit: expected a limit in packets or bytes, such as "300p" or "64kb"
      --> scenario:6:41
     6 | disciplines = [{ kind = "fifo", limit = 100 }]
-      |                                         ^^^ this is a bare number
+      |                                         ^^^ this is a number
     "#);
     insta::assert_snapshot!(errors("kind = \"bulk\"", "kind = \"bulk\"\nflows = -3"), @r#"
     error: flows: expected a whole number from 0 to 4,294,967,295
@@ -453,7 +453,7 @@ fn an_invalid_topology_is_refused() {
     error: back: expected a table, or false for a link without a reverse direction
       --> scenario:17:8
     17 | back = 3
-       |        ^ this is a bare number
+       |        ^ this is a number
     ");
     insta::assert_snapshot!(errors("from = \"home\"\nto = \"isp\"", "from = \"s[1-3]\"\nto = \"d[1-2]\""), @r#"
     error: 3 nodes cannot be paired with 2
@@ -530,7 +530,7 @@ fn a_comparison_needs_disciplines_and_a_link() {
     error: expected a discipline
      --> scenario:6:15
     6 | disciplines = 3
-      |               ^ this is a bare number
+      |               ^ this is a number
       = help: write "fifo limit 100p", or { kind = "fifo", limit = "100p" }
     "#);
 }
@@ -885,10 +885,10 @@ fn outages_are_in_order_and_do_not_overlap() {
        = help: did you mean "lasts"?
     "#);
     insta::assert_snapshot!(with(r#""2 s""#), @r#"
-    error: outages: expected a sequence
+    error: outages: expected a list
       --> scenario:15:11
     15 | outages = "2 s"
-       |           ^^^^^ this is a text
+       |           ^^^^^ this is a string
     "#);
 }
 

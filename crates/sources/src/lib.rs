@@ -103,8 +103,7 @@ mod tests {
         assert_ne!(super::SIMULATION, super::TESTBED);
     }
 
-    /// A crate that is new belongs to what results depend on, or is named here as one that they do not depend
-    /// on.
+    /// A new crate must be added to `tree.rs`, or to this list if results do not depend on it.
     #[test]
     fn each_crate_is_hashed_or_listed_as_unrelated() {
         let unrelated = ["cli", "counting", "document", "fuzzing", "kernel-check", "runner", "sources"];

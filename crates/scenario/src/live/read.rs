@@ -18,7 +18,8 @@ pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Li
     let without = ScenarioFile { root: &root, ..*file };
     let (network, schedule) = network::read_as(reading, &without, "a scenario on a test bed")?;
     if let Some(node) = file.root.get("disciplines").filter(|node| node.items().len() == kernels.len()) {
-        // A placeholder stands for the disciplines of the kernel; warnings about it mean nothing to the user.
+        // The network has a placeholder for the disciplines of the kernel. The user did not write it, so
+        // warnings about it are removed.
         let about = |found: &Diagnostic| found.severity == Severity::Warning && found.span == node.span;
         reading.found.retain(|found| !about(found));
     }

@@ -102,7 +102,8 @@ pub(crate) struct TrafficKeys {
     /// The node that receives, or several. Ranges of the same length pair one by one; a single node pairs
     /// with a whole range.
     pub to: Option<String>,
-    /// If true, every sender sends to every receiver, instead of pairs. Default: false.
+    /// If true, every sender sends to every receiver. Otherwise senders and receivers are paired. Default:
+    /// false.
     pub every_pair: bool,
     /// The start of the traffic. Default: 0 s.
     pub start: Option<Span>,
@@ -112,7 +113,7 @@ pub(crate) struct TrafficKeys {
     pub class: Option<u16>,
     /// The reserved rate of each flow, for disciplines with reservations. Default: none.
     pub reserved: Option<Rate>,
-    /// The TCP keys that differ from the file's \[tcp\].
+    /// The TCP keys that differ from \[tcp\].
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
 }
@@ -121,13 +122,15 @@ pub(crate) struct TrafficKeys {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct RecordKeys {
-    /// The measured port or ports, such as "home->isp". Default: those with qdisc = "compare".
+    /// The measured port or ports, such as "home->isp". Default: those with qdisc = "compare"; all ports if
+    /// there are none.
     #[schemars(with = "Names")]
     pub port: IgnoredAny,
     /// The sampling interval of queues and senders. Default: a thousandth of the duration, at least 1 ms and
     /// at most 1 s.
     pub sample: Option<Span>,
-    /// The upper ends of the size classes of transfers, for which flow completion times are shown.
+    /// The upper ends of the size classes of transfers, for which flow completion times are shown. Default:
+    /// 30 kB, 300 kB and 3 MB.
     pub size_classes: Option<Vec<Bytes>>,
     /// The largest length of a small packet. Default: 256b.
     pub small_packet: Option<Bytes>,

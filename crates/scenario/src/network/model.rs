@@ -54,7 +54,7 @@ impl Network {
         Paths::new(self.nodes.len(), &self.ports)
     }
 
-    /// Visits every text in the entries of the traffic.
+    /// Visits every string in the entries of the traffic.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
         self.traffic.iter().for_each(|stream| stream.table.visit_texts(&mut |_, text| visit(text)));
     }

@@ -118,7 +118,7 @@ impl NameError {
 }
 
 /// Pairs every name of one list with every name of the other.
-pub(crate) fn crossed(from: &[String], to: &[String]) -> Vec<(String, String)> {
+pub(crate) fn all_pairs(from: &[String], to: &[String]) -> Vec<(String, String)> {
     from.iter().flat_map(|one| to.iter().map(move |other| (one.clone(), other.clone()))).collect()
 }
 
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(pairs("s[1-2]", "d").unwrap(), "s1->d s2->d");
         assert_eq!(pairs("s", "d[1-2]").unwrap(), "s->d1 s->d2");
         assert_eq!(pairs("s[1-2]", "d[1-3]"), None);
-        let all = crossed(&["s1".into(), "s2".into()], &["d1".into(), "d2".into()]);
+        let all = all_pairs(&["s1".into(), "s2".into()], &["d1".into(), "d2".into()]);
         let all: Vec<String> = all.iter().map(|(a, b)| format!("{a}->{b}")).collect();
         assert_eq!(all, ["s1->d1", "s1->d2", "s2->d1", "s2->d2"]);
     }

@@ -152,6 +152,7 @@ struct Building {
 }
 
 /// The keys of one direction of a link, without its nodes.
+#[derive(Default)]
 struct Direction<'a> {
     keys: DirectionKeys,
     qdisc: Option<&'a Node>,
@@ -166,38 +167,17 @@ impl Building {
             self.topology.whole = false;
             return;
         };
-        reading.unknown_keys(
-            table,
-            "a link",
-            &[fields::keys::<EndKeys>(), fields::keys::<DirectionKeys>()].concat(),
-        );
+        let known = [fields::keys::<EndKeys>(), fields::keys::<DirectionKeys>()].concat();
+        reading.unknown_keys(table, "a link", &known);
         let errors = reading.found.len();
-        // This checks the types of the keys; the ranges of nodes are parsed below.
+        // This checks only the types of the keys. The ranges of nodes are parsed below.
         let _: Option<EndKeys> = reading.fields(table, "a link");
         let forward = direction(reading, table, "a link");
         for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
             reading.missing(table, "a link", key);
         }
-        let back = table.get("back").map(|written| (&written.value, written));
-        let back = match back {
-            None | Some((Value::Switch(true), _)) => Some(None),
-            Some((Value::Switch(false), _)) => None,
-            Some((Value::Table(back), _)) => {
-                reading.unknown_keys(
-                    back,
-                    "the reverse direction of a link",
-                    &fields::keys::<DirectionKeys>(),
-                );
-                Some(Some(direction(reading, back, "the reverse direction")))
-            }
-            Some((_, written)) => {
-                let message = "back: expected a table, or false for a link without a reverse direction";
-                reading.report(wrong_type(written, message));
-                None
-            }
-        };
+        let reverse = reverse(reading, table, &forward.keys);
         let pairs = self.pairs(reading, table);
-        check_numbers(reading, table);
         let (Some(pairs), Some(rate), Some(delay)) = (pairs, forward.keys.rate, forward.keys.delay) else {
             self.topology.whole = false;
             return;
@@ -207,35 +187,11 @@ impl Building {
         }
         let at = head(&reading.origin, table);
         for (from, to) in pairs {
-            let (Some(a), Some(b)) = (self.number(&from), self.number(&to)) else {
-                let message =
-                    format!("with this link there are more than {} nodes", grouped(Network::MOST_NODES));
-                return self.refuse_more(
-                    reading,
-                    at,
-                    message,
-                    "this is the limit of a network: name fewer nodes",
-                );
-            };
-            if self.topology.ports.len() + 2 > MOST_PORTS {
-                let message = format!("with this link there are more than {} ports", grouped(MOST_PORTS));
-                let help = "a link has a port at each end: write fewer links, or back = false";
-                return self.refuse_more(reading, at, message, help);
-            }
-            let ends = (a, b);
-            let new = self.port(reading, &at, (&from, &to), ends, &forward, None, (rate, delay));
-            if new && let Some(back) = &back {
-                let same = Direction { keys: DirectionKeys::default(), qdisc: None, queue: None };
-                let back = back.as_ref().unwrap_or(&same);
-                self.port(
-                    reading,
-                    &at,
-                    (&to, &from),
-                    (ends.1, ends.0),
-                    back,
-                    Some(&forward.keys),
-                    (rate, delay),
-                );
+            let Some((a, b)) = self.ends(reading, &at, &from, &to) else { return };
+            let (from, to) = ((&*from, a), (&*to, b));
+            let new = self.port(reading, &at, (from, to), &forward, (rate, delay));
+            if new && let Some(reverse) = &reverse {
+                self.port(reading, &at, (to, from), reverse, (rate, delay));
             }
         }
     }
@@ -268,27 +224,36 @@ impl Building {
         Some(number)
     }
 
-    /// Reports a link that exceeds a limit of the network. Later links are not read.
-    fn refuse_more(&mut self, reading: &mut Reading, at: Range<usize>, message: String, help: &str) {
-        reading.report(Diagnostic::error(at, message).help(help));
+    /// The numbers of the nodes of a link, which are created if they are new. `None` if the network would
+    /// have too many nodes or ports. Then the error is reported, and later links are not read.
+    fn ends(&mut self, reading: &mut Reading, at: &Range<usize>, from: &str, to: &str) -> Option<(u16, u16)> {
+        let ends = self.number(from).zip(self.number(to));
+        let (what, most, help) = if ends.is_none() {
+            ("nodes", Network::MOST_NODES, "this is the limit of a network: name fewer nodes")
+        } else if self.topology.ports.len() + 2 > MOST_PORTS {
+            ("ports", MOST_PORTS, "a link has a port at each end: write fewer links, or back = false")
+        } else {
+            return ends;
+        };
+        let message = format!("with this link there are more than {} {what}", grouped(most));
+        reading.report(Diagnostic::error(at.clone(), message).help(help));
         self.full = true;
         self.topology.whole = false;
+        None
     }
 
-    /// Adds one direction. `like` has the keys of the other direction, and `rate` and `delay` are those of
-    /// the link: they are the defaults. Returns false if there is such a port already.
-    #[allow(clippy::too_many_arguments, reason = "each is a fact about one direction of a link")]
+    /// Adds one direction, from one node to another, each given as its name and its number. `rate` and
+    /// `delay` are those of the link, and the default of the direction. Returns false if there is such a port
+    /// already, and reports that.
     fn port(
         &mut self,
         reading: &mut Reading,
         at: &Range<usize>,
-        names: (&str, &str),
-        ends: (u16, u16),
+        (from, to): ((&str, u16), (&str, u16)),
         direction: &Direction<'_>,
-        like: Option<&DirectionKeys>,
         (rate, delay): (Rate, Span),
     ) -> bool {
-        let name = format!("{}->{}", names.0, names.1);
+        let name = format!("{}->{}", from.0, to.0);
         if let Some(first) = self.topology.port(&name) {
             let first = reading.origin.place(&self.topology.ports[first].at);
             let label = match first.flag {
@@ -304,15 +269,15 @@ impl Building {
         let keys = &direction.keys;
         let port = Port {
             name,
-            from: ends.0,
-            to: ends.1,
+            from: from.1,
+            to: to.1,
             rate: keys.rate.unwrap_or(rate),
             delay: keys.delay.unwrap_or(delay),
             jitter: keys.jitter.unwrap_or_default(),
             loss: keys.loss.unwrap_or_default(),
-            cost: keys.cost.or(like.and_then(|like| like.cost)).unwrap_or(1),
-            mtu: keys.mtu.or(like.and_then(|like| like.mtu)).unwrap_or(Bytes(1500)),
-            outages: outages(keys.outages.as_ref().or(like.and_then(|like| like.outages.as_ref()))),
+            cost: keys.cost.unwrap_or(1),
+            mtu: keys.mtu.unwrap_or(Bytes(1500)),
+            outages: outages(keys.outages.as_deref().unwrap_or_default()),
             queue: direction.queue.clone().unwrap_or_else(|| self.usual.clone()),
             written: direction.qdisc.cloned(),
             at: at.clone(),
@@ -323,12 +288,38 @@ impl Building {
 }
 
 /// The outages of a link, as times from the start of the run.
-fn outages(written: Option<&Vec<Outage>>) -> Vec<(Time, Time)> {
-    let times = written.into_iter().flatten().map(|outage| {
+fn outages(written: &[Outage]) -> Vec<(Time, Time)> {
+    let times = written.iter().map(|outage| {
         let down = Time::ZERO + outage.at;
         (down, down + outage.lasts)
     });
     times.collect()
+}
+
+/// Reads `back`, the reverse direction of a link. Most keys have the values of the forward direction by
+/// default. `None` if the link has no reverse direction.
+fn reverse<'a>(reading: &mut Reading, table: &'a Table, forward: &DirectionKeys) -> Option<Direction<'a>> {
+    let mut reverse = match table.get("back").map(|node| (&node.value, node)) {
+        None | Some((Value::Boolean(true), _)) => Direction::default(),
+        Some((Value::Boolean(false), _)) => return None,
+        Some((Value::Table(back), _)) => {
+            let known = fields::keys::<DirectionKeys>();
+            reading.unknown_keys(back, "the reverse direction of a link", &known);
+            direction(reading, back, "the reverse direction")
+        }
+        Some((_, node)) => {
+            let message = "back: expected a table, or false for a link without a reverse direction";
+            reading.report(wrong_type(node, message));
+            return None;
+        }
+    };
+    let keys = &mut reverse.keys;
+    keys.cost = keys.cost.or(forward.cost);
+    keys.mtu = keys.mtu.or(forward.mtu);
+    if keys.outages.is_none() {
+        keys.outages.clone_from(&forward.outages);
+    }
+    Some(reverse)
 }
 
 /// Reads the keys of one direction.
@@ -346,9 +337,7 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
         _ => reading.spec(node).map(Queue::Fixed),
     });
     check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
-    if let Some(back) = table.get("back").and_then(Node::table) {
-        check_numbers(reading, back);
-    }
+    check_numbers(reading, table);
     Direction { keys, qdisc, queue }
 }
 

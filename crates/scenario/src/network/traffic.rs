@@ -9,7 +9,7 @@ use giveway_sim::{Placed, SOURCES, SourceContext, TcpConfig, TrafficEntry, Traff
 use serde_json::{Map, Value as Json};
 
 use super::keys::TrafficKeys;
-use super::names::crossed;
+use super::names::all_pairs;
 use super::paths::Paths;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
@@ -250,7 +250,7 @@ fn pairs(
         reading.report(wrong.help(format!("an entry has at most {most} pairs: name fewer nodes")));
         return None;
     }
-    let pairs = if every_pair { crossed(&from, &to) } else { reading.pairs(table, &from, &to)? };
+    let pairs = if every_pair { all_pairs(&from, &to) } else { reading.pairs(table, &from, &to)? };
     if let Some((node, _)) = pairs.iter().find(|(one, other)| one == other) {
         reading
             .report(Diagnostic::error(table.place("to"), format!("{what} goes from \"{node}\" to itself")));
