@@ -6,7 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use giveway_measure::{Layout, Recorder};
 use giveway_qdisc::{FlowKey, Meta, NextHops, PortId, Probe, Rate, Span, Time};
 
-/// Packets per round: the clock of the benchmark is slower than one packet.
+/// Packets per round. One packet is faster than the clock of the benchmark can measure.
 const PACKETS: u64 = 10_000;
 
 /// The options of a recording.
@@ -30,8 +30,7 @@ fn recorder(asked: Asked) -> Recorder {
     })
 }
 
-/// Packets are emitted, arrive and leave some ten microseconds later for three links beyond, one after the
-/// other.
+/// Packets are emitted, arrive, and depart about ten microseconds later, each with one of three next hops.
 fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
     let mut now = start;
     for i in 0..PACKETS {

@@ -1,17 +1,18 @@
 //! Burstiness at a port: of its arrivals, and of its departures to each next hop.
 //!
-//! Burstiness has no single measure, so there are three. The tests compute them for streams with known
-//! values.
+//! Burstiness has no single measure, so there are three. The tests compare them with the known values of
+//! simple streams.
 //!
-//! - **Run lengths** of departures: a run is consecutive packets to the same next hop. They meet again in the
-//!   queue of that link. Darlagiannis, Karsten and Steinmetz, "Burst Shaping Queueing", 2003, section 3.
+//! - **Run lengths** of departures: a run is consecutive packets to the same next hop. They arrive at the
+//!   queue of that next hop as a burst. Darlagiannis, Karsten and Steinmetz, "Burst Shaping Queueing", 2003,
+//!   section 3.
 //! - **Index of dispersion for counts**, variance over mean of the packets in windows of one length: 1 for
 //!   Poisson arrivals whatever the length, k for batches of k, 0 for a steady beat, and without bound for
 //!   self-similar traffic as the windows grow. Cox and Lewis, "The Statistical Analysis of Series of Events",
 //!   1966; Gusella, "Characterizing the variability of arrival processes with indexes of dispersion", 1991.
 //! - **Peakedness**, variance over mean of the busy servers if there were one for every packet and each was
 //!   busy for an exponential time, here of 10 ms on average: 1 for Poisson arrivals, (k + 1)/2 for batches of
-//!   k. It weighs how close packets are rather than cutting time into windows. Eckberg, "Generalized
+//!   k. It depends on the gaps between packets, not on a division of time into windows. Eckberg, "Generalized
 //!   peakedness of teletraffic processes", 1983.
 
 use giveway_qdisc::{Meta, PortId, Span, Time};
@@ -37,10 +38,10 @@ pub(crate) struct Bursts {
     pub arrivals: Stream,
     /// Departures by next hop, in the order of their first packets.
     next_hops: Vec<NextHop>,
-    /// The index of a next hop in that list, plus one; zero if it has no packet yet. By number of the node,
-    /// plus one; packets that end at the neighbour are at zero.
+    /// The index of each next hop in `next_hops`, plus one; 0 if it has no packet yet. The position is the
+    /// number of the node, plus one; packets that end at the neighbour have position 0.
     places: Vec<u32>,
-    /// The present run: the index of its next hop in the list, and its packets; none at first.
+    /// The current run: the index of its next hop in `next_hops`, and its packets; 0 packets at first.
     run: (usize, u64),
 }
 
@@ -54,7 +55,7 @@ struct Part {
 /// The packets to one next hop.
 #[derive(Clone)]
 struct NextHop {
-    /// `None` for packets that end at the neighbour.
+    /// The node behind the neighbour; `None` for packets that end at the neighbour.
     node: Option<u16>,
     runs: Runs,
     stream: Stream,
@@ -63,8 +64,11 @@ struct NextHop {
 /// Completed runs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Runs {
+    /// The packets of all runs.
     pub packets: u64,
+    /// The number of runs.
     pub runs: u64,
+    /// The length of the longest run, packets.
     pub longest: u64,
     /// Sum of the squared lengths.
     squares: u128,
@@ -82,9 +86,9 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy)]
 struct Windows {
     length: Span,
-    /// End of the present window.
+    /// End of the current window.
     ends: Time,
-    /// Packets in the present window.
+    /// Packets in the current window.
     packets: u64,
     /// Packets in the earlier windows.
     total: u64,
@@ -92,18 +96,19 @@ struct Windows {
     squares: u128,
 }
 
-/// Busy servers, given the packets so far: Y, the sum of exp(-t/10 ms) over the packets, t being how long ago
-/// each came.
+/// The expected number of busy servers, given the packets so far: Y, the sum of exp(-t/10 ms) over the
+/// packets, where t is the time since the arrival of each.
 ///
-/// Given the packets the number of busy servers is a sum of independent ones, so that its variance is that of
-/// Y plus that of each server: Var Y + E Y - E Y/2. Over the mean, E Y, that is 1/2 + Var Y / E Y.
+/// For given packets, the number of busy servers is a sum of independent variables. Its variance is therefore
+/// that of Y plus that of each server: Var Y + E Y - E Y/2. Divided by the mean, E Y, this is 1/2 + Var Y / E
+/// Y.
 #[derive(Clone)]
 struct Servers {
     y: f64,
     at: Time,
-    /// Over the measurement interval so far: the integrals of Y and of its square, in units of the holding
-    /// time.
+    /// The integral of Y over the measurement interval so far, in units of the holding time.
     sum: f64,
+    /// The integral of the square of Y, likewise.
     squares: f64,
 }
 
@@ -137,7 +142,7 @@ impl Bursts {
         self.run.1 += 1;
     }
 
-    /// Makes room for a next hop at its first packet.
+    /// Adds a next hop at its first packet.
     #[cold]
     fn begin(&mut self, node: Option<u16>, slot: usize) -> usize {
         if slot >= self.places.len() {
@@ -280,7 +285,7 @@ impl Windows {
         self.packets += 1;
     }
 
-    /// Ends the present window and begins that of `now`. The windows between them are empty.
+    /// Ends the current window and begins that of `now`. The windows between them are empty.
     fn turn(&mut self, now: Time) {
         self.total += self.packets;
         self.squares += u128::from(self.packets) * u128::from(self.packets);
@@ -352,7 +357,7 @@ mod tests {
         stream
     }
 
-    /// Times with independent exponential gaps, up to `until`; at each of them `batch` packets.
+    /// Times with independent exponential gaps, up to `until`, with `batch` packets at each time.
     fn poisson(mean: Span, batch: usize, until: Time) -> impl Iterator<Item = Time> {
         let mut rng: Rng = Streams::new(1).within("arrivals").rng();
         let mut now = Time::ZERO;
@@ -364,12 +369,13 @@ mod tests {
     }
 
     fn close(found: Option<f64>, expected: f64, error: f64) {
-        let found = found.expect("something came");
+        let found = found.expect("the stream has packets");
         assert!((found - expected).abs() <= error, "{found} is not {expected}");
     }
 
-    /// Counts of a Poisson stream have equal mean and variance in windows of every length, and so has the
-    /// number of busy servers. An index over n windows is known to sqrt(2/n): of 1,000 s to 0.045 at 1 s.
+    /// The counts of a Poisson stream have equal mean and variance in windows of every length, and so has the
+    /// number of busy servers. The standard deviation of an index over n windows is sqrt(2/n): 0.045 for
+    /// windows of 1 s in 1,000 s.
     #[test]
     fn poisson_arrivals_are_the_measure() {
         let until = Time::s(1_001);
@@ -380,9 +386,9 @@ mod tests {
         close(stream.peakedness(), 1.0, 0.02);
     }
 
-    /// Batches of k that come like a Poisson stream: the variance of counts is k² times that of the batches,
-    /// the mean k times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding time, so
-    /// the peakedness is 1/2 + k/2.
+    /// Batches of k that arrive like a Poisson stream: the variance of counts is k² times that of the
+    /// batches, the mean k times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding
+    /// time, so the peakedness is 1/2 + k/2.
     #[test]
     fn batches_by_formula() {
         let until = Time::s(1_001);
@@ -399,9 +405,10 @@ mod tests {
         }
     }
 
-    /// A steady beat of T holding times: right after a packet Y is 1/(1 - q), q = exp(-T), and over a period
-    /// E Y = 1/T and E Y² = (1 + q)/(1 - q)/2T, so the peakedness is 1/2 + (1 + q)/(1 - q)/2 - 1/T: below 1
-    /// for every T, and 1/2 + T/12 for small ones. As many packets in every window, or none and one by turns.
+    /// Equal gaps of T holding times: right after a packet Y is 1/(1 - q), q = exp(-T), and over a period E Y
+    /// = 1/T and E Y² = (1 + q)/(1 - q)/2T, so the peakedness is 1/2 + (1 + q)/(1 - q)/2 - 1/T: below 1 for
+    /// every T, and 1/2 + T/12 for small ones. All windows have the same number of packets, or 0 and 1 by
+    /// turns.
     #[test]
     fn a_steady_beat_by_formula() {
         let until = Time::s(3);
@@ -420,9 +427,9 @@ mod tests {
         close(stream.dispersions()[0], 1_000.0 / 1_999.0, 1e-15);
     }
 
-    /// Measured from 1 s to 1.35 s, windows of 100 ms: three whole ones. 2 packets in the first, none in the
-    /// second, 1 in the third; what comes before, in the half window, or at the end does not count. Mean 1,
-    /// squares 4 + 0 + 1: variance (5 - 3)/2 = 1.
+    /// The interval from 1 s to 1.35 s has three whole windows of 100 ms, with 2, 0 and 1 packets. Packets
+    /// before the interval, in the incomplete window and at the end do not count. The mean is 1, the squares
+    /// are 4 + 0 + 1, and the variance is (5 - 3)/2 = 1.
     #[test]
     fn only_whole_windows_of_the_measured_part_count() {
         let times = [999, 1_000, 1_099, 1_200, 1_300, 1_349, 1_350];
@@ -436,8 +443,7 @@ mod tests {
         assert_eq!(stream(Time::ms(1_300), times).dispersions()[2], Some(1.0));
     }
 
-    /// The second of two packets in the measurement interval finds what the packets before it have left of
-    /// theirs.
+    /// Packets before the measurement interval contribute to Y within it.
     #[test]
     fn servers_are_busy_when_the_measured_part_begins() {
         let before = stream(Time::ms(1_010), [Time::ms(990)]);
@@ -447,8 +453,8 @@ mod tests {
         close(before.peakedness(), 0.5 + (square - mean * mean) / mean, 1e-12);
     }
 
-    /// To B, to C and to the neighbour: C B B B . . C C | B B, of which the first is before the measurement
-    /// interval and the run that is cut off at its end counts with what is in it.
+    /// Packets to B, to C and to the neighbour (a dot): C B B B . . C C | B B. The first one is before the
+    /// measurement interval. The run at the end of the interval counts with its packets within the interval.
     #[test]
     fn runs_by_hand() {
         let layout = Layout { from: Time::ms(10), until: Time::ms(18), ..Layout::default() };
@@ -470,7 +476,7 @@ mod tests {
             .map(|row| (row.next_hop, row.packets, row.runs, row.run_longest, row.run_weighted))
             .collect();
         assert_eq!(listed, [(None, 2, 1, 2, 2.0), (c, 2, 1, 2, 2.0), (b, 4, 2, 3, 2.5)]);
-        // One after the other, 1 ms apart: three streams that are one each.
+        // Three streams, with packets that are 1 ms apart.
         assert_eq!(rows[0].dispersions[1..], [None; 3]);
         close(bursts.next_hop_mean(|_| Some(7.0)), 7.0, 0.0);
         assert_eq!(Bursts::new(&layout).runs().mean(), None);

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 
 /// The measured ports that the flows of a run cross.
 pub(crate) struct Crossing {
-    /// By pair of nodes; `None` if unknown.
+    /// The crossed ports of each pair of nodes; `None` if they are unknown.
     ports: Option<BTreeMap<(u16, u16), Vec<PortId>>>,
 }
 

@@ -19,7 +19,7 @@ pub struct Discipline {
 }
 
 impl Discipline {
-    /// A discipline of which only the specification is known.
+    /// A discipline with a known specification only: its parameters are empty.
     pub fn named(qdisc: impl Into<String>) -> Discipline {
         let qdisc = qdisc.into();
         Discipline { written: qdisc.clone(), qdisc, parameters: Vec::new() }

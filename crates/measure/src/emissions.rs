@@ -13,7 +13,7 @@ pub const BIN: Span = Span::ms(10);
 pub(crate) struct Emissions {
     from: Time,
     bins: usize,
-    /// By number of the source. A source without packets takes no memory.
+    /// The bins of each source, by its number. A source without packets has none.
     packets: Vec<Vec<u32>>,
 }
 
@@ -38,7 +38,7 @@ impl Emissions {
         }
     }
 
-    /// Makes room for all bins of a source at its first packet.
+    /// Adds the bins of a source at its first packet.
     #[cold]
     fn begin(&mut self, source: usize, bin: usize) {
         if source >= self.packets.len() {
@@ -63,7 +63,7 @@ impl Emissions {
 mod tests {
     use super::*;
 
-    /// Measured from 5 ms to 48 ms: four whole bins.
+    /// The interval from 5 ms to 48 ms has four whole bins.
     #[test]
     fn packets_are_counted_in_whole_bins() {
         let layout = Layout { from: Time::ms(5), until: Time::ms(48), ..Layout::default() };

@@ -33,7 +33,7 @@ impl Episodes {
 
     /// Counts a packet that left the queue, sent or dropped.
     pub(crate) fn left(&mut self, meta: &Meta) {
-        let flow = self.0.get_mut(&meta.flow).expect("a port sends and drops only what arrived");
+        let flow = self.0.get_mut(&meta.flow).expect("a port sends and drops only packets that arrived");
         flow.queued -= 1;
     }
 

@@ -12,11 +12,11 @@ pub use self::kind::{Kind, RATE, SIZE, TIME};
 
 /// A column with its numbers as text.
 pub struct Written {
-    /// Title and unit.
+    /// The lines of the heading: title and unit.
     pub heading: [String; 2],
-    /// A text for each row.
+    /// The text of each row.
     pub cells: Vec<String>,
-    /// Characters of the widest text.
+    /// The width of the widest text, characters.
     pub width: usize,
 }
 

@@ -116,7 +116,7 @@ pub fn findings(table: &Table) -> Vec<String> {
 }
 
 impl<'a> Ranking<'a> {
-    /// `None` when no row has the metric.
+    /// Ranks the rows that have the metric; `None` if there are none.
     fn new(table: &'a Table, question: Question) -> Option<Ranking<'a>> {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let named = table.rows.iter().zip(short_names(&specs));
@@ -124,12 +124,13 @@ impl<'a> Ranking<'a> {
             named.filter(|(row, _)| row.mean(question.metric).is_some()).collect();
         // Stable, so that equals stay in the order of the scenario.
         rows.sort_by(|(a, _), (b, _)| {
-            let means = [a, b].map(|row| row.mean(question.metric).expect("rows without were left out"));
+            let means =
+                [a, b].map(|row| row.mean(question.metric).expect("rows without the metric were left out"));
             let order = means[0].total_cmp(&means[1]);
             if question.better == Better::Low { order } else { order.reverse() }
         });
         let first = rows.first()?.0.metric(question.metric)?;
-        // Values with equal text count as equal, whatever the digits that are not shown.
+        // Values with equal texts count as equal, even if digits that are not shown differ.
         let shown = question.value(rows[0].0);
         let same = |(row, _): &&(&Row, String)| {
             let difference = row.metric(question.metric).and_then(|other| Difference::between(first, other));
@@ -178,7 +179,8 @@ impl<'a> Ranking<'a> {
 
     /// The values from the best of these rows to the worst.
     fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
-        let ends = [rows.first(), rows.last()].map(|end| question.value(end.expect("several have ends").0));
+        let ends =
+            [rows.first(), rows.last()].map(|end| question.value(end.expect("there are several rows").0));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }

@@ -1,9 +1,9 @@
 //! A fingerprint of all events of a run, which shows whether two runs are equal, bit for bit.
 //!
 //! FNV-1a with 128 bits, fed a 64-bit word at a time: one multiplication per word, because it runs for every
-//! packet of a measured port. Each step is a bijection of the state, so a single difference is never lost
-//! again. It guards against mistakes, not against attackers. Only integers go in: the value does not depend
-//! on the machine, on the number of threads or on how the program was built.
+//! packet of a measured port. Each step is a bijection of the state, so a single difference is never lost. It
+//! guards against mistakes, not against attackers. Its input is integers only, so the value does not depend
+//! on the machine, the number of threads or the build.
 //!
 //! A run has one chain for each measured port, of the packets that were sent and dropped there, and one for
 //! each group of sources, of its flows in the order of their numbers. The fingerprint combines the chains in
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use giveway_qdisc::{DropReason, FlowReport, Meta, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// 128 bits that stand for a run, a file, or several runs in order. Written as 32 hexadecimal digits.
+/// A fingerprint of a run, a file, or several runs in order: 128 bits, as text 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u128);
 
@@ -26,7 +26,7 @@ const FLOW: u64 = 2 << 56;
 const DROPPED: u64 = 16 << 56;
 
 impl Fingerprint {
-    /// The fingerprint of nothing.
+    /// The fingerprint of no events.
     pub const EMPTY: Fingerprint = Fingerprint(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
 
     /// The fingerprint of a text, byte by byte: FNV-1a as published.
@@ -53,26 +53,28 @@ impl Fingerprint {
         (self.0 >> 64) as u64
     }
 
-    /// The first 64 bits, for names of files.
+    /// The first 64 bits as 16 hexadecimal digits, for names of files.
     pub fn short(self) -> String {
         format!("{:016x}", self.number())
     }
 
-    /// Of a thing with a name: `print` stands for what happened there.
+    /// The fingerprint of a port or a source: its name, and `print` of its events.
     pub(crate) fn named(name: &str, print: Fingerprint) -> Fingerprint {
         Fingerprint::combined([Fingerprint::of(name), print])
     }
 
+    /// Adds a packet that was sent.
     #[inline]
     pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
         self.packet(SENT, meta, now);
     }
 
+    /// Adds a packet that was dropped.
     pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
         self.packet(DROPPED + ((why as u64) << 56), meta, now);
     }
 
-    /// All of a report but the number of its source, which is its place in a list.
+    /// Adds a flow, without the number of its source, which depends on the order of a list.
     pub(crate) fn flow(&mut self, report: &FlowReport) {
         let FlowReport { id, kind, from, to, start, end, bytes, delivered, goodput_bytes, .. } = *report;
         let FlowReport { packets, retransmitted, lost, timeouts, delay_mean, delay_p99, delay_max, .. } =

@@ -22,16 +22,19 @@ impl FlowTables {
         self.bytes = self.bytes.max(table.bytes as f64);
     }
 
+    /// The mean number of flows over the samples.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.sum / self.samples as f64)
     }
-    /// The most that there ever was, not only at a sample.
+    /// The largest number of flows, also between samples.
     pub(crate) fn most(&self) -> Option<f64> {
         (self.samples > 0).then_some(self.most)
     }
+    /// The memory for one flow, bytes.
     pub(crate) fn entry_bytes(&self) -> Option<f64> {
         (self.samples > 0).then_some(self.entry_bytes)
     }
+    /// The largest memory for all flows, bytes.
     pub(crate) fn bytes(&self) -> Option<f64> {
         (self.samples > 0).then_some(self.bytes)
     }

@@ -12,7 +12,7 @@ pub struct Crossed(Arc<Routes>);
 type Routes = dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync;
 
 impl Crossed {
-    /// Uses this function.
+    /// The ports that this function returns.
     pub fn new(routes: Arc<Routes>) -> Crossed {
         Crossed(routes)
     }
@@ -39,7 +39,7 @@ impl fmt::Debug for Crossed {
 }
 
 impl PartialEq for Crossed {
-    /// True if both hold the same function: functions have no other equality.
+    /// True if both have the same function object. Two functions cannot be compared in another way.
     fn eq(&self, other: &Crossed) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -62,9 +62,9 @@ pub struct Layout {
     pub port_names: Vec<(PortId, String)>,
     /// Names of nodes, by number.
     pub node_names: Vec<String>,
-    /// Names of traffic sources, by their place in the scenario. Sources with the same name are a group.
+    /// Names of traffic sources, by their number in the scenario. Sources with the same name are a group.
     pub source_names: Vec<String>,
-    /// Begin of the measurement interval.
+    /// Start of the measurement interval, inclusive.
     pub from: Time,
     /// End of the measurement interval, exclusive.
     pub until: Time,

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! This crate knows the contract (`qdisc`), closed forms and estimators (`theory`), and no backend: a
-//! simulation and a live measurement leave the same tables. It reads and writes no files.
+//! simulation and a live measurement produce the same tables. It reads and writes no files.
 //!
 //! - A metric that could not be measured is missing (`None`, JSON `null`, `-` in the table), never zero.
 //! - The measurement interval of a run is `from <= t < until`, after the warm-up.

@@ -24,27 +24,28 @@ pub(crate) struct Meter {
     pub fingerprint: Fingerprint,
     /// The rate of the link, if the layout has it.
     rate: Option<Rate>,
-    /// Begin of the latest transmission, and the length of its packet.
+    /// Start of the latest transmission, and the length of its packet.
     latest: (Time, u32),
     /// Busy time within the interval of a transmission that began before it.
     busy_before: Span,
     /// Busy time after the interval of a transmission that began within it.
     busy_after: Span,
-    /// Bytes whose transmission began within the measurement interval. The fields from here on are of this
-    /// interval only.
+    /// Bytes whose transmission began within the measurement interval.
     pub bytes_sent: u64,
+    /// Marks within the measurement interval.
     pub marks: u64,
+    /// Drops by reason within the measurement interval.
     pub drops: Drops,
-    /// Drops of the queue, by the place of their source in the scenario.
+    /// Drops of the queue within the measurement interval, by the number of their source.
     pub drops_by_source: Vec<u64>,
     pub sojourn_times: Delays,
     pub small_sojourn_times: Delays,
     pub backlog: BacklogAverage,
-    /// Only if series are kept.
+    /// Bytes sent for each source over time; `None` if series are not kept.
     pub shares: Option<Shares>,
-    /// Only if episodes are counted; of the whole run.
+    /// Episodes of the whole run; `None` if they are not counted.
     pub episodes: Option<Box<Episodes>>,
-    /// Only if bursts are measured.
+    /// Burstiness within the measurement interval; `None` if it is not measured.
     pub bursts: Option<Box<Bursts>>,
 }
 
@@ -184,7 +185,7 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
-    /// Sets the begin of the measurement interval to that of the plan.
+    /// Sets the start of the measurement interval to that of the plan.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
         self.shares = layout.keep_series.then(|| Shares::new(layout));

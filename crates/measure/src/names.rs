@@ -24,12 +24,12 @@ fn short(spec: &str, all: &[&str]) -> String {
     }
     let words: Vec<&str> = spec.split_whitespace().collect();
     let others: Vec<Vec<&str>> = others.iter().map(|other| other.split_whitespace().collect()).collect();
-    // A comparison word by word needs the same parameters in the same places.
+    // Words can be compared only if the same parameters have the same positions.
     if others.iter().any(|other| other.len() != words.len()) {
         return spec.to_owned();
     }
     let differs = |at: usize| others.iter().any(|other| other[at] != words[at]);
-    // A value needs the word before it, its parameter.
+    // A value is shown with the word before it, the name of its parameter.
     let shown = (1..words.len()).filter(|at| differs(*at) || (at + 1 < words.len() && differs(at + 1)));
     [words[0]].into_iter().chain(shown.map(|at| words[at])).collect::<Vec<_>>().join(" ")
 }

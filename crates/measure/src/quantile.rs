@@ -1,6 +1,6 @@
 //! Quantiles by nearest rank: the smallest value that at least the given share of all values does not exceed.
-//! Completion times keep every value and are exact. Sojourn times are too many, so a histogram with three
-//! significant digits has them.
+//! Completion times are all kept, so their quantiles are exact. Sojourn times are too many: they are in a
+//! histogram with three significant digits.
 
 use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
@@ -27,7 +27,7 @@ const WHOLE: u64 = 1_000_000;
 const CURVE_PPM: [(u64, u64, usize); 4] =
     [(0, 950_000, 10_000), (950_000, 990_000, 5_000), (990_000, 999_000, 1_000), (999_000, WHOLE, 100)];
 
-/// Times, all of them kept.
+/// A list of times, for exact quantiles.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     sorted: Vec<Span>,
@@ -69,7 +69,7 @@ impl Delays {
 
     pub(crate) fn new() -> Delays {
         let histogram =
-            Histogram::new_with_bounds(1, Delays::LONGEST_NS, 3).expect("bounds that are in order");
+            Histogram::new_with_bounds(1, Delays::LONGEST_NS, 3).expect("the bounds are in order");
         Delays { histogram, sum_ps: 0, most_ns: 0, saturated: 0 }
     }
 
@@ -85,7 +85,7 @@ impl Delays {
     }
 
     pub(crate) fn merge(&mut self, other: &Delays) {
-        self.histogram.add(&other.histogram).expect("all of them have the same bounds");
+        self.histogram.add(&other.histogram).expect("all histograms have the same bounds");
         self.sum_ps += other.sum_ps;
         self.most_ns = self.most_ns.max(other.most_ns);
         self.saturated += other.saturated;
@@ -109,7 +109,7 @@ impl Delays {
             CURVE_PPM.iter().flat_map(|(from, to, step)| (*from..*to).step_by(*step)).chain([WHOLE]);
         let mut next = shares.next();
         let mut below = 0;
-        // One walk over the histogram, however many points there are.
+        // One pass over the histogram gives all points.
         for bucket in self.histogram.iter_recorded() {
             below += bucket.count_since_last_iteration();
             while let Some(ppm) = next.filter(|ppm| part_rank(n, *ppm, WHOLE) <= below) {
@@ -125,7 +125,7 @@ impl Delays {
 
     pub(crate) fn quantile_s(&self, per_mille: u64) -> Option<f64> {
         let n = self.histogram.len();
-        // Half a rank below: however the histogram rounds, it arrives at the rank.
+        // Half a rank less, so that rounding in the histogram cannot lead to the next rank.
         let share = (rank(n, per_mille) as f64 - 0.5) / n as f64;
         (n > 0).then(|| self.histogram.value_at_quantile(share).min(self.most_ns) as f64 / 1e9)
     }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(times.mean_s(), Some(0.025));
         assert_eq!(Times::new([]).quantile_s(500), None);
         assert_eq!(Times::new([]).mean_s(), None);
-        // 0.95 · 20 is 19: the last but one.
+        // 0.95 · 20 is 19, the second to last value.
         assert_eq!(Times::new((1..=20).map(Span::s)).quantile_s(950), Some(19.0));
     }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// The walk finds what the search finds.
+        /// The pass over the histogram gives the same values as a search for each point.
         #[test]
         fn a_curve_agrees_with_the_quantiles(delays_ns in prop::collection::vec(0..5_000_000_000_u64, 1..300)) {
             let mut delays = Delays::new();

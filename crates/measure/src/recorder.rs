@@ -21,22 +21,22 @@ use crate::summary::Summary;
 
 /// Records one run. Pass it to the backend as its probe, then call [`finish`](Recorder::finish).
 ///
-/// `P` is the payload of the packets of the backend. The recorder does not look into it: a function returns
-/// the traffic source of a packet ([`with_sources`](Recorder::with_sources)).
+/// `P` is the payload of the packets of the backend. The recorder does not read it: a function returns the
+/// traffic source of a packet ([`with_sources`](Recorder::with_sources)).
 pub struct Recorder<P = ()> {
     layout: Layout,
     /// Returns the traffic source of a packet.
     source_of: fn(&P) -> u16,
-    /// By port number; only measured ports have a meter.
+    /// The meter of each port, by its number; `None` for a port that is not measured.
     meters: Vec<Option<Box<Meter>>>,
-    /// By port number.
+    /// The rare events of each port, by its number.
     losses: Vec<Losses>,
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
     progress: Vec<ProgressRow>,
-    /// By port number.
+    /// The flow table of each port, by its number.
     flow_tables: Vec<FlowTables>,
-    /// Only if burstiness is measured.
+    /// The packets that sources emit; `None` if burstiness is not measured.
     emissions: Option<Emissions>,
 }
 
@@ -91,8 +91,8 @@ impl<P> Recorder<P> {
     }
 
     /// Returns a copy of the recorder so far, with the samples of queues since the previous copy, while
-    /// recording continues. A caller that wants all samples concatenates those of all copies
-    /// ([`Record::queue`]); so a copy does not grow with time.
+    /// recording continues. The samples ([`Record::queue`]) of all copies together are those of the run, so a
+    /// copy does not grow with time.
     pub fn part(&mut self) -> Recorder<P> {
         let queue = std::mem::take(&mut self.queue);
         let copy = Recorder {
@@ -118,7 +118,8 @@ impl<P> Recorder<P> {
     /// Ends the recording and computes the metrics.
     pub fn finish(mut self) -> Record {
         self.meters.iter_mut().flatten().for_each(|meter| meter.close());
-        // By name, so that sums of rates do not depend on the order in which a scenario lists its sources.
+        // Flows are sorted by the names of sources, so that sums of rates do not depend on their order in the
+        // scenario.
         let ranks = name_ranks(&self.layout.source_names);
         let rank = |source: u16| ranks.get(usize::from(source)).copied().unwrap_or(usize::MAX);
         self.flows.sort_by_key(|flow| (rank(flow.source), flow.id, flow.kind, flow.start));

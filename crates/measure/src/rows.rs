@@ -81,13 +81,13 @@ impl Packets {
 /// The bytes that a port sent for one traffic source in one stretch of the measurement interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareRow {
-    /// Begin of the stretch.
+    /// Start of the stretch.
     pub time: Time,
     /// Length of the stretch. The last one may be shorter.
     pub span: Span,
     /// The port.
     pub port: PortId,
-    /// The source: its place in the scenario.
+    /// The number of the source in the scenario.
     pub source: u16,
     /// Bytes put on the link.
     pub bytes: u64,
@@ -98,7 +98,7 @@ pub struct ShareRow {
 pub struct ProgressRow {
     /// The time of the sample.
     pub time: Time,
-    /// The source of the flow: its place in the scenario.
+    /// The number of the flow's source in the scenario.
     pub source: u16,
     /// The flow's number, as in [`FlowReport::id`].
     pub id: u64,
@@ -111,8 +111,8 @@ pub struct ProgressRow {
 /// The episodes of a flow at a port, and its packets there, in the whole run.
 ///
 /// An episode begins when a packet of the flow arrives at the port while no packet of the flow is queued
-/// there, even if the packet is dropped. A packet on the wire is not queued. Seen from outside, an episode is
-/// a fragment of the EFD paper, section 3.
+/// there, even if the packet is dropped. A packet on the wire is not queued. The EFD paper, section 3,
+/// calls an episode a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpisodeRow {
     /// The port.
@@ -121,9 +121,9 @@ pub struct EpisodeRow {
     pub flow: FlowKey,
     /// Packets that arrived, including dropped ones.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets that arrived.
     pub bytes: u64,
-    /// Packets with data among them: more than 64 bytes.
+    /// Packets that arrived with data: those of more than 64 bytes.
     pub data_packets: u64,
     /// Number of episodes.
     pub episodes: u64,

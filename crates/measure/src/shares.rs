@@ -14,11 +14,11 @@ pub(crate) struct Shares {
     from: Time,
     until: Time,
     stretch: Span,
-    /// The present stretch. Time only goes forward, so no division is needed.
+    /// The current stretch. Time only increases, so no division is needed.
     now: usize,
-    /// End of the present stretch.
+    /// End of the current stretch.
     ends: Time,
-    /// By number of the source, then by stretch. A source without packets takes no memory.
+    /// The bytes of each source, by its number, in each stretch. A source without packets has none.
     bytes: Vec<Vec<u64>>,
 }
 
@@ -51,7 +51,7 @@ impl Shares {
         }
     }
 
-    /// Makes room for all stretches of a source at its first packet.
+    /// Adds the stretches of a source at its first packet.
     #[cold]
     fn begin(&mut self, source: u16, bytes: u32) {
         let source = usize::from(source);
@@ -111,8 +111,8 @@ mod tests {
         assert!(stretch(Span::from_ps(u64::MAX), Span::ZERO) > Span::s(100_000));
     }
 
-    /// 2.5 s in stretches of 50 ms. Sources 0 and 3 send; 1 and 2 do not. Edges count as those of the
-    /// measurement interval do.
+    /// An interval of 2.5 s has stretches of 50 ms. Sources 0 and 3 send, 1 and 2 do not. The start belongs
+    /// to a stretch, and the end does not.
     #[test]
     fn who_got_how_much_when() {
         let layout = Layout {

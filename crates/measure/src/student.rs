@@ -10,7 +10,7 @@
 pub fn t_quantile(freedom: u32, inside: f64) -> f64 {
     assert!(freedom > 0, "an interval needs two values");
     assert!((0.0..1.0).contains(&inside), "a probability below 1");
-    // In the angle, because it is bounded where t is not: t = √ν · tan θ.
+    // The bisection is over θ with t = √ν · tan θ: the angle is bounded, and t is not.
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..80 {
         let middle = 0.5 * (low + high);

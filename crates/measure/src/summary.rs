@@ -29,7 +29,7 @@ impl Metrics {
         self.0.push((name.into(), value.filter(|v| v.is_finite())));
     }
 
-    /// A metric's value; `None` when it is missing or not known by this name.
+    /// The value of a metric; `None` if it is missing or does not exist.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.entry(name).flatten()
     }
@@ -40,7 +40,7 @@ impl Metrics {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// All of them, in order.
+    /// All metrics, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Option<f64>)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }

@@ -11,11 +11,11 @@ use crate::trial::Trial;
 /// One row per discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// In the order of the scenario.
+    /// The rows, in the order of the scenario.
     pub rows: Vec<Row>,
-    /// Of all runs, in their order.
+    /// The fingerprint of all runs, in their order.
     pub fingerprint: Fingerprint,
-    /// Events of all runs.
+    /// The number of events of all runs.
     pub events: u64,
     /// Data packets that the bottleneck sent in all runs; `None` if no run has a bottleneck.
     pub bottleneck_packets: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Table {
 pub struct Row {
     /// The specification of the discipline.
     pub qdisc: String,
-    /// Its seeds, in order.
+    /// The seeds of its runs, in order.
     pub seeds: Vec<u64>,
     /// Each metric that any of its runs has, in order.
     pub metrics: Vec<(String, Estimate)>,
@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// A metric by its name.
+    /// The estimate of a metric; `None` if no run has it.
     pub fn metric(&self, name: &str) -> Option<&Estimate> {
         self.metrics.iter().find(|(known, _)| known == name).map(|(_, estimate)| estimate)
     }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(found.to_string(), expected.to_string());
     }
 
-    /// A reason for dropping that did not occur under one seed occurred zero times there.
+    /// A drop reason that did not occur with a seed counts as 0 for this seed.
     #[test]
     fn reasons_that_did_not_occur_count_as_none() {
         let runs = [

@@ -6,7 +6,7 @@ use crate::table::{Row, Table};
 /// The style of a table on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal. Groups that do not fit are below each other.
+    /// The width of the terminal, characters. Groups that do not fit are below each other.
     pub width: usize,
     /// Plain ASCII: `+-`, `us` and `-----`.
     pub ascii: bool,
@@ -20,7 +20,7 @@ impl Default for Style {
     }
 }
 
-/// Longest line of a discipline's name; longer names take several lines.
+/// The longest line of a discipline's name, characters. Longer names take several lines.
 const NAME_WIDTH: usize = 28;
 const BETWEEN_COLUMNS: usize = 1;
 const BETWEEN_GROUPS: usize = 3;

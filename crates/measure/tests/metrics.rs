@@ -1,5 +1,5 @@
-//! Metrics of runs that are small enough to be worked out by hand, one test for each that `recorder.rs` has
-//! none of. The last test asks whether every metric has one.
+//! Tests of metrics with runs whose results are calculated by hand, for those metrics that `recorder.rs` does
+//! not test. The last test checks that every metric has a test.
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
@@ -7,7 +7,8 @@ use giveway_qdisc::{
     DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, NextHops, PortId, Probe, Span, Time,
 };
 
-/// A packet that is sent as it comes, and the node beyond the neighbour that it goes on to.
+/// Sends a packet at its arrival. `next_hop` is the node behind the neighbour; `None` if it ends at the
+/// neighbour.
 fn pass(recorder: &mut Recorder, bytes: u32, next_hop: Option<u16>, now: Time) {
     let meta =
         Meta { bytes, arrived: now, flow: FlowKey(7), next_hops: NextHops::new(next_hop), ..Meta::default() };
@@ -15,8 +16,8 @@ fn pass(recorder: &mut Recorder, bytes: u32, next_hop: Option<u16>, now: Time) {
     Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
 }
 
-/// 1,250 bytes take 10 ms. One packet has 4 ms of them after the beginning of the interval, one all 10 ms in
-/// it, and one 3 ms before its end: 17 ms of a second. One is over before, and one begins after.
+/// 1,250 bytes take 10 ms. Three packets have 4 ms, 10 ms and 3 ms within the interval: 17 ms of a second.
+/// One ends before the interval, and one begins after it.
 #[test]
 fn the_link_is_busy_for_the_time_within_the_interval() {
     let mut recorder = Recorder::new(layout());
@@ -24,20 +25,19 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
         pass(&mut recorder, 1_250, None, Time::ms(ms));
     }
     close(&recorder.finish(), "utilization", 0.017);
-    // The interval ends while a packet is on the link, and nothing comes after.
+    // The interval ends while the last packet is on the link.
     let mut recorder = Recorder::new(layout());
     pass(&mut recorder, 1_250, None, Time::ms(1_995));
     close(&recorder.finish(), "utilization", 0.005);
-    // One packet that takes longer than the whole interval: 250,000 bytes take 2 s.
+    // 250,000 bytes take 2 s, longer than the whole interval.
     let mut recorder = Recorder::new(layout());
     pass(&mut recorder, 250_000, None, Time::ms(500));
     close(&recorder.finish(), "utilization", 1.0);
     close(&Recorder::<()>::new(layout()).finish(), "utilization", 0.0);
 }
 
-/// Of the data bytes of the flows that cross the bottleneck, those that arrived within the interval: 1,000
-/// and 500 of 1 s. The third flow takes another route, over the other measured port; a group is reported in
-/// its transfers.
+/// The flows that cross the bottleneck deliver 1,000 and 500 data bytes within the interval of 1 s. The third
+/// flow takes another route, over the other measured port. A group does not count, because its transfers do.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {
     let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
@@ -55,7 +55,7 @@ fn goodput_is_that_of_flows_over_the_measured_ports() {
     close(&record, "goodput_bps", 12_000.0);
     close(&record, "at.port-1.goodput_bps", 12_000.0);
     close(&record, "at.port-2.goodput_bps", 560_000.0);
-    // A group of sources has all of its own.
+    // All flows of a group of sources count, whatever their route.
     close(&record, "src.web.goodput_bps", 572_000.0);
 }
 
@@ -69,8 +69,8 @@ fn completion_times_of_a_class_of_sizes() {
     close(&record, "fct_le30kB_p99_s", 0.3);
 }
 
-/// Pages that took 0.2 and 0.6 s, one that is not complete, one that began before: the quantiles of two are
-/// the first and the second.
+/// Two pages took 0.2 s and 0.6 s, one is not complete, and one began before the interval. The median of two
+/// is the first one, and the higher quantiles are the second one.
 #[test]
 fn pages_are_groups() {
     let page = |id, start, end, ending| FlowReport {
@@ -98,8 +98,8 @@ fn pages_are_groups() {
     missing(&none, "page_load_p50_s");
 }
 
-/// 100 kB in 0.5 s and 200 kB in 0.5 s: rates of 1 : 2, so 9/(2·5). One of a byte less and one that began
-/// before do not count.
+/// 100 kB and 200 kB in 0.5 s each are rates of 1 : 2, so the index is 9/(2·5). A transfer with a byte less
+/// and one that began before the interval do not count.
 #[test]
 fn fairness_among_large_transfers() {
     let large = |id, bytes| FlowReport { bytes, delivered: bytes, end: Time::ms(1_500), ..transfer(id) };
@@ -124,7 +124,7 @@ fn stream(id: u64, start: Time, packets: u64, lost: u64, delay_ms: u64) -> FlowR
     }
 }
 
-/// Mean delays of 10, 20 and 60 ms: ranks 2 and 3 of 3. A stream of which nothing arrived has none.
+/// Mean delays of 10, 20 and 60 ms: ranks 2 and 3 of 3. A stream without delivered packets has no delay.
 #[test]
 fn delays_from_stream_to_stream() {
     let streams = [10, 20, 60].into_iter().zip(1..).map(|(ms, id)| stream(id, Time::ZERO, 5, 0, ms));
@@ -137,11 +137,12 @@ fn delays_from_stream_to_stream() {
     missing(&alone, "flow_delay_p95_s");
 }
 
-/// Two calls: one through the whole second, 50 packets of 172 bytes, one of them lost; one that began an hour
-/// before, of which 60 packets were sent within the second. Mean delays 10 and 30 ms, worst 99th percentile
-/// 60 ms, 1 of 110 lost.
+/// Two streams look like calls. One has 50 packets of 172 bytes in the whole second, of which one is lost.
+/// The other began an hour before, and sends 60 packets within the second. Their mean delays are 10 ms and 30
+/// ms, the largest 99th percentile is 60 ms, and 1 of 110 packets is lost.
 ///
-/// No calls: 9 packets a second; packets of 1,000 bytes; one that was there for less than a second.
+/// Three streams do not: one with 9 packets a second, one with packets of 1,000 bytes, and one of less than a
+/// second.
 #[test]
 fn streams_that_look_like_calls() {
     let hour = Time::s(3_600);
@@ -164,11 +165,11 @@ fn streams_that_look_like_calls() {
     missing(&none, "voice_loss");
 }
 
-/// A packet every 10 ms, all of which go on to one node: that stream is the same as what came. Windows of 1
-/// ms have 0 or 1 packets, 10 % of them 1: variance 0.09 over mean 0.1. Windows of 10 and 100 ms have 1 and
-/// 10 each: no variance. Only one window of 1 s fits.
+/// A packet arrives every 10 ms, and all have the same next hop, so departures equal arrivals. 10 % of the
+/// windows of 1 ms have one packet, the others none: variance 0.09 over mean 0.1. All windows of 10 ms have 1
+/// packet and those of 100 ms have 10, so their variance is 0. Only one window of 1 s fits.
 #[test]
-fn burstiness_of_what_goes_on() {
+fn burstiness_of_arrivals_and_departures() {
     let mut recorder = Recorder::new(Layout { bursts: true, ..layout() });
     for n in 0..100 {
         pass(&mut recorder, 100, Some(5), Time::ms(1_000 + 10 * n));
@@ -184,12 +185,16 @@ fn burstiness_of_what_goes_on() {
     }
     assert_eq!(value("downstream_idc_1ms"), value("arrivals_idc_1ms"));
     assert_eq!(value("downstream_peakedness"), value("arrivals_peakedness"));
-    assert!(value("downstream_peakedness").is_some_and(|number| number < 1.0), "it is steadier than Poisson");
+    assert!(
+        value("downstream_peakedness").is_some_and(|number| number < 1.0),
+        "the stream is steadier than Poisson"
+    );
     let names = ["downstream_idc_1ms", "downstream_idc_10ms", "downstream_idc_100ms", "downstream_idc_1s"];
     assert!(names.iter().all(|name| record.summary.metrics.entry(name).is_some()));
 }
 
-/// Of three drops within the interval two are of the calls. One before it, and one on the wire, do not count.
+/// Two of the three drops within the interval belong to the calls. A drop before it and a loss on the wire do
+/// not count.
 #[test]
 fn drops_of_a_group() {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
@@ -215,7 +220,7 @@ fn drops_of_a_group() {
 }
 
 #[test]
-fn names_are_taken_apart() {
+fn names_are_split_into_port_source_and_metric() {
     let taken = |name: &'static str| {
         let named = named(name)?;
         Some((named.port, named.source, named.metric, named.definition.unit))
@@ -238,8 +243,8 @@ fn names_are_taken_apart() {
     }
 }
 
-/// Every metric that a recorder can name is in the table, and whatever is in the table has been worked out by
-/// hand: its name stands in a test. What a discipline in the kernel counts is tested where it is read.
+/// Every metric of a recorder is in the table, and the name of every metric in the table is in a test.
+/// Counters of a discipline in the kernel are tested in another crate.
 #[test]
 fn every_metric_is_defined_and_tested() {
     let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
@@ -257,12 +262,12 @@ fn every_metric_is_defined_and_tested() {
     Probe::<()>::flow(&mut recorder, &transfer(1));
     let record = recorder.finish();
     for (name, _) in record.summary.metrics.iter() {
-        assert!(named(name).is_some(), "{name} is in no row of the table of metrics");
+        assert!(named(name).is_some(), "the table of metrics has no row for {name}");
     }
 
     let tests = [include_str!("metrics.rs"), include_str!("recorder.rs")].concat();
     // "fct_le30kB_p50_s" for "fct_*_p50_s".
-    let stands = |start: &str, pattern: &str| {
+    let is_named = |start: &str, pattern: &str| {
         let (before, after) = pattern.split_once('*').unwrap_or((pattern, ""));
         let beginning = format!("{start}{before}");
         tests.match_indices(&beginning).any(|(at, _)| {
@@ -276,10 +281,10 @@ fn every_metric_is_defined_and_tested() {
         .filter(|definition| definition.of != Of::Switch && definition.names != ["kernel.*"])
         .flat_map(|definition| definition.names.iter().map(move |name| (definition.of, *name)))
         .filter(|(of, name)| match of {
-            Of::Source => !(stands("\"src.web.", name) || stands("\"src.calls.", name)),
-            _ => !stands("\"", name),
+            Of::Source => !(is_named("\"src.web.", name) || is_named("\"src.calls.", name)),
+            _ => !is_named("\"", name),
         })
         .map(|(_, name)| name)
         .collect();
-    assert_eq!(untested, ["arrivals_idc_1ms"; 0], "these have no test that was worked out by hand");
+    assert_eq!(untested, ["arrivals_idc_1ms"; 0], "these metrics have no test");
 }

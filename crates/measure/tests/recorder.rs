@@ -1,4 +1,4 @@
-//! Events written by hand, and what must come of them, worked out by hand.
+//! Tests of the recorder with a few events each. The expected values are calculated by hand.
 
 use std::collections::VecDeque;
 
@@ -25,9 +25,9 @@ fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
     recorder.dropped(BOTTLENECK, &packet(bytes, at), &(), why, at);
 }
 
-/// Before the measurement interval two packets of 1,000 bytes wait. From 1.0 s to 1.25 s there are two, to
-/// 1.5 s one, to 1.75 s none, to 2 s (and beyond) one of 200 bytes. Packets: (2 + 1 + 0 + 1)/4 = 1. Bytes:
-/// (2000 + 1000 + 0 + 200)/4 = 800.
+/// Two packets of 1,000 bytes are queued before the measurement interval. The queue has two until 1.25 s, one
+/// until 1.5 s, none until 1.75 s, and one of 200 bytes until 2 s and later. Packets: (2 + 1 + 0 + 1)/4 = 1.
+/// Bytes: (2000 + 1000 + 0 + 200)/4 = 800.
 #[test]
 fn the_mean_queue_is_the_exact_time_average() {
     let mut recorder = Recorder::new(layout());
@@ -37,7 +37,7 @@ fn the_mean_queue_is_the_exact_time_average() {
     send(&mut recorder, 1_000, Time::ms(500), Time::ms(1_250));
     send(&mut recorder, 1_000, Time::ms(900), Time::ms(1_500));
     arrive(&mut recorder, 200, Time::ms(1_750));
-    // After the measurement interval nothing counts.
+    // Events after the measurement interval do not count.
     arrive(&mut recorder, 1_000, Time::ms(2_500));
     send(&mut recorder, 200, Time::ms(1_750), Time::ms(3_000));
     let record = recorder.finish();
@@ -46,15 +46,15 @@ fn the_mean_queue_is_the_exact_time_average() {
     close(&record, "backlog_max_packets", 2.0);
     // Two packets of 1,000 bytes in one second of 125,000 bytes.
     close(&record, "utilization", 0.016);
-    // They waited 750 ms and 600 ms. Three packets carry data over the whole run.
+    // Their sojourn times are 750 ms and 600 ms. Three packets of the whole run carry data.
     close(&record, "sojourn_mean_s", 0.675);
     close(&record, "bottleneck_packets", 3.0);
     missing(&record, "small_sojourn_p50_s");
 }
 
-/// A packet that is refused the moment it comes, or leaves the moment it comes, was never in the queue.
+/// A packet that is dropped or sent at the time of its arrival does not count as queued.
 #[test]
-fn what_stays_for_no_time_is_not_held() {
+fn a_backlog_without_duration_does_not_count() {
     let mut recorder = Recorder::new(layout());
     let now = Time::ms(1_500);
     for _ in 0..3 {
@@ -68,10 +68,11 @@ fn what_stays_for_no_time_is_not_held() {
     close(&record, "drops", 1.0);
 }
 
-/// Waits 1, 2, ..., 100 µs, the small packets being those of 1 to 10 µs: ranks 50, 95 and 99 of 100; 5, 10,
-/// 10 of 10. Above 2,047 ns the histogram's buckets are wider, so up to 0.1 % may be added.
+/// Sojourn times of 1, 2, ..., 100 µs, of which those of small packets are 1 to 10 µs: ranks 50, 95 and 99 of
+/// 100, and 5, 10 and 10 of 10. Above 2,047 ns the buckets of the histogram are wider, so that a quantile may
+/// be 0.1 % larger.
 #[test]
-fn waiting_times_by_rank() {
+fn sojourn_times_by_rank() {
     let mut recorder = Recorder::new(layout());
     for us in 1..=100 {
         let bytes = if us <= 10 { 256 } else { 257 };
@@ -92,9 +93,9 @@ fn waiting_times_by_rank() {
     close(&record, "sojourn_saturated", 0.0);
 }
 
-/// Edges belong to the measurement interval at its start and not at its end.
+/// The start belongs to the measurement interval, and the end does not.
 #[test]
-fn the_measured_part_is_half_open() {
+fn the_measurement_interval_is_half_open() {
     let mut recorder = Recorder::new(layout());
     for ms in [999, 1_000, 1_999, 2_000] {
         let at = Time::ms(ms);
@@ -110,12 +111,13 @@ fn the_measured_part_is_half_open() {
     close(&record, "drops_early", 2.0);
     close(&record, "marks", 2.0);
     close(&record, "bottleneck_packets", 4.0);
-    assert_eq!(record.summary.metrics.entry("drops_overlimit"), None, "named only where it occurs");
+    assert_eq!(record.summary.metrics.entry("drops_overlimit"), None, "only reasons that occur are named");
     // The table of links has the whole run.
     assert_eq!((record.links[1].dropped, record.links[1].marked), (Backlog { packets: 4, bytes: 400 }, 4));
 }
 
-/// The host loses a packet after it was sent: the queue lost nothing, and holds no fewer.
+/// The backend loses a packet on the wire after it was sent. The drops and the backlog of the queue do not
+/// change.
 #[test]
 fn losses_on_the_wire_are_not_the_queues() {
     let mut recorder = Recorder::new(layout());
@@ -132,10 +134,11 @@ fn losses_on_the_wire_are_not_the_queues() {
     assert_eq!(record.links[1].drops[DropReason::Wire as usize], 1);
 }
 
-/// Five transfers: 100 ms and 300 ms of 1 kB, 1 s of 100 kB, one given up with 400 of 1,000 bytes, one cut
-/// off with 2,000 of 5,000. One more started in the warm-up and one after the end.
+/// Five transfers count: 1 kB in 100 ms and in 300 ms, 100 kB in 1 s, one that was aborted with 400 of 1,000
+/// bytes, and one that is still open with 2,000 of 5,000. Another one started in the warm-up, and one after
+/// the end.
 #[test]
-fn response_times_and_what_did_not_finish() {
+fn completion_times_and_incomplete_transfers() {
     let ms = Time::ms;
     let transfers = [
         transfer(1),
@@ -172,14 +175,14 @@ fn response_times_and_what_did_not_finish() {
     close(&record, "fct_le300kB_p50_s", 1.0);
     missing(&record, "fct_le3MB_p50_s");
     missing(&record, "fct_gt3MB_mean_s");
-    // The same with the age at 2 s of those that did not complete: 0.1, 0.3, 1 and twice 1 s.
+    // With the age at 2 s of those that did not complete: 0.1, 0.3, 1 and twice 1 s.
     close(&record, "fct_aged_mean_s", 3.4 / 5.0);
     close(&record, "fct_aged_le30kB_mean_s", 2.4 / 4.0);
     close(&record, "fct_aged_le300kB_mean_s", 1.0);
     missing(&record, "fct_aged_gt3MB_mean_s");
     // 1,000 + 1,000 + 100,000 + 400 + 2,000 bytes in one second.
     close(&record, "goodput_bps", 835_200.0);
-    // All of them are of one source.
+    // All of them have the same source.
     close(&record, "src.web.fct_mean_s", 1.4 / 3.0);
     close(&record, "src.web.fct_aged_mean_s", 3.4 / 5.0);
     close(&record, "src.web.flows_completed", 3.0);
@@ -192,14 +195,16 @@ fn response_times_and_what_did_not_finish() {
     missing(&record, "src.calls.completed_share");
 }
 
-/// Two bulk transfers without end, 3 : 1, so (3 + 1)²/(2·(9 + 1)) = 0.8. The short one, the streams and the
-/// transfer do not count. Without them two streams that ask for 2,000 and 18,000 bytes of 10,000 that arrive.
-/// Fair are 2,000 and 8,000. A queue that takes no notice of flows lets half of each through: 1,000 and
-/// 9,000, so 0.5 and 1.125 times what is fair, and 1.625²/(2·(0.25 + 1.265625)) = 169/194. Where both ask for
-/// more than an equal share the index is that of what arrived: 3,000 and 1,000 of 10,000 each are 0.8 again.
-/// Where everything arrives nobody is treated unfairly: 1.
+/// Two endless transfers have shares of 3 : 1, so the index is (3 + 1)²/(2·(9 + 1)) = 0.8. The endless
+/// transfer that began late, the streams and the transfer of a given size do not count.
+///
+/// With fewer than two endless transfers, streams count. Two streams send 2,000 and 18,000 bytes, of which
+/// 10,000 arrive, so their fair shares are 2,000 and 8,000. If half of each arrives, 1,000 and 9,000, the
+/// ratios to the fair shares are 0.5 and 1.125, and the index is 1.625²/(2·(0.25 + 1.265625)) = 169/194. If
+/// both send more than an equal share, the index is that of the delivered bytes: 3,000 and 1,000 of 10,000
+/// each give 0.8. If everything arrives, the index is 1.
 #[test]
-fn fairness_is_among_those_that_can_be_compared() {
+fn fairness_is_among_comparable_flows() {
     let endless = |id, goodput_bytes| FlowReport {
         kind: FlowKind::Endless,
         start: Time::ZERO,
@@ -209,9 +214,9 @@ fn fairness_is_among_those_that_can_be_compared() {
         ..transfer(id)
     };
     let short = FlowReport { start: Time::ms(1_500), ..endless(3, 500) };
-    let stream = |id, asked, arrived| FlowReport {
+    let stream = |id, sent, arrived| FlowReport {
         kind: FlowKind::Datagrams,
-        bytes: asked,
+        bytes: sent,
         delay_mean: Span::ms(1),
         ..endless(id, arrived)
     };
@@ -231,13 +236,13 @@ fn fairness_is_among_those_that_can_be_compared() {
     close(&mixed([stream(5, 10_000, 3_000), stream(6, 10_000, 1_000)]), "jain", 0.8);
     close(&mixed([stream(5, 500, 500), stream(6, 20_000, 20_000)]), "jain", 1.0);
     missing(&mixed([stream(5, 500, 0), stream(6, 20_000, 0)]), "jain");
-    // A single flow has no fairness.
+    // A single flow has no index.
     missing(&with_flows([endless(1, 3_000), short, transfer(4)]), "jain");
 }
 
-/// Calls: 100 packets of which 2 are lost and 300 of which 10 are: 3 %. The worse 99th percentile counts.
+/// Of the calls, 2 of 100 and 10 of 300 packets are lost: 3 %. The larger 99th percentile counts.
 #[test]
-fn each_group_of_sources_by_itself() {
+fn each_group_of_sources_has_its_metrics() {
     let call = |id, packets, lost, delay_p99| FlowReport {
         source: 1,
         kind: FlowKind::Datagrams,
@@ -262,13 +267,12 @@ fn each_group_of_sources_by_itself() {
     missing(&record, "src.web.delay_p99_s");
 }
 
-/// Transfers, measured from 1 s to 2 s: 1,000 bytes in 0.1 s, 1,000 bytes of the 0.2 s that one is there
-/// beyond the warm-up, and 500 bytes in the 0.5 s that one had until the end: 10,000, 5,000 and 1,000
-/// bytes/s, so 16²/(3·126) = 128/189. One that was refused, one that was over before, and a group do not
-/// count.
+/// Three transfers deliver 1,000 bytes in 0.1 s, 1,000 bytes in the 0.2 s of one that began in the warm-up,
+/// and 500 bytes in the 0.5 s until the end of the interval: 10,000, 5,000 and 1,000 bytes/s, so the index is
+/// 16²/(3·126) = 128/189. A refused transfer, one that ended before the interval, and a group do not count.
 ///
-/// Streams that ask for 6,000 bytes each, of which 3,000 and 1,000 arrive: 3 : 1, so 16/20, although the
-/// second has half the time.
+/// Two streams send 6,000 bytes each, of which 3,000 and 1,000 arrive: the index is 16/20, although the
+/// second stream lasts for a shorter time.
 #[test]
 fn fairness_within_a_source() {
     let refused = FlowReport { end: Time::ms(1_000), goodput_bytes: 0, ..transfer(4) };
@@ -300,15 +304,15 @@ fn fairness_within_a_source() {
     ]);
     close(&record, "src.web.jain", 128.0 / 189.0);
     close(&record, "src.calls.jain", 0.8);
-    // A single flow has no fairness.
+    // A single flow has no index.
     missing(&with_flows([transfer(1)]), "src.web.jain");
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
-/// Transfers and endless ones: 1 + 3 of 10 + 30 data packets were retransmitted. Groups and datagrams do not
-/// count.
+/// A transfer and an endless transfer have 1 and 3 retransmissions among 10 and 30 data packets. Groups and
+/// datagrams do not count.
 #[test]
-fn what_a_source_sent_again() {
+fn retransmissions_of_a_source() {
     let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..transfer(id) };
     let record = with_flows([
         flow(1, FlowKind::Transfer, 10, 1),
@@ -320,31 +324,31 @@ fn what_a_source_sent_again() {
     missing(&record, "src.calls.retransmitted");
 }
 
-/// Flow 1: a packet comes and leaves, then one comes, and another while that waits: two episodes. Flow 2: one
-/// packet is refused and one is kept, then another comes while it waits: two episodes, although the first
-/// never waited. The packet that is lost on the wire was not queued any more.
+/// Flow 1 has two episodes: its first packet departs before the second arrives, and the third arrives while
+/// the second is queued. Flow 2 has two episodes: its first packet is dropped at its arrival, and the third
+/// arrives while the second is queued. A packet that is lost on the wire is no longer queued.
 #[test]
 fn episodes_of_flows() {
     let run = |episodes| {
         let mut recorder = Recorder::new(Layout { episodes, ..layout() });
         let meta = |flow, bytes| Meta { bytes, flow: FlowKey(flow), ..Meta::default() };
         let now = Time::ms(10);
-        let come = |recorder: &mut Recorder, meta| Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
-        let go = |recorder: &mut Recorder, meta| Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
+        let arrive = |recorder: &mut Recorder, meta| Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
+        let depart = |recorder: &mut Recorder, meta| Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
         let lose = |recorder: &mut Recorder, meta, why| {
             recorder.dropped(BOTTLENECK, &meta, &(), why, now);
         };
-        come(&mut recorder, meta(1, 40));
-        go(&mut recorder, meta(1, 40));
-        come(&mut recorder, meta(1, 1_500));
-        come(&mut recorder, meta(2, 1_000));
+        arrive(&mut recorder, meta(1, 40));
+        depart(&mut recorder, meta(1, 40));
+        arrive(&mut recorder, meta(1, 1_500));
+        arrive(&mut recorder, meta(2, 1_000));
         lose(&mut recorder, meta(2, 1_000), DropReason::Overlimit);
-        come(&mut recorder, meta(1, 1_500));
-        go(&mut recorder, meta(1, 1_500));
+        arrive(&mut recorder, meta(1, 1_500));
+        depart(&mut recorder, meta(1, 1_500));
         lose(&mut recorder, meta(1, 1_500), DropReason::Wire);
-        come(&mut recorder, meta(2, 1_000));
-        come(&mut recorder, meta(2, 1_000));
-        // What happens elsewhere does not count.
+        arrive(&mut recorder, meta(2, 1_000));
+        arrive(&mut recorder, meta(2, 1_000));
+        // Events at other ports do not count.
         Probe::<()>::arrived(&mut recorder, PortId(0), &meta(1, 1_500), now);
         recorder.finish()
     };
@@ -356,10 +360,11 @@ fn episodes_of_flows() {
     assert_eq!(run(false).episodes, []);
 }
 
-/// Measured from 1 s to 2 s. Twenty packets come, two every 100 ms: 2 in each of ten windows of 100 ms, so
-/// their index is 0; in a hundred of 10 ms there are ten twos, mean 1/5 and variance (100 · 40 - 20²)/(99 ·
-/// 100) = 4/11, so 20/11. They go on to node 5 and end at the neighbour by turns, but for the last three,
-/// which go on together: 17 runs of 1, and one of 3.
+/// Twenty packets arrive within the interval of 1 s, two every 100 ms. Each of ten windows of 100 ms has 2,
+/// so their index is
+/// 0. Of a hundred windows of 10 ms ten have 2: mean 1/5, variance (100 · 40 - 20²)/(99 · 100) = 4/11, index
+///    20/11. By turns the packets end at the neighbour and have node 5 as next hop, but the last three all
+///    have node 5: 17 runs of 1 packet, and one of 3.
 #[test]
 fn bursts_at_a_port() {
     let run = |bursts| {
@@ -381,7 +386,7 @@ fn bursts_at_a_port() {
     close(&record, "run_length_mean", 20.0 / 18.0);
     close(&record, "run_length_weighted", (17.0 + 9.0) / 20.0);
     close(&record, "run_length_longest", 3.0);
-    // Pairs 100 ms apart meet nobody: Y is 2 exp(-t/10 ms), so E Y = 2/10 and E Y² = 2/10.
+    // Pairs that are 100 ms apart do not overlap: Y is 2 exp(-t/10 ms), so E Y = 2/10 and E Y² = 2/10.
     let peakedness = record.summary.metrics.value("arrivals_peakedness").unwrap();
     assert!((peakedness - (0.5 + (0.2 - 0.04) / 0.2)).abs() < 1e-3, "{peakedness}");
     let rows: Vec<_> = record
@@ -394,13 +399,16 @@ fn bursts_at_a_port() {
     let quiet = run(false);
     assert_eq!(quiet.bursts, []);
     assert!(quiet.summary.metrics.iter().all(|(name, _)| !name.contains("idc") && !name.contains("hurst")));
-    assert_eq!(quiet.summary.fingerprint, record.summary.fingerprint, "who looks on changes nothing");
+    assert_eq!(
+        quiet.summary.fingerprint, record.summary.fingerprint,
+        "measuring bursts does not change the run"
+    );
 }
 
-/// All emitted packets of a source count, for every route. One second is too short to estimate the
-/// self-similarity; a hundred seconds are enough, and independent packets have H = 1/2.
+/// All emitted packets of a source count, whatever their route. One second is too short to estimate the
+/// self-similarity. A hundred seconds are enough, and independent packets have H = 1/2.
 #[test]
-fn sources_are_certified_where_there_is_enough_of_them() {
+fn the_hurst_parameter_needs_a_long_interval() {
     let run = |until| {
         let layout = Layout {
             until,
@@ -422,7 +430,7 @@ fn sources_are_certified_where_there_is_enough_of_them() {
     let record = run(Time::s(101));
     let metric = |name: &str| record.summary.metrics.value(name).unwrap();
     let three = ["src.web.hurst_rs", "src.web.hurst_variance", "src.web.hurst_wavelet"].map(metric);
-    // A tenth of the calibration's samples.
+    // The tolerance is wide: the calibration of the estimators has ten times as many samples.
     assert!(three.iter().all(|hurst| (hurst - 0.5).abs() < 0.15), "{three:?}");
     let mut sorted = three;
     sorted.sort_by(f64::total_cmp);
@@ -431,7 +439,7 @@ fn sources_are_certified_where_there_is_enough_of_them() {
 }
 
 #[test]
-fn senders_are_kept_where_it_was_asked_for() {
+fn samples_of_senders_are_kept_on_request() {
     let run = |senders| {
         let mut recorder = Recorder::new(Layout { senders, ..layout() });
         for ms in [10, 20] {
@@ -454,10 +462,10 @@ fn senders_are_kept_where_it_was_asked_for() {
     assert_eq!(run(false), []);
 }
 
-/// Samples at 1.0 s and 1.5 s count, those before and at the end do not; the most is that of the whole run
-/// until the last sample, for any times of samples.
+/// The mean is over the samples at 1.0 s and 1.5 s, without those before the interval and at its end. The
+/// maximum is that of the whole run until the last sample, whatever the times of the samples.
 #[test]
-fn flow_tables_and_the_series() {
+fn flow_tables_have_metrics_and_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
     let held = Backlog { packets: 3, bytes: 4_500 };
     let table = |flows, most, entry_bytes, bytes| FlowTable { flows, most, entry_bytes, bytes };
@@ -482,9 +490,9 @@ fn flow_tables_and_the_series() {
     assert_eq!((record.queue[1].backlog, record.queue[1].gauge), (None, Some(("flow_table", 900.0))));
 }
 
-/// A run in which nothing was seen has no numbers but the counts of its port.
+/// A run without events has only the counters of its port.
 #[test]
-fn what_was_not_measured_is_missing() {
+fn metrics_that_were_not_measured_are_missing() {
     let record = Recorder::<()>::new(layout()).finish();
     let named: Vec<&str> =
         record.summary.metrics.iter().filter(|(_, v)| v.is_some()).map(|(name, _)| name).collect();
@@ -507,7 +515,7 @@ fn what_was_not_measured_is_missing() {
     assert!(nothing.summary.metrics.iter().all(|(_, value)| value.is_none()));
 }
 
-/// Packets of ports that are not measured are not counted one by one; their losses and the host's books are.
+/// At ports that are not measured, only losses are counted, and the counters of the backend are recorded.
 #[test]
 fn links_that_are_not_measured() {
     let mut recorder = Recorder::new(layout());
@@ -518,19 +526,19 @@ fn links_that_are_not_measured() {
     }
     let empty = recorder_links(&mut recorder, None);
     assert_eq!(empty, [(other, None, 1), (BOTTLENECK, Some(Backlog::ZERO), 0)]);
-    let books = PortCounters { sent: Backlog { packets: 9, bytes: 9_000 }, ..PortCounters::default() };
-    let rows = recorder_links(&mut recorder, Some(books));
+    let counters = PortCounters { sent: Backlog { packets: 9, bytes: 9_000 }, ..PortCounters::default() };
+    let rows = recorder_links(&mut recorder, Some(counters));
     assert_eq!(rows[0], (other, Some(Backlog { packets: 9, bytes: 9_000 }), 1));
 }
 
-/// The links of a recorder so far, after telling it the books of port 0.
+/// The links of a recorder so far, after it got the counters of port 0.
 fn recorder_links(
     recorder: &mut Recorder,
-    books: Option<PortCounters>,
+    counters: Option<PortCounters>,
 ) -> Vec<(PortId, Option<Backlog>, u64)> {
-    if let Some(books) = &books {
-        recorder.port_counters(PortId(0), books);
-        recorder.port_counters(PortId(99), books);
+    if let Some(counters) = &counters {
+        recorder.port_counters(PortId(0), counters);
+        recorder.port_counters(PortId(99), counters);
     }
     let mut links = Vec::new();
     for row in recorder.links() {
@@ -539,7 +547,7 @@ fn recorder_links(
     links
 }
 
-/// A discipline with room for five.
+/// A discipline with a limit of five packets.
 struct Five(VecDeque<Packet<()>>);
 
 impl Qdisc<()> for Five {
@@ -560,7 +568,8 @@ impl Qdisc<()> for Five {
     }
 }
 
-/// 125 bytes per millisecond leave, two of them come: an overloaded port, driven as a host would.
+/// Runs a port like a backend, with an overload: two packets of 125 bytes arrive in each millisecond, and one
+/// departs.
 fn overload(milliseconds: u64) -> (Record, PortCounters) {
     let mut recorder = Recorder::new(layout());
     let mut port = Port::new(BOTTLENECK, Box::new(Five(VecDeque::new())), Rate::mbit(1));
@@ -573,41 +582,41 @@ fn overload(milliseconds: u64) -> (Record, PortCounters) {
     (recorder.finish(), *port.counters())
 }
 
-/// The queue is full from the fifth millisecond on: each arrival finds five or four, and after the pull there
-/// are four.
+/// The queue is full from the fifth millisecond on: an arrival finds four or five packets, and a departure
+/// leaves four.
 #[test]
-fn a_port_keeps_the_same_books() {
-    let (record, books) = overload(3_000);
+fn the_recorder_agrees_with_the_counters_of_the_port() {
+    let (record, counters) = overload(3_000);
     let link = &record.links[1];
     assert_eq!(
         (link.arrived, link.sent, link.dropped),
-        (Some(books.arrived), Some(books.sent), books.dropped)
+        (Some(counters.arrived), Some(counters.sent), counters.dropped)
     );
     close(&record, "utilization", 1.0);
     close(&record, "backlog_mean_packets", 4.0);
     close(&record, "backlog_max_packets", 4.0);
     close(&record, "backlog_mean_bytes", 500.0);
     close(&record, "drops", 1_000.0);
-    // Four packets before it at 1 ms each.
+    // Four packets are ahead of each packet, with 1 ms each.
     close(&record, "sojourn_mean_s", 0.004);
 }
 
 #[test]
-fn fingerprints_tell_runs_apart() {
+fn different_runs_have_different_fingerprints() {
     let print = |ms| overload(ms).0.summary.fingerprint;
     assert_eq!(print(500), print(500));
     assert_ne!(print(500), print(501));
-    // Stable over builds and machines: a change here means that old fingerprints mean nothing any more.
+    // The value is the same for all builds and machines. A change here makes old fingerprints useless.
     insta::assert_snapshot!(print(500), @"4f844af0d541c72f090c6a5a9550574f");
-    // The order in which flows end follows from what is in their reports.
+    // The order of the reports does not matter, because each report has its times.
     let flows = |a, b| with_flows([transfer(a), transfer(b)]).summary.fingerprint;
     assert_eq!(flows(1, 2), flows(2, 1));
     assert_ne!(flows(1, 2), flows(1, 3));
-    // Which place a source or a port has in a list does not matter; what it is called does.
-    let listed = |names: [&str; 2], places: [u16; 2]| {
+    // The name of a source matters, not its position in the list.
+    let listed = |names: [&str; 2], indices: [u16; 2]| {
         let names = names.map(str::to_owned).into();
         let mut recorder = Recorder::new(Layout { source_names: names, ..layout() });
-        for (source, id) in places.into_iter().zip(1..) {
+        for (source, id) in indices.into_iter().zip(1..) {
             Probe::<()>::flow(&mut recorder, &FlowReport { source, ..transfer(id) });
         }
         recorder.finish().summary.fingerprint

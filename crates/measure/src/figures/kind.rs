@@ -2,12 +2,12 @@
 
 use crate::table::Estimate;
 
-/// The kind of number of a column.
+/// The kind of the numbers of a column.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A share, shown in percent.
     Percent,
-    /// 0 to 1, three decimals.
+    /// An index from 0 to 1, shown with three decimals.
     Index,
     /// A number of things.
     Count(&'static str),
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// Three significant digits; counts that are whole stay whole.
+    /// Decimals for three significant digits. Whole counts have none.
     fn decimals(self, value: f64) -> usize {
         match self {
             Kind::Index => 3,

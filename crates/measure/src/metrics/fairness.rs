@@ -1,4 +1,4 @@
-//! Fairness: the shares that competing flows got, and Jain's index of them.
+//! Fairness: the shares of competing flows, and Jain's index of them.
 
 use giveway_qdisc::{FlowKind, FlowReport};
 

@@ -1,6 +1,6 @@
 //! Flows and recorders that several tests share.
 
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, reason = "not every test uses everything")]
 
 use giveway_measure::{Layout, Record, Recorder};
 use giveway_qdisc::{Ending, FlowKind, FlowReport, PortId, Probe, Rate, Span, Time};
@@ -31,6 +31,7 @@ pub fn transfer(id: u64) -> FlowReport {
     }
 }
 
+/// The measured port.
 pub const BOTTLENECK: PortId = PortId(1);
 
 /// A recorder for a 1 Mbit/s bottleneck, measuring from 1 s to 2 s.
@@ -45,19 +46,22 @@ pub fn layout() -> Layout {
     }
 }
 
+/// The record of a run with these flows.
 pub fn with_flows(flows: impl IntoIterator<Item = FlowReport>) -> Record {
     let mut recorder = Recorder::new(layout());
     flows.into_iter().for_each(|flow| Probe::<()>::flow(&mut recorder, &flow));
     recorder.finish()
 }
 
+/// Asserts the value of a metric, up to rounding.
 #[track_caller]
 pub fn close(record: &Record, name: &str, expected: f64) {
     let found = record.summary.metrics.value(name).unwrap_or_else(|| panic!("{name} is missing"));
     assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1e-9), "{name} is {found}, not {expected}");
 }
 
+/// Asserts that a metric is named and has no value.
 #[track_caller]
 pub fn missing(record: &Record, name: &str) {
-    assert_eq!(record.summary.metrics.entry(name), Some(None), "{name} is named, and missing");
+    assert_eq!(record.summary.metrics.entry(name), Some(None), "{name} must be named and have no value");
 }
