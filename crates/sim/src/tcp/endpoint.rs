@@ -397,7 +397,7 @@ impl Endpoint {
             self.inflation = 0;
             self.duplicates = 0;
             if fast {
-                // RFC 6582, section 3.2, step 3, full acknowledgement: the window saturated at the threshold.
+                // RFC 6582, section 3.2, step 3, full acknowledgement: the window stays at the threshold.
                 return false;
             }
         }
@@ -763,7 +763,7 @@ impl Endpoint {
             }
             State::Open => {
                 self.counts.timeouts += 1;
-                // With SACK a hole that saturated open lets the outstanding data grow far above the window.
+                // With SACK a hole that stays open lets the outstanding data grow far above the window.
                 // Most of it has arrived, so half of it must not become the threshold.
                 let flight = self.board.outstanding().min(self.controller.window());
                 // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment

@@ -117,7 +117,7 @@ impl Traffic for Config {
         }
         if self.sources as usize > MOST_FLOWS / senders.len().max(1) {
             let message = format!(
-                "{} for each of {} sending nodes are too many: write {} at most",
+                "{} for each of {} sending nodes are too many: write at most {}",
                 self.sources,
                 senders.len(),
                 MOST_FLOWS / senders.len().max(1)
@@ -418,17 +418,17 @@ impl Burst {
         let packets = cycle.on.draw(&mut rng);
         let busy = cycle.slot * packets;
         let whole = busy + cycle.off.draw(&mut rng);
-        let place = Span::from_ps(rng.below(whole.as_ps().max(1)));
-        let passed = place.as_ps() / cycle.slot.as_ps();
+        let offset = Span::from_ps(rng.below(whole.as_ps().max(1)));
+        let passed = offset.as_ps() / cycle.slot.as_ps();
         if passed < packets {
-            let into = Span::from_ps(place.as_ps() % cycle.slot.as_ps());
+            let into = Span::from_ps(offset.as_ps() % cycle.slot.as_ps());
             let first = start + cycle.slot.saturating_sub(into);
             if passed + 1 < packets {
                 return (Burst { pair, left: packets - passed - 1, rng }, first);
             }
         }
         let left = cycle.on.draw(&mut rng);
-        (Burst { pair, left, rng }, start + whole.saturating_sub(place))
+        (Burst { pair, left, rng }, start + whole.saturating_sub(offset))
     }
 
     /// The time of the packet after the one that is due at `due`.
@@ -495,25 +495,25 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
-        let complain = |value: serde_json::Value| {
+    fn invalid_parameters_are_refused() {
+        let refusal = |value: serde_json::Value| {
             let config: Config = serde_json::from_value(value).unwrap();
             config.cycle().err().unwrap().to_string()
         };
         assert_eq!(
-            complain(serde_json::json!({ "rate": "1mbit" })),
+            refusal(serde_json::json!({ "rate": "1mbit" })),
             "load: the mean pause is missing: write load = \"1mbit\" or off = \"500ms\""
         );
         assert_eq!(
-            complain(serde_json::json!({ "rate": "1mbit", "load": "3mbit", "sources": 2 })),
+            refusal(serde_json::json!({ "rate": "1mbit", "load": "3mbit", "sources": 2 })),
             "load: 3mbit is more than 2 sources at 1mbit can send"
         );
         assert_eq!(
-            complain(serde_json::json!({ "rate": "1mbit", "off": "1s", "shape_on": 1.0 })),
+            refusal(serde_json::json!({ "rate": "1mbit", "off": "1s", "shape_on": 1.0 })),
             "shape_on: 1 has no mean: write a number above 1, for example 1.5"
         );
         assert_eq!(
-            complain(serde_json::json!({ "rate": "1mbit", "off": "1s", "law": "exponential" })),
+            refusal(serde_json::json!({ "rate": "1mbit", "off": "1s", "law": "exponential" })),
             "on: exponential bursts need a mean length: write for example on = \"500ms\""
         );
     }

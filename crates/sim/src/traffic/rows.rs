@@ -71,8 +71,8 @@ fn line_of(record: &csv::StringRecord, text: &str) -> usize {
 impl Row<'_> {
     /// The value in a column; `None` if the rows of this file do not have the column.
     pub fn text(&self, column: &str) -> Option<&str> {
-        let place = self.columns.iter().position(|name| *name == column)?;
-        self.record.get(place)
+        let index = self.columns.iter().position(|name| *name == column)?;
+        self.record.get(index)
     }
 
     /// An error message about a column of this row, which continues "row n".

@@ -12,18 +12,23 @@ pub(super) struct Series {
     start: Time,
     stagger: Span,
     count: u64,
-    /// The last flow begins first.
-    turned: bool,
+    /// True if the last flow begins first.
+    reversed: bool,
 }
 
 impl Series {
-    /// The first of `count` flows begins with the source, and each further one `stagger` later; `turned`
+    /// The first of `count` flows begins with the source, and each further one `stagger` later; `reversed`
     /// reverses the order.
     ///
     /// # Errors
     /// If the source stops before all flows have begun: a study would miss flows without a warning.
-    pub fn new(stagger: Span, count: u64, turned: bool, context: &SourceContext) -> Result<Series, Invalid> {
-        let series = Series { start: context.start, stagger, count, turned };
+    pub fn new(
+        stagger: Span,
+        count: u64,
+        reversed: bool,
+        context: &SourceContext,
+    ) -> Result<Series, Invalid> {
+        let series = Series { start: context.start, stagger, count, reversed };
         let late = (0..count).find(|number| series.begin(*number) >= context.stop);
         match late {
             Some(number) => {
@@ -41,7 +46,7 @@ impl Series {
 
     /// The beginning of a flow.
     pub fn begin(&self, number: u64) -> Time {
-        let turn = if self.turned { self.count - 1 - number } else { number };
+        let turn = if self.reversed { self.count - 1 - number } else { number };
         self.start + self.stagger * turn
     }
 }

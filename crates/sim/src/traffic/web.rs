@@ -186,7 +186,7 @@ struct Page {
     start: Time,
     bytes: u64,
     /// Objects not requested yet.
-    to_ask: VecDeque<u64>,
+    to_request: VecDeque<u64>,
     /// Objects that wait for the document.
     after_main: VecDeque<u64>,
     /// Number of objects requested and not complete.
@@ -243,7 +243,7 @@ impl Source for Web {
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(connection) = self.connections.remove(&conn) {
-                    self.broken(conn, connection, net);
+                    self.aborted(conn, connection, net);
                 }
             }
         }
@@ -284,7 +284,7 @@ impl Web {
         let main = self.kind.main.as_ref().map(|main| main.draw(&mut this.pages));
         let objects: VecDeque<u64> = (0..count).map(|_| self.kind.object.draw(&mut this.pages)).collect();
         let bytes = objects.iter().sum::<u64>() + main.unwrap_or(0);
-        let (to_ask, after_main) = match main {
+        let (to_request, after_main) = match main {
             Some(main) => (VecDeque::from([main]), objects),
             None => (objects, VecDeque::new()),
         };
@@ -293,7 +293,7 @@ impl Web {
             id: net.flow_id(),
             start: net.now(),
             bytes,
-            to_ask,
+            to_request,
             after_main,
             in_flight: 0,
             got: Got::default(),
@@ -301,15 +301,15 @@ impl Web {
             connections: kept.clone(),
             idle: kept,
         });
-        self.ask(user, net);
+        self.request(user, net);
     }
 
     /// Requests objects as long as connections are available.
-    fn ask(&mut self, user: usize, net: &mut Net<'_>) {
+    fn request(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
         let page = this.page.as_mut().expect("only an open page has requests");
         while page.in_flight < self.kind.config.parallel
-            && let Some(object) = page.to_ask.pop_front()
+            && let Some(object) = page.to_request.pop_front()
         {
             page.in_flight += 1;
             let requested = net.now();
@@ -370,7 +370,7 @@ impl Web {
         let page = this.page.as_mut().expect("its page is open");
         page.got.add(&got);
         page.in_flight -= 1;
-        page.to_ask.append(&mut page.after_main);
+        page.to_request.append(&mut page.after_main);
         match self.kind.config.connections {
             Connections::PerObject => {
                 net.close(conn, Side::Client);
@@ -379,11 +379,11 @@ impl Web {
             }
             Connections::Persistent | Connections::Kept => page.idle.push(conn),
         }
-        self.go_on(user, net);
+        self.continue_page(user, net);
     }
 
     /// A connection was aborted with an object on it, or while it was idle.
-    fn broken(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
+    fn aborted(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
         let user = connection.user;
         self.users[user].kept.retain(|known| *known != conn);
         let Some(page) = self.users[user].page.as_mut() else { return };
@@ -394,11 +394,11 @@ impl Web {
         }
         page.failed = true;
         page.in_flight -= 1;
-        page.to_ask.clear();
+        page.to_request.clear();
         page.after_main.clear();
         self.kind.account(conn, &mut connection, net);
         self.report_object(&connection, Ending::Aborted, net);
-        self.go_on(user, net);
+        self.continue_page(user, net);
     }
 
     /// Counts an object that will never be complete.
@@ -411,11 +411,11 @@ impl Web {
     }
 
     /// Requests more objects, or ends the page.
-    fn go_on(&mut self, user: usize, net: &mut Net<'_>) {
+    fn continue_page(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
         let open = this.page.as_ref().expect("its page is open");
-        if !open.to_ask.is_empty() {
-            return self.ask(user, net);
+        if !open.to_request.is_empty() {
+            return self.request(user, net);
         }
         if open.in_flight > 0 {
             return;
