@@ -17,7 +17,7 @@ pub struct Draft {
     /// The folder that file names are relative to.
     pub(crate) folder: PathBuf,
     /// The errors so far: those of the syntax, and those of flags.
-    pub(crate) found: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl Draft {
@@ -38,10 +38,10 @@ impl Draft {
     }
 
     fn named(name: &str, text: &str, folder: PathBuf) -> Draft {
-        let mut found = Vec::new();
-        let mut root = tree::document(text, &mut found);
-        rename_host(&mut root, &mut found);
-        Draft { origin: Origin::new(name, text), root, folder, found }
+        let mut diagnostics = Vec::new();
+        let mut root = tree::document(text, &mut diagnostics);
+        rename_host(&mut root, &mut diagnostics);
+        Draft { origin: Origin::new(name, text), root, folder, diagnostics }
     }
 
     /// Applies `--set KEY=VALUE`. The key is a path: `duration`, `link.0.rate`, `traffic.upload.flows`.
@@ -57,11 +57,11 @@ impl Draft {
         let Some((path, value)) = assignment.split_once('=') else {
             let span = start..start + assignment.len();
             let wrong = Diagnostic::error(span, format!("{flag} needs a key and a value"));
-            self.found.push(wrong.help("write for example --set duration=5s"));
+            self.diagnostics.push(wrong.help("write for example --set duration=5s"));
             return self;
         };
         let skipped = value.len() - value.trim_start().len();
-        let node = tree::flag(value.trim(), start + path.len() + 1 + skipped, &mut self.found);
+        let node = tree::flag(value.trim(), start + path.len() + 1 + skipped, &mut self.diagnostics);
         let mut steps = Vec::new();
         let mut at = start;
         for step in path.split('.') {
@@ -72,7 +72,7 @@ impl Draft {
             *name = BACKEND;
         }
         if let Err(wrong) = put(&mut self.root, &steps, node) {
-            self.found.push(wrong);
+            self.diagnostics.push(wrong);
         }
         self
     }
@@ -107,13 +107,13 @@ const HOST: &str = "host";
 const BACKEND: &str = "backend";
 
 /// Renames the key `host` of a file to `backend`.
-fn rename_host(root: &mut Table, found: &mut Vec<Diagnostic>) {
+fn rename_host(root: &mut Table, diagnostics: &mut Vec<Diagnostic>) {
     let both = root.has(BACKEND);
     let Some(entry) = root.entries.iter_mut().find(|entry| entry.key == HOST) else { return };
     if both {
         let wrong =
             Diagnostic::error(entry.key_span.clone(), "host is an older name of backend, and both are given");
-        found.push(wrong.help("leave host out"));
+        diagnostics.push(wrong.help("leave host out"));
     }
     BACKEND.clone_into(&mut entry.key);
 }

@@ -18,7 +18,7 @@ use crate::words::{choices, grouped};
 /// A scenario while it is read, with the diagnostics so far.
 pub(crate) struct Reading {
     pub origin: Origin,
-    pub found: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A function that reads a type from JSON.
@@ -49,14 +49,14 @@ fn keys_of(schema: &Schema) -> Vec<String> {
 impl Reading {
     /// Adds a diagnostic.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.found.push(diagnostic);
+        self.diagnostics.push(diagnostic);
     }
 
     /// The help for an unknown name. The search for the nearest of many names is slow, so a file with many
     /// mistakes gets a full search for the first of them only.
     pub fn choices<N: AsRef<str>>(&self, wrong: &str, names: &[N]) -> String {
         const MANY: usize = 100;
-        if self.found.len() > MANY {
+        if self.diagnostics.len() > MANY {
             choices(wrong, &names[..names.len().min(MANY)])
         } else {
             choices(wrong, names)
@@ -65,7 +65,7 @@ impl Reading {
 
     /// True if there is an error, not only warnings.
     pub fn failed(&self) -> bool {
-        self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// The place for messages about a missing key at the top: the first word of the file.

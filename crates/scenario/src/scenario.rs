@@ -151,17 +151,17 @@ impl Draft {
     /// # Errors
     /// All mistakes in the file and the flags.
     pub fn finish(self) -> Result<Scenario, ScenarioError> {
-        let mut reading = Reading { origin: self.origin.clone(), found: self.found.clone() };
+        let mut reading = Reading { origin: self.origin.clone(), diagnostics: self.diagnostics.clone() };
         // A document with syntax errors lacks keys, and messages about missing keys would be misleading.
-        let scenario = if reading.found.is_empty() { read(&mut reading, self) } else { None };
+        let scenario = if reading.diagnostics.is_empty() { read(&mut reading, self) } else { None };
         let wrong = reading.failed();
-        let Reading { origin, mut found } = reading;
-        found.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
+        let Reading { origin, mut diagnostics } = reading;
+        diagnostics.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         // All links of a range have one place, so their messages are equal.
-        found.dedup_by(|b, a| (&a.span, &a.message) == (&b.span, &b.message));
+        diagnostics.dedup_by(|b, a| (&a.span, &a.message) == (&b.span, &b.message));
         match scenario {
-            Some(scenario) if !wrong => Ok(Scenario { warnings: found, ..scenario }),
-            _ => Err(ScenarioError { origin, diagnostics: found }),
+            Some(scenario) if !wrong => Ok(Scenario { warnings: diagnostics, ..scenario }),
+            _ => Err(ScenarioError { origin, diagnostics }),
         }
     }
 }

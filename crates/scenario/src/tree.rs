@@ -45,26 +45,27 @@ pub(crate) struct Entry {
 }
 
 /// Parses a document. Parts with errors are reported and left out.
-pub(crate) fn document(text: &str, found: &mut Vec<Diagnostic>) -> Table {
+pub(crate) fn document(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Table {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let end = text.trim_end().len();
         let span = error.span().unwrap_or(end..end);
-        found.push(Diagnostic::error(span, "this is not TOML").label(error.message().replace('\n', "; ")));
+        diagnostics
+            .push(Diagnostic::error(span, "this is not TOML").label(error.message().replace('\n', "; ")));
     }
     let span = table.span();
-    build_table(table.get_ref(), span, 0, found)
+    build_table(table.get_ref(), span, 0, diagnostics)
 }
 
 /// Parses the value of a flag that begins at `start`: as TOML if possible, otherwise as a string.
-pub(crate) fn flag(text: &str, start: usize, found: &mut Vec<Diagnostic>) -> Node {
+pub(crate) fn flag(text: &str, start: usize, diagnostics: &mut Vec<Diagnostic>) -> Node {
     match DeValue::parse(text) {
-        Ok(value) => build(&value, start, found),
+        Ok(value) => build(&value, start, diagnostics),
         Err(_) => Node { span: start..start + text.len(), value: Value::Text(text.to_owned()) },
     }
 }
 
-fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>) -> Node {
+fn build(value: &Spanned<DeValue<'_>>, start: usize, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let span = value.span().start + start..value.span().end + start;
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.clone().into_owned()),
@@ -73,7 +74,7 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>
                 Ok(number) => Value::Integer(number),
                 Err(_) => {
                     let wrong = Diagnostic::error(span.clone(), "this number is too large");
-                    found.push(wrong.help(format!(
+                    diagnostics.push(wrong.help(format!(
                         "TOML has whole numbers from {} to {}",
                         i64::MIN,
                         i64::MAX
@@ -85,19 +86,26 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, found: &mut Vec<Diagnostic>
         DeValue::Float(number) => Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(value) => Value::Boolean(*value),
         DeValue::Datetime(date) => Value::Date(date.to_string()),
-        DeValue::Array(items) => Value::List(items.iter().map(|item| build(item, start, found)).collect()),
-        DeValue::Table(table) => Value::Table(build_table(table, span.clone(), start, found)),
+        DeValue::Array(items) => {
+            Value::List(items.iter().map(|item| build(item, start, diagnostics)).collect())
+        }
+        DeValue::Table(table) => Value::Table(build_table(table, span.clone(), start, diagnostics)),
     };
     Node { span, value }
 }
 
-fn build_table(table: &DeTable<'_>, span: Range<usize>, start: usize, found: &mut Vec<Diagnostic>) -> Table {
+fn build_table(
+    table: &DeTable<'_>,
+    span: Range<usize>,
+    start: usize,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Table {
     let mut entries: Vec<Entry> = table
         .iter()
         .map(|(key, value)| Entry {
             key: Cow::into_owned(key.get_ref().clone()),
             key_span: key.span().start + start..key.span().end + start,
-            node: build(value, start, found),
+            node: build(value, start, diagnostics),
         })
         .collect();
     entries.sort_by_key(|entry| entry.key_span.start);

@@ -192,7 +192,7 @@ fn values_that_need_too_much_memory_are_refused() {
     let shown = only_error(&small("", &bulk("a", "b", "")).replace("qdisc", "cost = 0\nqdisc"));
     assert!(
         shown.starts_with(
-            "cost: with a cost of 0 packets could travel in circles | cost = 0 | write at least 1"
+            "cost: must be above 0, otherwise packets could travel in a loop | cost = 0 | write at least 1"
         ),
         "{shown}"
     );

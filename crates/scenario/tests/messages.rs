@@ -871,11 +871,11 @@ fn outages_are_in_order_and_do_not_overlap() {
        = help: write for example outages = [{ at = "10 s", lasts = "5 s" }]
     "#);
     insta::assert_snapshot!(with(r#"[{ at = "2 s", lasts = "3 s" }, { at = "4 s", lasts = "1 s" }]"#), @r#"
-    error: outages: the link is still down at 4s, from 2s for 3s
+    error: outages: the outage at 2s lasts until 5s, and the next begins at 4s
       --> scenario:15:11
     15 | outages = [{ at = "2 s", lasts = "3 s" }, { at = "4 s", lasts = "1 s" }]
        |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-       = help: write them in order, with time between them
+       = help: write outages in order, with time between them
     "#);
     insta::assert_snapshot!(with(r#"[{ at = "2 s", last = "3 s" }]"#), @r#"
     error: unknown key "last" of outages

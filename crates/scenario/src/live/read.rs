@@ -21,7 +21,7 @@ pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Li
         // The network has a placeholder for the disciplines of the kernel. The user did not write it, so
         // warnings about it are removed.
         let about = |found: &Diagnostic| found.severity == Severity::Warning && found.span == node.span;
-        reading.found.retain(|found| !about(found));
+        reading.diagnostics.retain(|found| !about(found));
     }
     let Emulated { near, far, forward, reverse, tcp } = limits::check(reading, &root, &network)?;
     let written = file.root.get("disciplines").map_or(&[][..], Node::items);

@@ -169,7 +169,7 @@ impl Building {
         };
         let known = [fields::keys::<EndKeys>(), fields::keys::<DirectionKeys>()].concat();
         reading.unknown_keys(table, "a link", &known);
-        let errors = reading.found.len();
+        let errors = reading.diagnostics.len();
         // This checks only the types of the keys. The ranges of nodes are parsed below.
         let _: Option<EndKeys> = reading.fields(table, "a link");
         let forward = direction(reading, table, "a link");
@@ -182,7 +182,7 @@ impl Building {
             self.topology.whole = false;
             return;
         };
-        if reading.found.len() > errors {
+        if reading.diagnostics.len() > errors {
             self.topology.whole = false;
         }
         let at = head(&reading.origin, table);
@@ -337,7 +337,7 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
         _ => reading.spec(node).map(Queue::Fixed),
     });
     check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
-    check_numbers(reading, table);
+    check_values(reading, table, &keys);
     Direction { keys, qdisc, queue }
 }
 
@@ -351,31 +351,30 @@ fn check_outages(reading: &mut Reading, table: &Table, outages: &[Outage]) {
     let late = outages.windows(2).find(|pair| pair[1].at <= pair[0].at + pair[0].lasts);
     if let Some([first, second]) = late {
         let message = format!(
-            "outages: the link is still down at {}, from {} for {}",
-            second.at, first.at, first.lasts
+            "outages: the outage at {} lasts until {}, and the next begins at {}",
+            first.at,
+            first.at + first.lasts,
+            second.at
         );
-        reading.report(Diagnostic::error(place, message).help("write them in order, with time between them"));
+        reading
+            .report(Diagnostic::error(place, message).help("write outages in order, with time between them"));
     }
 }
 
-/// Checks numbers that parse but are not valid for a link.
-fn check_numbers(reading: &mut Reading, table: &Table) {
-    let text = |key| Some((table.get(key)?, table.get(key)?.text()?));
-    if let Some((node, Ok(rate))) = text("rate").map(|(node, text)| (node, text.parse::<Rate>()))
-        && rate.as_bit() == 0
-    {
-        let wrong = Diagnostic::error(node.span.clone(), "rate: must be above 0");
+/// Checks values of the right type that are not valid for a link.
+fn check_values(reading: &mut Reading, table: &Table, keys: &DirectionKeys) {
+    if keys.rate.is_some_and(|rate| rate.as_bit() == 0) {
+        let wrong = Diagnostic::error(table.place("rate"), "rate: must be above 0");
         reading.report(wrong.help("write for example \"10mbit\""));
     }
-    // A cycle of cost 0 would make all paths through it equally short.
-    if let Some(Node { span, value: Value::Integer(0) }) = table.get("cost") {
-        let wrong = Diagnostic::error(span.clone(), "cost: with a cost of 0 packets could travel in circles");
+    // All paths through a cycle of cost 0 would have the same cost.
+    if keys.cost == Some(0) {
+        let message = "cost: must be above 0, otherwise packets could travel in a loop";
+        let wrong = Diagnostic::error(table.place("cost"), message);
         reading.report(wrong.help("write at least 1, and more for the other links"));
     }
-    if let Some((node, Ok(mtu))) = text("mtu").map(|(node, text)| (node, text.parse::<Bytes>()))
-        && !(68..=65_535).contains(&mtu.0)
-    {
+    if let Some(mtu) = keys.mtu.filter(|mtu| !(68..=65_535).contains(&mtu.0)) {
         let message = format!("mtu: {mtu} is not between 68 and 65,535 bytes");
-        reading.report(Diagnostic::error(node.span.clone(), message).help("Ethernet has \"1500b\""));
+        reading.report(Diagnostic::error(table.place("mtu"), message).help("Ethernet has \"1500b\""));
     }
 }
