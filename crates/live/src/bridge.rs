@@ -2,12 +2,12 @@
 //!
 //! For each direction a spare thread exists from the start, with sockets that are open but not yet bound.
 //! When the shaping thread panics, or sends no heartbeat for [`SILENT`], the spare thread forwards plainly
-//! and the reason is reported. A thread that hangs cannot be ended; it loses its real-time priority, so that
+//! and the reason is reported. A thread that hangs cannot be ended. It loses its real-time priority, so that
 //! it takes no processor time from the threads that still work.
 //!
-//! After an interface went down and came up again, frames pass again. After an interface was removed they do
-//! not: an interface that is created under the same name later is another one, and the sockets belong to the
-//! first ([`Bridge::removed`]). New sockets need privileges that were given up, so the bridge must then be
+//! When an interface goes down and comes up again, frames pass again. After an interface was removed they do
+//! not: an interface that is created later under the same name is another one, and the sockets belong to the
+//! first ([`Bridge::removed`]). New sockets need privileges that the bridge has dropped, so it must be
 //! stopped and started again.
 
 use std::io;
@@ -35,7 +35,7 @@ pub const SILENT: Span = Span::s(5);
 pub struct DirectionSetup {
     /// Name of the direction in messages: `forward` or `reverse`.
     pub name: &'static str,
-    /// Names of the interfaces that frames come from and go to.
+    /// Names of the incoming and of the outgoing interface.
     pub between: [String; 2],
     /// Receives frames.
     pub receiver: Box<dyn Receiver>,
@@ -126,7 +126,7 @@ impl Bridge {
             let limit = SILENT.as_ps() / 1000;
             if shared.stop() == Stop::No && !shared.has_failed() && silent > limit {
                 let seconds = silent / 1_000_000_000;
-                shared.fail(format!("it gave no sign of life for {seconds} s{}", direction.lower_priority()));
+                shared.fail(format!("no heartbeat for {seconds} s{}", direction.lower_priority()));
                 if let Some(spare) = &direction.spare {
                     spare.thread().unpark();
                 }

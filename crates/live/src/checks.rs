@@ -3,7 +3,7 @@
 use crate::error::LiveError;
 use crate::interface::{Feature, InterfaceQuery, all};
 
-/// Offloads for received packets that put several packets into one. `ethtool -k` names them.
+/// Receive offloads that merge several packets into one, by their names in `ethtool -k`.
 const MERGES: [&str; 5] = ["rx-gro", "rx-gro-hw", "rx-gro-list", "rx-lro", "rx-udp-gro-forwarding"];
 
 /// A problem that a check found.
@@ -11,9 +11,9 @@ const MERGES: [&str; 5] = ["rx-gro", "rx-gro-hw", "rx-gro-list", "rx-lro", "rx-u
 pub struct Finding {
     /// Fatal: the bridge cannot run. Otherwise it runs, but its measurements would be misleading.
     pub fatal: bool,
-    /// The problem.
+    /// Description of the problem.
     pub what: String,
-    /// The remedy: what to type.
+    /// The remedy, usually a command to type; empty if there is none.
     pub remedy: String,
 }
 
@@ -57,14 +57,14 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
             let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
             found.push(Finding::fatal(
-                format!("there is no interface {name}"),
-                format!("{near}there are {}", there.join(", ")),
+                format!("no interface {name}"),
+                format!("{near}write one of {}", there.join(", ")),
             ));
             continue;
         }
         if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
             found.push(Finding::warning(
-                format!("{name} is down: nothing passes until it is up"),
+                format!("{name} is down: no frame passes until it is up"),
                 format!("ip link set {name} up"),
             ));
         }
@@ -229,15 +229,15 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_named_with_those_that_are() {
+    fn a_missing_interface_is_reported_with_the_existing_ones() {
         let found = check(Some("lo"), Some("nosuch0"));
-        let missing = found.iter().find(|found| found.what == "there is no interface nosuch0").unwrap();
-        assert!(missing.fatal && missing.remedy.contains("there are ") && missing.remedy.contains("lo"));
+        let missing = found.iter().find(|found| found.what == "no interface nosuch0").unwrap();
+        assert!(missing.fatal && missing.remedy.contains("write one of ") && missing.remedy.contains("lo"));
     }
 
-    /// One feature of each kind, as `ethtool -k` of Linux 6.18 lists them, and features with similar names.
+    /// The features are those of `ethtool -k` in Linux 6.18, one of each kind, and others with similar names.
     #[test]
-    fn features_that_merge_packets_are_known() {
+    fn features_that_merge_packets_are_recognised() {
         let all = [
             "tx-tcp-segmentation",
             "tx-tcp-accecn-segmentation",
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_small_ring_is_reported() {
         assert_eq!(check_ring(4096), None);
-        let message = check_ring(256).expect("it is small");
+        let message = check_ring(256).expect("the ring is too small");
         assert!(!message.fatal && message.what.contains("full after 0.26 ms"), "{}", message.what);
     }
 

@@ -1,9 +1,8 @@
-//! A second process that undoes changes of the machine when the bridge has ended, however it ended.
+//! A second process that restores the settings of the machine when the bridge has ended, also after a kill.
 //!
-//! The threads of a bridge drop the privileges for that: the right to change interfaces, and to remove files
-//! from folders of other users. A process is therefore forked earlier, which waits until the bridge has ended
-//! and then does the work. It reads only from a pipe, which the kernel closes with the bridge, and accepts no
-//! other input.
+//! The threads of a bridge drop the privileges for this work: to change interfaces, and to remove files from
+//! folders of other users. A process is therefore forked before, which waits until the bridge has ended and
+//! then does the work. Its only input is the end of a pipe, which the kernel closes with the bridge.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
@@ -14,7 +13,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::privilege;
 
-/// The cleanup process. Dropping this makes it do its work, and waits for it.
+/// The cleanup process. Dropping this value starts its work and waits for its end.
 #[derive(Debug)]
 pub struct Cleanup {
     process: Pid,
@@ -50,7 +49,7 @@ impl Cleanup {
 impl Drop for Cleanup {
     fn drop(&mut self) {
         drop(self.pipe.take());
-        // The process may have been ended by another one.
+        // The cleanup process may have been killed.
         let _ = waitpid(self.process, None);
     }
 }
@@ -89,7 +88,7 @@ fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
 mod tests {
     use super::*;
 
-    /// A test runs in a thread of its own, so the process has several.
+    /// The test harness runs each test in a thread, so the process has several.
     #[test]
     fn a_process_with_several_threads_is_not_copied() {
         assert!(Cleanup::start(|| ()).is_err());

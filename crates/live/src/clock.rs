@@ -4,10 +4,10 @@
 //! clock only while nothing is queued, once it is older than [`Clock::OLD`].
 //!
 //! The kernel's time stamps are from the wall clock, which can be set; everything else here is monotonic. A
-//! clock therefore stores the difference of the two clocks, and must detect a change: with the old
-//! difference, time stamps after a step backwards appear too old, and each packet would seem to have a
-//! sojourn time. [`Clock::compare`] is called ten times a second, and by [`Clock::of_stamp`] as soon as a
-//! time stamp is not plausible. For a plausible time stamp no clock is read.
+//! clock therefore stores the difference of the two clocks, and must detect a change. With an old difference,
+//! time stamps after a step backwards would be too early, and sojourn times too long. [`Clock::compare`] is
+//! called ten times a second, and by [`Clock::of_stamp`] as soon as a time stamp is not plausible. For a
+//! plausible time stamp no clock is read.
 
 use giveway_qdisc::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
@@ -28,7 +28,7 @@ pub fn wall_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
-/// Reads one of the system's clocks, in nanoseconds.
+/// A function that reads a clock of the system, in nanoseconds.
 pub type Source = fn(ClockId) -> u64;
 
 /// The clock of a direction.
@@ -43,7 +43,7 @@ pub struct Clock {
     doubted: Time,
     /// Time at which a step of the wall clock was last detected.
     stepped: Option<Time>,
-    /// Added to the time; only for tests, which do not wait for months.
+    /// Span that is added to the time; only for tests.
     pretended: Span,
 }
 
@@ -110,7 +110,7 @@ impl Clock {
         };
         // The thread may be preempted between two readings, but hardly three times in a row.
         let samples = [sample(), sample(), sample()];
-        samples.into_iter().min_by_key(|(_, error)| *error).expect("there are three")
+        samples.into_iter().min_by_key(|(_, error)| *error).expect("there are three samples")
     }
 
     /// The current time.
@@ -181,7 +181,7 @@ pub(crate) mod fake {
         pub(crate) static AHEAD: Cell<u64> = const { Cell::new(1_700_000_000_000_000_000) };
         /// Number of readings.
         pub(crate) static READ: Cell<u32> = const { Cell::new(0) };
-        /// Durations of the next readings: a thread may lose its processor during one.
+        /// Durations of the next readings, in nanoseconds: a thread may be preempted during one.
         pub(crate) static TAKES: Cell<[u64; 9]> = const { Cell::new([0; 9]) };
     }
 
@@ -204,7 +204,7 @@ pub(crate) mod fake {
         MONOTONIC.get() + AHEAD.get()
     }
 
-    /// Time passes.
+    /// Advances both clocks.
     pub(crate) fn pass(ms: u64) {
         MONOTONIC.set(MONOTONIC.get() + ms * 1_000_000);
     }
@@ -222,9 +222,9 @@ mod tests {
 
     const SLACK: Span = Span::ms(20);
 
-    /// By an hour, by a second, by a little more than is plausible; there and back.
+    /// Steps of an hour, of a second, and of a little more than the plausible difference, in both directions.
     #[test]
-    fn a_wall_clock_that_was_set_is_followed_with_the_first_stamp() {
+    fn a_step_of_the_wall_clock_is_detected_with_the_first_time_stamp() {
         let mut clock = clock();
         for by_ms in [-3_600_000, 3_600_000, -1000, 1000, -21, 21] {
             pass(50);
@@ -235,16 +235,16 @@ mod tests {
             pass(3);
             let now = clock.now();
             assert_eq!(clock.of_stamp(stamp(), now, SLACK), now, "set by {by_ms} ms");
-            assert_eq!(clock.to_wall_ns(now), stamp(), "what it writes into captures");
-            // A frame that came before that is taken after it.
+            assert_eq!(clock.to_wall_ns(now), stamp(), "the time stamp in captures");
+            // A frame that arrived before the step is read after it.
             let late = clock.of_stamp(before, now, SLACK);
             assert!(now.since(late.min(now)) <= SLACK, "set by {by_ms} ms: {late} at {now}");
         }
     }
 
-    /// Too little to be seen in a stamp: what is done ten times a second finds it.
+    /// The step is too small for an implausible time stamp, so the periodic comparison detects it.
     #[test]
-    fn a_small_step_is_found_by_comparing() {
+    fn a_small_step_is_detected_by_a_comparison() {
         let mut clock = clock();
         for by_ms in [-5, 5] {
             assert!(!clock.compare());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn plausible_stamps_cost_no_reading_and_others_one_comparison_for_each_wake_up() {
+    fn plausible_time_stamps_read_no_clock_and_others_cause_one_comparison_for_each_wake_up() {
         let mut clock = clock();
         pass(1000);
         let now = clock.now();
@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(now.since(time), Span::ms(late_ms));
         }
         assert_eq!(READ.get(), 0);
-        // The thread was away: stamps are as old as they say.
+        // The thread did not run, so the old time stamps are right.
         for late_ms in 21..=40 {
             let time = clock.of_stamp(stamp() - late_ms * 1_000_000, now, SLACK);
             assert_eq!(now.since(time), Span::ms(late_ms));
@@ -274,9 +274,9 @@ mod tests {
         assert_eq!(READ.get(), 9);
     }
 
-    /// A thread that loses its processor between two readings takes nothing for a step.
+    /// A thread that is preempted between two readings does not detect a step.
     #[test]
-    fn a_comparison_that_was_interrupted_is_not_believed() {
+    fn an_interrupted_comparison_is_ignored() {
         let mut clock = clock();
         for takes in [[0, 5, 0, 0, 0, 9, 0, 0, 0], [0, 5, 0, 0, 0, 9, 0, 0, 7], [0, 7, 0, 0, 7, 0, 0, 7, 0]] {
             TAKES.set(takes.map(|ms| ms * 1_000_000));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn times_go_there_and_back() {
+    fn converted_times_convert_back() {
         let clock = Clock::start();
         let now = clock.now();
         assert_eq!(clock.of_monotonic(clock.to_monotonic_ns(now)), now);
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_from_before_the_start_is_zero() {
+    fn a_time_stamp_before_the_start_is_zero() {
         assert_eq!(Clock::start().of_monotonic(0), Time::ZERO);
     }
 
     #[test]
-    fn old_age_comes_after_a_hundred_days() {
+    fn a_clock_is_old_after_a_hundred_days() {
         let young = Clock::start();
         assert!(!young.is_old(young.now()));
         let old = Clock::aged(Clock::OLD + Span::s(1));

@@ -11,8 +11,8 @@ use giveway_capture::LinkType;
 pub struct Arrival<'a> {
     /// Bytes of the frame, from the link header on.
     pub bytes: &'a [u8],
-    /// VLAN tag that the kernel has stripped, if there was one: EtherType and tag, as they belong behind the
-    /// addresses.
+    /// VLAN tag that the kernel has stripped, if there was one: the four bytes (EtherType and tag) that
+    /// follow the addresses in the frame.
     pub vlan: Option<[u8; 4]>,
     /// Receive time stamp of the kernel, in nanoseconds since 1970; zero if there is none.
     pub wall_ns: u64,
@@ -41,11 +41,10 @@ impl Arrival<'_> {
         }
     }
 
-    /// Writes the checksum that the sender has left to its card into `frame`, which is this arrival as
-    /// [`Arrival::write`] wrote it. `ip_at` is the offset of its IP header; it is asked for only when a
-    /// checksum is missing, and `None` means that the frame is not IP. Returns true when a checksum was
-    /// written. A frame must pass through here before it is sent: no card completes it later, and the
-    /// receiver would discard the packet.
+    /// Writes a missing checksum into `frame`, which [`Arrival::write`] has written. `ip_at` returns the
+    /// offset of the IP header, or `None` if the frame is not IP; it is called only if the checksum is
+    /// missing. Returns true if a checksum was written. Call this before a frame is sent: no network card
+    /// completes the checksum later, and the receiver would discard the packet.
     pub(crate) fn complete_checksum(
         &self,
         frame: &mut [u8],

@@ -4,11 +4,11 @@
 //! that it can be tested without either. [`driver`] is the loop of the thread.
 //!
 //! # Time
-//! The port gets arrivals at the time stamps of the kernel, and is asked for departures at the times at which
-//! its link becomes free, in one order ([`Core::advance`]). The schedule is therefore that of a link that is
-//! never late, however late the thread is, and a long run has exactly the configured rate. There is one
-//! bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is counted), so
-//! that a thread that did not run for a while does not send seconds of traffic at once.
+//! The port gets arrivals at the time stamps of the kernel, and dequeues packets at the times at which its
+//! link becomes free, in the order of these times ([`Core::advance`]). The schedule is therefore that of a
+//! link that is never late, even if the thread is late, and a long run has exactly the configured rate. There
+//! is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
+//! counted). Otherwise a thread that did not run for a while would send seconds of traffic at once.
 
 pub mod driver;
 
@@ -34,7 +34,7 @@ use crate::pool::Pool;
 use crate::reservations::flows::ReservedFlows;
 use crate::statistics::Statistics;
 
-/// Longest time of the link that a late thread makes up for.
+/// Longest time of the link for which a late thread still sends the frames.
 pub const CATCH_UP: Span = Span::ms(20);
 /// A discipline that is not empty but returns no packet for this long is stuck.
 pub const STUCK: Span = Span::s(5);
@@ -46,7 +46,7 @@ const NETWORK_CONTROL: u16 = 0;
 pub enum Outcome {
     /// The link accepted the frame.
     Sent {
-        /// True if this discipline marked it (ECN).
+        /// True if the discipline of this direction marked the frame (ECN).
         marked: bool,
     },
     /// The discipline dropped the frame, or the link emulation lost it.
@@ -68,9 +68,9 @@ pub struct Parts {
     pub rate: Rate,
     /// Builds the discipline.
     pub build: Build,
-    /// Delay, jitter and loss behind the link.
+    /// Delay, jitter and loss after the link.
     pub emulation: LinkEmulation,
-    /// Rules by which lengths are charged.
+    /// Rules for the counted length of a packet.
     pub counting: Counting,
     /// True if frames begin with an Ethernet header.
     pub ethernet: bool,
@@ -86,11 +86,11 @@ pub struct Parts {
     pub streams: Streams,
     /// Prime of the TRR paper's flow hash; `None` for a keyed hash.
     pub xor_mod: Option<NonZeroU32>,
-    /// Reservations of the direction, if it keeps any.
+    /// Reservations of the direction; `None` if reservations are not configured.
     pub reserved_flows: Option<ReservedFlows>,
     /// Probe of the port.
     pub probe: Option<Box<dyn Probe<Frame> + Send>>,
-    /// Receives the bytes of frames.
+    /// Receives the bytes of sent and dropped frames.
     pub tap: Option<Box<dyn Tap>>,
     /// Clock of the direction.
     pub clock: Clock,
@@ -136,7 +136,7 @@ impl Core {
             parts.fragments,
             parts.ethernet,
             parts.longest_out,
-            // The time in microseconds, so that frame numbers of a new start differ from the old ones.
+            // The time in microseconds, so that the numbers of frames differ from those before a restart.
             (parts.clock.to_wall_ns(Time::ZERO) / 1000) as u32,
             &parts.streams,
         );
@@ -251,7 +251,7 @@ impl Core {
         number: u64,
         then: Time,
     ) {
-        // All fragments need a buffer, or none is sent: a part of a frame is of no use.
+        // All fragments need a buffer, or none is sent: a part of a frame is useless.
         if (self.pool.free() as usize) < cut.count() {
             self.pool.release(whole);
             self.statistics.losses.no_buffer += 1;
@@ -284,7 +284,7 @@ impl Core {
         self.statistics.record_arrival(pkt.meta.flow, tuple, pkt.meta.bytes);
         self.port.offer(pkt, then, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(then);
-        // The arrival may change the answer of the discipline: ask again as soon as the link is free.
+        // After an arrival the discipline may have a packet earlier: call it as soon as the link is free.
         self.ask = self.port.free_at().max(then);
         self.advance(then);
     }
@@ -303,7 +303,10 @@ impl Core {
                     self.port.free_at()
                 }
                 Next::At(at) => {
-                    assert!(at > then, "the discipline asks for a call at {at}, but it is {then} already");
+                    assert!(
+                        at > then,
+                        "the discipline requests a call at {at}, which is not after the current time {then}"
+                    );
                     at
                 }
                 Next::Empty => {
@@ -317,8 +320,8 @@ impl Core {
         }
     }
 
-    /// Call this first at each wake-up: it skips time of the link that is longer than [`CATCH_UP`] ago (a
-    /// stall), and checks that the queue is not stuck.
+    /// Skips the time of the link that is longer than [`CATCH_UP`] ago (a stall), and checks that the queue
+    /// is not stuck. Call this first at each wake-up.
     ///
     /// # Panics
     /// If the discipline is not empty but has returned no packet for [`STUCK`].
@@ -337,7 +340,7 @@ impl Core {
                 now.since(Time::ZERO) < since.since(Time::ZERO) + STUCK,
                 "the queue is stuck: its backlog is {backlog} packets, and none has left for {STUCK}"
             );
-            // The discipline may answer differently at a later time.
+            // The discipline may return a packet at a later time.
             self.ask = self.ask.min(now);
         }
     }
@@ -368,8 +371,8 @@ impl Core {
     /// Calls the tap for the frames that the last call to the port dropped, and releases their buffers.
     #[inline]
     fn recycle(&mut self, now: Time) {
-        for (pkt, why) in self.port.dropped() {
-            recycle(&pkt.payload, why, self.clock.to_wall_ns(now), &mut self.tap, &mut self.pool);
+        for (pkt, reason) in self.port.dropped() {
+            recycle(&pkt.payload, reason, self.clock.to_wall_ns(now), &mut self.tap, &mut self.pool);
         }
     }
 
@@ -410,7 +413,7 @@ impl Core {
                     self.pool.release(frame.buffer);
                 }
             } else if sent < count {
-                // The rest stays in the emulator, in order, until the interface accepts frames again.
+                // The other frames stay in the emulator, in order, until the interface accepts frames again.
                 return false;
             }
         }
@@ -506,7 +509,7 @@ impl Core {
     pub(crate) fn out_gone(&self) -> bool {
         self.out_gone
     }
-    /// Compares the system clocks again, to find out if the wall clock was set.
+    /// Compares the clocks of the system, to detect that the wall clock was set.
     pub(crate) fn compare_clocks(&mut self) {
         self.clock.compare();
     }
@@ -560,9 +563,9 @@ impl Core {
 }
 
 /// Calls the tap for a dropped frame and releases its buffer.
-fn recycle(frame: &Frame, why: DropReason, wall_ns: u64, tap: &mut Option<Box<dyn Tap>>, pool: &mut Pool) {
+fn recycle(frame: &Frame, reason: DropReason, wall_ns: u64, tap: &mut Option<Box<dyn Tap>>, pool: &mut Pool) {
     if let Some(tap) = tap {
-        tap.frame(&pool.buffer(frame.buffer)[..frame.length as usize], Outcome::Dropped(why), wall_ns);
+        tap.frame(&pool.buffer(frame.buffer)[..frame.length as usize], Outcome::Dropped(reason), wall_ns);
     }
     pool.release(frame.buffer);
 }

@@ -1,9 +1,9 @@
-//! Link emulation: delay, jitter and loss behind the link, so that one process emulates a whole path.
+//! Link emulation: delay, jitter and loss after the link, so that one process emulates a whole path.
 //!
-//! The semantics are those of a link of the network simulation, so that results compare. A frame enters when
-//! its last bit has left the transmitter. Each frame is lost independently with the configured probability.
-//! The delay of a frame is the constant delay plus a jitter that is uniformly distributed. Frames do not
-//! overtake each other.
+//! The semantics are those of a link of the network simulator, so that results can be compared. A frame
+//! enters when its last bit has left the transmitter. Each frame is lost independently with the configured
+//! probability. The delay of a frame is the constant delay plus a jitter that is uniformly distributed.
+//! Frames do not overtake each other.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use giveway_qdisc::{Rng, Share, Span, Streams, Time};
 pub struct LinkEmulation {
     /// Constant delay.
     pub delay: Span,
-    /// Largest additional delay; each frame draws its own from a uniform distribution.
+    /// Largest additional delay. The additional delay of a frame is uniformly distributed from zero to this.
     pub jitter: Span,
     /// Probability that a frame is lost.
     pub loss: Share,
@@ -26,7 +26,7 @@ impl LinkEmulation {
         LinkEmulation {
             delay: Span::ZERO,
             jitter: Span::ZERO,
-            loss: Share::new(0.0).expect("nothing is a share"),
+            loss: Share::new(0.0).expect("zero is a share"),
         }
     }
 
@@ -74,8 +74,8 @@ impl LinkEmulator {
     #[inline]
     pub fn enter(&mut self, buffer: u32, length: u32, begin: Time, end: Time) -> bool {
         let LinkEmulation { delay, jitter, loss } = self.config;
-        // Without emulation a frame is sent at once: its transmission begins at `begin` on the real link,
-        // too.
+        // Without emulation the frame is sent at `begin`, since its transmission also begins then on the real
+        // link.
         let mut due = if self.config.is_none() { begin } else { end + delay };
         if loss.get() > 0.0 && self.rng.uniform() < loss.get() {
             return false;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_a_frame_leaves_when_its_transmission_begins() {
+    fn without_emulation_a_frame_leaves_when_its_transmission_begins() {
         let mut emulator = emulator(Span::ZERO, Span::ZERO, 0.0);
         assert!(emulator.enter(7, 100, Time::ms(3), Time::ms(4)));
         assert_eq!(emulator.next(), Some(Time::ms(3)));
@@ -165,8 +165,8 @@ mod tests {
         assert!(spread > Span::us(6900), "all of the range is used: {spread}");
     }
 
-    /// 10,000 frames at 2 %: 200 are lost on average with a standard deviation of 14; the bounds are five of
-    /// them.
+    /// Of 10,000 frames at 2 %, 200 are lost on average, with a standard deviation of 14. The bounds are five
+    /// standard deviations.
     #[test]
     fn frames_are_lost_with_the_configured_probability() {
         let mut emulator = emulator(Span::ZERO, Span::ZERO, 0.02);

@@ -15,12 +15,12 @@ pub enum LiveError {
         #[source]
         error: io::Error,
     },
-    /// There is no such interface.
-    #[error("there is no interface {name}: {help}")]
+    /// An interface does not exist.
+    #[error("no interface {name}: {help}")]
     NoInterface {
         /// The name.
         name: String,
-        /// A similar name, and all names.
+        /// A similar name, and the names of all interfaces.
         help: String,
     },
     /// Reservations need an Ethernet interface.
@@ -49,7 +49,7 @@ pub enum LiveError {
         error: io::Error,
     },
     /// The interface accepted a change of offloads, but did not carry it out.
-    #[error("{interface} does not turn {to}: {features}")]
+    #[error("{interface} did not turn {to}: {features}")]
     OffloadsUnchanged {
         /// The interface.
         interface: String,
@@ -64,7 +64,7 @@ pub enum LiveError {
     /// A privilege cannot be dropped.
     #[error("{reason}{cause}")]
     Privilege {
-        /// The privilege that stays, with a colon, or nothing.
+        /// The privilege that is kept, followed by a colon and a space; may be empty.
         reason: &'static str,
         /// The error of the system or of a library.
         #[source]
@@ -76,7 +76,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// A privilege that stays, for this reason.
+    /// The error for a privilege that is kept.
     pub(crate) fn privilege(
         reason: &'static str,
         cause: impl Into<Box<dyn Error + Send + Sync>>,
@@ -84,7 +84,7 @@ impl LiveError {
         LiveError::Privilege { reason, cause: cause.into() }
     }
 
-    /// Succeeds if no privilege stays.
+    /// Succeeds if there are no errors.
     pub(crate) fn all(errors: Vec<LiveError>) -> Result<(), LiveError> {
         if errors.is_empty() { Ok(()) } else { Err(LiveError::Privileges(errors)) }
     }

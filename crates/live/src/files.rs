@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Exchanges the names of two files or folders atomically: at any time each name has one of them. rename(2),
+/// Exchanges the names of two files or folders atomically, so that both names always exist: rename(2),
 /// RENAME_EXCHANGE.
 ///
 /// # Errors

@@ -1,13 +1,13 @@
 //! Fragmentation: frames are cut before the queue, and joined before they are parsed.
 //!
-//! A direction may cut frames, so that the discipline gets no packet longer than Φ, and may join the
-//! fragments that another bridge has cut; [`giveway_wire::fragment`] defines the format. Both are for
-//! Ethernet: packets of a TUN interface have no EtherType.
+//! A direction may cut frames, so that the discipline gets no packet longer than the fragment size Φ, and may
+//! join the fragments that another bridge has cut; [`giveway_wire::fragment`] defines the format. Both are
+//! for Ethernet: packets of a TUN interface have no EtherType.
 //!
-//! - A fragment is a packet to the discipline: it is charged its own length by the rules for whole frames,
-//!   and has the flow, class, reservation and ECN codepoint of its frame.
-//! - A frame is dropped whole if the pool has too few free buffers for its fragments: a part of a frame is of
-//!   no use.
+//! - A fragment is a packet to the discipline. Its length is counted by the rules for whole frames, and it
+//!   has the flow, class, reservation and ECN codepoint of its frame.
+//! - A whole frame is dropped if the pool has too few free buffers for its fragments: a part of a frame is
+//!   useless.
 //! - When the discipline drops a fragment, the other fragments of the frame are dropped, too (`groups.rs`).
 
 mod groups;
@@ -17,8 +17,8 @@ use giveway_qdisc::{Streams, Time};
 use giveway_watch::Fragments;
 use giveway_wire::fragment::{Counts, Cutter, ETHER_TYPE, Reassembly, Size, Taken};
 
+pub(crate) use self::groups::{FragmentGroups, PartialFrameDiscard};
 use crate::device::Arrival;
-pub(crate) use groups::{FragmentGroups, PartialFrameDiscard};
 
 /// Initial configuration of cutting and joining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Settings {
     }
 }
 
-/// The cutting and joining of a direction.
+/// Cuts and joins the frames of a direction.
 pub(crate) struct Work {
     settings: Settings,
     cutter: Cutter,
@@ -52,8 +52,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Creates it for frames of at most `longest` bytes. `first` is the number of the first frame that is
-    /// cut. Without Ethernet it never cuts or joins.
+    /// Creates the cutting and joining for frames of at most `longest` bytes. `first` is the number of the
+    /// first frame that is cut. Without Ethernet no frame is cut or joined.
     pub(crate) fn new(
         settings: Settings,
         ethernet: bool,
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// Starts or stops joining. Fragments that still wait when it stops are discarded.
+    /// Starts or stops joining. A stop discards the fragments of incomplete frames.
     pub(crate) fn join(&mut self, join: bool) {
         self.settings.join = join && self.longest > 0;
         match (self.settings.join, &mut self.joiner) {
@@ -177,7 +177,7 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    /// Creates it for frames of at most `longest` bytes.
+    /// Creates a joiner for frames of at most `longest` bytes.
     pub(crate) fn new(ether_type: u16, longest: usize, hasher: SipHasher) -> Joiner {
         let settings = giveway_wire::fragment::Settings::new(ether_type, longest);
         Joiner {
@@ -206,6 +206,6 @@ fn sum(a: &Counts, b: &Counts) -> Counts {
         joined: a.joined + b.joined,
         packets: a.packets + b.packets,
         given_up: a.given_up + b.given_up,
-        lost: std::array::from_fn(|why| a.lost[why] + b.lost[why]),
+        lost: std::array::from_fn(|reason| a.lost[reason] + b.lost[reason]),
     }
 }

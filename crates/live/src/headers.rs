@@ -1,24 +1,28 @@
 //! Parses the headers of a frame into the metadata that a discipline gets.
 //!
-//! | field of [`Meta`] | source |
-//! |---|---|
-//! | `bytes` | length of the frame behind its link header (at most two VLAN tags are part of that), plus [`Counting::overhead`], at least [`Counting::mpu`] |
-//! | `flow` | keyed hash of addresses, protocol and ports, or the hash of [`HeaderParser::with_xor_mod`]; packets that are not IP form one flow for each pair of link addresses and EtherType |
-//! | `class` | DSCP (RFC 2474): voice and network control (EF, VA, CS5 to CS7) 0, lower effort (LE, CS1) 2, all others 1 |
-//! | `ecn` | IP header |
-//! | `short` | headers, and at most 64 bytes behind the link header |
-//! | `from`, `to` | 16 bits of a hash of each address |
-//! | `offset` | bytes of the flow before this packet, counted in a table of 4,096 flows; a flow that another one has evicted restarts at 0 |
-//! | `label` | the option of [`giveway_wire::label`], if there is one |
+//! The sources of the fields of [`Meta`] are:
 //!
-//! No header carries `remaining` or `next_hops`: they stay empty. The owner of the reservations sets
-//! `reserved` ([`reservations`](crate::reservations)).
+//! - `bytes`: the length of the frame after its link header, plus [`Counting::overhead`], at least
+//!   [`Counting::mpu`]. Up to two VLAN tags belong to the link header.
+//! - `flow`: a keyed hash of addresses, protocol and ports, or the hash of [`HeaderParser::with_xor_mod`].
+//!   Packets that are not IP form one flow for each pair of link addresses and EtherType.
+//! - `class`: the DSCP (RFC 2474). Voice and network control (EF, VA, CS5 to CS7) have class 0, lower effort
+//!   (LE, CS1) has class 2, all others have class 1.
+//! - `ecn`: the IP header.
+//! - `short`: the headers; a short packet has at most 64 bytes after the link header.
+//! - `from`, `to`: 16 bits of a hash of each address.
+//! - `offset`: bytes of the flow before this packet, from a table of 4,096 flows. A flow that another one has
+//!   evicted restarts at 0.
+//! - `label`: the option of [`giveway_wire::label`], if the packet has one.
+//!
+//! No header carries `remaining` or `next_hops`, so they stay empty. The direction sets `reserved`
+//! ([`reservations`](crate::reservations)).
 //!
 //! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes,
-//! or of 65,535 in a frame of 60. If a shaper charged the stated length, the first frame would pass a link of
-//! any rate, and the second would use up the time of a link, or the turns of a flow, with almost no data. The
-//! charge is therefore the length of the frame. For a packet of less than 46 bytes on Ethernet it includes
-//! the padding, as in `tc`.
+//! or of 65,535 in a frame of 60. If a shaper counted the stated length, frames of the first kind would pass
+//! faster than the rate, and frames of the second kind would use up the time of the link, or the quantum of a
+//! flow, with almost no data. The counted length is therefore that of the frame. For a packet of less than 46
+//! bytes on Ethernet it includes the padding, as in `tc`.
 
 use std::num::NonZeroU32;
 
@@ -43,12 +47,12 @@ pub struct Frame {
     pub group: u32,
 }
 
-/// Rules by which the length of a packet is charged.
+/// Rules for the counted length of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counting {
-    /// Added to the bytes behind the link header of each frame. 14 counts the Ethernet header as `tc` does.
+    /// Bytes that are added to the length after the link header. 14 counts the Ethernet header, as `tc` does.
     pub overhead: u32,
-    /// Minimum charge of a packet, in bytes.
+    /// Smallest counted length of a packet, in bytes.
     pub mpu: u32,
 }
 
@@ -71,7 +75,7 @@ pub struct HeaderParser {
 /// Size of the table of flows; a power of two.
 const FLOWS: usize = 4096;
 
-/// The bytes of a flow so far.
+/// Number of bytes of a flow so far.
 #[derive(Clone, Copy)]
 struct FlowBytes {
     flow: FlowKey,
@@ -79,10 +83,10 @@ struct FlowBytes {
     last_s: u32,
 }
 
-/// After so many seconds without a packet a flow restarts at offset 0.
+/// Time without a packet after which a flow restarts at offset 0, in seconds.
 const FORGOTTEN_S: u32 = 60;
 
-/// Length of the longest short packet ([`Meta::short`]), in bytes behind the link header. Ethernet pads only
+/// Length of the longest short packet ([`Meta::short`]), in bytes after the link header. Ethernet pads only
 /// packets that are shorter.
 const SHORT: u32 = 64;
 
@@ -162,7 +166,7 @@ impl HeaderParser {
         ParsedHeaders { meta, ip_at: headers.at as u16, tuple: headers.ip.map(|ip| ip.tuple) }
     }
 
-    /// The bytes that a frame with `bytes` behind its link header is charged.
+    /// The counted length of a frame with `bytes` after its link header, in bytes.
     #[inline]
     pub fn charge(&self, bytes: u32) -> u32 {
         bytes.saturating_add(self.counting.overhead).max(self.counting.mpu)
@@ -222,7 +226,7 @@ mod tests {
         HeaderParser::new(true, Counting { overhead: 0, mpu: 0 }, &Streams::new(1))
     }
 
-    /// Ethernet, IPv4 and UDP, `data` bytes of it.
+    /// An Ethernet frame with a UDP datagram over IPv4 that has `data` bytes.
     fn udp(tos: u8, port: u16, data: u16) -> Vec<u8> {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, tos];
         frame.extend((28 + data).to_be_bytes());
@@ -245,11 +249,15 @@ mod tests {
         assert_eq!((second.meta.flow, second.meta.offset), (first.meta.flow, 48));
         assert_eq!(second.meta.class, 2, "lower effort");
         assert_ne!(parser.parse(&udp(0, 1001, 20), Time::s(2)).meta.flow, first.meta.flow);
-        assert_eq!(parser.parse(&udp(0, 1000, 20), Time::s(90)).meta.offset, 0, "after a long silence");
+        assert_eq!(
+            parser.parse(&udp(0, 1000, 20), Time::s(90)).meta.offset,
+            0,
+            "after a minute without packets"
+        );
     }
 
     #[test]
-    fn overhead_and_the_least_count() {
+    fn overhead_and_mpu_are_applied() {
         let mut parser = HeaderParser::new(true, Counting { overhead: 18, mpu: 84 }, &Streams::new(1));
         assert_eq!(parser.parse(&udp(0, 1, 20), Time::ZERO).meta.bytes, 84);
         assert_eq!(parser.parse(&udp(0, 1, 100), Time::ZERO).meta.bytes, 146);
@@ -268,16 +276,20 @@ mod tests {
     }
 
     #[test]
-    fn the_length_in_the_header_does_not_change_what_a_frame_counts() {
+    fn the_length_in_the_header_does_not_change_the_counted_length() {
         let long = 1514 - 14;
         for (mut frame, at) in [(udp(0, 1, 1472), 16), (udp6(1514), 18)] {
-            for lie in [0u16, 1, 8, 20, 28, 64, 1499, 1501, 65_535] {
-                frame[at..at + 2].copy_from_slice(&lie.to_be_bytes());
+            for stated in [0u16, 1, 8, 20, 28, 64, 1499, 1501, 65_535] {
+                frame[at..at + 2].copy_from_slice(&stated.to_be_bytes());
                 let mut parser = parser();
                 let parsed = parser.parse(&frame, Time::ZERO);
-                assert_eq!((parsed.meta.bytes, parsed.meta.short), (long, false), "the header states {lie}");
+                assert_eq!(
+                    (parsed.meta.bytes, parsed.meta.short),
+                    (long, false),
+                    "the header states {stated}"
+                );
                 assert!(parsed.tuple.is_some(), "it still belongs to its flow");
-                assert_eq!(parser.parse(&frame, Time::ZERO).meta.offset, long, "the header states {lie}");
+                assert_eq!(parser.parse(&frame, Time::ZERO).meta.offset, long, "the header states {stated}");
             }
         }
         let mut small = udp(0, 1, 18);
@@ -289,7 +301,7 @@ mod tests {
 
     /// The headers state a TCP segment without data, but the frame is full of data.
     #[test]
-    fn a_long_frame_is_not_a_short_packet_whatever_its_headers_state() {
+    fn a_long_frame_is_never_a_short_packet() {
         let mut frame = udp(0, 1, 1472);
         frame[23] = 6;
         frame[16..18].copy_from_slice(&40u16.to_be_bytes());
@@ -302,9 +314,9 @@ mod tests {
         );
     }
 
-    /// Two VLAN tags are part of the link header; all others are charged.
+    /// Two VLAN tags are part of the link header; all others are counted.
     #[test]
-    fn tags_beyond_two_count() {
+    fn tags_after_the_second_are_counted() {
         let tagged = |tags: usize| {
             let mut frame = udp(0, 1, 100);
             for _ in 0..tags {
@@ -317,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_counts_as_it_does_for_tc() {
+    fn padding_is_counted_as_by_tc() {
         let count = |data: u16| {
             let mut frame = udp(0, 1, data);
             frame.resize(frame.len().max(60), 0);
@@ -353,9 +365,9 @@ mod tests {
             prop_assert!(usize::from(parsed.ip_at) <= frame.len());
         }
 
-        /// Any frame is charged its bytes behind the link header.
+        /// The counted length of any frame is that after the link header.
         #[test]
-        fn a_frame_counts_what_it_has_behind_its_link_header(
+        fn the_counted_length_is_that_after_the_link_header(
             rest in proptest::collection::vec(any::<u8>(), 0..1500),
             head in proptest::sample::select(vec![
                 &[8, 0, 0x45][..], &[8, 0, 0x4f], &[8, 0, 0x62], &[0x86, 0xdd, 0x60], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 1],
@@ -373,7 +385,7 @@ mod tests {
             let link = 14 + 4 * tags.min(2) + pppoe;
             let parsed = HeaderParser::new(true, Counting { overhead, mpu }, &Streams::new(1)).parse(&frame, Time::ZERO);
             prop_assert_eq!(parsed.meta.bytes, ((frame.len() - link) as u32 + overhead).max(mpu));
-            // Without a link header the whole frame is charged.
+            // Without a link header the whole frame is counted.
             let bare = &frame[link..];
             let parsed = HeaderParser::new(false, Counting { overhead, mpu }, &Streams::new(1)).parse(bare, Time::ZERO);
             prop_assert_eq!(parsed.meta.bytes, (bare.len() as u32 + overhead).max(mpu));

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// A socket for ioctl requests about interfaces.
 pub(crate) struct InterfaceQuery(OwnedFd);
 
-/// A feature of an interface, as `ethtool -k` lists them.
+/// A feature of an interface, as in `ethtool -k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
     /// Name in the kernel, as in `tx-tcp-segmentation`.
@@ -32,21 +32,21 @@ impl InterfaceQuery {
 
     /// Index of an interface.
     pub(crate) fn index(&self, name: &str) -> io::Result<i32> {
-        let request = self.ask(name, libc::SIOCGIFINDEX)?;
+        let request = self.query(name, libc::SIOCGIFINDEX)?;
         // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(unsafe { request.ifr_ifru.ifru_ifindex })
     }
 
     /// MTU of an interface, in bytes.
     pub(crate) fn mtu(&self, name: &str) -> io::Result<usize> {
-        let request = self.ask(name, libc::SIOCGIFMTU)?;
+        let request = self.query(name, libc::SIOCGIFMTU)?;
         // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
     }
 
     /// Flags of an interface, such as `IFF_UP`.
     pub(crate) fn flags(&self, name: &str) -> io::Result<i32> {
-        let request = self.ask(name, libc::SIOCGIFFLAGS)?;
+        let request = self.query(name, libc::SIOCGIFFLAGS)?;
         // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid integer.
         Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
     }
@@ -65,14 +65,14 @@ impl InterfaceQuery {
 
     /// ARP hardware type of an interface: 1 is Ethernet.
     pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
-        let request = self.ask(name, libc::SIOCGIFHWADDR)?;
+        let request = self.query(name, libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid address.
         Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
     }
 
     /// Link address of an Ethernet interface.
     pub(crate) fn address(&self, name: &str) -> io::Result<[u8; 6]> {
-        let request = self.ask(name, libc::SIOCGIFHWADDR)?;
+        let request = self.query(name, libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel has written this field of the union, and every bit pattern is a valid address of
         // 14 bytes.
         let address = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
@@ -83,7 +83,7 @@ impl InterfaceQuery {
     pub(crate) fn features(&self, name: &str) -> io::Result<Vec<Feature>> {
         let names = self.feature_names(name)?;
         let blocks = names.len().div_ceil(32);
-        // `struct ethtool_gfeatures`: the command, how many blocks, and four words for each.
+        // `struct ethtool_gfeatures`: the command, the number of blocks, and four words for each block.
         let mut words = vec![GET_FEATURES, blocks as u32];
         words.resize(2 + 4 * blocks, 0);
         self.ethtool(name, &mut words)?;
@@ -93,8 +93,8 @@ impl InterfaceQuery {
     /// Turns features on or off.
     pub(crate) fn set_features(&self, name: &str, features: &[Feature], on: bool) -> io::Result<()> {
         let blocks = self.feature_names(name)?.len().div_ceil(32);
-        // `struct ethtool_sfeatures`: the command, how many blocks, and for each what is meant and what it is
-        // to be.
+        // `struct ethtool_sfeatures`: the command, the number of blocks, and for each block a mask of the
+        // features to change and their new values.
         let mut words = vec![SET_FEATURES, blocks as u32];
         words.resize(2 + 2 * blocks, 0);
         for feature in features.iter().filter(|feature| feature.bit / 32 < blocks) {
@@ -109,11 +109,11 @@ impl InterfaceQuery {
     fn feature_names(&self, name: &str) -> io::Result<Vec<String>> {
         // `struct ethtool_sset_info`: the command, a reserved word, a mask of 64 bits, and the number of
         // strings.
-        let mut asked = [SET_INFO, 0, 1 << FEATURE_STRINGS, 0, 0];
-        self.ethtool(name, &mut asked)?;
-        // More than there are in any kernel, so that what is allocated has a bound.
-        let count = asked[4].min(1024);
-        // `struct ethtool_gstrings`: the command, the set, how many, and the strings.
+        let mut info = [SET_INFO, 0, 1 << FEATURE_STRINGS, 0, 0];
+        self.ethtool(name, &mut info)?;
+        // More than any kernel has, so that the allocation is bounded.
+        let count = info[4].min(1024);
+        // `struct ethtool_gstrings`: the command, the set, the number of strings, and the strings.
         let mut words = vec![GET_STRINGS, FEATURE_STRINGS, count];
         words.resize(3 + count as usize * NAME_BYTES / 4, 0);
         self.ethtool(name, &mut words)?;
@@ -134,7 +134,8 @@ impl InterfaceQuery {
         }
     }
 
-    fn ask(&self, name: &str, question: libc::Ioctl) -> io::Result<libc::ifreq> {
+    /// Sends a request that reads a property of an interface.
+    fn query(&self, name: &str, question: libc::Ioctl) -> io::Result<libc::ifreq> {
         let mut request = request(name)?;
         // SAFETY: the pointer is to an `ifreq` whose name ends with zero. The kernel writes only into it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), question, &mut request) } {
@@ -161,8 +162,7 @@ fn names(bytes: &[u8]) -> Vec<String> {
     bytes.chunks_exact(NAME_BYTES).map(text).collect()
 }
 
-/// Blocks of four words: what is available, requested, active, and never changed, each with a bit per
-/// feature.
+/// Parses blocks of four words, each with a bit per feature: available, requested, active, never changed.
 fn features(names: &[String], blocks: &[u32]) -> Vec<Feature> {
     let has = |bit: usize, word: usize| {
         blocks.get(4 * (bit / 32) + word).is_some_and(|block| block & (1 << (bit % 32)) != 0)
@@ -178,7 +178,7 @@ const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
 /// An empty request about an interface.
 pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "names of interfaces have 1 to 15 bytes");
+    let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the name of an interface has 1 to 15 bytes");
     let name = CString::new(name).map_err(|_| wrong())?;
     let bytes = name.as_bytes();
     // SAFETY: an `ifreq` consists of integers, arrays and unions of them, for which zeros are valid.
@@ -205,13 +205,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_read_with_their_names() {
+    fn features_are_parsed_with_their_names() {
         let mut bytes = vec![0; 40 * NAME_BYTES];
         for (bit, name) in [(0, "tx-scatter-gather"), (33, "rx-gro"), (39, "rx-lro")] {
             bytes[bit * NAME_BYTES..][..name.len()].copy_from_slice(name.as_bytes());
         }
         let names = names(&bytes);
-        // Available, requested, active, never changed: gro is on, lro could be, scatter-gather cannot be
+        // Available, requested, active, never changed: gro is on, lro is off, scatter-gather cannot be
         // changed.
         let blocks = [0, 1, 1, 1, 0b1000_0010, 0, 0b10, 0];
         let all = features(&names, &blocks);
@@ -220,16 +220,14 @@ mod tests {
             seen,
             [("tx-scatter-gather", true, false, 0), ("rx-gro", true, true, 33), ("rx-lro", false, true, 39)]
         );
-        assert!(
-            features(&names, &[]).iter().all(|of| !of.active),
-            "an answer that is too short says nothing"
-        );
+        assert!(features(&names, &[]).iter().all(|of| !of.active), "features without bits are off");
     }
 
     #[test]
     fn the_kernel_has_features() {
-        let all =
-            InterfaceQuery::new().and_then(|query| query.features("lo")).expect("every machine has one");
+        let all = InterfaceQuery::new()
+            .and_then(|query| query.features("lo"))
+            .expect("every machine has the interface lo");
         assert!(all.iter().any(|of| of.name == "rx-gro"), "{all:?}");
     }
 }

@@ -9,15 +9,16 @@
 //! cuts them before they are offered, if configured. [`reservations`] is the control plane of reservations.
 //!
 //! # Principles
-//! - **Time is the link's, not the thread's.** A thread wakes up late; the link that it stands for would not
-//!   be late. Arrivals therefore have the time stamps of the kernel, departures have the times at which the
-//!   link was free, and the discipline gets both in the order of these times. The lateness of actual
-//!   transmissions is measured ([`statistics::Statistics::lateness`]). There is no burst to configure: late
-//!   frames are sent at once, but never more than a bounded time's worth ([`direction::CATCH_UP`]).
-//! - **Fail open.** A panic or a queue that is stuck ends in plain forwarding ([`plain`]) and in a message.
+//! - **The discipline gets the times of the link, not those of the thread.** A thread wakes up late, but a
+//!   real link is not late. Arrivals therefore have the time stamps of the kernel, and departures the times
+//!   at which the link becomes free; the discipline gets both in the order of these times. The lateness of
+//!   actual transmissions is measured ([`statistics::Statistics::lateness`]). There is no burst size to
+//!   configure: late frames are sent at once, but at most those of a bounded time ([`direction::CATCH_UP`]).
+//! - **Fail open.** After a panic, or if a queue is stuck, the direction forwards plainly ([`plain`]), and
+//!   this is reported.
 //! - **Least privilege.** After set-up no thread is root or has a capability, and each thread has only the
 //!   files and the system calls of its role ([`privilege`]).
-//! - **No allocation per packet.** Frames are in a pool of fixed size. When it is used up, arrivals are
+//! - **No allocation per packet.** Frames are in a pool of fixed size. If no buffer is free, arrivals are
 //!   dropped and counted.
 //!
 //! This crate names no discipline: the caller of [`Bridge::start`] provides functions that build them.

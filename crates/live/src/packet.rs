@@ -21,6 +21,7 @@ use crate::interface::InterfaceQuery;
 
 /// Default size of a ring, in frames: four milliseconds at a million packets a second.
 const FRAMES: usize = 4096;
+/// Smallest size of a block of the ring, in bytes.
 const BLOCK: usize = 1 << 16;
 
 /// The receiving half.
@@ -59,7 +60,8 @@ pub struct PacketSender {
     parts: Box<[libc::iovec; BATCH]>,
 }
 
-// SAFETY: every call overwrites the pointers in `headers` and `parts` before it passes them to the kernel.
+// SAFETY: the descriptor may be used in any thread. The pointers in `headers` and `parts` are not used
+// between calls: `send` overwrites all that it passes to the kernel.
 unsafe impl Send for PacketSender {}
 
 /// Opens the sockets of an interface, and a spare pair.
@@ -100,7 +102,9 @@ pub(crate) fn socket() -> io::Result<OwnedFd> {
 
 pub(crate) fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes, the size of the value. Every T here consists of integers.
+    // SAFETY: the kernel reads at most `length` bytes, the size of the value, which is borrowed during the
+    // call. Every T of the callers consists of integers without padding, so all its bytes are initialised,
+    // and none is a pointer that the kernel would follow.
     match unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) }
     {
         0 => Ok(()),
@@ -115,7 +119,8 @@ pub(crate) fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the pointer is to a `sockaddr_ll`, and the length is its size.
+    // SAFETY: the kernel reads at most `length` bytes of the address, its size. It lives until the call
+    // returns.
     match unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -146,8 +151,8 @@ impl PacketReceiver {
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let bytes = block * blocks;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel chooses the address of the new mapping, and the ring has this size since the
-        // call above.
+        // SAFETY: with a null address the kernel chooses an unused range, so the mapping overlaps no memory
+        // of this program. The descriptor is open, and no pointers are passed.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
         };
@@ -164,7 +169,7 @@ impl PacketReceiver {
 
 /// Space that the kernel needs in front of a frame: `tpacket2_hdr`, an address, alignment and a reserve.
 const HEADROOM: usize = 128;
-/// linux/if_packet.h.
+/// Status of a frame without a checksum, from linux/if_packet.h.
 const TP_STATUS_CSUMNOTREADY: u32 = 1 << 3;
 
 impl Ring {
@@ -184,23 +189,26 @@ impl Receiver for PacketReceiver {
         let mut taken = 0;
         while taken < most {
             let header = self.ring.header();
-            // SAFETY: the status is an aligned u32 in the mapping. The kernel writes it concurrently, so the
-            // access is atomic.
+            // SAFETY: `header` points to an aligned header in the mapping, which lives as long as the ring.
+            // The kernel changes the status concurrently, and this thread accesses it only atomically while
+            // the kernel owns the frame.
             let status = unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).tp_status) };
             let flags = status.load(Ordering::Acquire);
             if flags & libc::TP_STATUS_USER == 0 {
                 break;
             }
-            // SAFETY: the status grants the frame to this process until the store below, and the load above
+            // SAFETY: the header is inside the mapping and consists of integers. The status gives the frame
+            // to this process until the store below, so the kernel does not write it now, and the load above
             // acquired the writes of the kernel.
             let header_copy = unsafe { header.read() };
             let at = usize::from(header_copy.tp_mac);
-            // The kernel never writes past the end of a frame, but memory safety must not depend on its
-            // numbers.
+            // The kernel never writes past the end of a frame, but memory safety must not depend on the
+            // numbers in the shared memory.
             let length = (header_copy.tp_snaplen as usize).min(self.ring.frame.saturating_sub(at));
             let at = at.min(self.ring.frame);
-            // SAFETY: `at` and `length` are within the frame, which the kernel does not write until the store
-            // below.
+            // SAFETY: `at + length` is at most the size of the frame, so the slice is inside the mapping,
+            // whose bytes are initialised. The kernel does not write the frame until the store below, and
+            // `take` cannot keep the slice longer.
             let bytes = unsafe { std::slice::from_raw_parts(header.cast::<u8>().as_ptr().add(at), length) };
             let vlan = (flags & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
                 let kind = match flags & libc::TP_STATUS_VLAN_TPID_VALID {
@@ -231,7 +239,8 @@ impl Receiver for PacketReceiver {
     fn missed(&mut self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, the size of the statistics. Reading resets them.
+        // SAFETY: the kernel writes at most `length` bytes into the statistics, which have this size, and
+        // writes the length. Both are integers and live until the call returns. Reading resets the counters.
         let answer = unsafe {
             libc::getsockopt(
                 self.fd.as_raw_fd(),
@@ -280,7 +289,8 @@ fn bound_to(fd: &OwnedFd) -> io::Result<i32> {
     // SAFETY: a `sockaddr_ll` consists of integers and an array of them, for which zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into the address, which has as many.
+    // SAFETY: the kernel writes at most `length` bytes into the address, its size, and writes the length.
+    // Both live until the call returns, and every bit pattern is a valid address.
     match unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) } {
         0 => Ok(address.sll_ifindex),
         _ => Err(io::Error::last_os_error()),
@@ -291,7 +301,8 @@ fn bound_to(fd: &OwnedFd) -> io::Result<i32> {
 pub(crate) fn take_error(fd: &OwnedFd) -> Option<i32> {
     let mut error = 0i32;
     let mut length = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the kernel writes one integer.
+    // SAFETY: the kernel writes at most `length` bytes into the integer, its size, and writes the length.
+    // Both live until the call returns.
     let answer = unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),
@@ -311,7 +322,8 @@ impl PacketSender {
         // Enough for the queue of a network card; a virtual interface needs none of it.
         set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20))?;
         bind(&fd, index, 0)?;
-        // SAFETY: both are integers and pointers: zeros are empty ones.
+        // SAFETY: `mmsghdr` and `iovec` consist of integers and raw pointers, for which zeros are valid: no
+        // name, no control data, no parts.
         let (headers, parts) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         Ok(PacketSender { fd, headers: Box::new(headers), parts: Box::new(parts) })
     }
@@ -326,8 +338,9 @@ impl Sender for PacketSender {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: as many headers as there are frames were filled in above; each points to one part, and each
-        // part to a frame that lives until the call returns. The kernel only reads the frames.
+        // SAFETY: the loop above set the first `frames.len()` headers, at most BATCH of them. Each points to
+        // one part, and each part to a frame that is borrowed until the call returns; all other pointers are
+        // null. The kernel reads the frames and writes only `msg_len` of the headers.
         let sent =
             unsafe { libc::sendmmsg(self.fd.as_raw_fd(), self.headers.as_mut_ptr(), frames.len() as u32, 0) };
         if sent >= 0 {

@@ -32,7 +32,7 @@ pub(crate) struct Frames {
     pub(crate) joiner: Option<Joiner>,
 }
 
-/// Forwards frames until it is asked to stop.
+/// Forwards frames until the bridge requests a stop.
 ///
 /// # Errors
 /// The error of the system if the interface cannot be read.
@@ -65,7 +65,8 @@ pub(crate) fn run(
                 shared.mark_removed(Interface::Incoming);
             }
         }
-        // SAFETY: the descriptor stays open as long as the receiver, which outlives the call.
+        // SAFETY: the receiver owns an open descriptor and closes it only when it is dropped. It is borrowed
+        // for the whole function, so it outlives `fd`.
         let fd = unsafe { BorrowedFd::borrow_raw(receiver.fd()) };
         let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
         // An interrupted wait is only a shorter one.
@@ -78,7 +79,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Forwards an arrival, or the frame that it completes.
+/// Forwards a received frame. If it is a fragment, keeps it, or forwards the frame that it completes.
 fn forward(
     arrival: &Arrival<'_>,
     sender: &mut dyn Sender,

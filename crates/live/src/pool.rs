@@ -1,6 +1,6 @@
 //! Memory for frames: buffers of one size, allocated once.
 
-/// A pool of buffers for frames. A buffer is named by its number.
+/// A pool of buffers for frames. Buffers are identified by their numbers.
 pub struct Pool {
     memory: Box<[u8]>,
     /// Size of a buffer, in bytes.
@@ -59,22 +59,22 @@ impl Pool {
         &self.memory[at..at + self.size]
     }
 
-    /// The bytes of a buffer, to write.
+    /// The bytes of a buffer, mutable.
     #[inline]
     pub fn buffer_mut(&mut self, number: u32) -> &mut [u8] {
         let at = number as usize * self.size;
         &mut self.memory[at..at + self.size]
     }
 
-    /// The bytes of two buffers, the second one to write.
+    /// The bytes of two buffers, the second one mutable.
     ///
     /// # Panics
-    /// If both numbers are the same.
+    /// If both numbers are equal.
     #[inline]
     pub fn two(&mut self, from: u32, to: u32) -> (&[u8], &mut [u8]) {
         let [from, to] = [from, to].map(|number| number as usize * self.size);
         let buffers = self.memory.get_disjoint_mut([from..from + self.size, to..to + self.size]);
-        let [from, to] = buffers.expect("they are two buffers");
+        let [from, to] = buffers.expect("the buffers are different");
         (from, to)
     }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_allocated_released_and_used_up() {
+    fn buffers_are_allocated_released_and_exhausted() {
         let mut pool = Pool::new(2, 100);
         let (a, b) = (pool.allocate().unwrap(), pool.allocate().unwrap());
         assert_eq!((pool.allocate(), pool.free(), pool.least_free()), (None, 0, 0));

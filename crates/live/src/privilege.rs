@@ -1,4 +1,4 @@
-//! Real-time scheduling and locked memory at the start, and the drop of all privileges that are not needed
+//! Requests real-time scheduling and locked memory at the start, and drops all privileges that are not needed
 //! afterwards.
 //!
 //! Users, capabilities, Landlock rules and system call filters are attributes of threads, so each thread
@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 use caps::{CapSet, Capability};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
+use self::calls::{CLEANUP, FORWARD, SERVE, WATCH, WRITE};
+pub use self::files::{Folder, Rights};
 use crate::error::LiveError;
-use calls::{CLEANUP, FORWARD, SERVE, WATCH, WRITE};
-pub use files::{Folder, Rights};
 
 /// The role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub enum Role {
     Write,
     /// Answers on listening sockets, and opens no files.
     Serve,
-    /// Watches, opens files in the folders of [`confine`], and draws on a terminal.
+    /// Supervises other threads, opens files in the folders of [`confine`], and writes to a terminal.
     Watch,
 }
 
-/// A user and its group, by number.
+/// Numbers of a user and a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The user.
@@ -45,7 +45,7 @@ pub struct Identity {
 pub struct Confinement {
     /// User of the threads; `None` keeps the current user.
     pub user: Option<Identity>,
-    /// Folders in which watching threads may open files.
+    /// Folders in which threads of the role [`Role::Watch`] may open files.
     pub folders: Vec<Folder>,
 }
 
@@ -99,7 +99,7 @@ pub fn settle(role: Role) -> Result<(), LiveError> {
     if let Some(identity) = confinement.user
         && let Err(error) = become_user(identity)
     {
-        errors.push(LiveError::privilege("the user stays the same: ", error));
+        errors.push(LiveError::privilege("the user is not changed: ", error));
     }
     for set in [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted] {
         if let Err(error) = caps::clear(None, set) {

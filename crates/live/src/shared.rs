@@ -18,7 +18,7 @@ const MAX_PENDING: usize = 4096;
 /// A request to stop one direction of the bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Go on.
+    /// No request: the direction runs.
     No,
     /// Accept no new frames, and send the backlog for a limited time.
     Drain,
@@ -29,9 +29,9 @@ pub enum Stop {
 /// One of the two interfaces of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface {
-    /// The interface that frames come from.
+    /// The interface from which frames are received.
     Incoming,
-    /// The interface that frames go to.
+    /// The interface to which frames are sent.
     Outgoing,
 }
 
@@ -75,7 +75,7 @@ pub struct Shared {
     plain: [AtomicU64; 4],
 }
 
-/// Locks a mutex whether or not another thread has panicked: no thread leaves the data half-written.
+/// Locks a mutex, also after another thread has panicked: no thread leaves the data inconsistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -90,7 +90,7 @@ impl Shared {
         }
     }
 
-    /// Asks the direction to stop. `drain_limit` bounds the time for [`Stop::Drain`].
+    /// Requests the direction to stop. `drain_limit` bounds the time for [`Stop::Drain`].
     pub(crate) fn request_stop(&self, stop: Stop, drain_limit: Span) {
         self.drain_limit_ps.store(drain_limit.as_ps(), Ordering::Relaxed);
         let stop = match stop {
@@ -213,7 +213,7 @@ impl Shared {
         status.checksums += checksums;
     }
 
-    /// Records a heartbeat: the thread that watches sees that this direction makes progress.
+    /// Records a heartbeat, which shows the supervising thread that this direction makes progress.
     pub(crate) fn heartbeat(&self) {
         self.heartbeat_ns.store(monotonic_ns(), Ordering::Relaxed);
     }
@@ -253,7 +253,7 @@ impl Handle {
         self.send(Command::Rate(rate));
     }
 
-    /// Sets delay, jitter and loss behind the link.
+    /// Sets delay, jitter and loss after the link.
     pub fn set_emulation(&self, emulation: LinkEmulation) {
         self.send(Command::Emulation(emulation));
     }

@@ -13,7 +13,7 @@ use crate::error::LiveError;
 use crate::interface::{InterfaceQuery, all};
 use crate::packet::{bind, set, socket};
 
-/// The broadcast address.
+/// The Ethernet broadcast address.
 pub const EVERYONE: [u8; 6] = [0xff; 6];
 
 /// Sockets on an interface, one for each EtherType.
@@ -27,7 +27,7 @@ pub struct Station {
 pub struct Received {
     /// Source address.
     pub from: [u8; 6],
-    /// Bytes behind the Ethernet header, padding included.
+    /// Bytes after the Ethernet header, padding included.
     pub body: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl Station {
             let there = all();
             let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
-            let help = format!("{near}there are {}", there.join(", "));
+            let help = format!("{near}write one of {}", there.join(", "));
             LiveError::NoInterface { name: name.to_owned(), help }
         })?;
         if query.hardware(name).map_err(system_error)? != libc::ARPHRD_ETHER {
@@ -85,7 +85,8 @@ impl Station {
         frame.extend(kind.to_be_bytes());
         frame.extend(body);
         let fd = self.sockets.first().expect("a station has an EtherType").as_raw_fd();
-        // SAFETY: the kernel reads `frame.len()` bytes of the frame.
+        // SAFETY: the kernel reads `frame.len()` bytes of the frame, which lives until the call returns. The
+        // address is null with length zero.
         let sent = unsafe { libc::sendto(fd, frame.as_ptr().cast(), frame.len(), 0, std::ptr::null(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -106,7 +107,8 @@ impl Station {
         let ready = fds.iter().position(|fd| fd.any().unwrap_or(false));
         let Some(fd) = ready.map(|at| &self.sockets[at]) else { return Ok(None) };
         let mut frame = [0u8; 2048];
-        // SAFETY: the kernel writes at most `frame.len()` bytes into the buffer.
+        // SAFETY: the kernel writes at most `frame.len()` bytes into the buffer, which lives until the call
+        // returns.
         let length = unsafe { libc::recv(fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
         if length < 0 {
             let error = io::Error::last_os_error();

@@ -10,11 +10,11 @@ const CANDIDATES: usize = 256;
 /// Number of flows in [`Status::top`].
 const REPORTED: usize = 10;
 
-/// The counters of a direction. Fields that [`Status`] has, too, have the same meaning there.
+/// The counters of a direction. Fields of the same name in [`Status`] have the same meaning.
 pub struct Statistics {
     /// Sojourn times.
     pub sojourn: Delays,
-    /// Delays between due and actual transmission.
+    /// Lateness: delays between due and actual transmission.
     pub lateness: Delays,
     /// Packets that the discipline dropped, by reason.
     pub dropped: Drops,
@@ -36,7 +36,7 @@ pub struct Statistics {
     pub receives: u64,
     /// Send calls.
     pub sends: u64,
-    /// Sent in the current second.
+    /// Packets sent in the current second.
     sent: Backlog,
     last_second: Backlog,
     flows: TopFlows<Option<FiveTuple>>,
@@ -89,7 +89,7 @@ impl Statistics {
         self.sent.add(bytes);
     }
 
-    /// Records by how much a frame was sent late.
+    /// Records the lateness of a sent frame.
     #[inline]
     pub fn record_lateness(&mut self, late: Span) {
         self.lateness.add(late);

@@ -1,8 +1,8 @@
 //! TUN: packets of an interface that this program creates, without Ethernet headers.
 //!
-//! It has the fewest pitfalls: no incomplete checksums, no offloads, no ARP. It needs one system call per
-//! packet and has no receive time stamps, so it is slower, and arrival times are the times of reading. The
-//! interface exists as long as the program; set its addresses and routes, or move it to another namespace,
+//! TUN has the fewest pitfalls: no incomplete checksums, no offloads, no ARP. It needs one system call per
+//! packet, so it is slower, and has no receive time stamps, so arrival times are the times of reading. The
+//! interface exists as long as the program. Set its addresses and routes, or move it to another namespace,
 //! while the program runs.
 //!
 //! References: the kernel's Documentation/networking/tuntap; linux/if_tun.h.
@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use crate::device::{Arrival, Ends, Receiver, SendError, Sender};
 use crate::interface::{InterfaceQuery, request};
 
-/// linux/if_tun.h.
+/// Request that attaches a descriptor to an interface, from linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 
 struct Tun {
@@ -30,13 +30,14 @@ struct Tun {
 /// The error of the system; CAP_NET_ADMIN and /dev/net/tun are required.
 pub fn open(name: &str) -> io::Result<Ends> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
-    let mut asked = request(name)?;
-    asked.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: the request is one, its name ends with zero, and the kernel writes only into it.
-    if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &mut asked) } != 0 {
+    let mut ifreq = request(name)?;
+    ifreq.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF takes a pointer to an `ifreq`, and the kernel accesses only these bytes during the
+    // call: it reads the name, which ends with zero, and the flags, and writes the name.
+    if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &mut ifreq) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: changes the flags of a descriptor that is open.
+    // SAFETY: no pointers are passed, and `file` owns the descriptor, so it is open.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
         return Err(io::Error::last_os_error());
     }

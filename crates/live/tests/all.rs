@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: one link for all of them.
+//! The integration tests of this crate, as modules of one program, which is linked once.
 
 mod fail_open;
 mod fragments;

@@ -1,4 +1,4 @@
-//! Fragments on real interfaces, and what becomes of them when a direction fails.
+//! Fragments on real interfaces, also after a direction has failed.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use giveway_live::Command;
 use giveway_qdisc::{Rate, Span};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
 
-/// An IP packet, or what looks like one, and its fragments.
+/// A frame that begins like an IP packet, and its fragments.
 fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut whole = frame(0x0800, number, 1514);
     whole[14] = 0x45;
     let Plan::Cut(cut) = Cutter::new(Size::PUBLISHED[0], ETHER_TYPE, number).plan(&whole) else {
-        panic!("it is long enough")
+        panic!("the frame is long enough to be cut")
     };
     let write = |index| {
         let mut fragment = vec![0; cut.bytes(index)];
@@ -23,9 +23,9 @@ fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     (whole, fragments)
 }
 
-/// Machines behind the bridge cannot join fragments, so a direction that has failed continues to join them.
+/// Hosts behind the bridge cannot join fragments, so a direction that has failed must.
 #[test]
-fn plain_forwarding_joins_as_before() {
+fn plain_forwarding_joins_fragments() {
     let Some(bed) = Bed::build("j") else { return };
     let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
@@ -35,9 +35,9 @@ fn plain_forwarding_joins_as_before() {
     let (whole, fragments) = pieces(1);
     a.send(&fragments);
     assert_eq!(b.receive(1, Duration::from_secs(2)), [whole]);
-    // What it has counted is shown ten times a second.
+    // Snapshots of the counters are taken ten times a second.
     nap(Duration::from_millis(300));
-    handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+    handle.send(Command::Qdisc(Box::new(|_| panic!("unknown discipline"))));
     nap(Duration::from_millis(300));
     let (whole, fragments) = pieces(2);
     let short = frame(0x0800, 3, 100);

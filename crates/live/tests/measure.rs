@@ -1,12 +1,11 @@
-//! Measurements on real interfaces: what is promised, in figures. They take minutes and need a machine that
-//! does nothing else, so they are asked for:
+//! Measurements on real interfaces. They take minutes and need an idle machine, so they are run explicitly:
 //!
 //! ```sh
 //! cargo test --release -p giveway-live --test all -- measure:: --ignored --nocapture --test-threads 1
 //! ```
 //!
-//! They print what they find and fail only where frames are lost, damaged or out of order: times are printed, not
-//! asserted.
+//! They print their results, and fail only if frames are lost, damaged or out of order: times are printed,
+//! not asserted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,9 +19,9 @@ use giveway_live::headers::{Counting, HeaderParser};
 use giveway_qdisc::{Rate, Span, Streams, Time};
 use giveway_watch::Quantiles;
 
-/// The value of a variable of the environment, or another.
-fn asked(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+/// The number in an environment variable, or a default.
+fn number_from(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 fn load() -> String {
@@ -30,7 +29,7 @@ fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// A frame whose content follows from its number and length; cheap to make and to compare.
+/// Writes a frame whose length and content are determined by its number.
 fn numbered(bytes: &mut Vec<u8>, flow: u8, number: u64) {
     let length = 60 + (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize % 1455;
     bytes.clear();
@@ -45,23 +44,23 @@ fn numbered(bytes: &mut Vec<u8>, flow: u8, number: u64) {
 }
 
 /// `GIVEWAY_FRAMES` frames (10,000,000 by default), half of them in each direction, of 60 to 1,514 bytes and
-/// 8 flows: each comes once, whole, in the order of its flow.
+/// 8 flows. Each arrives once, unchanged, in the order of its flow.
 #[test]
 #[ignore = "takes minutes"]
 fn integrity() {
     let Some(bed) = Bed::build("i") else { return };
-    let frames = asked("GIVEWAY_FRAMES", 10_000_000) / 2;
+    let frames = number_from("GIVEWAY_FRAMES", 10_000_000) / 2;
     let begin = monotonic_ns();
     let bridge = bed.bridge("drr limit 8000p", Rate::gbit(2), NONE());
     let threads = [("a0", "b1"), ("b1", "a0")].map(|(from, to)| {
         let (mut sender, mut receiver) = (Host::at(&bed, from), Host::at(&bed, to));
-        let came = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&came);
+        let received = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&received);
         let sending = thread::spawn(move || {
             let mut sent = 0;
             let mut batch: Vec<Vec<u8>> = (0..64).map(|_| Vec::with_capacity(1514)).collect();
             while sent < frames {
-                // No more frames in flight than fit the queue: below the rate nothing may be lost.
+                // Fewer frames in flight than the limit of the queue, so no frame may be lost.
                 while sent - counted.load(Ordering::Relaxed) > 3000 {
                     thread::yield_now();
                 }
@@ -82,12 +81,12 @@ fn integrity() {
                 let taken = receiver.ends.receiver.receive(256, &mut |arrival| {
                     let flow = usize::from(arrival.bytes[11]);
                     numbered(&mut expected, flow as u8, next[flow]);
-                    assert!(arrival.bytes == expected, "flow {flow} should have brought {}", next[flow]);
+                    assert!(arrival.bytes == expected, "flow {flow}: expected frame {}", next[flow]);
                     next[flow] += 8;
                 });
-                let taken = taken.expect("it can be read");
+                let taken = taken.expect("the interface can be read");
                 got += taken as u64;
-                came.store(got, Ordering::Relaxed);
+                received.store(got, Ordering::Relaxed);
                 quiet = if taken == 0 { quiet + 1 } else { 0 };
                 if taken == 0 {
                     nap(Duration::from_millis(1));
@@ -98,19 +97,20 @@ fn integrity() {
         (sending, receiving)
     });
     for (sending, receiving) in threads {
-        sending.join().expect("it sends");
-        assert_eq!(receiving.join().expect("everything came as it was"), (frames, 0));
+        sending.join().expect("the sender does not panic");
+        assert_eq!(receiving.join().expect("all frames arrived unchanged"), (frames, 0));
     }
     let took = (monotonic_ns() - begin) as f64 / 1e9;
     no_loss(&bridge.stop(Span::s(1)));
     println!(
-        "integrity: {} frames in {took:.1} s, all whole, once and in order; load {}",
+        "integrity: {} frames in {took:.1} s, all unchanged, once and in order; load {}",
         2 * frames,
         load()
     );
 }
 
-/// Keeps a link busy from another thread, until it is stopped.
+/// Sends frames at a rate from another thread, until the flag is set. The thread returns the number of
+/// frames.
 fn flood(mut host: Host, length: usize, rate: Rate) -> (Arc<AtomicBool>, thread::JoinHandle<u64>) {
     let stop = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&stop);
@@ -134,12 +134,13 @@ fn flood(mut host: Host, length: usize, rate: Rate) -> (Arc<AtomicBool>, thread:
     (stop, thread)
 }
 
-/// What comes, by the kernel's stamps: bytes after the first frame, and the time from the first to the last.
+/// Receives frames for a while. Returns the bytes and the number of the frames after the first one, and the
+/// time from the first to the last, by the time stamps of the kernel, in nanoseconds.
 fn listen(host: &mut Host, span: Duration) -> (u64, u64, u64) {
     let end = monotonic_ns() + span.as_nanos() as u64;
     let (mut first, mut last, mut bytes, mut frames) = (0, 0, 0u64, 0u64);
     while monotonic_ns() < end {
-        let came = host.ends.receiver.receive(1024, &mut |arrival| {
+        let taken = host.ends.receiver.receive(1024, &mut |arrival| {
             if first == 0 {
                 first = arrival.wall_ns;
             } else {
@@ -148,7 +149,7 @@ fn listen(host: &mut Host, span: Duration) -> (u64, u64, u64) {
             }
             last = arrival.wall_ns;
         });
-        if came.expect("it can be read") == 0 {
+        if taken.expect("the interface can be read") == 0 {
             nap(Duration::from_micros(500));
         }
     }
@@ -157,10 +158,10 @@ fn listen(host: &mut Host, span: Duration) -> (u64, u64, u64) {
 
 fn text(quantiles: &Quantiles) -> String {
     let [p50, p90, p99, p999, most] = quantiles.shares().map(|(_, span)| span.as_s() * 1e3);
-    format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3}, most {most:.3} ms")
+    format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3}, max {most:.3} ms")
 }
 
-/// The rate that comes out, and how late frames leave, from 1 Mbit/s to 1 Gbit/s.
+/// The deviation of the rate, and the lateness of frames, from 1 Mbit/s to 1 Gbit/s.
 #[test]
 #[ignore = "takes minutes"]
 fn rates_and_lateness() {
@@ -172,14 +173,14 @@ fn rates_and_lateness() {
         let mut receiver = Host::at(&bed, "b1");
         let (stop, sending) = flood(Host::at(&bed, "a0"), 1514, Rate::mbit(mbit + mbit.div_ceil(5)));
         listen(&mut receiver, Duration::from_secs(1));
-        let (bytes, _, ns) = listen(&mut receiver, Duration::from_secs(asked("GIVEWAY_SECONDS", 10)));
+        let (bytes, _, ns) = listen(&mut receiver, Duration::from_secs(number_from("GIVEWAY_SECONDS", 10)));
         stop.store(true, Ordering::Relaxed);
-        sending.join().expect("it sends");
+        sending.join().expect("the sender does not panic");
         let ended = bridge.stop(Span::ms(1));
         let reached = bytes as f64 * 8e9 / ns as f64;
         let status = &ended[0].status;
         println!(
-            "{mbit} Mbit/s: {:+.4} %; late {}; stalls {} of {}; ring drops {}; {:.1} frames a call; missed by the receiver {}",
+            "{mbit} Mbit/s: {:+.4} %; lateness {}; {} stalls, {} in total; ring drops {}; {:.1} frames per call; missed by the receiver {}",
             (reached / rate.as_bit() as f64 - 1.0) * 100.0,
             text(&status.lateness[0]),
             status.stalls,
@@ -191,8 +192,8 @@ fn rates_and_lateness() {
     }
 }
 
-/// What an idle bridge adds: single frames, from the call that sends them to the kernel's stamp behind the
-/// bridge, and the same without a bridge.
+/// The delay of an idle bridge: single frames, from the call that sends them to the time stamp of the kernel
+/// behind the bridge, with and without the bridge.
 #[test]
 #[ignore = "takes minutes"]
 fn idle_latency() {
@@ -203,11 +204,14 @@ fn idle_latency() {
         for number in 0..2000 {
             let sent = wall_ns();
             a.send(&[frame(0x88b5, number, 64)]);
-            let mut came = 0;
-            while came == 0 {
-                b.ends.receiver.receive(1, &mut |arrival| came = arrival.wall_ns).expect("it can be read");
+            let mut stamp = 0;
+            while stamp == 0 {
+                b.ends
+                    .receiver
+                    .receive(1, &mut |arrival| stamp = arrival.wall_ns)
+                    .expect("the interface can be read");
             }
-            times.push(came.saturating_sub(sent));
+            times.push(stamp.saturating_sub(sent));
             nap(Duration::from_millis(1));
         }
         times.sort_unstable();
@@ -223,7 +227,7 @@ fn idle_latency() {
     );
 }
 
-/// Frames of 64 bytes, as many as go: how many per second of the thread's processor time.
+/// Number of frames of 64 bytes that the bridge forwards per second of the thread's processor time.
 #[test]
 #[ignore = "takes minutes"]
 fn small_frames() {
@@ -232,18 +236,18 @@ fn small_frames() {
         let bridge = bed.bridge(spec, Rate::gbit(1000), NONE());
         let (stop, sending) = flood(Host::at(&bed, "a0"), 64, Rate::gbit(100));
         nap(Duration::from_secs(1));
-        let (cpu, books) = (thread_cpu_ns("gw-forward"), bridge.handles()[0].status());
+        let (cpu, before) = (thread_cpu_ns("gw-forward"), bridge.handles()[0].status());
         let begin = monotonic_ns();
-        nap(Duration::from_secs(asked("GIVEWAY_SECONDS", 5)));
+        nap(Duration::from_secs(number_from("GIVEWAY_SECONDS", 5)));
         let (cpu_after, after) = (thread_cpu_ns("gw-forward"), bridge.handles()[0].status());
         let wall = (monotonic_ns() - begin) as f64 / 1e9;
         stop.store(true, Ordering::Relaxed);
-        sending.join().expect("it sends");
+        sending.join().expect("the sender does not panic");
         bridge.stop(Span::ms(1));
-        let sent = (after.counters.sent.packets - books.counters.sent.packets) as f64;
+        let sent = (after.counters.sent.packets - before.counters.sent.packets) as f64;
         let cpu = (cpu_after - cpu) as f64 / 1e9;
         println!(
-            "64 bytes, {spec}: {:.0} frames/s, {:.0} per processor second ({:.0} % of a core); {:.1} frames a call; ring \
+            "64 bytes, {spec}: {:.0} frames/s, {:.0} per processor second ({:.0} % of a core); {:.1} frames per call; ring \
              drops {}; load {}",
             sent / wall,
             sent / cpu,
@@ -255,9 +259,9 @@ fn small_frames() {
     }
 }
 
-/// Nanoseconds that a thread of this process has run, by its name.
+/// Processor time of the thread of this process with a name, in nanoseconds.
 fn thread_cpu_ns(name: &str) -> u64 {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has this folder");
     for task in tasks.flatten() {
         let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
         if read("comm").trim() == name {
@@ -267,8 +271,7 @@ fn thread_cpu_ns(name: &str) -> u64 {
     0
 }
 
-/// `GIVEWAY_FRAMES` frames (100,000,000 by default), with all kinds of damaged headers: none makes
-/// the reader fail.
+/// `GIVEWAY_FRAMES` frames (100,000,000 by default) with damaged headers: the header parser does not panic.
 #[test]
 #[ignore = "takes minutes"]
 fn damaged_frames() {
@@ -279,7 +282,7 @@ fn damaged_frames() {
         for first in [0x45u8, 0x4f, 0x60, 0x00] {
             let mut bytes = frame(kind, 1, 128);
             bytes[14] = first;
-            // IPv6 extension headers and IPv4 protocols worth following.
+            // IPv6 extension headers and IPv4 protocols that the parser follows.
             bytes[20] = [0, 6, 17, 43, 44, 51, 60][seeds.len() % 7];
             bytes[23] = [6, 17, 1, 132][seeds.len() % 4];
             seeds.push(bytes);
@@ -287,7 +290,7 @@ fn damaged_frames() {
     }
     let mut kinds: BTreeMap<bool, u64> = BTreeMap::new();
     let mut bytes = Vec::with_capacity(256);
-    let frames = asked("GIVEWAY_FRAMES", 100_000_000);
+    let frames = number_from("GIVEWAY_FRAMES", 100_000_000);
     for round in 0..frames {
         bytes.clear();
         bytes.extend(&seeds[rng.below(seeds.len() as u64) as usize]);
@@ -297,9 +300,9 @@ fn damaged_frames() {
             bytes[at] = word as u8;
         }
         bytes.truncate(rng.below(129) as usize);
-        let seen = parser.parse(&bytes, Time::us(round));
-        *kinds.entry(seen.tuple.is_some()).or_default() += 1;
-        let at = usize::from(seen.ip_at);
+        let parsed = parser.parse(&bytes, Time::us(round));
+        *kinds.entry(parsed.tuple.is_some()).or_default() += 1;
+        let at = usize::from(parsed.ip_at);
         giveway_wire::checksum::complete(&mut bytes[at..]);
         giveway_wire::ecn::mark(&mut bytes[at..]);
     }

@@ -1,4 +1,4 @@
-//! The path of frames on real interfaces, which the tests create and remove.
+//! Tests of a bridge between real interfaces, which the tests create and remove.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -12,7 +12,7 @@ use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, R
 /// 20,000 frames of mixed lengths in both directions at once: each arrives once, in order, with the same
 /// bytes.
 #[test]
-fn frames_cross_whole_once_and_in_order() {
+fn frames_pass_unchanged_once_and_in_order() {
     let Some(bed) = Bed::build("w") else { return };
     let bridge = bed.bridge("fifo limit 8000p", Rate::gbit(10), NONE());
     let ends = [("a0", "b1"), ("b1", "a0")];
@@ -28,23 +28,27 @@ fn frames_cross_whole_once_and_in_order() {
                         })
                         .collect();
                     sender.send(&sent);
-                    let came = receiver.receive(100, Duration::from_secs(5));
-                    assert!(came == sent, "round {round}: {} of 100 frames, or others", came.len());
-                    got.push(came.len());
+                    let received = receiver.receive(100, Duration::from_secs(5));
+                    assert!(
+                        received == sent,
+                        "round {round}: {} of 100 frames, or other bytes",
+                        received.len()
+                    );
+                    got.push(received.len());
                 }
                 got.iter().sum::<usize>()
             })
         })
         .into();
     for thread in threads {
-        assert_eq!(thread.join().expect("what was sent came"), 20_000);
+        assert_eq!(thread.join().expect("all frames arrived"), 20_000);
     }
     no_loss(&bridge.stop(Span::s(1)));
 }
 
-/// What is damaged, tagged or no IP at all crosses like anything else.
+/// Frames with damaged headers or VLAN tags, and frames that are not IP.
 #[test]
-fn odd_frames_cross_unharmed() {
+fn unusual_frames_pass_unchanged() {
     let Some(bed) = Bed::build("o") else { return };
     let bridge = bed.bridge("fq_codel", Rate::gbit(1), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
@@ -58,7 +62,7 @@ fn odd_frames_cross_unharmed() {
     tagged[14..18].copy_from_slice(&[0x20, 5, 0x08, 0x06]);
     let mut twice = frame(0x88a8, 1, 100);
     twice[14..22].copy_from_slice(&[0, 9, 0x81, 0, 0, 5, 0x08, 0]);
-    // A tag may come on top of the MTU.
+    // The VLAN tag does not count toward the MTU.
     let mut longest = frame(0x8100, 1, 1518);
     longest[14..18].copy_from_slice(&[0, 7, 0x88, 0xb5]);
     let odd = [
@@ -77,26 +81,25 @@ fn odd_frames_cross_unharmed() {
     ];
     for (number, frame) in odd.iter().enumerate() {
         a.send(std::slice::from_ref(frame));
-        let came = b.receive(1, Duration::from_secs(2));
-        assert_eq!(came, std::slice::from_ref(frame), "frame {number}");
+        let received = b.receive(1, Duration::from_secs(2));
+        assert_eq!(received, std::slice::from_ref(frame), "frame {number}");
     }
     no_loss(&bridge.stop(Span::s(1)));
 }
 
-/// 2 Mbit/s for about a second and a half: every frame is due a fixed time after the one before, and the
-/// whole takes as long as it must. Two per cent is ten times what is promised, for a machine that does
-/// something else.
+/// 2 Mbit/s for about a second and a half. The tolerance of two per cent is ten times the deviation on an
+/// idle machine, since other tests run.
 #[test]
-fn the_rate_is_the_one_that_was_asked_for() {
+fn the_rate_is_the_configured_one() {
     let Some(bed) = Bed::build("r") else { return };
     let bridge = bed.bridge("fifo limit 2000p", Rate::mbit(2), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..376).map(|n| frame(0x88b5, n, 1000)).collect();
     a.send(&frames);
     let begin = giveway_live::clock::monotonic_ns();
-    let came = b.receive(376, Duration::from_secs(10));
+    let received = b.receive(376, Duration::from_secs(10));
     let took = (giveway_live::clock::monotonic_ns() - begin) as f64 / 1e9;
-    assert_eq!(came.len(), 376);
+    assert_eq!(received.len(), 376);
     let ended = bridge.stop(Span::s(1));
     no_loss(&ended);
     if ended[0].status.stalls == 0 {
@@ -105,9 +108,9 @@ fn the_rate_is_the_one_that_was_asked_for() {
     }
 }
 
-/// Rate, discipline and line change ten times while frames cross; none is lost, none overtakes.
+/// Rate, discipline and link emulation change ten times while frames pass.
 #[test]
-fn changes_lose_and_reorder_nothing() {
+fn changes_lose_and_reorder_no_frame() {
     let Some(bed) = Bed::build("c") else { return };
     let bridge = bed.bridge("fifo limit 8000p", Rate::mbit(50), NONE());
     let handle = bridge.handles()[0].clone();
@@ -127,16 +130,15 @@ fn changes_lose_and_reorder_nothing() {
         handle.set_emulation(LinkEmulation { delay, jitter: Span::ZERO, loss: Share::new(0.0).unwrap() });
         nap(Duration::from_millis(20));
     }
-    let came = b.receive(sent.len(), Duration::from_secs(10));
-    assert!(came == sent, "{} of {} frames, or another order", came.len(), sent.len());
+    let received = b.receive(sent.len(), Duration::from_secs(10));
+    assert!(received == sent, "{} of {} frames, or another order", received.len(), sent.len());
     let ended = bridge.stop(Span::s(1));
     no_loss(&ended);
     assert_eq!(ended[0].status.changes, 30);
 }
 
-/// The interface goes down and comes back: frames cross again.
 #[test]
-fn an_interface_may_go_down_and_come_back() {
+fn frames_pass_again_after_an_interface_was_down() {
     let Some(bed) = Bed::build("d") else { return };
     let bridge = bed.bridge("fifo", Rate::mbit(100), NONE());
     for end in ["a1", "b0"] {
@@ -149,59 +151,64 @@ fn an_interface_may_go_down_and_come_back() {
         a.send(&frames);
         assert_eq!(b.receive(1, Duration::from_secs(2)), frames, "after {end} was down");
         b.send(&frames);
-        assert_eq!(a.receive(1, Duration::from_secs(2)), frames, "back, after {end} was down");
+        assert_eq!(
+            a.receive(1, Duration::from_secs(2)),
+            frames,
+            "in the reverse direction, after {end} was down"
+        );
     }
     assert!(bridge.is_whole());
     let ended = bridge.stop(Span::s(1));
     assert!(ended.iter().map(|ended| ended.status.downs).sum::<u64>() >= 2);
 }
 
-/// An interface is removed while frames wait, and made again under its name. That is reported with its name
-/// within a second or so, what waits for the other side is sent, and both directions end with what they
-/// counted.
+/// An interface is removed while frames are queued, and one with the same name is created. The removal is
+/// reported, the backlog for the other interface is sent, and the counters of both directions are complete.
 #[test]
-fn an_interface_that_is_made_again_is_another_one() {
+fn an_interface_created_under_the_same_name_is_another_one() {
     for (number, removed) in ["a1", "b0"].into_iter().enumerate() {
         let Some(bed) = Bed::build(&format!("m{number}")) else { return };
         let mut bridge = bed.bridge("fifo limit 8000p", Rate::mbit(1), NONE());
         let [near, far, other] = if removed == "a1" { ["a0", "b1", "b0"] } else { ["b1", "a0", "a1"] };
         let (mut sender, mut receiver) = (Host::at(&bed, near), Host::at(&bed, far));
         let frames: Vec<Vec<u8>> = (0..30).map(|n| frame(0x88b5, n, 1000)).collect();
-        // 240 ms of the link.
+        // A backlog of 240 ms.
         sender.send(&frames);
-        // On a busy machine more than one is there when this thread looks again.
-        let mut came = receiver.receive(1, Duration::from_secs(2));
+        // On a busy machine several frames may have arrived.
+        let mut received = receiver.receive(1, Duration::from_secs(2));
         ip(&["link", "del", &bed.name(removed)]);
         bed.pair(near, removed);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         for _ in 0..50 {
             nap(Duration::from_millis(50));
-            said.extend(bridge.watch());
+            messages.extend(bridge.watch());
             if !bridge.removed().is_empty() {
                 break;
             }
         }
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].contains(&format!("the interface {} was removed", bed.name(removed))), "{said:?}");
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(
+            messages[0].contains(&format!("the interface {} was removed", bed.name(removed))),
+            "{messages:?}"
+        );
         assert!(!bridge.is_whole() && bridge.removed() == [bed.name(removed)]);
-        assert!(bridge.watch().is_empty(), "it is reported once, not for {other}");
+        assert!(bridge.watch().is_empty(), "the removal is reported once, and not for {other}");
         let ended = bridge.stop(Span::s(2));
-        came.extend(receiver.receive(30 - came.len(), Duration::from_secs(1)));
-        assert_eq!(came, frames, "sent to the end");
+        received.extend(receiver.receive(30 - received.len(), Duration::from_secs(1)));
+        assert_eq!(received, frames, "the backlog is sent");
         assert!(ended.iter().all(|ended| ended.status.plain.is_none()));
         assert_eq!(ended[number].status.counters.sent.packets, 30);
     }
 }
 
-/// The same when a direction only forwards: the one that frames come from is removed, or the one that they go
-/// to.
+/// The incoming or the outgoing interface of a direction is removed after the direction has failed.
 #[test]
-fn a_plain_direction_notices_that_an_interface_was_removed() {
+fn plain_forwarding_detects_that_an_interface_was_removed() {
     for (number, removed) in ["a1", "b0"].into_iter().enumerate() {
         let Some(bed) = Bed::build(&format!("n{number}")) else { return };
         let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
         for handle in bridge.handles() {
-            handle.send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+            handle.send(Command::Qdisc(Box::new(|_| panic!("unknown discipline"))));
         }
         nap(Duration::from_millis(300));
         let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
@@ -210,22 +217,22 @@ fn a_plain_direction_notices_that_an_interface_was_removed() {
         assert_eq!(b.receive(1, Duration::from_secs(2)), frames);
         assert_eq!(bridge.watch().len(), 2, "both directions have failed");
         ip(&["link", "del", &bed.name(removed)]);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         for _ in 0..50 {
             nap(Duration::from_millis(50));
-            said.extend(bridge.watch());
+            messages.extend(bridge.watch());
         }
-        assert!(said.len() == 1 && said[0].contains(&bed.name(removed)), "{said:?}");
+        assert!(messages.len() == 1 && messages[0].contains(&bed.name(removed)), "{messages:?}");
         bridge.stop(Span::ms(10));
     }
 }
 
-/// A TUN interface goes down and comes up, and is then removed: only that is the end.
+/// A TUN interface goes down and up, which is not reported, and is then removed.
 #[test]
 fn a_removed_tun_interface_is_reported() {
     let Some(bed) = Bed::build("t") else { return };
     let names = ["t0", "t1"].map(|end| bed.name(end));
-    let open = |name: &String| giveway_live::tun::open(name).expect("we are root, and there is /dev/net/tun");
+    let open = |name: &String| giveway_live::tun::open(name).expect("root may open /dev/net/tun");
     let ends = (open(&names[0]), open(&names[1]));
     let mut bridge = bed.bridge_between(ends, Rate::mbit(10), NONE(), |_| {
         let spec: giveway_disciplines::Spec = "fifo".parse().unwrap();
@@ -237,16 +244,19 @@ fn a_removed_tun_interface_is_reported() {
         assert!(bridge.watch().is_empty() && bridge.is_whole(), "{state}");
     }
     ip(&["link", "del", &names[0]]);
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for _ in 0..40 {
         nap(Duration::from_millis(50));
-        said.extend(bridge.watch());
+        messages.extend(bridge.watch());
     }
-    assert!(said.len() == 1 && said[0].contains(&format!("{} was removed", names[0])), "{said:?}");
+    assert!(
+        messages.len() == 1 && messages[0].contains(&format!("{} was removed", names[0])),
+        "{messages:?}"
+    );
     bridge.stop(Span::ms(10));
 }
 
-/// A discipline that never ends, in the middle of its work, while it is asked for its gauges.
+/// A discipline that never returns from `gauges`, until a flag is set.
 struct Endless {
     stop: Arc<AtomicBool>,
     thread: Arc<AtomicI32>,
@@ -277,15 +287,14 @@ fn policy(thread: i32) -> i32 {
     unsafe { libc::sched_getscheduler(thread) }
 }
 
-/// A thread that spins loses its real-time priority when it has failed, and the one that stands by forwards.
-/// Who watches has no privileges any more.
+/// The supervising thread has no privileges when it lowers the priority.
 #[test]
-fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
+fn a_spinning_thread_loses_its_real_time_priority_and_is_replaced() {
     let Some(bed) = Bed::build("p") else { return };
     let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
     if !bridge.handles()[0].status().scheduling.contains("SCHED_FIFO") {
-        assert!(std::env::var_os("CI").is_none(), "real-time scheduling must be possible here");
-        eprintln!("skipped: real-time scheduling is not possible here");
+        assert!(std::env::var_os("CI").is_none(), "real-time scheduling must be possible if CI is set");
+        eprintln!("skipped: real-time scheduling is not permitted");
         return;
     }
     let (stop, spins) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
@@ -300,46 +309,49 @@ fn a_thread_that_spins_keeps_no_priority_and_is_replaced() {
     let began = policy(spins);
     let watching = thread::spawn(move || {
         giveway_live::privilege::settle(giveway_live::privilege::Role::Watch)
-            .expect("this system has filters");
-        let mut said = Vec::new();
-        while said.is_empty() {
+            .expect("this system has system call filters");
+        let mut messages = Vec::new();
+        while messages.is_empty() {
             nap(Duration::from_millis(50));
-            said.extend(bridge.watch());
+            messages.extend(bridge.watch());
         }
-        (bridge, said)
+        (bridge, messages)
     });
-    let (bridge, said) = watching.join().expect("it watches");
+    let (bridge, messages) = watching.join().expect("the supervising thread does not panic");
     let ended = policy(spins);
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames = [frame(0x88b5, 1, 100)];
-    // Whatever is sent while it takes over is lost.
-    let mut came = Vec::new();
+    // Frames that are sent before the spare thread has taken over are lost.
+    let mut received = Vec::new();
     for _ in 0..50 {
-        if came.is_empty() {
+        if received.is_empty() {
             a.send(&frames);
-            came = b.receive(1, Duration::from_millis(100));
+            received = b.receive(1, Duration::from_millis(100));
         }
     }
     b.receive(usize::MAX, Duration::from_millis(300));
     let still = bridge.handles()[0].status().plain.is_some();
     stop.store(true, Ordering::Relaxed);
-    assert_eq!((began, ended), (libc::SCHED_FIFO, libc::SCHED_OTHER), "{said:?}");
-    assert!(said.len() == 1 && said[0].contains("no sign of life") && !said[0].contains("keeps"), "{said:?}");
-    assert_eq!(came.first(), Some(&frames[0]), "the other thread forwards");
+    assert_eq!((began, ended), (libc::SCHED_FIFO, libc::SCHED_OTHER), "{messages:?}");
+    assert!(
+        messages.len() == 1 && messages[0].contains("no heartbeat") && !messages[0].contains("keeps"),
+        "{messages:?}"
+    );
+    assert_eq!(received.first(), Some(&frames[0]), "the spare thread forwards");
     assert!(still);
     nap(Duration::from_millis(100));
-    // What spun has ended by itself now, and does not forward a second time.
+    // The spinning thread has ended, and does not forward the frame a second time.
     a.send(&frames);
     assert_eq!(b.receive(2, Duration::from_millis(500)), frames);
     bridge.stop(Span::ms(10));
 }
 
-/// A direction fails that could go on: one thread forwards, not two.
+/// The shaping thread still works when the direction is declared to have failed.
 #[test]
-fn a_direction_that_is_made_to_fail_sends_each_frame_once() {
+fn only_one_thread_forwards_after_a_failure_on_purpose() {
     let Some(bed) = Bed::build("q") else { return };
     let bridge = bed.bridge("fifo", Rate::gbit(1), NONE());
-    bridge.handles()[0].fail("a test wants it");
+    bridge.handles()[0].fail("requested by a test");
     nap(Duration::from_millis(400));
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames = [frame(0x88b5, 1, 100), frame(0x88b5, 2, 100)];
@@ -348,22 +360,23 @@ fn a_direction_that_is_made_to_fail_sends_each_frame_once() {
     let ended = bridge.stop(Span::ms(10));
     assert_eq!(
         (ended[0].status.plain_frames, ended[0].status.plain.as_deref()),
-        (2, Some("a test wants it"))
+        (2, Some("requested by a test"))
     );
 }
 
-/// A direction that fails forwards plainly, tags and all, and says so once. The other one goes on shaping.
+/// A direction that fails forwards plainly, with VLAN tags, and reports this once. The other direction still
+/// shapes.
 #[test]
-fn a_failure_ends_in_plain_forwarding() {
+fn a_direction_forwards_plainly_after_a_panic() {
     let Some(bed) = Bed::build("f") else { return };
     let mut bridge = bed.bridge("fifo", Rate::kbit(8), NONE());
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     // The thread panics: its discipline cannot be built.
-    bridge.handles()[0].send(Command::Qdisc(Box::new(|_| panic!("there is no such discipline"))));
+    bridge.handles()[0].send(Command::Qdisc(Box::new(|_| panic!("unknown discipline"))));
     nap(Duration::from_millis(300));
-    let said = bridge.watch();
-    assert_eq!(said.len(), 1);
-    assert!(said[0].contains("forward") && said[0].contains("there is no such discipline"), "{said:?}");
+    let messages = bridge.watch();
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].contains("forward") && messages[0].contains("unknown discipline"), "{messages:?}");
     assert!(bridge.watch().is_empty() && !bridge.is_whole());
     let mut tagged = frame(0x8100, 1, 1000);
     tagged[14..18].copy_from_slice(&[0x20, 5, 0x88, 0xb5]);
@@ -375,21 +388,22 @@ fn a_failure_ends_in_plain_forwarding() {
     assert_eq!(ended[1].status.plain, None);
 }
 
-/// A discipline that never returns: after five seconds without a sign of life the spare thread forwards.
+/// The build of a discipline does not return. After five seconds without a heartbeat the spare thread
+/// forwards.
 #[test]
-fn a_thread_that_hangs_is_replaced() {
+fn a_hanging_thread_is_replaced() {
     let Some(bed) = Bed::build("h") else { return };
     let mut bridge = bed.bridge("fifo", Rate::mbit(1), NONE());
     bridge.handles()[0].send(Command::Qdisc(Box::new(|_| {
         nap(Duration::from_secs(3600));
         unreachable!("the test is over by then")
     })));
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for _ in 0..80 {
         nap(Duration::from_millis(100));
-        said.extend(bridge.watch());
+        messages.extend(bridge.watch());
     }
-    assert!(said.len() == 1 && said[0].contains("no sign of life"), "{said:?}");
+    assert!(messages.len() == 1 && messages[0].contains("no heartbeat"), "{messages:?}");
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames = [frame(0x88b5, 1, 100)];
     a.send(&frames);

@@ -1,5 +1,5 @@
-//! The loop of a direction's thread: receives, advances the link, sends, and sleeps until there is more to
-//! do.
+//! The loop of a direction's thread: receives frames, advances the link, sends frames, and sleeps until the
+//! next event.
 //!
 //! While the link is busy the thread sleeps at least [`SLEEP_LEAST`], because waking up for each frame of a
 //! fast link costs more than it gains.
@@ -26,8 +26,8 @@ const IDLE: Span = Span::ms(50);
 /// Interval between snapshots.
 const SNAPSHOT_INTERVAL: Span = Span::ms(100);
 
-/// Runs a direction until it is asked to stop, or until it was declared to have failed: the spare thread then
-/// forwards, and each frame would be sent twice.
+/// Runs a direction until the bridge requests a stop, or until the direction was declared to have failed:
+/// then the spare thread forwards, and this thread would send each frame a second time.
 ///
 /// # Errors
 /// The error of the system if the interface cannot be read any more.
@@ -90,7 +90,7 @@ pub fn run(
     Ok(())
 }
 
-/// Sleeps until there is something to do.
+/// Sleeps until the next event: a departure, an arrival, or free space at the outgoing interface.
 fn wait(
     core: &mut Core,
     receiver: &mut dyn Receiver,
@@ -110,7 +110,8 @@ fn wait(
         let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
         return;
     }
-    // SAFETY: the devices own both descriptors and outlive this function.
+    // SAFETY: the devices own open descriptors and close them only when they are dropped. Both are borrowed
+    // for the whole function.
     let (incoming, outgoing) =
         unsafe { (BorrowedFd::borrow_raw(receiver.fd()), BorrowedFd::borrow_raw(sender.fd())) };
     let mut fds = [PollFd::new(incoming, PollFlags::POLLIN), PollFd::new(outgoing, PollFlags::POLLOUT)];
@@ -128,7 +129,7 @@ fn wait(
         if receiver.recover() {
             core.statistics().downs += 1;
         }
-        // An interface that is gone must not make the thread spin.
+        // The error of a removed interface stays set: without a pause the thread would spin.
         let pause = TimeSpec::new(0, 10_000_000);
         let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &pause);
     }

@@ -1,4 +1,4 @@
-//! A direction that cuts, and one that joins.
+//! Tests of a direction that cuts frames, and of one that joins them.
 
 use giveway_wire::fragment::{ETHER_TYPE, Lost, Size};
 
@@ -13,7 +13,7 @@ fn core_with(build: Build, rate: Rate, fragments: Fragmenting) -> Core {
     Core::new(Parts { fragments, buffers: 4096, ..parts(build, rate, LinkEmulation::none()) })
 }
 
-/// An Ethernet frame of `length` bytes with a UDP datagram of expedited forwarding whose sender takes marks.
+/// An Ethernet frame of `length` bytes with a UDP datagram of expedited forwarding that is ECN-capable.
 fn datagram(length: usize, number: u16) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45, 0xba];
     bytes.extend(((length - 14) as u16).to_be_bytes());
@@ -28,7 +28,7 @@ fn datagram(length: usize, number: u16) -> Vec<u8> {
 fn through(core: &mut Core, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut out = Out::default();
     let at = core.at.max(Time::ms(1));
-    frames.iter().for_each(|frame| come(core, frame, at, at));
+    frames.iter().for_each(|frame| arrive(core, frame, at, at));
     core.advance(at + Span::s(1));
     core.flush(at + Span::s(1), &mut out);
     std::mem::take(&mut *out.0.borrow_mut()).sent
@@ -44,9 +44,8 @@ fn status_of(core: &mut Core) -> Status {
 #[derive(Clone, Default)]
 struct Metas(Rc<RefCell<Vec<Meta>>>);
 
-// Tests have one thread.
-#[expect(unsafe_code, reason = "parts want Send, and this never leaves its thread")]
-// SAFETY: no test moves it to another thread.
+#[expect(unsafe_code, reason = "the probe of a direction must be `Send`")]
+// SAFETY: each test uses its probe, and the clones of the `Rc`, in one thread only.
 unsafe impl Send for Metas {}
 
 impl Probe<Frame> for Metas {
@@ -72,23 +71,23 @@ fn fragments_are_packets_to_the_discipline() {
     assert!(sent[..2].iter().all(|frame| frame[..14] == [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x88, 0xb6]));
     let metas = metas_seen.0.borrow();
     let of = |index: usize| (metas[index].bytes, metas[index].offset);
-    assert_eq!(
-        (of(0), of(1), of(2)),
-        ((814, 0), (730, 792), (814, 1500)),
-        "lengths as IP has them, and 14 each"
-    );
+    assert_eq!((of(0), of(1), of(2)), ((814, 0), (730, 792), (814, 1500)), "IP lengths, and 14 bytes each");
     for meta in metas.iter() {
-        assert_eq!((meta.flow, meta.class, meta.ecn), (metas[3].flow, 0, Ecn::Ect0), "voice, as its frame");
+        assert_eq!(
+            (meta.flow, meta.class, meta.ecn),
+            (metas[3].flow, 0, Ecn::Ect0),
+            "the class of its frame: voice"
+        );
     }
     let status = status_of(&mut core);
     assert_eq!((status.fragments.cut, status.fragments.pieces, status.fragments.whole), (1, 2, 0));
     assert_eq!((status.counters.sent.packets, status.buffers[0]), (4, 64));
-    assert_eq!(core.groups.as_ref().expect("it cuts").borrow().len(), 0);
+    assert_eq!(core.groups.as_ref().expect("frames are cut").borrow().len(), 0);
 }
 
 /// Frames of every length pass a direction that cuts and one that joins, and their bytes do not change.
 #[test]
-fn what_is_cut_is_joined_again() {
+fn cut_frames_are_joined_without_change() {
     for size in Size::PUBLISHED {
         let cut = Fragmenting { cut: Some(size), ..EIGHT_HUNDRED };
         let mut near = core_with(build("drr"), Rate::gbit(100), cut);
@@ -108,9 +107,8 @@ fn what_is_cut_is_joined_again() {
     }
 }
 
-/// A frame that is not IP passes whole; a frame with a VLAN tag is cut into fragments with that tag.
 #[test]
-fn other_frames() {
+fn frames_that_are_not_ip_pass_whole_and_fragments_keep_the_vlan_tag() {
     let mut near = core_with(build("fifo"), Rate::gbit(100), EIGHT_HUNDRED);
     let mut far = core_with(build("fifo"), Rate::gbit(100), JOIN);
     let not_ip = [frame(1, 'A')];
@@ -136,13 +134,13 @@ fn other_frames() {
 /// Of 64 buffers the fragments of 31 frames use 62. The next frame needs one buffer for itself and two for
 /// its fragments, which is one too many.
 #[test]
-fn a_pool_that_is_used_up_drops_whole_frames() {
+fn frames_without_buffers_for_all_fragments_are_lost_whole() {
     let mut core = Core::new(Parts {
         fragments: EIGHT_HUNDRED,
         ..parts(build("fifo limit 1000p"), RATE, LinkEmulation::none())
     });
     for number in 0..100 {
-        come(&mut core, &datagram(1514, number), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &datagram(1514, number), Time::ms(1), Time::ms(1));
     }
     let status = status_of(&mut core);
     assert_eq!((status.fragments.cut, status.fragments.pieces), (31, 62));
@@ -177,17 +175,16 @@ fn a_mark_on_the_second_fragment_arrives_with_the_frame() {
     let sent = datagram(1514, 1);
     let between = through(&mut near, std::slice::from_ref(&sent));
     assert_eq!([between[0][18], between[1][18]], [0, 0x81], "index, and the mark on the second");
-    let came = through(&mut far, &between);
+    let joined = through(&mut far, &between);
     let mut marked = sent;
     assert_eq!(giveway_wire::ecn::mark(&mut marked[14..]), giveway_wire::ecn::Marked::Now);
-    assert_eq!(came, [marked]);
+    assert_eq!(joined, [marked]);
     assert_eq!(status_of(&mut near).counters.marked, 1);
 }
 
-/// Cutting and joining start and stop while frames pass. Counters continue, and fragments that wait when
-/// joining stops are discarded.
+/// Counters continue after a change, and the fragments of incomplete frames are discarded when joining stops.
 #[test]
-fn cutting_and_joining_can_be_changed() {
+fn cutting_and_joining_can_be_changed_at_run_time() {
     let mut near = core_with(build("fifo"), Rate::gbit(1), Fragmenting::none());
     let mut far = core_with(build("fifo"), Rate::gbit(1), Fragmenting::none());
     let frame = [datagram(1514, 1)];
@@ -211,9 +208,9 @@ fn cutting_and_joining_can_be_changed() {
     assert_eq!(through(&mut near, &frame), frame);
 }
 
-/// Without EtherTypes nothing is cut, whatever the configuration.
+/// Packets without Ethernet header have no EtherType for fragments.
 #[test]
-fn without_ethernet_nothing_is_cut() {
+fn without_ethernet_no_frame_is_cut() {
     let parts = Parts { ethernet: false, ..parts(build("fifo"), Rate::gbit(1), LinkEmulation::none()) };
     let mut core = Core::new(Parts { fragments: EIGHT_HUNDRED, ..parts });
     let packet = [datagram(1514, 1)[14..].to_vec()];
@@ -239,7 +236,7 @@ fn joinable(spec: &'static str, discard: bool) -> f64 {
         // The port identifies the flow; the packets are not ECN-capable.
         frame[35] = (number % 10) as u8;
         frame[15] = 0xb8;
-        come(&mut near, &frame, at, at);
+        arrive(&mut near, &frame, at, at);
         near.flush(at, &mut out);
         // 1,428 bytes take 1,428 us, and a packet arrives every 476 us on average.
         at += Span::us(rng.below(952));
@@ -248,22 +245,22 @@ fn joinable(spec: &'static str, discard: bool) -> f64 {
     let sent = std::mem::take(&mut out.0.borrow_mut().sent);
     let bytes: usize = sent.iter().map(|frame| frame.len() - 14).sum();
     assert!(bytes > 950_000, "{spec}: {bytes} bytes of a million: the link is busy");
-    let came: Vec<_> = sent.chunks(20).flat_map(|some| through(&mut far, some)).collect();
-    let joined: usize = came.iter().map(|frame| frame.len() - 14).sum();
+    let received: Vec<_> = sent.chunks(20).flat_map(|some| through(&mut far, some)).collect();
+    let joined: usize = received.iter().map(|frame| frame.len() - 14).sum();
     // Once everything has left, no group remains.
     near.advance(ends + Span::s(1));
     assert_eq!(near.port.counters().backlog(), Backlog::ZERO);
     if discard {
         // Drops at the tail spare later fragments; drops at the head come when all fragments were offered.
         assert_eq!(status_of(&mut near).fragments.spared > 0, !spec.starts_with("fq_codel"));
-        assert_eq!(near.groups.as_ref().expect("it cuts").borrow().len(), 0);
+        assert_eq!(near.groups.as_ref().expect("frames are cut").borrow().len(), 0);
     }
     joined as f64 / bytes as f64
 }
 
-/// With discard everything can be joined but 24 bytes of headers for each 1,428 and the fragments in flight
-/// at the end. Without discard almost nothing can. A discipline that drops at the head has often sent a part
-/// of the frame already, which remains.
+/// With partial frame discard all bytes can be joined, except 24 bytes of headers for each 1,428 bytes and
+/// the fragments in flight at the end. Without it, almost none can. A discipline that drops at the head has
+/// often sent a part of the frame before.
 #[test]
 fn the_output_of_an_overloaded_link_can_be_joined() {
     for (spec, with, without) in [

@@ -15,31 +15,33 @@ mod fragments;
 #[path = "length_tests.rs"]
 mod lengths;
 
-/// The frames that a sender got, and how many it accepts at a time.
+/// State of a sender.
 #[derive(Default)]
 struct Wire {
+    /// The frames that were sent.
     sent: Vec<Vec<u8>>,
-    takes: Option<usize>,
-    refuses: bool,
+    /// Largest number of frames that a call accepts; `None` for no limit.
+    accepts: Option<usize>,
+    /// True if the interface is down.
+    down: bool,
 }
 
 #[derive(Clone, Default)]
 struct Out(Rc<RefCell<Wire>>);
 
-// Tests have one thread.
-#[expect(unsafe_code, reason = "the trait wants Send, and this never leaves its thread")]
-// SAFETY: no test moves it to another thread.
+#[expect(unsafe_code, reason = "`Sender` requires `Send`")]
+// SAFETY: each test uses its sender, and the clones of the `Rc`, in one thread only.
 unsafe impl Send for Out {}
 
 impl Sender for Out {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, SendError> {
         let mut wire = self.0.borrow_mut();
-        if wire.refuses {
+        if wire.down {
             return Err(SendError { sent: 0, error: io::Error::from_raw_os_error(libc::ENETDOWN) });
         }
-        let takes = wire.takes.unwrap_or(usize::MAX).min(frames.len());
-        wire.sent.extend(frames[..takes].iter().map(|frame| frame.to_vec()));
-        Ok(takes)
+        let count = wire.accepts.unwrap_or(usize::MAX).min(frames.len());
+        wire.sent.extend(frames[..count].iter().map(|frame| frame.to_vec()));
+        Ok(count)
     }
     fn fd(&self) -> std::os::fd::RawFd {
         -1
@@ -83,8 +85,8 @@ fn parts(build: Build, rate: Rate, emulation: LinkEmulation) -> Parts {
     }
 }
 
-/// A frame of 1,014 bytes, of which 1,000 are charged, with an EtherType that is not parsed. Its last byte is
-/// its name; `flow` is part of its address.
+/// A frame of 1,014 bytes, of which 1,000 are counted, with an EtherType that is not parsed. Its last byte is
+/// its name, and `flow` is part of its source address.
 fn frame(flow: u8, name: char) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, flow, 0x88, 0xb5];
     bytes.resize(1013, 0);
@@ -92,23 +94,25 @@ fn frame(flow: u8, name: char) -> Vec<u8> {
     bytes
 }
 
-fn come(core: &mut Core, bytes: &[u8], at: Time, now: Time) {
+/// A frame with the time stamp `at` is read at `now`.
+fn arrive(core: &mut Core, bytes: &[u8], at: Time, now: Time) {
     let wall_ns = core.clock().to_wall_ns(at);
     let length = bytes.len() as u32;
     core.arrive(&Arrival { bytes, vlan: None, wall_ns, length, checksum_missing: false }, now);
 }
 
-const RATE: Rate = Rate::mbit(8); // 1,000 bytes take a millisecond
+/// Rate at which 1,000 bytes take a millisecond.
+const RATE: Rate = Rate::mbit(8);
 
-/// The thread did not run for 10 ms while five frames arrived, a millisecond apart. A link that is not late
-/// would have sent them one after the other, without delay.
+/// The thread does not run for 10 ms, in which five frames arrive a millisecond apart. A link that is not
+/// late sends each of them on arrival.
 #[test]
-fn a_late_thread_gives_the_schedule_of_a_link_that_is_not_late() {
+fn a_late_thread_has_the_schedule_of_a_link_that_is_not_late() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
     let now = Time::ms(110);
     core.catch_up(now);
     for (n, name) in "ABCDE".chars().enumerate() {
-        come(&mut core, &frame(1, name), Time::ms(101 + n as u64), now);
+        arrive(&mut core, &frame(1, name), Time::ms(101 + n as u64), now);
     }
     core.advance(now);
     assert!(core.flush(now, &mut out));
@@ -128,7 +132,7 @@ fn a_late_thread_gives_the_schedule_of_a_link_that_is_not_late() {
 fn frames_leave_when_the_link_is_free_and_not_before() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
     for name in "ABC".chars() {
-        come(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
     }
     core.flush(Time::ms(1), &mut out);
     assert_eq!((out.names().as_str(), core.next()), ("A", Some(Time::ms(2))));
@@ -144,8 +148,8 @@ fn frames_leave_when_the_link_is_free_and_not_before() {
 /// Records the time of the last call.
 struct LastTime(Rc<RefCell<Time>>);
 
-#[expect(unsafe_code, reason = "the trait wants Send, and this never leaves its thread")]
-// SAFETY: no test moves it to another thread.
+#[expect(unsafe_code, reason = "the probe of a direction must be `Send`")]
+// SAFETY: the test uses its probe, and the clone of the `Rc`, in one thread only.
 unsafe impl Send for LastTime {}
 
 impl LastTime {
@@ -167,30 +171,30 @@ impl Probe<Frame> for LastTime {
     }
 }
 
-/// A frame has a time stamp before a sample and is read afterwards. A generated frame enters between the
-/// reading of the clock and a sample.
+/// A frame with a time stamp before a sample is read after it. A generated frame enters between the reading
+/// of the clock and a sample.
 #[test]
-fn times_of_a_probe_never_go_back() {
+fn times_of_a_probe_never_go_backwards() {
     let last = Rc::new(RefCell::new(Time::ZERO));
     let probe: Box<dyn Probe<Frame> + Send> = Box::new(LastTime(Rc::clone(&last)));
     let parts = Parts { probe: Some(probe), ..parts(build("fifo"), RATE, LinkEmulation::none()) };
     let mut core = Core::new(parts);
     core.sample(Time::ms(10));
-    come(&mut core, &frame(1, 'A'), Time::ms(9), Time::ms(11));
-    assert_eq!(*last.borrow(), Time::ms(10), "it arrived and left at once");
+    arrive(&mut core, &frame(1, 'A'), Time::ms(9), Time::ms(11));
+    assert_eq!(*last.borrow(), Time::ms(10), "the frame left on arrival, not before the sample");
     let now = core.clock().now();
     core.apply(Command::Frame(frame(1, 'B')));
     core.sample(now);
     assert!(*last.borrow() > now);
 }
 
-/// The thread does not run for two seconds while the queue is full: it makes up for at most 20 ms of the
-/// link's time, which are 20 frames and the next one.
+/// The thread does not run for two seconds while packets are queued. Afterwards it sends at most the frames
+/// of 20 ms of the link, which are 20 frames and the next one.
 #[test]
-fn a_thread_that_did_not_run_for_long_sends_no_burst() {
+fn a_thread_that_did_not_run_for_long_sends_a_bounded_burst() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
     for _ in 0..60 {
-        come(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
     }
     let now = Time::s(2);
     core.catch_up(now);
@@ -204,12 +208,12 @@ fn a_thread_that_did_not_run_for_long_sends_no_burst() {
 fn a_change_of_rate_and_discipline_loses_and_reorders_nothing() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
     for name in "ABC".chars() {
-        come(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
     }
     core.apply(Command::Qdisc(build("drr")));
     core.apply(Command::Rate(Rate::mbit(80)));
     for name in "DE".chars() {
-        come(&mut core, &frame(1, name), Time::us(1100), Time::us(1100));
+        arrive(&mut core, &frame(1, name), Time::us(1100), Time::us(1100));
     }
     core.advance(Time::ms(3));
     core.flush(Time::ms(3), &mut out);
@@ -218,25 +222,25 @@ fn a_change_of_rate_and_discipline_loses_and_reorders_nothing() {
 }
 
 #[test]
-fn what_the_interface_does_not_take_now_is_sent_later_in_order() {
+fn frames_that_the_interface_does_not_accept_are_sent_later_in_order() {
     let (mut core, mut out) = (core(build("fifo"), Rate::gbit(1000), LinkEmulation::none()), Out::default());
     for name in "ABC".chars() {
-        come(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, name), Time::ms(1), Time::ms(1));
     }
     core.advance(Time::ms(2));
-    out.0.borrow_mut().takes = Some(1);
+    out.0.borrow_mut().accepts = Some(1);
     assert!(!core.flush(Time::ms(2), &mut out));
-    out.0.borrow_mut().takes = None;
+    out.0.borrow_mut().accepts = None;
     assert!(core.flush(Time::ms(2), &mut out));
     assert_eq!(out.names(), "ABC");
 }
 
 #[test]
-fn frames_that_come_out_while_the_interface_is_down_are_counted_and_their_buffers_are_released() {
+fn departures_while_the_interface_is_down_are_counted_as_losses_and_release_their_buffers() {
     let (mut core, mut out) = (core(build("fifo"), Rate::gbit(1000), LinkEmulation::none()), Out::default());
-    out.0.borrow_mut().refuses = true;
+    out.0.borrow_mut().down = true;
     for _ in 0..50 {
-        come(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
     }
     core.advance(Time::ms(2));
     assert!(core.flush(Time::ms(2), &mut out));
@@ -244,17 +248,17 @@ fn frames_that_come_out_while_the_interface_is_down_are_counted_and_their_buffer
 }
 
 #[test]
-fn a_pool_that_is_used_up_drops_and_counts() {
+fn arrivals_without_a_free_buffer_are_counted_as_losses() {
     let mut core = core(build("fifo limit 1000p"), RATE, LinkEmulation::none());
     for _ in 0..100 {
-        come(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
+        arrive(&mut core, &frame(1, 'x'), Time::ms(1), Time::ms(1));
     }
     // The first frame is on the link; its buffer is released when it is sent.
     assert_eq!((core.backlog(), core.statistics().losses.no_buffer), (64, 36));
 }
 
 #[test]
-fn a_tag_comes_back_where_it_was_and_long_frames_are_left_out() {
+fn a_vlan_tag_is_inserted_again_and_frames_that_are_too_long_are_lost() {
     let (mut core, mut out) = (core(build("fifo"), RATE, LinkEmulation::none()), Out::default());
     let bytes = frame(1, 'A');
     let arrival = Arrival {
@@ -280,7 +284,7 @@ fn a_tag_comes_back_where_it_was_and_long_frames_are_left_out() {
 fn the_emulated_delay_begins_at_the_last_bit_and_losses_are_not_drops_of_the_discipline() {
     let emulation = LinkEmulation { delay: Span::ms(5), jitter: Span::ZERO, loss: Share::new(0.0).unwrap() };
     let (mut core, mut out) = (core(build("fifo"), RATE, emulation), Out::default());
-    come(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
+    arrive(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
     assert_eq!(core.next(), Some(Time::ms(2)), "the link is busy until then");
     core.advance(Time::ms(2));
     assert_eq!(core.next(), Some(Time::ms(7)));
@@ -289,14 +293,14 @@ fn the_emulated_delay_begins_at_the_last_bit_and_losses_are_not_drops_of_the_dis
     core.flush(Time::ms(7), &mut out);
     assert_eq!(out.names(), "A");
     core.apply(Command::Emulation(LinkEmulation { loss: Share::new(1.0).unwrap(), ..emulation }));
-    come(&mut core, &frame(1, 'B'), Time::ms(8), Time::ms(8));
+    arrive(&mut core, &frame(1, 'B'), Time::ms(8), Time::ms(8));
     core.flush(Time::ms(99), &mut out);
     assert_eq!((out.names().as_str(), core.statistics().losses.emulated, core.pool.free()), ("A", 1, 64));
     assert_eq!(core.statistics().dropped.total(), Backlog::ZERO);
 }
 
-/// The wall clock, which the kernel uses for time stamps, is set. The link is free whenever a frame arrives,
-/// so no frame has a sojourn time, neither before nor after.
+/// The wall clock, which the kernel uses for time stamps, is set. The link is free at each arrival, so the
+/// sojourn time is zero before and after.
 #[test]
 fn setting_the_wall_clock_adds_no_sojourn_time() {
     for by_ms in [-3_600_000, 3_600_000, -300, 300] {
@@ -328,9 +332,9 @@ fn setting_the_wall_clock_adds_no_sojourn_time() {
     }
 }
 
-/// A queue that keeps its packets but reports that it is empty.
-struct Liar(Vec<Packet<Frame>>);
-impl Qdisc<Frame> for Liar {
+/// A faulty discipline: it keeps its packets but reports that it is empty.
+struct Stuck(Vec<Packet<Frame>>);
+impl Qdisc<Frame> for Stuck {
     fn enqueue(&mut self, pkt: Packet<Frame>, _cx: &mut giveway_qdisc::Cx<'_, Frame>) {
         self.0.push(pkt);
     }
@@ -345,9 +349,9 @@ impl Qdisc<Frame> for Liar {
 
 #[test]
 #[should_panic(expected = "the queue is stuck: its backlog is 1 packets")]
-fn a_queue_that_returns_nothing_is_a_failure_after_five_seconds() {
-    let mut core = core(Box::new(|_| Box::new(Liar(Vec::new()))), RATE, LinkEmulation::none());
-    come(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
+fn a_discipline_that_returns_no_packet_for_five_seconds_fails() {
+    let mut core = core(Box::new(|_| Box::new(Stuck(Vec::new()))), RATE, LinkEmulation::none());
+    arrive(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
     for ms in (100..4900).step_by(10) {
         core.catch_up(Time::ms(ms));
         core.advance(Time::ms(ms));
@@ -355,14 +359,14 @@ fn a_queue_that_returns_nothing_is_a_failure_after_five_seconds() {
     core.catch_up(Time::ms(5100));
 }
 
-/// After a hundred days the clock restarts as soon as the queue is empty; counters continue.
+/// After a hundred days the clock restarts as soon as the queue is empty.
 #[test]
-fn only_the_clock_restarts() {
+fn the_counters_continue_when_the_clock_restarts() {
     let mut core = core(build("fifo"), RATE, LinkEmulation::none());
     core.clock = Clock::aged(Clock::OLD + Span::s(1));
     let mut out = Out::default();
     let now = core.clock().now();
-    come(&mut core, &frame(1, 'A'), now, now);
+    arrive(&mut core, &frame(1, 'A'), now, now);
     core.rebase(now);
     assert!(core.clock().is_old(now), "A is on the link");
     let later = now + Span::ms(2);
@@ -371,7 +375,7 @@ fn only_the_clock_restarts() {
     core.rebase(later);
     let young = core.clock().now();
     assert!(young < Time::s(60));
-    come(&mut core, &frame(1, 'B'), young, young);
+    arrive(&mut core, &frame(1, 'B'), young, young);
     core.flush(young, &mut out);
     let mut status = Status::default();
     core.snapshot(young, &mut status);

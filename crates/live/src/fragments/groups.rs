@@ -2,12 +2,12 @@
 //! frame.
 //!
 //! Disciplines handle packets, not frames. A full queue that accepts one fragment for each departure and
-//! drops the next one would fill with incomplete frames: at three times the link's rate, only 7 % of what a
-//! queue of 100 packets sends can be joined. [`PartialFrameDiscard`] therefore stands between the port and
-//! the discipline. It drops each dequeued fragment of a frame that has lost another fragment, for the same
-//! reason, and fragments that are not yet offered are not offered. Such dropped packets take no time of the
-//! link. ATM switches treat the cells of a packet in the same way (partial packet discard: Romanow and Floyd,
-//! IEEE JSAC 13(4), 1995), but only at the tail of the queue.
+//! drops the next one would fill with incomplete frames: at three times the link's rate, only 7 % of the
+//! bytes that a queue of 100 packets sends can be joined. [`PartialFrameDiscard`] is therefore between the
+//! port and the discipline. It drops each dequeued fragment of a frame that has lost another fragment, for
+//! the same reason, and fragments that are not yet offered are not offered. Such dropped packets take no time
+//! of the link. ATM switches treat the cells of a packet in the same way (partial packet discard: Romanow and
+//! Floyd, IEEE JSAC 13(4), 1995), but only at the tail of the queue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qd
 
 use crate::headers::Frame;
 
-/// The frames of which fragments are queued. A group has the fragments of one frame.
+/// Groups of queued fragments. A group has the fragments of one frame.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentGroups {
     /// Groups from number 1; whole frames have number 0.

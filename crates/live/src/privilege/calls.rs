@@ -1,4 +1,4 @@
-//! Filters of system calls (seccomp).
+//! System call filters (seccomp).
 
 use std::collections::BTreeMap;
 

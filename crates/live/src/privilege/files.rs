@@ -39,8 +39,8 @@ impl Folder {
         Ok(Folder { file, rights })
     }
 
-    /// Its descriptor, which stays open until the process ends once the folder was passed to
-    /// [`super::confine`].
+    /// Descriptor of the folder. After the folder was passed to [`super::confine`], it stays open until the
+    /// process ends.
     pub fn descriptor(&self) -> std::os::fd::RawFd {
         std::os::fd::AsRawFd::as_raw_fd(&self.file)
     }

@@ -1,12 +1,12 @@
-//! Tests of dropping privileges, each in a thread of its own.
+//! Tests of dropping privileges. Each runs in a separate thread, because privileges are attributes of a
+//! thread.
 
 use std::fs::File;
 
 use super::*;
 
-/// In a thread of its own, because privileges are attributes of a thread.
 #[test]
-fn a_settled_thread_has_no_capabilities_and_may_open_nothing() {
+fn a_settled_thread_has_no_capabilities_and_opens_no_file_or_socket() {
     let (caps_left, socket, file) = std::thread::spawn(|| {
         settle(Role::Forward).expect("this system has filters");
         let caps_left = caps::read(None, CapSet::Effective).map(|set| set.len());
@@ -17,7 +17,7 @@ fn a_settled_thread_has_no_capabilities_and_may_open_nothing() {
     .join()
     .expect("the thread does not panic");
     let denied = Err(std::io::ErrorKind::PermissionDenied);
-    // The filter may forbid even the question.
+    // The filter may forbid the system call that reads capabilities.
     assert!(caps_left.is_err() || caps_left.is_ok_and(|left| left == 0));
     assert_eq!((socket, file), (denied, denied));
 }
@@ -25,15 +25,15 @@ fn a_settled_thread_has_no_capabilities_and_may_open_nothing() {
 /// A thread that parses requests of other machines opens no file, not even one that every user may read, and
 /// changes no interface.
 #[test]
-fn a_thread_that_serves_answers_on_its_socket_and_opens_no_file() {
+fn a_serving_thread_answers_on_its_socket_and_opens_no_file() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     let serving = std::thread::spawn(move || {
         settle(Role::Serve).expect("this system has filters");
-        let (mut client, _) = listener.accept().expect("it may accept");
-        client.set_nonblocking(true).expect("it may tell a socket not to wait");
-        client.write_all(b"hello").expect("it may answer");
+        let (mut client, _) = listener.accept().expect("accept is allowed");
+        client.set_nonblocking(true).expect("FIONBIO is allowed");
+        client.write_all(b"hello").expect("write is allowed");
         let denied = |result: io::Result<()>| result.map_err(|error| error.kind());
         [
             denied(File::open("/etc/hostname").map(drop)),
@@ -45,22 +45,22 @@ fn a_thread_that_serves_answers_on_its_socket_and_opens_no_file() {
             denied(std::process::Command::new("true").status().map(drop)),
         ]
     });
-    let mut said = String::new();
-    std::net::TcpStream::connect(at).unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "hello");
+    let mut answer = String::new();
+    std::net::TcpStream::connect(at).unwrap().read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "hello");
     assert_eq!(serving.join().unwrap(), [Err(io::ErrorKind::PermissionDenied); 7]);
 }
 
 #[test]
-fn a_thread_that_writes_goes_on_with_its_file_and_opens_no_other() {
+fn a_writing_thread_writes_to_its_file_and_opens_no_other() {
     use std::io::Write;
     use std::os::unix::fs::FileExt;
     let mut file = tempfile();
     let writing = std::thread::spawn(move || {
         settle(Role::Write).expect("this system has filters");
-        file.write_all(b"one two").expect("it may write");
-        file.set_len(3).expect("it may cut");
-        file.write_at(b"3", 3).and_then(|_| file.sync_all()).expect("it may write anywhere");
+        file.write_all(b"one two").expect("write is allowed");
+        file.set_len(3).expect("ftruncate is allowed");
+        file.write_at(b"3", 3).and_then(|_| file.sync_all()).expect("pwrite64 is allowed");
         (file.metadata().map(|of| of.len()), File::open("/etc/hostname").is_err())
     });
     let (length, refused) = writing.join().unwrap();
@@ -76,7 +76,7 @@ fn tempfile() -> File {
 
 /// As root: the thread gets another user, and the other threads stay root.
 #[test]
-fn a_thread_becomes_another_user_alone() {
+fn only_the_calling_thread_changes_its_user() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
@@ -90,7 +90,7 @@ fn a_thread_becomes_another_user_alone() {
         (line("Uid:"), line("Gid:"), line("Groups:"))
     };
     let became = std::thread::spawn(move || {
-        become_user(other).expect("root may");
+        become_user(other).expect("root may change the user");
         ids()
     });
     let four = |number: &str| vec![number.to_owned(); 4];
@@ -99,7 +99,7 @@ fn a_thread_becomes_another_user_alone() {
 }
 
 #[test]
-fn files_are_opened_in_the_folders_that_were_named_only() {
+fn files_are_opened_only_in_the_configured_folders() {
     let dir = std::env::temp_dir().join(format!("giveway-folders-{}", std::process::id()));
     let (read, write, other) = (dir.join("read"), dir.join("write"), dir.join("other"));
     for folder in [&read, &write, &other] {
@@ -108,15 +108,15 @@ fn files_are_opened_in_the_folders_that_were_named_only() {
     }
     let folders = [(&read, Rights::Read), (&write, Rights::Write)];
     let folders = folders.map(|(path, rights)| Folder::open(path, rights).unwrap());
-    let places = (read.clone(), write.clone(), other.clone());
+    let paths = (read.clone(), write.clone(), other.clone());
     let tried = std::thread::spawn(move || {
-        // Landlock requires it. Otherwise the filter of system calls sets it.
+        // Landlock requires this attribute from a thread without CAP_SYS_ADMIN.
         // SAFETY: no pointers are passed.
         unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
         if files::restrict(&folders).is_err() {
             return None;
         }
-        let (read, write, other) = places;
+        let (read, write, other) = paths;
         Some([
             std::fs::read_to_string(read.join("a")).is_ok(),
             std::fs::write(read.join("a"), "2").is_ok(),
@@ -127,7 +127,7 @@ fn files_are_opened_in_the_folders_that_were_named_only() {
                 .is_ok(),
             std::fs::read_to_string(other.join("a")).is_ok(),
             std::fs::remove_file(other.join("a")).is_ok(),
-            // Nor by renaming it.
+            // Renaming the file into a permitted folder is denied as well.
             std::fs::rename(other.join("a"), write.join("stolen")).is_ok(),
         ])
     });
@@ -140,25 +140,25 @@ fn files_are_opened_in_the_folders_that_were_named_only() {
 }
 
 #[test]
-fn a_watcher_may_write_files_and_not_run_programs() {
+fn a_watching_thread_writes_files_and_runs_no_program() {
     let dir = std::env::temp_dir().join(format!("giveway-settled-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
-    // Only this test calls it, because a process can call it once.
+    // Only this test calls `confine`, because later calls have no effect.
     let folders = vec![Folder::open(&dir, Rights::Write).unwrap()];
     assert!(confine(Confinement { user: None, folders }));
-    let place = dir.clone();
+    let folder = dir.clone();
     let (written, ran) = std::thread::spawn(move || {
         // An error on kernels without Landlock.
         let _ = settle(Role::Watch);
-        let written = std::fs::create_dir_all(place.join("c"))
-            .and_then(|()| std::fs::write(place.join("a"), "1"))
-            .and_then(|()| std::fs::rename(place.join("a"), place.join("b")))
-            .and_then(|()| std::fs::read_to_string(place.join("b")));
+        let written = std::fs::create_dir_all(folder.join("c"))
+            .and_then(|()| std::fs::write(folder.join("a"), "1"))
+            .and_then(|()| std::fs::rename(folder.join("a"), folder.join("b")))
+            .and_then(|()| std::fs::read_to_string(folder.join("b")));
         (written, std::process::Command::new("true").status().map(|_| ()))
     })
     .join()
     .expect("the thread does not panic");
     std::fs::remove_dir_all(dir).unwrap();
     assert_eq!(written.unwrap(), "1");
-    assert!(ran.is_err(), "no program may be run");
+    assert!(ran.is_err(), "running a program is denied");
 }

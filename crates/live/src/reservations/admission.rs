@@ -1,4 +1,4 @@
-//! Admission control: decides about control packets. Pure code, without input, output or clock.
+//! Admission control: decides about control packets. It does no input or output, and reads no clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +87,7 @@ pub struct Decision {
     pub answer: Option<Vec<u8>>,
     /// Frame to forward.
     pub forward: Option<Vec<u8>>,
-    /// Change for the flow, in the direction in which the packet came in.
+    /// Change for the flow, in the direction of the packet.
     pub change: Option<Change>,
 }
 
@@ -164,19 +164,19 @@ impl AdmissionControl {
         let types = self.settings.types;
         let Some(link) = &mut self.links[frame.direction] else { return Decision::default() };
         let body = frame.body();
-        // Where messages without a key are accepted beside those with a key, they carry no tag.
+        // If messages with and without a key are accepted, those without a key have no tag.
         let open =
             self.settings.key.is_none() || (self.settings.open_share > 0 && Message::is_untagged(body));
         let key = self.settings.key.filter(|_| !open);
         let from = frame.from();
         let reply = |answer: Message| frame.frame(from, link.address, &answer.encode(key.as_ref()));
         let message = Message::decode(body, key.as_ref()).and_then(|message| {
-            let right = match message.kind {
+            let has_right_type = match message.kind {
                 Kind::Start => frame.ether_type() == types.start,
                 Kind::End => frame.ether_type() == types.end,
                 Kind::Granted | Kind::Refused(_) => return Ok(message),
             };
-            if !right {
+            if !has_right_type {
                 return Err(MessageError::Kind(frame.bytes[HEADER + 3]));
             }
             message.check_owner(from).map(|()| message)
@@ -194,7 +194,7 @@ impl AdmissionControl {
         };
         let owner = Owner { id: owner_id(from), open };
         let is_request = matches!(message.kind, Kind::Start | Kind::End);
-        // Without a key anybody can write any number, so the check for copies would prove nothing.
+        // Without a key anyone can write any number, so the check for copies would prove nothing.
         let copied =
             if open || !is_request { Ok(()) } else { self.guard.admit(owner.id, message.number, now) };
         let answer = match copied {

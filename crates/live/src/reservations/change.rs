@@ -1,9 +1,9 @@
-//! Changes of reservations, as the forwarding threads get them.
+//! Changes of reservations, which the reservation service sends to the forwarding threads.
 
 use giveway_qdisc::{FiveTuple, Rate};
 use giveway_reserve::Reservation;
 
-/// A change of the reservation of a flow: a rate and its time, or its removal.
+/// A change of the reservation of a flow: a new rate with its start and end, or the removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The flow.

@@ -23,7 +23,7 @@ pub struct ReservedFlows {
 }
 
 impl ReservedFlows {
-    /// Creates the part of `direction`. Control packets go to `requests`; those that do not fit are counted
+    /// Creates the table of `direction`. Control packets go to `requests`; those that do not fit are counted
     /// in `overflow`.
     pub(super) fn new(
         types: EtherTypes,

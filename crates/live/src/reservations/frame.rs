@@ -9,10 +9,10 @@ pub(super) const HEADER: usize = 14;
 /// Length of a control packet with its Ethernet header, in bytes.
 pub(super) const FRAME: usize = HEADER + LENGTH;
 
-/// The beginning of a frame with a control packet: everything but padding.
+/// A frame with a control packet, without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlFrame {
-    /// Direction in which the frame came in: 0 forward, 1 reverse.
+    /// Direction of the frame: 0 forward, 1 reverse.
     pub(super) direction: usize,
     pub(super) bytes: [u8; FRAME],
     pub(super) length: usize,
@@ -20,7 +20,8 @@ pub struct ControlFrame {
 }
 
 impl ControlFrame {
-    /// Copies a frame that came in in `direction`. Returns `None` if it does not begin as a control packet.
+    /// Copies a frame that arrived in `direction`. Returns `None` if its body does not begin like a control
+    /// packet.
     pub fn of(direction: usize, arrival: &Arrival<'_>) -> Option<ControlFrame> {
         let length = arrival.bytes.len().min(FRAME);
         let begins = arrival.bytes.get(HEADER..HEADER + 2) == Some(b"GW");
@@ -55,7 +56,7 @@ impl ControlFrame {
         frame
     }
 
-    /// The frame as it came in, with its VLAN tag.
+    /// The whole received frame, with its VLAN tag.
     pub(super) fn whole(&self) -> Vec<u8> {
         let to = std::array::from_fn(|at| self.bytes[at]);
         self.frame(to, self.from(), self.body())

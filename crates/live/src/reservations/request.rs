@@ -9,9 +9,9 @@ use crate::reservations::frame::ControlFrame;
 
 /// A request to the thread of the reservation service.
 pub(super) enum Request {
-    /// A control packet that came in.
+    /// Decides about a received control packet.
     Frame(ControlFrame),
-    /// The link of a direction has another rate.
+    /// Sets the rate of the link of a direction.
     Rate(usize, Rate),
     /// Returns the reservations of both directions.
     Status(SyncSender<[Option<LinkReservations>; 2]>),

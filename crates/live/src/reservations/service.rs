@@ -33,9 +33,8 @@ pub struct ReservationService {
 #[derive(Clone)]
 pub struct ReservationClient(SyncSender<Request>);
 
-/// Creates what a bridge needs to keep reservations: the service, the part of each direction whose link has a
-/// rate in `links`, and a client. `addresses` are those of the interfaces at which the frames of each
-/// direction come in.
+/// Creates the parts of reservations on a bridge: the service, the table of each direction whose link has a
+/// rate in `links`, and a client. `addresses` are those of the incoming interfaces of the directions.
 pub fn create(
     settings: Settings,
     links: [Option<Rate>; 2],
@@ -51,7 +50,7 @@ pub fn create(
 }
 
 impl ReservationService {
-    /// Starts the service in a thread of its own without privileges, for the rest of the process. `handles`
+    /// Starts the service in a separate thread without privileges, until the process ends. `handles`
     /// are those of the bridge, in the order of its directions.
     ///
     /// # Errors
@@ -74,7 +73,7 @@ impl ReservationService {
                         send_changes(&handles, &mut changes);
                         for (direction, frame) in frames {
                             if let Some(frame) = frame {
-                                // The sender repeats a message that is lost.
+                                // The sender retransmits a lost message.
                                 handles[direction].try_send(Command::Frame(frame));
                             }
                         }
@@ -110,8 +109,8 @@ impl ReservationClient {
         let _ = self.0.send(Request::Rate(direction, rate));
     }
 
-    /// The reservations of both directions; `None` for a direction that keeps none, and for both if the
-    /// service does not answer.
+    /// The reservations of both directions; `None` for a direction without a table, and for both if the
+    /// service does not answer within a second.
     pub fn status(&self) -> [Option<LinkReservations>; 2] {
         let (reply, answer) = sync_channel(1);
         let sent = self.0.send(Request::Status(reply));

@@ -32,11 +32,11 @@ fn start(port: u16, rate: Rate) -> Message {
 fn end(port: u16) -> Message {
     Message { kind: Kind::End, rate: Rate::default(), start: 0, finish: 0, ..start(port, Rate::default()) }
 }
-/// Settings by which one owner may reserve everything, with a key or without.
+/// Settings with which one owner may reserve the whole capacity, with or without a key.
 fn generous() -> Settings {
     Settings { owner_share: 1_000_000, open_share: 1_000_000, ..Settings::default() }
 }
-/// Settings by which only messages with this key are accepted.
+/// Settings with which only messages with this key are accepted.
 fn keyed(key: SipHasher) -> Settings {
     Settings { key: Some(key), open_share: 0, ..generous() }
 }
@@ -59,27 +59,30 @@ fn admission(settings: Settings) -> AdmissionControl {
 }
 fn decide(admission: &mut AdmissionControl, from: [u8; 6], message: &Message, now: u64) -> Decision {
     let key = admission.settings().key;
-    // A new number each time, as the sender's clock would give.
+    // A sender takes the number from its clock, so each message has another one.
     let message = Message { number: now, sender: from, ..*message };
     let bytes = frame(from, 0x88b5, &message.encode(key.as_ref()));
     admission.sweep(now);
-    admission.decide(&ControlFrame::of(0, &arrival(&bytes)).expect("it begins as a control packet"), now)
+    admission.decide(&ControlFrame::of(0, &arrival(&bytes)).expect("the frame has a control packet"), now)
 }
-/// Ethernet header and kind of an answer.
+/// Ethernet header and kind of the answer of a decision.
 fn reply_to(decision: &Decision, key: Option<&SipHasher>) -> (Vec<u8>, Kind) {
     let answer = decision.answer.as_ref().expect("there is an answer");
-    (answer[..HEADER].to_vec(), Message::decode(&answer[HEADER..], key).expect("it can be read").kind)
+    (
+        answer[..HEADER].to_vec(),
+        Message::decode(&answer[HEADER..], key).expect("the answer can be decoded").kind,
+    )
 }
 
 #[test]
-fn a_start_is_answered_goes_on_and_holds() {
+fn a_granted_start_is_answered_forwarded_and_reserves() {
     let mut admission = admission(generous());
     let message = start(5004, Rate::mbit(9));
     let decision = decide(&mut admission, SENDER, &message, 1000);
     let header = [&SENDER[..], &ROUTERS[0], &[0x88, 0xb5]].concat();
     assert_eq!(reply_to(&decision, None), (header.clone(), Kind::Granted));
     let sent = Message { number: 1000, ..message };
-    assert_eq!(decision.forward, Some(frame(SENDER, 0x88b5, &sent.encode(None))), "as it came");
+    assert_eq!(decision.forward, Some(frame(SENDER, 0x88b5, &sent.encode(None))), "the received frame");
     let lifetime = Limits::LIFETIME;
     let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(9), start: 0, until: 1000 + lifetime };
     assert_eq!(decision.change, Some(change));
@@ -92,13 +95,13 @@ fn a_start_is_answered_goes_on_and_holds() {
     let ended = decide(&mut admission, SENDER, &end(5004), 2000);
     assert_eq!(ended.change, Some(Change::removed(tuple(5004).into())));
     assert!(ended.forward.is_some() && reply_to(&ended, None).1 == Kind::Granted);
-    // One that we do not know may be known further on.
+    // A downstream router may know a reservation that this router does not.
     let unknown = decide(&mut admission, SENDER, &end(5004), 2000);
     assert_eq!((unknown.answer, unknown.forward.is_some(), unknown.change), (None, true, None));
 }
 
 #[test]
-fn answers_of_others_pass() {
+fn answers_of_other_routers_are_forwarded() {
     let mut admission = admission(generous());
     let answer = start(5004, Rate::mbit(1)).answer(Some(Reason::TableFull));
     let decision = decide(&mut admission, SENDER, &answer, 1);
@@ -107,7 +110,7 @@ fn answers_of_others_pass() {
 }
 
 #[test]
-fn who_has_no_key_and_who_is_another_changes_nothing() {
+fn messages_with_another_key_or_owner_change_nothing() {
     let key = SipHasher::new(1, 2);
     let mut admission = admission(keyed(key));
     let granted = decide(&mut admission, SENDER, &start(5004, Rate::mbit(1)), 1);
@@ -115,7 +118,7 @@ fn who_has_no_key_and_who_is_another_changes_nothing() {
     for other in [None, Some(&SipHasher::new(1, 3))] {
         let bytes = frame(SENDER, 0x88b5, &end(5004).encode(other));
         let decision = admission.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 2);
-        assert_eq!(decision, Decision::default(), "no answer either");
+        assert_eq!(decision, Decision::default(), "a forged message gets no answer");
     }
     let thief = decide(&mut admission, [2, 0, 0, 0, 0, 9], &end(5004), 2);
     assert_eq!((reply_to(&thief, Some(&key)).1, thief.forward), (Kind::Refused(Reason::NotYours), None));
@@ -124,11 +127,10 @@ fn who_has_no_key_and_who_is_another_changes_nothing() {
     assert_eq!((status.reserved, status.list.len()), (Rate::mbit(1), 1));
 }
 
-/// A start, its end, and a copy of the start: with a key nothing comes of the copy, on whichever side and
-/// under whichever address it is sent again, also when the router has forgotten the reservation or has begun
-/// anew.
+/// A start, its end, and a copy of the start. With a key, the copy is refused on either side, with another
+/// source address, after the reservation was removed, and after a restart of the router.
 #[test]
-fn recorded_messages_cannot_be_sent_again() {
+fn replayed_messages_are_refused() {
     let key = SipHasher::new(1, 2);
     let second = 1_000_000_000;
     let now = 1_000 * second;
@@ -154,11 +156,11 @@ fn recorded_messages_cannot_be_sent_again() {
     let other_side = message_frame(1, SENDER, start(5004, Rate::mbit(1)), now);
     assert_eq!(refused(&mut router, &other_side, now + 2), Reason::Replayed);
     assert_eq!(refused(&mut router, &recorded, now + 61 * second), Reason::Clock);
-    // Under another address the frame is not from whom the message names.
+    // With another source address the message does not name the source of the frame.
     let bytes = frame([2, 0, 0, 0, 0, 9], 0x88b5, &recorded.bytes[HEADER..]);
     let thief = router.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), now + 2);
     assert_eq!(thief, Decision::default());
-    // A router that has started since knows no owner, and refuses messages that are older than its start.
+    // A router that was restarted knows no owner, and refuses messages that are older than its start.
     let mut again = AdmissionControl::new(keyed(key), [Some(Rate::mbit(10)); 2], ROUTERS, now + 5);
     assert_eq!(refused(&mut again, &recorded, now + 6), Reason::Replayed);
     assert!(
@@ -171,9 +173,9 @@ fn recorded_messages_cannot_be_sent_again() {
     assert_eq!((status.malformed[10], MessageError::NAMES[10], status.list.len()), (1, "owner", 0));
 }
 
-/// Addresses that no machine has own nothing and get no answer.
+/// Messages from group addresses and from zero get no answer.
 #[test]
-fn groups_and_nobody_cannot_reserve() {
+fn group_addresses_and_zero_cannot_reserve() {
     let mut admission = admission(generous());
     for from in [[0; 6], [0xff; 6], [1, 0, 0x5e, 0, 0, 1], [0x33, 0x33, 0, 0, 0, 1]] {
         assert_eq!(
@@ -186,10 +188,11 @@ fn groups_and_nobody_cannot_reserve() {
     assert_eq!((status.malformed[10], status.list.len()), (4, 0));
 }
 
-/// Without a key anybody can forge as many owners as they like: they have half of what may be reserved, of
-/// the link and of the table. With a key and a share for those without, both are accepted.
+/// Without a key a host can forge any number of owners. All owners without a key together get half of the
+/// reservable rate and of the table. With a key and a share for messages without one, both kinds are
+/// accepted.
 #[test]
-fn forged_owners_have_a_share_and_no_more() {
+fn owners_without_a_key_share_a_limit() {
     let forger = |number: u16| {
         let [high, low] = number.to_be_bytes();
         [2, 9, 9, 9, high, low]
@@ -216,17 +219,16 @@ fn forged_owners_have_a_share_and_no_more() {
     assert_eq!(reply_to(&decision, None).1, Kind::Refused(Reason::OpenFull));
     let decision = decide(&mut both, SENDER, &start(5004, Rate::kbit(8550)), 5);
     assert_eq!(reply_to(&decision, Some(&key)).1, Kind::Granted);
-    // A wrong tag is not the same as none.
+    // A message with a wrong tag is forged; it does not count as one without a tag.
     let forged = Message { sender: forger(3), ..start(3, Rate::kbit(8)) }.encode(Some(&SipHasher::new(1, 3)));
     let bytes = frame(forger(3), 0x88b5, &forged);
     assert_eq!(both.decide(&ControlFrame::of(0, &arrival(&bytes)).unwrap(), 6), Decision::default());
 }
 
-/// A start of version 1 is refused with a reason.
 #[test]
-fn old_messages_are_refused_with_the_reason() {
+fn a_start_of_version_1_is_refused_with_the_reason() {
     let mut admission = admission(generous());
-    // As version 1 wrote it: see the tests of the message.
+    // A message of version 1, as in the tests of `giveway_reserve::message`.
     let old = [
         0x47, 0x57, 1, 1, 0, 56, 0xf1, 0x5b, 192, 0, 2, 1, 198, 51, 100, 7, 0x13, 0x8c, 0x17, 0x70, 17, 0, 0,
         0, 0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 0, 0x3b, 0x9a, 0xca, 0, 0, 0, 0, 0x0e, 0x33, 0xe2, 0x22,
@@ -240,9 +242,9 @@ fn old_messages_are_refused_with_the_reason() {
     assert_eq!((status.malformed[2], MessageError::NAMES[2], status.counts.refused), (1, "version", 1));
 }
 
-/// Each damage is counted under its name, and nothing comes of it.
+/// Each malformed message is counted under the name of its error, and changes nothing.
 #[test]
-fn what_is_wrong_is_counted() {
+fn malformed_messages_are_counted() {
     let mut admission = admission(Settings { types: EtherTypes::PUBLISHED, ..generous() });
     let whole = start(5004, Rate::mbit(1)).encode(None);
     let mut damaged = whole;
@@ -255,11 +257,11 @@ fn what_is_wrong_is_counted() {
     let counted = status[1].as_ref().unwrap().malformed;
     let named: Vec<_> = MessageError::NAMES.iter().zip(counted).filter(|(_, count)| *count > 0).collect();
     assert_eq!(named, [(&"short", 1), (&"checksum", 1), (&"kind", 1)]);
-    assert_eq!(status[0].as_ref().unwrap().malformed, [0; 11], "the other direction has its own");
+    assert_eq!(status[0].as_ref().unwrap().malformed, [0; 11], "the other direction has separate counters");
 }
 
 #[test]
-fn what_lapses_or_no_longer_fits_is_told() {
+fn expired_and_revoked_reservations_are_returned() {
     let mut admission = admission(generous());
     decide(&mut admission, SENDER, &start(5004, Rate::mbit(4)), 1);
     decide(&mut admission, SENDER, &start(5006, Rate::mbit(5)), 1);
@@ -271,9 +273,9 @@ fn what_lapses_or_no_longer_fits_is_told() {
     assert_eq!(admission.sweep(1 + Limits::LIFETIME), [gone(5004)]);
 }
 
-/// The VLAN tag that the kernel has taken out is put back into answers.
+/// The VLAN tag that the kernel has stripped is inserted into answers and forwarded frames.
 #[test]
-fn answers_stay_in_their_vlan() {
+fn answers_have_the_vlan_tag_of_the_request() {
     let mut admission = admission(generous());
     let bytes = frame(SENDER, 0x88b5, &start(5004, Rate::mbit(1)).encode(None));
     let tagged = Arrival { vlan: Some([0x81, 0, 0, 7]), ..arrival(&bytes) };
@@ -284,9 +286,9 @@ fn answers_stay_in_their_vlan() {
     }
 }
 
-/// Only what begins as a control packet is taken; when the inbox is full, it is counted and still taken.
+/// If the queue of the service is full, a control packet is counted as lost and not forwarded.
 #[test]
-fn the_gate_takes_control_packets_and_nothing_else() {
+fn only_control_packets_are_intercepted() {
     let (service, [flows, none], client) = create(generous(), [Some(Rate::mbit(10)), None], ROUTERS);
     let mut flows = flows.unwrap();
     assert!(none.is_none());
@@ -302,15 +304,14 @@ fn the_gate_takes_control_packets_and_nothing_else() {
     assert_eq!(service.requests.try_iter().count(), QUEUE);
     assert_eq!(service.admission.status(1)[0].as_ref().unwrap().overflow, 5);
     drop((service, client));
-    assert!(!flows.intercept(&arrival(&control)), "without a service it passes");
+    assert!(!flows.intercept(&arrival(&control)), "without a service the frame is forwarded");
 }
 
-/// Metadata of arrivals, as a discipline gets it.
+/// A probe that records the metadata of arrivals.
 #[derive(Clone, Default)]
 struct Metas(Rc<RefCell<Vec<Meta>>>);
-// Tests have one thread.
-#[expect(unsafe_code, reason = "the part wants Send, and this never leaves its thread")]
-// SAFETY: no test moves it to another thread.
+#[expect(unsafe_code, reason = "the probe of a direction must be `Send`")]
+// SAFETY: each test uses its probe, and the clones of the `Rc`, in one thread only.
 unsafe impl Send for Metas {}
 impl Probe<Frame> for Metas {
     fn arrived(&mut self, _: PortId, meta: &Meta, _: Time) {
@@ -318,7 +319,7 @@ impl Probe<Frame> for Metas {
     }
 }
 
-/// A direction that keeps reservations.
+/// A direction with reservations.
 fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Metas, ReservationService) {
     let spec: giveway_disciplines::Spec = qdisc.parse().unwrap();
     let (service, [flows, _], _) = create(generous(), [Some(Rate::mbit(8)), None], ROUTERS);
@@ -356,39 +357,43 @@ fn datagram(from_port: u16, to_port: u16) -> Vec<u8> {
     bytes
 }
 
-/// 5004 to 6004 and 6004 to 5004 have the same exclusive or. Who has reserved is told by the whole tuple all
-/// the same.
+/// 5004 to 6004 and 6004 to 5004 have the same exclusive or, so the hash of the TRR paper does not
+/// distinguish them. The reservation is found by the whole tuple.
 #[test]
-fn packets_carry_what_their_flow_and_no_other_has_reserved() {
+fn packets_carry_the_reserved_rate_of_their_own_flow() {
     for prime in [None, Some(1021)] {
         let (mut core, metas, _service) = core("trr_sound", prime);
         let change = Change { tuple: tuple(5004).into(), rate: Rate::mbit(2), start: 100, until: 200 };
         core.apply(Command::Reserve(change));
-        let come = |core: &mut Core, bytes: &[u8], wall_ns| {
+        let arrive = |core: &mut Core, bytes: &[u8], wall_ns| {
             core.arrive(&Arrival { wall_ns, ..arrival(bytes) }, core.clock().now());
         };
         let (own, other) = (datagram(5004, 6004), datagram(6004, 5004));
         for (bytes, wall_ns) in [(&own, 99), (&own, 100), (&other, 100), (&own, 199), (&own, 200)] {
-            come(&mut core, bytes, wall_ns);
+            arrive(&mut core, bytes, wall_ns);
         }
         core.apply(Command::Reserve(Change::removed(tuple(5004).into())));
-        come(&mut core, &own, 150);
+        arrive(&mut core, &own, 150);
         let metas = metas.0.borrow();
         let reserved: Vec<u64> = metas.iter().map(|meta| meta.reserved.as_bit() / 1_000_000).collect();
         assert_eq!(reserved, [0, 2, 0, 2, 0, 0]);
-        assert_eq!(metas[1].flow == metas[2].flow, prime.is_some(), "one flow to disciplines, or two");
+        assert_eq!(
+            metas[1].flow == metas[2].flow,
+            prime.is_some(),
+            "both are one flow to disciplines only with the hash of the paper"
+        );
     }
 }
 
-/// A flow in the bucket of a reserved flow shares its queue: a datagram of it waits behind the flood of the
-/// other. With a keyed hash it does not.
+/// With the hash of the TRR paper, a datagram waits behind a flood in the reverse direction of its flow. With
+/// a keyed hash both flows have separate queues.
 #[test]
-fn what_collides_shares_a_queue() {
+fn flows_with_the_same_hash_share_a_queue() {
     let result = |prime| {
         let (mut core, metas, _service) = core("drr", prime);
         let now = core.clock().now();
-        // The first goes onto the link; five of a flood, one of a call in the other direction, all at the
-        // same time.
+        // Arrivals at the same time: the first datagram goes to the link, then five of the flood, then one of
+        // the flow in the reverse direction.
         for bytes in [vec![datagram(6004, 5004); 6], vec![datagram(5004, 6004)]].concat() {
             core.arrive(&arrival(&bytes), now);
         }
@@ -396,14 +401,14 @@ fn what_collides_shares_a_queue() {
         let mut wire = Vec::new();
         core.advance(now + Span::ms(20));
         core.flush(now + Span::ms(20), &mut Ports(&mut wire));
-        (flows[0] == flows[6], wire.iter().position(|port| *port == 5004).expect("it is sent"))
+        (flows[0] == flows[6], wire.iter().position(|port| *port == 5004).expect("the datagram is sent"))
     };
     let (keyed, xor) = (result(None), result(Some(1021)));
-    assert_eq!(xor, (true, 6), "behind all of the flood");
-    assert!(!keyed.0 && keyed.1 <= 3, "{keyed:?}: in its own turn");
+    assert_eq!(xor, (true, 6), "after the whole flood");
+    assert!(!keyed.0 && keyed.1 <= 3, "{keyed:?}: not after the flood");
 }
 
-/// The source ports of what is sent.
+/// A sender that records the source ports of datagrams.
 struct Ports<'a>(&'a mut Vec<u16>);
 impl crate::device::Sender for Ports<'_> {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, crate::device::SendError> {
@@ -415,9 +420,9 @@ impl crate::device::Sender for Ports<'_> {
     }
 }
 
-/// A frame of our own waits its turn behind what is queued, and is no change.
+/// A generated frame leaves after the backlog, and does not count as a change.
 #[test]
-fn answers_wait_in_the_queue() {
+fn answers_are_queued_like_other_frames() {
     let (mut core, _, _service) = core("fifo", None);
     let now = core.clock().now();
     for _ in 0..3 {
@@ -431,10 +436,9 @@ fn answers_wait_in_the_queue() {
 }
 
 proptest! {
-    /// Any frames, true ones among them: nothing panics, every answer can be read, and what goes on is what
-    /// came.
+    /// Any frames, valid ones among them: every answer can be decoded, and forwarded frames are unchanged.
     #[test]
-    fn any_frames_are_decided_about(
+    fn any_frames_get_a_decision(
         frames in proptest::collection::vec((0..2usize, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..106), 0..4u16), 1..40),
         keyed: bool,
     ) {

@@ -1,9 +1,9 @@
-//! Interfaces for tests, made and removed by themselves, and hosts on both sides of a bridge.
+//! Virtual interfaces for tests, and hosts on both sides of a bridge. The interfaces are removed at the end.
 //!
-//! Root on Linux with `ip` (iproute2); elsewhere each test says why it is skipped. Where `CI` is set that is
-//! a failure: there they must run.
+//! The tests need root on Linux and `ip` (iproute2). Otherwise each test prints the reason and is skipped, or
+//! fails if `CI` is set.
 
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(dead_code, reason = "no test uses all items")]
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -17,21 +17,21 @@ use giveway_live::direction::Parts;
 use giveway_live::{DirectionSetup, LinkEmulation, headers, packet};
 use giveway_qdisc::{LinkContext, PortId, Rate, Streams};
 
-/// Two pairs of virtual interfaces; the bridge stands between `a1` and `b0`, senders and receivers at `a0`
+/// Two pairs of virtual interfaces. The bridge is between `a1` and `b0`; senders and receivers are at `a0`
 /// and `b1`.
 pub struct Bed {
     tag: String,
 }
 
 impl Bed {
-    /// Builds it, or says why not.
+    /// Creates the interfaces. Returns `None` if the test cannot run, and prints the reason.
     pub fn build(name: &str) -> Option<Bed> {
-        if let Err(why) = possible() {
-            assert!(std::env::var_os("CI").is_none(), "these tests must run here, but {why}");
-            eprintln!("skipped: {why}");
+        if let Err(reason) = possible() {
+            assert!(std::env::var_os("CI").is_none(), "these tests must run if CI is set, but {reason}");
+            eprintln!("skipped: {reason}");
             return None;
         }
-        // Names of interfaces have 15 bytes.
+        // Names of interfaces have at most 15 bytes.
         let tag = format!("gt{:x}{name}", std::process::id() & 0xffff);
         let bed = Bed { tag };
         bed.pair("a0", "a1");
@@ -39,13 +39,13 @@ impl Bed {
         Some(bed)
     }
 
-    /// Makes two ends of a cable, and brings them up.
+    /// Creates a pair of joined interfaces, and brings them up.
     pub fn pair(&self, a: &str, b: &str) {
         ip(&["link", "add", &self.name(a), "type", "veth", "peer", "name", &self.name(b)]);
         for end in [a, b] {
             let name = self.name(end);
-            let quiet = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
-            std::fs::write(quiet, "1").expect("the interface was just made");
+            let disable = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+            std::fs::write(disable, "1").expect("the interface was just created");
             ip(&["link", "set", &name, "up"]);
         }
     }
@@ -55,25 +55,28 @@ impl Bed {
     }
 
     pub fn bridge(&self, spec: &str, rate: Rate, emulation: LinkEmulation) -> Bridge {
-        let spec: giveway_disciplines::Spec = spec.parse().expect("it is one");
+        let spec: giveway_disciplines::Spec = spec.parse().expect("the spec is valid");
         self.bridge_of(rate, emulation, |name| {
-            let (spec, place) = (spec.clone(), Streams::new(1).within(name));
-            Box::new(move |rate| spec.build(&LinkContext::new(rate, place.clone())).expect("it can be built"))
+            let (spec, streams) = (spec.clone(), Streams::new(1).within(name));
+            Box::new(move |rate| {
+                spec.build(&LinkContext::new(rate, streams.clone())).expect("the discipline can be built")
+            })
         })
     }
 
-    /// A bridge whose disciplines are built by what `build` makes, for each direction.
+    /// A bridge whose disciplines are built by functions that `build` returns for each direction.
     pub fn bridge_of(
         &self,
         rate: Rate,
         emulation: LinkEmulation,
         build: impl Fn(&'static str) -> Build,
     ) -> Bridge {
-        let open = |end: &str| packet::open(&self.name(end), None).expect("it is there, and we are root");
+        let open =
+            |end: &str| packet::open(&self.name(end), None).expect("root may open an existing interface");
         self.bridge_between((open("a1"), open("b0")), rate, emulation, build)
     }
 
-    /// The same between other interfaces.
+    /// A bridge between open interfaces, with disciplines like [`Bed::bridge_of`].
     pub fn bridge_between(
         &self,
         (a, b): (giveway_live::Ends, giveway_live::Ends),
@@ -108,71 +111,72 @@ impl Drop for Bed {
     fn drop(&mut self) {
         for end in ["a0", "b0"] {
             let _ = Command::new("ip").args(["link", "del", &self.name(end)]).stderr(Stdio::null()).status();
-            // Where there are hosts, the cable goes with them.
+            // Removing the namespace of a host removes its interfaces.
             let _ = Command::new("ip").args(["netns", "del", &self.name(end)]).stderr(Stdio::null()).status();
         }
     }
 }
 
 pub fn ip(arguments: &[&str]) {
-    let done = Command::new("ip").args(arguments).status().expect("it is installed");
+    let done = Command::new("ip").args(arguments).status().expect("ip is installed");
     assert!(done.success(), "ip {}", arguments.join(" "));
 }
 
-/// Whether these tests can run, asked once.
+/// Succeeds if these tests can run. The checks run once per process.
 fn possible() -> Result<(), String> {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
-    ANSWER.get_or_init(ask).clone()
+    ANSWER.get_or_init(check).clone()
 }
 
-fn ask() -> Result<(), String> {
+fn check() -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
-        return Err("this needs root: sudo -E cargo test -p giveway-live".to_owned());
+        return Err("root is required: sudo -E cargo test -p giveway-live".to_owned());
     }
     let there = Command::new("ip").arg("-V").stdout(Stdio::null()).status();
     if there.is_err() {
-        return Err("there is no `ip`: apt-get install iproute2".to_owned());
+        return Err("ip is not installed: apt-get install iproute2".to_owned());
     }
     let probe = format!("gtp{:x}", std::process::id() & 0xffff);
-    let made =
+    let created =
         Command::new("ip").args(["link", "add", &probe, "type", "veth"]).stderr(Stdio::null()).status();
-    let made = made.is_ok_and(|status| status.success());
+    let created = created.is_ok_and(|status| status.success());
     let _ = Command::new("ip").args(["link", "del", &probe]).stderr(Stdio::null()).status();
-    if made { Ok(()) } else { Err("virtual interfaces cannot be made here".to_owned()) }
+    if created { Ok(()) } else { Err("virtual interfaces cannot be created".to_owned()) }
 }
 
-/// A raw socket at an end: our own receiver and sender, which are what is tested, and nothing else is at
-/// hand.
+/// A host at an end of the bed. It uses the packet sockets of this crate.
 pub struct Host {
     pub ends: giveway_live::Ends,
 }
 
 impl Host {
     pub fn at(bed: &Bed, end: &str) -> Host {
-        Host { ends: packet::open(&bed.name(end), Some(16_384)).expect("it is there, and we are root") }
+        Host {
+            ends: packet::open(&bed.name(end), Some(16_384)).expect("root may open an existing interface"),
+        }
     }
 
     pub fn send(&mut self, frames: &[Vec<u8>]) {
         let mut all: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
         while !all.is_empty() {
-            let sent = self.ends.sender.send(&all[..all.len().min(64)]).expect("it is up");
+            let sent = self.ends.sender.send(&all[..all.len().min(64)]).expect("the interface is up");
             all.drain(..sent);
         }
     }
 
-    /// What comes within this time, or until there are so many.
+    /// Receives frames until there are `enough`, or for the duration `within`.
     pub fn receive(&mut self, enough: usize, within: Duration) -> Vec<Vec<u8>> {
         let mut got = Vec::new();
         let mut left = within.as_millis() as u64 / 2;
         while got.len() < enough && left > 0 {
-            let came = self.ends.receiver.receive(1024, &mut |arrival| {
+            let taken = self.ends.receiver.receive(1024, &mut |arrival| {
                 let mut whole = arrival.bytes.to_vec();
                 if let Some(tag) = arrival.vlan {
                     whole.splice(12..12, tag);
                 }
                 got.push(whole);
             });
-            if came.expect("it can be read") == 0 {
+            if taken.expect("the interface can be read") == 0 {
                 nap(Duration::from_millis(2));
                 left -= 1;
             }
@@ -186,14 +190,14 @@ pub fn nap(span: Duration) {
     thread::sleep(span);
 }
 
-/// A frame for the wire between two stations that do not exist.
+/// A frame with addresses that no interface has. Its content depends on `number`.
 pub fn frame(kind: u16, number: u32, length: usize) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
     bytes.extend(kind.to_be_bytes());
     bytes.extend(number.to_be_bytes());
     let mut state = number.wrapping_mul(2_654_435_761).max(1);
     while bytes.len() < length {
-        // Xorshift, so that bytes that change are seen.
+        // Xorshift, so that a changed byte is detected.
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
