@@ -1,11 +1,11 @@
-//! Converts the journal of a discipline in the kernel to a trace of operations.
+//! Converts the journal of a discipline in the kernel to an operation trace.
 //!
-//! Built with a journal, a discipline in the kernel writes an entry for each packet that came, was dropped or
-//! left, and for each time that it was asked and had none, with its own time (`kernel/giveway.h`).
-//! [`to_trace`] makes the calls of a [`giveway_qdisc::Qdisc`] of that. There is one format of traces and one
-//! checker; so the kernel's calls are made again, on a puppet that answers what the kernel answered, and
-//! [`giveway_replay::Tracer`] writes them down. The puppet holds the packets: a packet that left twice, or
-//! was dropped when it had left already, is found before any discipline is asked.
+//! A discipline that was built with a journal writes an entry, with the time, for each packet that arrives,
+//! is dropped or leaves, and for each dequeue of an empty queue (`kernel/giveway.h`). [`to_trace`] converts
+//! the entries to calls of a [`giveway_qdisc::Qdisc`]. There is one trace format with one checker, so the
+//! calls are made on a [`Puppet`], which returns the results of the kernel, and [`giveway_replay::Tracer`]
+//! records them. The puppet stores the packets: a packet that leaves twice, or is dropped after it has left,
+//! is an error of the journal.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,20 +26,20 @@ const ENTRY: usize = 40;
 /// Error of a journal that cannot be read or converted.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It is shorter than it says, or not a whole number of entries.
-    #[error("has {bytes} bytes, where {entries} entries of {ENTRY} bytes follow the first")]
+    /// The length of the journal does not agree with its number of entries.
+    #[error("has {bytes} bytes, but its head and {entries} entries have {ENTRY} bytes each")]
     Cut {
-        /// Bytes that there are.
+        /// Length of the journal, in bytes.
         bytes: usize,
-        /// Entries that it says it has.
+        /// Number of entries in its head.
         entries: u64,
     },
     /// An entry cannot follow those before it.
     #[error("entry {at}: {what}")]
-    Wrong {
+    Entry {
         /// Number of the entry, from 1.
         at: usize,
-        /// A sentence.
+        /// Description of the error.
         what: String,
     },
     /// The trace cannot be written.
@@ -52,38 +52,38 @@ pub enum JournalError {
 pub struct Entry {
     /// Time in nanoseconds since the qdisc was attached.
     pub now: u64,
-    /// The packet's flow.
+    /// Flow of the packet.
     pub flow: u64,
-    /// Value of the packet's mark: the reserved rate of its flow, bit/s, or its route.
+    /// Value of the packet's mark: the reserved rate of its flow in bit/s, or its route.
     pub reserved: u64,
-    /// The packet, in the order of arrival, from 0.
+    /// Number of the packet, in the order of arrival, from 0.
     pub number: u32,
-    /// Its length.
+    /// Length of the packet, in bytes.
     pub bytes: u32,
-    /// The event.
-    pub what: What,
+    /// Kind of the entry.
+    pub event: Event,
 }
 
-/// Event of a journal.
+/// Kind of an entry of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Event {
     /// A packet arrived.
     Enqueued,
     /// The packet was dropped because of the last arrival.
     Dropped(DropReason),
     /// The packet left.
     Sent,
-    /// The link requested a packet, and the queue was empty.
-    NothingHeld,
-    /// A timer of the kernel's own qdisc ran.
+    /// The link requested a packet, but the queue was empty.
+    Empty,
+    /// A timer of a qdisc of Linux ran.
     Updated,
 }
 
-/// Reads a journal as the kernel has it: entries of 40 bytes, integers as the machine has them (little-endian
-/// everywhere that this runs); the first says how many follow.
+/// Parses a journal: entries of 40 bytes with little-endian integers. The first one is the head, which has
+/// the number of the entries after it.
 ///
 /// # Errors
-/// If it is cut off, or an entry is of no known kind.
+/// If the journal is truncated, or an entry has an unknown kind.
 pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
     let word =
         |at: usize| bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
@@ -94,30 +94,35 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
     }
     let one = |at: usize| {
         let from = at * ENTRY;
-        let what = match (half(from + 32), half(from + 36)) {
-            (1, _) => What::Enqueued,
+        let event = match (half(from + 32), half(from + 36)) {
+            (1, _) => Event::Enqueued,
             (2, reason) => match DropReason::ALL.get(reason as usize) {
-                Some(reason) => What::Dropped(*reason),
-                None => return Err(JournalError::Wrong { at, what: format!("no drop has reason {reason}") }),
+                Some(reason) => Event::Dropped(*reason),
+                None => {
+                    return Err(JournalError::Entry {
+                        at,
+                        what: format!("unknown reason for a drop: {reason}"),
+                    });
+                }
             },
-            (3, _) => What::Sent,
-            (4, _) => What::NothingHeld,
-            (5, _) => What::Updated,
-            (kind, _) => return Err(JournalError::Wrong { at, what: format!("no entry is of kind {kind}") }),
+            (3, _) => Event::Sent,
+            (4, _) => Event::Empty,
+            (5, _) => Event::Updated,
+            (kind, _) => return Err(JournalError::Entry { at, what: format!("unknown kind {kind}") }),
         };
         let word = |offset: usize| word(from + offset).expect("the length was checked");
         let (number, bytes) = (half(from + 24), half(from + 28));
-        Ok(Entry { now: word(0), flow: word(8), reserved: word(16), number, bytes, what })
+        Ok(Entry { now: word(0), flow: word(8), reserved: word(16), number, bytes, event })
     };
     (1..=entries as usize).map(one).collect()
 }
 
-/// Writes the trace of a journal: `spec` at `context` is what it should be, `name` says where it stood. The
-/// trace is for [`giveway_replay::check()`].
+/// Writes the trace of a journal, for [`giveway_replay::check()`]. `spec` with `context` is the discipline to
+/// compare with, and `name` is the name of its port in the trace.
 ///
 /// # Errors
-/// If an entry cannot follow those before it: such a discipline loses or duplicates packets. When the trace
-/// cannot be written.
+/// If an entry cannot follow those before it (the discipline in the kernel loses or duplicates packets), or
+/// the trace cannot be written.
 pub fn to_trace(
     journal: &[Entry],
     name: &str,
@@ -128,24 +133,24 @@ pub fn to_trace(
     let options = Options { when_full: WhenFull::Wait, ..Options::default() };
     let recording = Recording::start(out, "the kernel", options)?;
     let script = Rc::new(RefCell::new(Script::default()));
-    let puppet = Puppet { script: Rc::clone(&script), held: BTreeMap::new(), came: 0 };
+    let puppet = Puppet { script: Rc::clone(&script), queued: BTreeMap::new(), arrived: 0 };
     let mut traced = recording.tracer().wrap(name, &spec.to_string(), context, Box::new(puppet));
     let mut outbox = Outbox::default();
     let mut at = 0;
     while let Some(entry) = journal.get(at) {
         let cx = &mut Cx::new(Time::from_ps(entry.now.saturating_mul(1000)), &mut outbox);
-        let place = at + 1;
-        let wrong = |what: String| JournalError::Wrong { at: place, what };
+        let entry_number = at + 1;
+        let error = |what: String| JournalError::Entry { at: entry_number, what };
         let number = u64::from(entry.number);
-        let drops = journal[at + 1..].iter().map_while(|drop| match drop.what {
-            What::Dropped(why) => Some((u64::from(drop.number), why)),
+        let drops = journal[at + 1..].iter().map_while(|drop| match drop.event {
+            Event::Dropped(reason) => Some((u64::from(drop.number), reason)),
             _ => None,
         });
-        match entry.what {
-            What::Enqueued => {
+        match entry.event {
+            Event::Enqueued => {
                 script.borrow_mut().dropped.extend(drops);
                 at += script.borrow().dropped.len();
-                // What a mark says is a way to one that looks ahead, and a rate to others.
+                // The value of a mark is a route for bsq, and a reserved rate for other disciplines.
                 let (reserved, next_hops) = match spec {
                     Spec::bsq(_) => (0, Route::next_hops(entry.reserved)),
                     _ => (entry.reserved, NextHops::default()),
@@ -159,28 +164,30 @@ pub fn to_trace(
                     ..Meta::default()
                 };
                 traced.enqueue(Packet { meta, payload: () }, cx);
-                if script.borrow().came != number + 1 {
-                    return Err(wrong(format!("packet {number} is out of turn")));
+                if script.borrow().arrived != number + 1 {
+                    return Err(error(format!("packet {number} is not the next arrival")));
                 }
             }
-            What::Sent => {
+            Event::Sent => {
                 script.borrow_mut().sent = Some(number);
                 let _ = traced.dequeue(cx);
             }
-            What::NothingHeld => {
+            Event::Empty => {
                 let _ = traced.dequeue(cx);
                 if traced.backlog() != Backlog::ZERO {
-                    return Err(wrong(format!(
-                        "nothing is held, it says, and {} are",
+                    return Err(error(format!(
+                        "the kernel reports an empty queue, but {} packets are queued",
                         traced.backlog().packets
                     )));
                 }
             }
-            What::Dropped(_) => return Err(wrong(format!("packet {number} is dropped, and none came"))),
-            What::Updated => return Err(wrong("a timer ran, and our disciplines have none".to_owned())),
+            Event::Dropped(_) => return Err(error(format!("packet {number} is dropped without an arrival"))),
+            Event::Updated => {
+                return Err(error("a timer ran, but disciplines of Giveway have no timer".to_owned()));
+            }
         }
         if let Some(missing) = script.borrow().missing {
-            return Err(wrong(format!("packet {missing} goes a second time")));
+            return Err(error(format!("packet {missing} leaves or is dropped a second time")));
         }
         outbox.dropped.clear();
         at += 1;
@@ -194,28 +201,28 @@ pub fn to_trace(
 struct Script {
     dropped: Vec<(u64, DropReason)>,
     sent: Option<u64>,
-    /// Packets that came.
-    came: u64,
-    /// A packet that should go and is not there.
+    /// Number of arrivals.
+    arrived: u64,
+    /// A packet that leaves or is dropped, but is not queued.
     missing: Option<u64>,
 }
 
-/// A discipline that does what the script says.
+/// A discipline that returns the results of a script.
 struct Puppet {
     script: Rc<RefCell<Script>>,
-    held: BTreeMap<u64, Packet<Stamped<()>>>,
-    came: u64,
+    queued: BTreeMap<u64, Packet<Stamped<()>>>,
+    arrived: u64,
 }
 
 impl Qdisc<Stamped<()>> for Puppet {
     fn enqueue(&mut self, pkt: Packet<Stamped<()>>, cx: &mut Cx<'_, Stamped<()>>) {
         let script = &mut *self.script.borrow_mut();
-        self.held.insert(self.came, pkt);
-        self.came += 1;
-        script.came = self.came;
-        for (number, why) in script.dropped.drain(..) {
-            match self.held.remove(&number) {
-                Some(victim) => cx.drop(victim, why),
+        self.queued.insert(self.arrived, pkt);
+        self.arrived += 1;
+        script.arrived = self.arrived;
+        for (number, reason) in script.dropped.drain(..) {
+            match self.queued.remove(&number) {
+                Some(victim) => cx.drop(victim, reason),
                 None => script.missing = Some(number),
             }
         }
@@ -224,7 +231,7 @@ impl Qdisc<Stamped<()>> for Puppet {
     fn dequeue(&mut self, _: &mut Cx<'_, Stamped<()>>) -> Next<Stamped<()>> {
         let script = &mut *self.script.borrow_mut();
         let Some(number) = script.sent.take() else { return Next::Empty };
-        match self.held.remove(&number) {
+        match self.queued.remove(&number) {
             Some(pkt) => Next::Packet(pkt),
             None => {
                 script.missing = Some(number);
@@ -234,12 +241,12 @@ impl Qdisc<Stamped<()>> for Puppet {
     }
 
     fn backlog(&self) -> Backlog {
-        let bytes = self.held.values().map(|pkt| u64::from(pkt.bytes())).sum();
-        Backlog { packets: self.held.len() as u64, bytes }
+        let bytes = self.queued.values().map(|pkt| u64::from(pkt.bytes())).sum();
+        Backlog { packets: self.queued.len() as u64, bytes }
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, Stamped<()>>) {
-        for (_, pkt) in std::mem::take(&mut self.held) {
+        for (_, pkt) in std::mem::take(&mut self.queued) {
             cx.drop(pkt, DropReason::Reset);
         }
     }
@@ -264,21 +271,21 @@ mod tests {
         }
     }
 
-    fn entry(now: u64, number: u32, what: What) -> Entry {
-        Entry { now, flow: u64::from(number % 2), reserved: 0, number, bytes: 1000, what }
+    fn entry(now: u64, number: u32, event: Event) -> Entry {
+        Entry { now, flow: u64::from(number % 2), reserved: 0, number, bytes: 1000, event }
     }
 
     /// A journal as the kernel writes it.
     fn written(entries: &[Entry]) -> Vec<u8> {
         let mut bytes = (entries.len() as u64).to_le_bytes().to_vec();
         bytes.resize(ENTRY, 0);
-        for Entry { now, flow, reserved, number, bytes: length, what } in entries {
-            let (kind, reason) = match what {
-                What::Enqueued => (1u32, 0),
-                What::Dropped(reason) => (2, *reason as u32),
-                What::Sent => (3, 0),
-                What::NothingHeld => (4, 0),
-                What::Updated => (5, 0),
+        for Entry { now, flow, reserved, number, bytes: length, event } in entries {
+            let (kind, reason) = match event {
+                Event::Enqueued => (1u32, 0),
+                Event::Dropped(reason) => (2, *reason as u32),
+                Event::Sent => (3, 0),
+                Event::Empty => (4, 0),
+                Event::Updated => (5, 0),
             };
             [now, flow, reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             [*number, *length, kind, reason].iter().for_each(|half| bytes.extend(half.to_le_bytes()));
@@ -300,27 +307,27 @@ mod tests {
         match &outcome.sections[0].verdict {
             giveway_replay::Verdict::Equal => Ok(()),
             giveway_replay::Verdict::Different(difference) => Err(difference.to_string()),
-            giveway_replay::Verdict::Unbuildable(why) => Err(why.clone()),
+            giveway_replay::Verdict::Unbuildable(error) => Err(error.clone()),
         }
     }
 
-    /// Packets 0 (flow 0) and 1 (flow 1) wait, 2 (flow 0) finds no room.
-    fn story() -> Vec<Entry> {
+    /// Packets 0 (flow 0) and 1 (flow 1) are queued, and packet 2 (flow 0) exceeds the limit.
+    fn example() -> Vec<Entry> {
         vec![
-            entry(0, 0, What::Enqueued),
-            entry(1, 1, What::Enqueued),
-            entry(2, 2, What::Enqueued),
-            entry(2, 2, What::Dropped(DropReason::Overlimit)),
-            entry(3, 0, What::Sent),
-            entry(4, 1, What::Sent),
-            entry(5, 0, What::NothingHeld),
+            entry(0, 0, Event::Enqueued),
+            entry(1, 1, Event::Enqueued),
+            entry(2, 2, Event::Enqueued),
+            entry(2, 2, Event::Dropped(DropReason::Overlimit)),
+            entry(3, 0, Event::Sent),
+            entry(4, 1, Event::Sent),
+            entry(5, 0, Event::Empty),
         ]
     }
 
     #[test]
-    fn what_the_kernel_did_is_done_again() {
-        assert_eq!(judged("fifo limit 2p", &story()), Ok(()));
-        let difference = judged("fifo limit 3p", &story()).unwrap_err();
+    fn the_journal_is_compared_with_the_discipline() {
+        assert_eq!(judged("fifo limit 2p", &example()), Ok(()));
+        let difference = judged("fifo limit 3p", &example()).unwrap_err();
         assert!(
             difference.contains("the trace has packet 2 dropped (overlimit), this run no further drop"),
             "{difference}"
@@ -328,36 +335,41 @@ mod tests {
     }
 
     #[test]
-    fn another_order_reason_or_victim_is_found() {
-        let mut wrong = story();
+    fn another_order_reason_or_victim_is_detected() {
+        let mut wrong = example();
         (wrong[4].number, wrong[5].number) = (1, 0);
         assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("packet 1"));
-        let mut wrong = story();
-        wrong[3].what = What::Dropped(DropReason::Pushout);
+        let mut wrong = example();
+        wrong[3].event = Event::Dropped(DropReason::Pushout);
         assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("pushout"));
-        let mut wrong = story();
+        let mut wrong = example();
         (wrong[3].number, wrong[5].number) = (1, 2);
         assert!(judged("fifo limit 2p", &wrong).unwrap_err().contains("packet 1 dropped"));
     }
 
     #[test]
-    fn packets_that_go_twice_or_vanish_are_found() {
-        let mut twice = story();
+    fn packets_that_leave_twice_or_vanish_are_detected() {
+        let mut twice = example();
         twice[5].number = 0;
-        assert_eq!(judged("fifo limit 2p", &twice), Err("entry 6: packet 0 goes a second time".to_owned()));
-        let mut vanished = story();
+        assert_eq!(
+            judged("fifo limit 2p", &twice),
+            Err("entry 6: packet 0 leaves or is dropped a second time".to_owned())
+        );
+        let mut vanished = example();
         vanished.remove(5);
         assert!(
-            judged("fifo limit 2p", &vanished).unwrap_err().contains("nothing is held, it says, and 1 are")
+            judged("fifo limit 2p", &vanished)
+                .unwrap_err()
+                .contains("an empty queue, but 1 packets are queued")
         );
-        let mut out_of_turn = story();
-        out_of_turn[1].number = 5;
-        assert!(judged("fifo limit 2p", &out_of_turn).unwrap_err().contains("packet 5 is out of turn"));
+        let mut skipped = example();
+        skipped[1].number = 5;
+        assert!(judged("fifo limit 2p", &skipped).unwrap_err().contains("packet 5 is not the next arrival"));
     }
 
     #[test]
-    fn a_journal_that_is_cut_is_none() {
-        let whole = written(&story());
+    fn a_truncated_journal_is_rejected() {
+        let whole = written(&example());
         for length in [0, 7, 39, 40, whole.len() - 1] {
             assert!(matches!(read(&whole[..length]), Err(JournalError::Cut { .. })), "{length}");
         }

@@ -1,10 +1,12 @@
-//! Compares what a discipline did in the Linux kernel with the Rust discipline of the same name.
+//! Compares the decisions of a discipline in the Linux kernel with those of the Rust discipline of the same
+//! name.
 //!
-//! - [`journal`]: what one of our BPF qdiscs did, packet by packet, becomes a trace of operations
-//!   ([`giveway_replay`]), so that the checker of live recordings checks a recording of the kernel, too.
-//! - [`oracle`]: whether a qdisc of the kernel's own does what the Rust discipline of the same name does.
+//! - [`journal`] converts the journal of a BPF qdisc of Giveway to an operation trace ([`giveway_replay`]),
+//!   which `giveway replay-check` can check like any other trace.
+//! - [`oracle`] compares a qdisc of Linux with the Rust discipline of the same name.
 //!
-//! Only `cargo xtask test-kernel` and the fuzz targets use it; the program `giveway` does not contain it.
+//! Only `cargo xtask test-kernel` and the fuzz targets use this crate; it is not part of the program
+//! `giveway`.
 
 #![forbid(unsafe_code)]
 

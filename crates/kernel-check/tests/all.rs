@@ -1,4 +1,4 @@
-//! The two programs of the kernel test, without a kernel: a comparison that compares nothing must not pass.
+//! Tests of the two programs of the kernel test, without a kernel. A comparison without a journal must fail.
 
 use std::process::{Command, Output};
 
@@ -16,13 +16,13 @@ fn no_journal_is_a_failure() {
 }
 
 #[test]
-fn an_incomplete_group_of_words_is_wrong_usage() {
+fn an_incomplete_group_of_arguments_is_an_error() {
     for program in PROGRAMS {
         let output = run(program, &["journal", "10mbit", "efd"]);
         assert_eq!(output.status.code(), Some(2), "{program}");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout),
-            "four words for each journal: FILE RATE DISCIPLINE PACKETS\n"
+            "four arguments for each journal: FILE RATE DISCIPLINE PACKETS\n"
         );
     }
 }

@@ -24,7 +24,7 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: [Kind; [$($name),*].len()] = [$(Kind::$kind),*];
 
-            /// Its name in `giveway kernel load NAME`.
+            /// Name in `giveway kernel load NAME`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $name,)*
@@ -58,7 +58,7 @@ kinds! {
 /// Parameters of the BPF program: `struct params` of `kernel/giveway.h`, in its order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Params {
-    /// Rate of the shaper, bit/s; 0: it does not shape.
+    /// Rate of the shaper, in bit/s; 0 for no shaper.
     pub rate: u64,
     /// The limit, if it is in packets.
     pub limit_packets: u64,
@@ -74,11 +74,11 @@ pub struct Params {
     pub quantum: u64,
     /// 1 if the oldest packet is dropped when the queue is full, 0 for the newest.
     pub drop_head: u64,
-    /// The most reservations at a time.
+    /// Largest number of reservations.
     pub flows: u64,
     /// Slots of the calendar.
     pub slots: u64,
-    /// Duration of a slot, ps.
+    /// Duration of a slot, in picoseconds.
     pub width_ps: u64,
     /// Hops after the next router that have sub-queues.
     pub level: u64,
@@ -116,17 +116,17 @@ pub struct Plan {
     pub spec: Spec,
     /// Parameters of the BPF program.
     pub params: Params,
-    /// Packets and flows that it needs memory for, plus one: a power of two.
+    /// Number of packets and flows for which it needs memory, plus one: a power of two.
     pub room: u32,
 }
 
 /// Bounds of [`Plan::room`].
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
-/// The most slots of a calendar in the kernel.
+/// Largest number of slots of a calendar in the kernel.
 const SLOTS: u32 = 4096;
-/// At rates below 2^44 bit/s the BPF program computes a packet's transmission time in 64 bits.
+/// Upper bound of rates, in bit/s: below it the BPF program can compute transmission times in 64 bits.
 const FASTEST: u64 = 1 << 44;
-/// The widest slot: in ticks of 2^-20 ps it must be below 2^63.
+/// Upper bound of the width of a slot, in picoseconds: in ticks of 2^-20 ps it must be below 2^63.
 const WIDEST_PS: u64 = 1 << 43;
 
 impl Plan {
@@ -154,7 +154,7 @@ impl Plan {
             let what = "trr needs the rate of its link: write --rate, for example --rate 10mbit";
             return Err(PlanError::new(what));
         }
-        // Without a rate no parameter below depends on it, but a context must have one.
+        // Without a rate no parameter below depends on the rate, but a context must have one.
         let context = LinkContext {
             mtu: Bytes(mtu),
             ..LinkContext::new(rate.unwrap_or(Rate::gbit(1)), Streams::new(1))
@@ -163,7 +163,7 @@ impl Plan {
         let mut params = Params { rate: rate.map_or(0, Rate::as_bit), ..Params::default() };
         if params.rate >= FASTEST {
             return Err(PlanError::new(format!(
-                "{} is faster than the kernel's disciplines can compute with",
+                "{} is too fast for the arithmetic of the kernel's disciplines",
                 context.rate
             )));
         }
@@ -225,7 +225,7 @@ impl Plan {
                 params.measure_packets = u64::from(config.measure == Measure::Packets);
                 config.limit
             }
-            _ => unreachable!("these are all kinds"),
+            _ => unreachable!("each kind has an arm"),
         };
         let packets = match limit {
             Limit::Packets(most) => {
@@ -242,7 +242,7 @@ impl Plan {
         let Some(room) = room.filter(|room| ROOM.contains(room)) else {
             let most = ROOM.end() - 2;
             let what = format!(
-                "limit {limit} means up to {packets} packets: the kernel's disciplines hold at most {most}"
+                "limit {limit} is up to {packets} packets: the kernel's disciplines store at most {most}"
             );
             return Err(PlanError::new(what));
         };
@@ -254,7 +254,7 @@ impl Plan {
         self.spec.to_string().replacen(self.kind.discipline(), self.kind.name(), 1)
     }
 
-    /// The words for the BPF program that hold these routes, by mark.
+    /// The routes as words for the BPF program, with their marks.
     ///
     /// # Errors
     /// If the discipline does not use routes, or its tree is too small for them.
@@ -294,8 +294,8 @@ mod tests {
 
     /// Names of a C struct's fields, in their order.
     fn fields(of: &str) -> Vec<String> {
-        let body = HEADER.split_once(&format!("struct {of} {{\n")).expect("the header has it").1;
-        let lines = body.split_once("\n};").expect("it ends").0.lines();
+        let body = HEADER.split_once(&format!("struct {of} {{\n")).expect("the header has the struct").1;
+        let lines = body.split_once("\n};").expect("the struct ends").0.lines();
         let declared = lines.filter_map(|line| line.trim().strip_prefix("u64 ")?.split(';').next());
         declared.flat_map(|names| names.split(',').map(|name| name.trim().to_owned())).collect()
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_have_the_names_that_they_have_everywhere() {
+    fn reasons_for_drops_have_the_names_of_the_rust_code() {
         let counters = fields("counters");
         let first = counters.iter().position(|name| name == "overlimit").unwrap();
         let names = DropReason::ALL.map(DropReason::name);
@@ -350,13 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_its_own_wins() {
+    fn an_explicit_limit_overrides_that_of_the_text() {
         let plan = Plan::new("efd threshold 10p", None, Some(Limit::Packets(50)), 1514).unwrap();
         assert_eq!((plan.params.limit_packets, plan.params.rate), (50, 0));
     }
 
     #[test]
-    fn what_the_kernel_does_not_have_is_refused() {
+    fn parameters_that_the_kernel_lacks_are_refused() {
         assert!(refusal("codel").contains("fifo, drr, efd, trr, bsq"));
         assert!(refusal("drr buckets 10").contains("leave it out"));
         assert!(refusal("efd limit 0p").contains("write at least"));

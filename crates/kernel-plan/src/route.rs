@@ -1,7 +1,7 @@
 //! Routes: the hops after the next router that packets with a mark will take. `bsq` has a sub-queue for each.
 //!
 //! In a simulation the routing tables of all routers are available. A kernel has only its own table, so the
-//! operator configures the routes, one for each mark, and sets the marks by rules of his firewall.
+//! operator configures the routes, one for each mark, and sets the marks with firewall rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -10,14 +10,14 @@ use giveway_qdisc::NextHops;
 
 use crate::PlanError;
 
-/// Hops of a route, the nearest first: one to four nodes, by numbers that the operator chooses.
+/// A route: one to four hops, the nearest first. A hop is the number of a node, which the operator chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route(Vec<u16>);
 
 impl Route {
-    /// The most hops that the kernel's discipline uses.
+    /// Largest number of hops of a route.
     pub const MOST: usize = 4;
-    /// The most downstream links of one router: with its own queue they are the bits of a word.
+    /// Largest number of downstream links of a router: with its own queue they are the bits of a word.
     const LINKS: usize = 63;
 
     /// The route as a word for the kernel: 16 bits for each hop, its number plus one, the nearest hop in the
@@ -26,7 +26,7 @@ impl Route {
         self.0.iter().rev().fold(0, |word, hop| word << 16 | u64::from(hop + 1))
     }
 
-    /// The hops of such a word. Zero has none.
+    /// The hops of a word that [`Route::word`] returned. Zero has no hops.
     pub fn next_hops(word: u64) -> NextHops {
         let hops = (0..Route::MOST).map(|at| (word >> (16 * at)) as u16);
         NextHops::new(hops.take_while(|hop| *hop != 0).map(|hop| hop - 1))
@@ -44,13 +44,14 @@ impl Route {
             *links.entry(&node[..node.len() - 1]).or_insert(0usize) += 1;
         }
         if let Some((node, links)) = links.into_iter().find(|(_, links)| *links > Route::LINKS) {
-            let at = node.last().map_or("the neighbour".to_owned(), |hop| format!("node {hop}"));
+            let at = node.last().map_or("the next router".to_owned(), |hop| format!("node {hop}"));
             let most = Route::LINKS;
             return Err(PlanError::new(format!(
                 "{at} has {links} downstream links: at most {most} are possible"
             )));
         }
-        // The root, and one free node: the Rust tree removes a branch as soon as none is free.
+        // One more for the root, and one free node: the Rust tree removes a branch as soon as no node is
+        // free.
         let needed = nodes.len() + 2;
         if needed > branches as usize {
             return Err(PlanError::new(format!(
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_is_a_word() {
+    fn a_route_is_encoded_as_a_word() {
         let route: Route = "4.0.65534".parse().unwrap();
         assert_eq!(route.word(), 0xffff_0001_0005);
         assert_eq!(Route::next_hops(route.word()), NextHops::new([4, 0, 65534]));
@@ -94,10 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_holds_all_routes_or_its_error_has_the_size_that_would() {
+    fn the_error_for_a_tree_that_is_too_small_has_the_required_size() {
         let three = routes(&["4", "5.7", "5.8"]);
-        // 4, 5, 5.7, 5.8, the root, and one more: the Rust tree removes a branch when it has as many as it
-        // may.
+        // 4, 5, 5.7, 5.8, the root, and a free node: the Rust tree removes a branch when no node is free.
         let error = Route::check(&three, 2, 5).unwrap_err().to_string();
         assert!(error.contains("branches 6"), "{error}");
         assert!(Route::check(&three, 2, 6).is_ok() && Route::check(&three, 1, 4).is_ok());

@@ -14,7 +14,7 @@ fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// The files of a folder whose names end so, with the rest of their names.
+/// The files of a folder whose names end with `end`, with the part of the names before it.
 fn files(folder: &str, end: &str) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let named = entries.filter_map(|path| {
@@ -49,7 +49,7 @@ fn each_discipline_has_a_c_program_that_is_embedded() {
 #[test]
 fn the_kernel_test_runs_each_discipline() {
     let table = read(&root().join("xtask/src/kernel/equality.rs"));
-    let rows = table.split_once("pub const DISCIPLINES").expect("it has the table").1;
+    let rows = table.split_once("pub const DISCIPLINES").expect("the file has the table").1;
     let rows = rows.split_once("\n];").expect("the table ends").0;
     // A row begins with the interface, which is followed by the name.
     let names = rows.split("\"lane").skip(1).map(|row| row.split('"').nth(2).expect("a row has a name"));

@@ -1,9 +1,9 @@
-//! Loads a discipline, puts it on an interface, reads its counters and removes it.
+//! Loads a discipline, sets it on an interface, reads its counters and removes it.
 //!
-//! - A load is complete or leaves nothing: a step that fails reverts those before it.
-//! - Each interface has an object of its own, under a name of its own (`giveway_efd`, `giveway_efd_2`),
-//!   because all qdiscs of one name share the variables of its object. The discipline itself refuses to be
-//!   attached a second time.
+//! - A load succeeds completely or changes nothing: a step that fails reverts the steps before it.
+//! - Each interface has a separate object with a separate name (`giveway_efd`, `giveway_efd_2`), because all
+//!   qdiscs of one name share the variables of its object. The BPF program refuses to be attached a second
+//!   time.
 //! - The record of an interface is in [`state`]; the maps are pinned below [`PINS`], so that other programs
 //!   can read them.
 //! - [`unload_gone`] finds objects whose interface or network namespace was removed.
@@ -30,7 +30,7 @@ const LONGEST_NAME: usize = 15;
 /// Origin of the object file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
-    /// It is compiled now.
+    /// Compile the object file from the embedded source.
     Compiled,
     /// An object file that was compiled elsewhere.
     Object(&'a Path),
@@ -45,7 +45,7 @@ pub struct LoadRequest<'a> {
     pub device: &'a str,
     /// The discipline.
     pub plan: &'a Plan,
-    /// Values of packet marks: the reserved rate of the flow in bit/s, or a route (see [`Plan::routes`]).
+    /// Packet marks with their values: the reserved rate of the flow in bit/s, or a route ([`Plan::routes`]).
     pub reservations: &'a [(u32, u64)],
     /// Origin of the object file.
     pub source: Source<'a>,
@@ -61,7 +61,7 @@ pub struct LoadRequest<'a> {
 /// Checks that this machine can have a discipline in its kernel.
 ///
 /// # Errors
-/// The first precondition that does not hold, with what to do about it.
+/// The first precondition that does not hold, with the remedy.
 pub fn ready() -> Result<(), KernelError> {
     let root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !root {
@@ -84,7 +84,7 @@ pub fn ready() -> Result<(), KernelError> {
     if !types.windows(needed.len()).any(|window| window == needed) {
         let what = format!(
             "this kernel ({release}) does not support qdiscs in BPF: it needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF; giveway \
-             live runs the same disciplines without"
+             live runs the same disciplines without it"
         );
         return Err(KernelError::precondition(what));
     }
@@ -95,11 +95,11 @@ pub fn ready() -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Loads a discipline and puts it on an interface.
+/// Loads a discipline and sets it on an interface.
 ///
 /// # Errors
 /// If a precondition does not hold, the interface already has a discipline, or a step fails. Then nothing is
-/// left of it.
+/// changed.
 pub fn load(request: &LoadRequest<'_>) -> Result<Attached, KernelError> {
     let LoadRequest { device, plan, .. } = *request;
     ready()?;
@@ -122,7 +122,7 @@ pub fn load(request: &LoadRequest<'_>) -> Result<Attached, KernelError> {
     attached
 }
 
-/// Registers the object, which has this name if it is compiled now.
+/// Registers the object. A compiled object gets the name `name`.
 fn register(request: &LoadRequest<'_>, name: &str) -> Result<Object, KernelError> {
     let plan = request.plan;
     match request.source {

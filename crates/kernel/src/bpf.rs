@@ -1,4 +1,4 @@
-//! Objects in the kernel, through `bpftool`: registered, configured by their maps, pinned and unregistered.
+//! Registers, configures, pins and unregisters objects in the kernel, with `bpftool`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const LOW_MARKS: u32 = 1024;
 pub(crate) struct Object {
     /// The kernel's number of the object.
     pub id: u64,
-    /// Packets and flows that it has memory for, plus one.
+    /// Number of packets and flows for which it has memory, plus one.
     pub capacity: u64,
     maps: Vec<(String, u64)>,
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The reason why the kernel could not be changed or read, with what to do about it.
+/// The reason why the kernel could not be changed or read, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program is not installed.
@@ -11,7 +11,7 @@ pub enum KernelError {
     Missing {
         /// Name of the program, or of the header file.
         program: &'static str,
-        /// Sentence that says why Giveway needs it.
+        /// Purpose of the program in Giveway, as a sentence.
         purpose: &'static str,
         /// Debian's package that has it.
         package: &'static str,
@@ -30,7 +30,7 @@ pub enum KernelError {
         /// The last lines of its output.
         output: String,
     },
-    /// A file of Giveway's cannot be read or written.
+    /// A file of Giveway cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
         /// Path of the file.

@@ -4,17 +4,17 @@
 //! The input is a [`giveway_kernel_plan::plan::Plan`].
 //!
 //! - [`object`] compiles the program against the types of the running kernel.
-//! - [`attach`] loads it, puts it on an interface, reads its counters and removes it; the qdisc that it
-//!   replaced comes back.
+//! - [`attach`] loads it, sets it on an interface, reads its counters and removes it, which restores the
+//!   replaced qdisc.
 //! - [`state`] has the files that record what is loaded, on which interface of which network namespace.
 //! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc`
 //!   and `ip`.
-//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each makes a
-//!   shaped wire.
+//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each of them
+//!   shapes the traffic between them.
 //!
 //! Everything that changes the kernel is a program of the distribution, run as a child process: `clang`,
 //! `bpftool`, `tc`, `ip` ([`process`]). Giveway therefore links no libbpf and needs no `unsafe` here, and a
-//! user who loads no qdisc installs none of them. The error of a child that fails is part of ours.
+//! user who loads no qdisc installs none of them. If a child fails, its error output is part of the error.
 
 #![forbid(unsafe_code)]
 
@@ -29,4 +29,4 @@ pub mod state;
 mod tc;
 mod tools;
 
-pub use error::KernelError;
+pub use self::error::KernelError;

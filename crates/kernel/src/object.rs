@@ -34,9 +34,9 @@ pub struct Recipe<'a> {
     pub kind: Kind,
     /// The qdisc's name in `tc`, at most 15 letters.
     pub name: &'a str,
-    /// Packets and flows that it has memory for, plus one: a power of two.
+    /// Number of packets and flows for which it has memory, plus one: a power of two.
     pub room: u32,
-    /// Entries of its journal, if it writes one.
+    /// Number of entries of its journal; `None` if it writes no journal.
     pub journal: Option<u32>,
     /// File with the kernel's types (BTF), such as [`RUNNING`] or an uncompressed kernel.
     pub btf: &'a Path,
@@ -96,7 +96,7 @@ fn text(path: &Path) -> String {
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes it beside the object file, where the user may write anyway.
+    /// Creates the folder next to the object file, where the user has permission to write.
     fn new(out: &Path) -> Result<Folder, KernelError> {
         let path = PathBuf::from(format!("{}.{}.build", out.display(), std::process::id()));
         std::fs::create_dir(&path).map_err(KernelError::file(&path))?;

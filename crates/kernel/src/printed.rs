@@ -29,7 +29,7 @@ pub fn is_promiscuous(shown: &Value) -> bool {
     shown[0]["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "PROMISC"))
 }
 
-/// The number of the new object, from the remarks of `bpftool struct_ops register`.
+/// The number of the new object, from the output of `bpftool struct_ops register`.
 pub fn registered(output: &str) -> Option<u64> {
     let mut lines = output.lines();
     lines.find_map(|line| line.starts_with("Registered").then(|| line.rsplit(' ').next()?.parse().ok())?)

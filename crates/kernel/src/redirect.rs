@@ -1,5 +1,5 @@
-//! Forwards all frames between two interfaces in the kernel, through the qdisc at the root of each: a wire,
-//! without a bridge.
+//! Forwards all frames between two interfaces in the kernel, through the qdisc at the root of each, without a
+//! bridge.
 //!
 //! - A `tc` filter at the ingress of each interface matches every frame (`matchall`) and redirects it to the
 //!   other (`mirred`). Frames pass unchanged, and the machine's own network stack does not receive them.
@@ -16,8 +16,8 @@ const COOKIE: &str = "67697665776179";
 #[derive(Debug)]
 pub struct Joined {
     devices: [String; 2],
-    /// True for an interface that was not promiscuous before.
-    quiet: [bool; 2],
+    /// True for an interface that was set promiscuous here.
+    set_promiscuous: [bool; 2],
 }
 
 /// Joins two interfaces.
@@ -28,31 +28,31 @@ pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
     for device in devices {
         clear(device)?;
     }
-    let mut joined = Joined { devices: devices.map(str::to_owned), quiet: [false; 2] };
-    let made = connect(&mut joined);
-    if made.is_err() {
+    let mut joined = Joined { devices: devices.map(str::to_owned), set_promiscuous: [false; 2] };
+    let connected = connect(&mut joined);
+    if connected.is_err() {
         let _ = part(&joined);
     }
-    made.map(|()| joined)
+    connected.map(|()| joined)
 }
 
 fn connect(joined: &mut Joined) -> Result<(), KernelError> {
     for (at, to) in [(0, 1), (1, 0)] {
         let (from, to) = (joined.devices[at].as_str(), joined.devices[to].as_str());
-        let place = ["filter", "add", "dev", from, "ingress", "protocol", "all", "pref", "1", "matchall"];
+        let filter = ["filter", "add", "dev", from, "ingress", "protocol", "all", "pref", "1", "matchall"];
         let action = ["action", "mirred", "egress", "redirect", "dev", to, "cookie", COOKIE];
-        let filter = [&place[..], &action].concat();
-        let made = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
-        made.map_err(|error| match error {
+        let filter = [&filter[..], &action].concat();
+        let added = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
+        added.map_err(|error| match error {
             KernelError::Failed { command, output } => KernelError::Precondition(format!(
                 "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {output}"
             )),
             other => other,
         })?;
-        // The frames are addressed to machines behind the other interface.
+        // The frames are addressed to hosts behind the other interface.
         if !promiscuous(from)? {
             IP.run(&["link", "set", "dev", from, "promisc", "on"])?;
-            joined.quiet[at] = true;
+            joined.set_promiscuous[at] = true;
         }
     }
     Ok(())
@@ -61,15 +61,15 @@ fn connect(joined: &mut Joined) -> Result<(), KernelError> {
 /// Removes the filters, and restores the flags of the interfaces.
 ///
 /// # Errors
-/// The first step that failed. The other steps were tried, too.
+/// The first step that failed. The other steps were tried as well.
 pub fn part(joined: &Joined) -> Result<(), KernelError> {
     let mut done = Ok(());
-    for (device, quiet) in joined.devices.iter().zip(joined.quiet) {
+    for (device, set_promiscuous) in joined.devices.iter().zip(joined.set_promiscuous) {
         let mut steps = Vec::new();
         if filters(device).is_ok_and(|there| there.is_some()) {
             steps.push(TC.run(&["qdisc", "del", "dev", device, "clsact"]));
         }
-        if quiet {
+        if set_promiscuous {
             steps.push(IP.run(&["link", "set", "dev", device, "promisc", "off"]));
         }
         for step in steps {

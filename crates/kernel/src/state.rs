@@ -1,9 +1,9 @@
 //! Records of loaded disciplines: a file for each interface below [`STATE`], because the kernel does not
 //! store which object belongs to which interface, nor which qdisc was there before.
 //!
-//! Each network namespace has its own interfaces, so `eth0` in one is another interface than `eth0` in the
-//! next: both parts are in the record's [file name](Attached::file_stem). Objects belong to the whole
-//! machine.
+//! Each network namespace has its own interfaces: `eth0` in one namespace is not `eth0` in another. The
+//! [file name](Attached::file_stem) of a record therefore has both the interface and the namespace. Objects
+//! belong to the whole machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,8 +54,7 @@ impl Attached {
         Path::new(STATE).join(format!("{}.json", self.file_stem()))
     }
 
-    /// Writes the record. Readers see all of it or nothing, because the file gets its name when it is
-    /// complete.
+    /// Writes the record. The file is renamed when it is complete, so readers never see a part of it.
     pub(crate) fn write(&self) -> Result<(), KernelError> {
         let path = self.path();
         let text = serde_json::to_string_pretty(self).expect("a record is plain data");
@@ -70,7 +69,8 @@ impl Attached {
     }
 }
 
-/// A process by its number and its start, in clock ticks since the boot: numbers are used again.
+/// A process, identified by its number and its start in clock ticks since the boot, because numbers are
+/// reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
     number: u32,
@@ -112,7 +112,7 @@ pub fn all() -> Result<Vec<Attached>, KernelError> {
     for path in paths.filter(|path| path.extension().is_some_and(|end| end == "json")) {
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            // Another process unloaded it since the folder was read.
+            // Another process has unloaded the discipline since the folder was read.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(KernelError::file(&path)(error)),
         };
@@ -152,7 +152,7 @@ pub(crate) fn namespace() -> Option<u64> {
     number("thread-self").filter(|here| number("1").is_some_and(|first| first != *here))
 }
 
-/// True if a network namespace exists: a process is in it, or a mount keeps it, as `ip netns` makes one.
+/// True if a network namespace exists: a process is in it, or a mount keeps it, as with `ip netns`.
 pub(crate) fn has_namespace(number: u64) -> bool {
     let text = format!("net:[{number}]");
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -175,13 +175,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_another_of_its_number_does_not() {
+    fn a_process_with_another_start_time_is_not_this_process() {
         let own = Process::own().unwrap();
         assert!(own.is_alive() && !Process { started: own.started + 1, ..own }.is_alive());
     }
 
     #[test]
-    fn interfaces_of_two_namespaces_are_two() {
+    fn interfaces_of_two_namespaces_have_two_records() {
         assert_eq!([file_stem("eth0", None), file_stem("eth0", Some(4026))], ["eth0", "eth0@4026"]);
         let own = fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy().into_owned();
         let own = own.trim_start_matches("net:[").trim_end_matches(']').parse().unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_older_versions_are_read() {
+    fn records_of_older_versions_are_accepted() {
         let text = r#"{"device":"lo","name":"giveway_efd","discipline":"efd","rate":0,"object":1,"counters":2,"params":3,
             "before":"pfifo","keeper":{"number":7,"began":9}}"#;
         let attached: Attached = serde_json::from_str(text).unwrap();

@@ -1,4 +1,4 @@
-//! The qdisc at the root of an interface, through `tc`: read, replaced and restored.
+//! Reads, replaces and restores the qdisc at the root of an interface, with `tc`.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const CLASSFUL: [&str; 9] = ["htb", "hfsc", "drr", "qfq", "ets", "prio", "cbq", 
 /// one.
 ///
 /// # Errors
-/// If there is no such interface.
+/// If the interface does not exist.
 pub fn largest_packet(device: &str) -> Result<u64, KernelError> {
     let folder = Path::new("/sys/class/net").join(device);
     let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
@@ -40,8 +40,8 @@ pub(crate) fn root_name(device: &str) -> Result<Option<String>, KernelError> {
     Ok(root(device)?.and_then(|root| root["kind"].as_str().map(str::to_owned)))
 }
 
-/// The qdisc that has to be restored later, as arguments of `tc qdisc add dev DEVICE root`; none if it is the
-/// default one.
+/// The qdisc that must be restored later, as arguments of `tc qdisc add dev DEVICE root`; `None` if it is the
+/// default qdisc.
 ///
 /// # Errors
 /// If the interface has a qdisc that must not be replaced, or that could not be restored.
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_that_is_not_there_is_named() {
+    fn the_error_for_a_missing_interface_lists_the_existing_ones() {
         let error = largest_packet("no such thing").unwrap_err().to_string();
         assert!(error.contains("there are ") && error.contains("lo"), "{error}");
         assert_eq!(largest_packet("lo").unwrap(), 65_536);

@@ -5,8 +5,8 @@ use std::io;
 use crate::KernelError;
 use crate::{printed, process};
 
-/// Lines of a failed program's output that its error has: the verifier of BPF prints thousands, and its
-/// reason is at the end.
+/// Number of lines of a failed program's output in its error. The BPF verifier prints thousands of lines,
+/// with the reason at the end.
 const LAST_LINES: usize = 6;
 
 /// A program of the distribution.
@@ -22,7 +22,7 @@ pub(crate) struct Tool {
 
 pub(crate) const CLANG: Tool = Tool {
     name: "clang",
-    // Where several versions are installed, the name without a number is often an old one.
+    // If several versions are installed, the name without a number is often an old one.
     names: &["clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16", "clang"],
     purpose: "it compiles the discipline for this kernel (--object takes an object that was compiled elsewhere)",
     package: "clang",
@@ -36,7 +36,7 @@ pub(crate) const BPFTOOL: Tool = Tool {
 pub(crate) const TC: Tool = Tool {
     name: "tc",
     names: &["tc", "/usr/sbin/tc"],
-    purpose: "it puts qdiscs on interfaces",
+    purpose: "it sets qdiscs on interfaces",
     package: "iproute2",
 };
 pub(crate) const IP: Tool = Tool {
@@ -48,7 +48,7 @@ pub(crate) const IP: Tool = Tool {
 pub(crate) const UNSHARE: Tool = Tool {
     name: "unshare",
     names: &["unshare", "/usr/bin/unshare"],
-    purpose: "it tries a qdisc in a network namespace of its own",
+    purpose: "it tries a qdisc in a new network namespace",
     package: "util-linux",
 };
 

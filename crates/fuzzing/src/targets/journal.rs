@@ -34,9 +34,11 @@ pub fn run(input: &[u8]) {
             let discipline = Kind::ALL[choice_of(Kind::ALL.len())].discipline();
             check(&entries, &format!("{discipline} limit 20p"));
         }
-        _ => {
-            drop(giveway_kernel_check::oracle::ask(&entries, ORACLE[choice_of(ORACLE.len())], Rate::mbit(8)))
-        }
+        _ => drop(giveway_kernel_check::oracle::judge(
+            &entries,
+            ORACLE[choice_of(ORACLE.len())],
+            Rate::mbit(8),
+        )),
     }
 }
 

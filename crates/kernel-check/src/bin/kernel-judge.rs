@@ -1,11 +1,11 @@
-//! Judges journals of disciplines in the kernel: the Rust discipline gets the same arrivals at the same
-//! times, and must let the same packets go, in the same order, and drop the same for the same reasons. `cargo
-//! xtask test-kernel` runs it.
+//! Compares journals of disciplines in the kernel with the Rust disciplines. A Rust discipline gets the same
+//! arrivals at the same times, and must send the same packets in the same order, and drop the same packets
+//! for the same reasons. `cargo xtask test-kernel` runs this program.
 //!
-//! Arguments, four each: the file of a journal, the rate of the link, the discipline as it would be typed,
-//! and how many packets it must have got at least.
+//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the least
+//! number of arrivals.
 
-#![allow(clippy::print_stdout, reason = "it has nothing else to say")]
+#![allow(clippy::print_stdout, reason = "the output is the result")]
 
 use std::io::{self, Cursor, Write};
 use std::process::ExitCode;
@@ -21,13 +21,13 @@ fn main() -> ExitCode {
     let mut equal = !words.is_empty();
     for four in words.chunks(4) {
         let [file, rate, discipline, packets] = four else {
-            println!("four words for each journal: FILE RATE DISCIPLINE PACKETS");
+            println!("four arguments for each journal: FILE RATE DISCIPLINE PACKETS");
             return ExitCode::from(2);
         };
         match judge(file, rate, discipline, packets) {
             Ok(line) => println!("equal     {line}"),
-            Err(why) => {
-                println!("DIFFERENT {file}, {discipline}: {why}");
+            Err(error) => {
+                println!("DIFFERENT {file}, {discipline}: {error}");
                 equal = false;
             }
         }
@@ -44,32 +44,32 @@ fn judge(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<Stri
     let entries = journal::read(&bytes).map_err(|error| error.to_string())?;
     let trace = Memory::default();
     journal::to_trace(&entries, file, &spec, &context, trace.clone()).map_err(|error| error.to_string())?;
-    let trace = trace.0.lock().expect("nobody panicked").clone();
+    let trace = trace.0.lock().expect("no thread panics while it holds the lock").clone();
     let outcome = giveway_replay::check(Cursor::new(trace)).map_err(|error| error.to_string())?;
     let [section] = outcome.sections.as_slice() else { return Err("no discipline".to_owned()) };
     match &section.verdict {
         Verdict::Equal if outcome.complete() => {}
-        Verdict::Equal => return Err("the trace is not whole".to_owned()),
+        Verdict::Equal => return Err("the trace is incomplete".to_owned()),
         Verdict::Different(difference) => return Err(difference.to_string()),
-        Verdict::Unbuildable(why) => return Err(why.clone()),
+        Verdict::Unbuildable(error) => return Err(error.clone()),
     }
     let Totals { arrived, sent, dropped, operations, .. } = section.totals;
     if arrived < packets.parse::<u64>().map_err(|error| error.to_string())? {
-        return Err(format!("only {arrived} packets came"));
+        return Err(format!("only {arrived} packets arrived"));
     }
     let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     Ok(format!(
-        "{arrived:>7} came {sent:>7} left {dropped:>7} dropped {operations:>7} calls  {name}: {discipline}"
+        "{arrived:>7} arrived {sent:>7} sent {dropped:>7} dropped {operations:>7} calls  {name}: {discipline}"
     ))
 }
 
-/// A file in memory that is read when it is written.
+/// Written bytes; clones of a value share them.
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Memory {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panicked").write(bytes)
+        self.0.lock().expect("no thread panics while it holds the lock").write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())

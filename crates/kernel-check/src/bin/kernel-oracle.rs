@@ -1,10 +1,10 @@
-//! Judges journals of the kernel's own qdiscs: the Rust discipline of the same name gets the same arrivals at
-//! the same times. `cargo xtask test-kernel` runs it.
+//! Compares journals of qdiscs of Linux with the Rust disciplines of the same names, which get the same
+//! arrivals at the same times. `cargo xtask test-kernel` runs this program.
 //!
-//! Arguments, four each: the file of a journal, the rate of the link, the Rust discipline, and how many
-//! packets must have come.
+//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the least
+//! number of arrivals.
 
-#![allow(clippy::print_stdout, reason = "it has nothing else to say")]
+#![allow(clippy::print_stdout, reason = "the output is the result")]
 
 use std::process::ExitCode;
 
@@ -15,19 +15,19 @@ fn main() -> ExitCode {
     let mut holds = !words.is_empty();
     for four in words.chunks(4) {
         let [file, rate, discipline, packets] = four else {
-            println!("four words for each journal: FILE RATE DISCIPLINE PACKETS");
+            println!("four arguments for each journal: FILE RATE DISCIPLINE PACKETS");
             return ExitCode::from(2);
         };
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
-        match ask(file, rate, discipline, packets) {
-            Ok(oracle::Answer { came, sent, dropped, verdict }) => {
+        match judge(file, rate, discipline, packets) {
+            Ok(oracle::Comparison { arrived, sent, dropped, verdict }) => {
                 println!(
-                    "{came:>7} came {sent:>7} left {dropped:>7} dropped  {name}: {discipline}: {verdict}"
+                    "{arrived:>7} arrived {sent:>7} sent {dropped:>7} dropped  {name}: {discipline}: {verdict}"
                 );
                 holds &= verdict.holds();
             }
-            Err(why) => {
-                println!("DIFFERENT {name}, {discipline}: {why}");
+            Err(error) => {
+                println!("DIFFERENT {name}, {discipline}: {error}");
                 holds = false;
             }
         }
@@ -35,14 +35,14 @@ fn main() -> ExitCode {
     if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn ask(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<oracle::Answer, String> {
+fn judge(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<oracle::Comparison, String> {
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let entries = journal::read(&bytes).map_err(|error| error.to_string())?;
     let rate = rate.parse().map_err(|error| format!("{error}"))?;
-    let answer = oracle::ask(&entries, discipline, rate)?;
+    let comparison = oracle::judge(&entries, discipline, rate)?;
     let least: u64 = packets.parse().map_err(|error| format!("{packets}: {error}"))?;
-    if answer.came < least {
-        return Err(format!("only {} packets came", answer.came));
+    if comparison.arrived < least {
+        return Err(format!("only {} packets arrived", comparison.arrived));
     }
-    Ok(answer)
+    Ok(comparison)
 }

@@ -1,92 +1,94 @@
-//! The calls of one of the kernel's own qdiscs, with their results, and a Rust discipline that gets the same
-//! calls.
+//! The calls of a qdisc of Linux with their results, and the same calls of a Rust discipline.
 
 use std::fmt;
 
 use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Time};
 
-use crate::journal::{Entry, What};
+use crate::journal::{Entry, Event};
 
 /// A call of a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Time in nanoseconds.
     pub now: u64,
-    /// The packet that came; none where the link asked for one.
-    pub came: Option<Came>,
-    /// The packets that it dropped, in that order.
+    /// The packet that arrived; `None` for a dequeue.
+    pub arrival: Option<Arrival>,
+    /// The packets that the call dropped, in this order.
     pub dropped: Vec<u64>,
-    /// The packet that left.
+    /// The packet that a dequeue returned.
     pub sent: Option<u64>,
-    /// A word of the qdisc's state behind this call: which, is said by `kernel/test/oracle.bpf.c`.
+    /// A word of the qdisc's state after this call, as `kernel/test/oracle.bpf.c` defines it.
     pub state: u64,
 }
 
-/// A packet that came.
+/// A packet that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
-    /// In the order of arrival, from 0.
+pub struct Arrival {
+    /// Number in the order of arrival, from 0.
     pub number: u64,
-    /// Its length.
+    /// Length, in bytes.
     pub bytes: u32,
-    /// Its mark, which is its flow.
+    /// Mark, which identifies the flow.
     pub mark: u64,
 }
 
-/// The calls of a journal. Where the qdisc keeps no order among the classes' own queues, what these refused
-/// never came to it: it is left out with `refused_by_others`.
+/// The calls of a journal. With `omit_refused`, arrivals that were dropped at once are left out: the classes
+/// of `drr` have queue disciplines of their own, and a packet that these refuse does not reach `drr`.
 ///
 /// # Errors
-/// If a packet goes that is not there, or was dropped outside of a call: a sentence.
-pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, String> {
+/// If a packet leaves that is not queued, or a packet was dropped outside of a call.
+pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
-    let mut held = std::collections::BTreeSet::new();
-    // What the link's question has cost so far.
+    let mut queued = std::collections::BTreeSet::new();
+    // The packets that the current dequeue has dropped so far.
     let mut dropped = Vec::new();
     for (at, entry) in journal.iter().enumerate() {
         let number = u64::from(entry.number);
-        if matches!(entry.what, What::Dropped(_) | What::Sent) && !held.remove(&number) {
-            return Err(format!("entry {}: packet {number} goes, and is not there", at + 1));
+        if matches!(entry.event, Event::Dropped(_) | Event::Sent) && !queued.remove(&number) {
+            return Err(format!("entry {}: packet {number} leaves or is dropped, but is not queued", at + 1));
         }
-        match entry.what {
-            What::Enqueued => {
-                held.insert(number);
-                let came = Some(Came { number, bytes: entry.bytes, mark: entry.flow });
+        match entry.event {
+            Event::Enqueued => {
+                queued.insert(number);
+                let arrival = Some(Arrival { number, bytes: entry.bytes, mark: entry.flow });
                 calls.push(Call {
                     now: entry.now,
-                    came,
+                    arrival,
                     dropped: Vec::new(),
                     sent: None,
                     state: entry.reserved,
                 });
             }
-            What::Dropped(giveway_qdisc::DropReason::Congested) => dropped.push(number),
-            What::Dropped(giveway_qdisc::DropReason::Overlimit | giveway_qdisc::DropReason::Pushout) => {
-                match calls.last_mut().filter(|call| call.came.is_some()) {
-                    // The kernel's list has the last one first.
+            Event::Dropped(giveway_qdisc::DropReason::Congested) => dropped.push(number),
+            Event::Dropped(giveway_qdisc::DropReason::Overlimit | giveway_qdisc::DropReason::Pushout) => {
+                match calls.last_mut().filter(|call| call.arrival.is_some()) {
+                    // Linux lists the last drop first.
                     Some(call) => call.dropped.insert(0, number),
                     None => {
-                        return Err(format!("entry {}: packet {number} is dropped, and none came", at + 1));
+                        return Err(format!(
+                            "entry {}: packet {number} is dropped without an arrival",
+                            at + 1
+                        ));
                     }
                 }
             }
-            What::Dropped(why) => {
+            Event::Dropped(reason) => {
                 return Err(format!(
                     "entry {}: packet {number} is dropped outside of a call ({})",
                     at + 1,
-                    why.name()
+                    reason.name()
                 ));
             }
-            What::Sent | What::NothingHeld => {
-                let sent = (entry.what == What::Sent).then_some(number);
+            Event::Sent | Event::Empty => {
+                let sent = (entry.event == Event::Sent).then_some(number);
                 let dropped = std::mem::take(&mut dropped);
-                calls.push(Call { now: entry.now, came: None, dropped, sent, state: entry.reserved });
+                calls.push(Call { now: entry.now, arrival: None, dropped, sent, state: entry.reserved });
             }
-            What::Updated => {}
+            Event::Updated => {}
         }
     }
-    if refused_by_others {
-        calls.retain(|call| call.came.is_none_or(|came| call.dropped != [came.number]));
+    if omit_refused {
+        calls.retain(|call| call.arrival.is_none_or(|arrival| call.dropped != [arrival.number]));
     }
     Ok(calls)
 }
@@ -94,11 +96,11 @@ pub fn calls(journal: &[Entry], refused_by_others: bool) -> Result<Vec<Call>, St
 /// The first call with different results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Packets that came before.
+    /// Number of packets that arrived before.
     pub packets: u64,
     /// Number of the call, from 1.
     pub call: u64,
-    /// The call in words.
+    /// Description of the call.
     pub what: String,
     /// Result in the kernel.
     pub kernel: String,
@@ -109,11 +111,14 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { packets, call, what, kernel, here } = self;
-        write!(f, "after {packets} packets, call {call}, {what}: the kernel {kernel}, here {here}")
+        write!(
+            f,
+            "after {packets} packets, call {call}, {what}: the kernel {kernel}, the Rust discipline {here}"
+        )
     }
 }
 
-/// Gives a discipline the same calls, and returns the first different result. `key` returns the flow of a
+/// Makes the same calls of a discipline, and returns the first different result. `key` returns the flow of a
 /// mark.
 pub fn compare(
     calls: &[Call],
@@ -126,29 +131,31 @@ pub fn compare(
         let (sent, dropped) = make(call, qdisc, key, &mut out);
         if sent != call.sent || dropped != call.dropped {
             let now = Time::from_ps(call.now.saturating_mul(1000));
-            let what = match call.came {
-                Some(came) => format!("packet {} of flow {} comes at {now}", came.number, came.mark),
-                None => format!("the link asks at {now}"),
+            let what = match call.arrival {
+                Some(arrival) => {
+                    format!("packet {} of flow {} arrives at {now}", arrival.number, arrival.mark)
+                }
+                None => format!("dequeue at {now}"),
             };
             let (kernel, here) = (in_words(call.sent, &call.dropped), in_words(sent, &dropped));
             return Some(Difference { packets, call: at, what, kernel, here });
         }
-        packets += u64::from(call.came.is_some());
+        packets += u64::from(call.arrival.is_some());
     }
     None
 }
 
-/// Replaces the results of calls by those of a discipline.
-pub fn answers(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
+/// Returns the calls with the results of a discipline.
+pub fn results(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
     let mut out = Outbox::default();
-    let answered = |call: &Call| {
+    let with_results = |call: &Call| {
         let (sent, dropped) = make(call, qdisc, key, &mut out);
         Call { sent, dropped, ..call.clone() }
     };
-    calls.iter().map(answered).collect()
+    calls.iter().map(with_results).collect()
 }
 
-/// Makes a call: what left, and what was dropped.
+/// Makes a call. Returns the packet that left, and the packets that were dropped.
 fn make(
     call: &Call,
     qdisc: &mut dyn Qdisc<u64>,
@@ -157,8 +164,8 @@ fn make(
 ) -> (Option<u64>, Vec<u64>) {
     let now = Time::from_ps(call.now.saturating_mul(1000));
     let cx = &mut Cx::new(now, out);
-    let sent = match call.came {
-        Some(Came { number, bytes, mark }) => {
+    let sent = match call.arrival {
+        Some(Arrival { number, bytes, mark }) => {
             let meta = Meta { bytes, flow: key(mark), arrived: now, ..Meta::default() };
             qdisc.enqueue(Packet { meta, payload: number }, cx);
             None
@@ -176,5 +183,5 @@ fn in_words(sent: Option<u64>, dropped: &[u64]) -> String {
         [first, .., last] => Some(format!("drops {} packets, {first} to {last}", dropped.len())),
     };
     let both: Vec<String> = dropped.into_iter().chain(sent).collect();
-    if both.is_empty() { "nothing".to_owned() } else { both.join(" and ") }
+    if both.is_empty() { "sends and drops nothing".to_owned() } else { both.join(" and ") }
 }

@@ -1,50 +1,52 @@
-//! A second, simple implementation of CoDel and FQ-CoDel, with each rule in which the kernel's differs from
-//! ours to be chosen.
+//! A second, simple implementation of CoDel and FQ-CoDel, which can follow each rule of Linux that differs
+//! from the Rust disciplines.
 //!
-//! It is the experiment that explains a difference. With ours everywhere it must do what the Rust discipline
-//! does, with the kernel's everywhere what the kernel did; and a rule whose choice changes nothing explains
-//! nothing. Times are in the kernel's steps of 1,024 ns.
+//! It tests the explanation of a difference. Without rules of Linux it must decide like the Rust discipline,
+//! and with all of them like Linux. A rule that changes no decision is not part of the explanation. Times are
+//! in steps of 1,024 ns, as in Linux.
 
 use std::collections::VecDeque;
 
 use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc};
 
-/// Nanoseconds of a step of the kernel's clock for CoDel.
+/// Step of the clock of CoDel in Linux, in nanoseconds.
 pub const STEP_NS: u64 = 1024;
 
-/// A rule in which the kernel's way is another one.
+/// A rule of Linux that differs from the Rust discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The n-th drop follows after interval/sqrt(n), in the kernel with a root of 16 bits that makes one
-    /// Newton step when n changes; ours is exact.
+    /// The interval before the n-th drop is interval/sqrt(n). Linux computes 1/sqrt(n) with 16 bits, by one
+    /// Newton step for each change of n; the Rust discipline computes it exactly.
     Root,
-    /// Late is who is late for longer than an interval; ours, and RFC 8289's, who is for as long as that. The
-    /// kernel's steps make it happen.
+    /// Dropping starts when the sojourn time has been above the target for more than an interval; in the Rust
+    /// discipline and in RFC 8289, for at least an interval. With the steps of Linux both occur.
     Longer,
-    /// "No more than an MTU stays behind" looks at all queues together; ours at the flow's own.
+    /// No packet is dropped if the backlog is at most an MTU. Linux compares the backlog of all queues, the
+    /// Rust discipline that of the flow.
     Behind,
-    /// A new flow that is empty leaves the lists at once when no old one waits; ours becomes an old one (RFC
-    /// 8290, 4.2).
+    /// A new flow that becomes empty is removed from the lists if there is no old flow; in the Rust
+    /// discipline it becomes an old flow (RFC 8290, 4.2).
     Alone,
-    /// A batch ends with half the bytes of the fattest queue; ours with half its packets (RFC 8290, 4.1).
+    /// A batch of drops ends after half the bytes of the largest queue; in the Rust discipline after half its
+    /// packets (RFC 8290, 4.1).
     Half,
-    /// A batch raises CoDel's count; ours does not.
+    /// A batch of drops increases the count of CoDel; in the Rust discipline it does not.
     Count,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Rule; 6] = [Rule::Root, Rule::Longer, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count];
 
-    /// In a few words, as the kernel has it.
+    /// Short name of the rule of Linux.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::Root => "root by one Newton step",
-            Rule::Longer => "late for longer than an interval",
-            Rule::Behind => "an MTU behind of all queues",
-            Rule::Alone => "an empty new flow leaves at once",
-            Rule::Half => "half the bytes",
-            Rule::Count => "a batch counts for CoDel",
+            Rule::Longer => "drops after more than an interval",
+            Rule::Behind => "MTU compared with all queues",
+            Rule::Alone => "empty new flow removed at once",
+            Rule::Half => "batch of half the bytes",
+            Rule::Count => "batch increases the count",
         }
     }
 }
@@ -52,19 +54,19 @@ impl Rule {
 /// Parameters of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Packets that it holds.
+    /// Largest backlog, in packets.
     pub limit: u64,
-    /// Queues; with none it is CoDel alone, and refuses what is too much.
+    /// Number of queues. Zero is CoDel with one queue, which drops arrivals above the limit.
     pub flows: u32,
-    /// Bytes per turn.
+    /// Bytes per round and flow.
     pub quantum: i64,
-    /// The most packets dropped at once.
+    /// Largest number of packets of a batch of drops.
     pub batch: usize,
-    /// In steps.
+    /// Target of CoDel, in steps.
     pub target: u64,
-    /// In steps.
+    /// Interval of CoDel, in steps.
     pub interval: u64,
-    /// Bytes.
+    /// Length of the largest packet, in bytes.
     pub mtu: u64,
 }
 
@@ -75,32 +77,32 @@ struct Queue {
     bytes: u64,
     deficit: i64,
     listed: bool,
-    /// 0: not above.
+    /// Time at which dropping may start; 0 if the sojourn time is below the target.
     first_above: u64,
-    /// In steps, with 20 more binary digits where the root is exact.
+    /// Time of the next drop, in steps with [`FINE`] fractional bits.
     drop_next: u128,
     count: u64,
     last_count: u64,
-    /// 1/sqrt(count), 16 binary digits.
+    /// 1/sqrt(count), with 16 fractional bits.
     root: u64,
     dropping: bool,
 }
 
-/// Digits of `drop_next` behind the point.
+/// Number of fractional bits of `drop_next`.
 const FINE: u32 = 20;
 
-/// The queues.
+/// CoDel or FQ-CoDel with some rules of Linux.
 pub struct Model {
     setup: Setup,
     rules: Vec<Rule>,
     queues: Vec<Queue>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    held: Backlog,
+    backlog: Backlog,
 }
 
 impl Model {
-    /// Empty queues under these rules of the kernel's, and ours for the rest.
+    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline.
     pub fn new(setup: Setup, rules: &[Rule]) -> Model {
         let queues = (0..setup.flows.max(1)).map(|_| Queue::default()).collect();
         Model {
@@ -109,7 +111,7 @@ impl Model {
             queues,
             new: VecDeque::new(),
             old: VecDeque::new(),
-            held: Backlog::ZERO,
+            backlog: Backlog::ZERO,
         }
     }
 
@@ -121,22 +123,22 @@ impl Model {
         let of = &mut self.queues[queue];
         let (arrived, pkt) = of.packets.pop_front()?;
         of.bytes -= u64::from(pkt.bytes());
-        self.held.sub(pkt.bytes());
+        self.backlog.sub(pkt.bytes());
         Some((arrived, pkt))
     }
 
-    /// The head, and whether it may be dropped.
+    /// Removes the head of a queue. The second result is true if CoDel may drop it.
     fn head(&mut self, queue: usize, now: u64) -> Option<(Packet<u64>, bool)> {
         let Some((arrived, pkt)) = self.pop(queue) else {
             self.queues[queue].first_above = 0;
             return None;
         };
         let longer = u64::from(self.has(Rule::Longer));
-        let behind = if self.has(Rule::Behind) { self.held.bytes } else { self.queues[queue].bytes };
+        let after = if self.has(Rule::Behind) { self.backlog.bytes } else { self.queues[queue].bytes };
         let Setup { target, mtu, interval, .. } = self.setup;
         let of = &mut self.queues[queue];
         let mut late = false;
-        if now.saturating_sub(arrived) < target || behind <= mtu {
+        if now.saturating_sub(arrived) < target || after <= mtu {
             of.first_above = 0;
         } else if of.first_above == 0 {
             of.first_above = now + interval;
@@ -146,17 +148,17 @@ impl Model {
         Some((pkt, late))
     }
 
-    /// The count is what it is; the root follows by one step, x (3 - n x^2) / 2 with 16 digits. When the
-    /// count has jumped the difference is below zero, which in the kernel's 64 bits without a sign is a large
-    /// number: the root is anything then.
-    fn follow(&mut self, queue: usize) {
+    /// Updates the root by one Newton step, x (3 - n x^2) / 2, with 16 fractional bits. After a jump of the
+    /// count the difference is negative, which wraps to a large number in the unsigned arithmetic of Linux,
+    /// so the root can have any value.
+    fn update_root(&mut self, queue: usize) {
         let of = &mut self.queues[queue];
         let quarter = (3u64 << 32).wrapping_sub(of.count.wrapping_mul(of.root * of.root)) >> 2;
         of.root = quarter.wrapping_mul(of.root << 16) >> 47 & 0xffff;
     }
 
-    /// The wait until the next drop.
-    fn wait(&self, queue: usize) -> u128 {
+    /// Interval until the next drop.
+    fn drop_interval(&self, queue: usize) -> u128 {
         let Queue { root, count, .. } = self.queues[queue];
         let interval = u128::from(self.setup.interval);
         if self.has(Rule::Root) {
@@ -176,24 +178,24 @@ impl Model {
         } else if self.queues[queue].dropping {
             while self.queues[queue].dropping && fine >= self.queues[queue].drop_next {
                 self.queues[queue].count += 1;
-                self.follow(queue);
+                self.update_root(queue);
                 cx.drop(pkt, DropReason::Congested);
                 let Some(head) = self.head(queue, now) else {
                     self.queues[queue].dropping = false;
                     return None;
                 };
                 (pkt, late) = head;
-                let wait = self.wait(queue);
+                let interval = self.drop_interval(queue);
                 let of = &mut self.queues[queue];
                 of.dropping = late;
                 if late {
-                    of.drop_next += wait;
+                    of.drop_next += interval;
                 }
             }
         } else {
             cx.drop(pkt, DropReason::Congested);
-            // Under our rules more than an MTU stays behind; under the kernel's it may have been the only
-            // one, and still begins the state.
+            // With the rule `Behind` this may have been the only packet of the queue, and the dropping state
+            // still begins; without it the queue has more than an MTU left.
             let next = self.head(queue, now);
             let sixteen = u128::from(16 * self.setup.interval) << FINE;
             let of = &mut self.queues[queue];
@@ -201,28 +203,28 @@ impl Model {
             let lately = of.count - of.last_count;
             if lately > 1 && fine < of.drop_next + sixteen {
                 of.count = lately;
-                self.follow(queue);
+                self.update_root(queue);
             } else {
                 of.count = 1;
                 of.root = 0xffff;
             }
-            let wait = self.wait(queue);
+            let interval = self.drop_interval(queue);
             let of = &mut self.queues[queue];
             of.last_count = of.count;
-            of.drop_next = fine + wait;
+            of.drop_next = fine + interval;
             pkt = next?.0;
         }
         Some(pkt)
     }
 
-    fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, u64>) {
+    fn drop_from_the_largest(&mut self, cx: &mut Cx<'_, u64>) {
         let most = self.queues.iter().map(|queue| queue.bytes).max().unwrap_or(0);
-        let fattest =
-            self.queues.iter().position(|queue| queue.bytes == most).expect("the most is one of them");
-        let packets = self.queues[fattest].packets.len();
+        let largest =
+            self.queues.iter().position(|queue| queue.bytes == most).expect("one queue has the maximum");
+        let packets = self.queues[largest].packets.len();
         let (mut dropped, mut bytes) = (0, 0);
         loop {
-            let Some((_, pkt)) = self.pop(fattest) else { return };
+            let Some((_, pkt)) = self.pop(largest) else { return };
             bytes += u64::from(pkt.bytes());
             dropped += 1;
             cx.drop(pkt, DropReason::Pushout);
@@ -232,19 +234,19 @@ impl Model {
             }
         }
         if self.has(Rule::Count) {
-            self.queues[fattest].count += dropped as u64;
+            self.queues[largest].count += dropped as u64;
         }
     }
 }
 
 impl Qdisc<u64> for Model {
     fn enqueue(&mut self, pkt: Packet<u64>, cx: &mut Cx<'_, u64>) {
-        if self.setup.flows == 0 && self.held.packets >= self.setup.limit {
+        if self.setup.flows == 0 && self.backlog.packets >= self.setup.limit {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         let now = steps(cx);
         let queue = if self.setup.flows == 0 { 0 } else { pkt.meta.flow.0 as usize };
-        self.held.add(pkt.bytes());
+        self.backlog.add(pkt.bytes());
         let of = &mut self.queues[queue];
         of.bytes += u64::from(pkt.bytes());
         of.packets.push_back((now, pkt));
@@ -253,8 +255,8 @@ impl Qdisc<u64> for Model {
             of.deficit = self.setup.quantum;
             self.new.push_back(queue);
         }
-        while self.held.packets > self.setup.limit {
-            self.drop_from_the_fattest(cx);
+        while self.backlog.packets > self.setup.limit {
+            self.drop_from_the_largest(cx);
         }
     }
 
@@ -294,7 +296,7 @@ impl Qdisc<u64> for Model {
     }
 
     fn backlog(&self) -> Backlog {
-        self.held
+        self.backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, u64>) {

@@ -1,46 +1,48 @@
-//! PIE, step by step.
+//! Compares PIE, step by step.
 //!
-//! The kernel's timer updates the probability from the delay; each update is made again from what the delay
-//! was, by RFC 8033's law, and with the rules in which the kernel's differs. What chance has no say in is
-//! compared at each arrival: nothing is dropped while a burst is let pass, while delay and probability are
-//! low, while two packets or less are queued (the kernel: less than two), and before the probability have
-//! summed up to 0.85; at 8.5 everything is. The delay is that of the last update, as in the RFC; the kernel's
-//! is that of the last packet that left. In between both draw, and the drops that were to be expected are
-//! summed up. How long a burst is let pass is taken from the kernel, which counts it down when packets leave;
-//! ours does at updates, as the RFC.
+//! A timer of Linux updates the drop probability from the delay. Each update is computed again from the
+//! delays in the journal, by the formula of RFC 8033 and with the rules of Linux that differ from it.
+//!
+//! Decisions without chance are compared at each arrival. No packet is dropped during the burst allowance,
+//! while delay and probability are low, while at most two packets are queued (Linux: fewer than two), and
+//! before the accumulated probability is 0.85. From 8.5 on every packet is dropped. In the RFC the delay is
+//! that of the last update, in Linux that of the last packet that left. Between 0.85 and 8.5 decisions are
+//! random, and the number of drops is compared with the expected number. The burst allowance is taken from
+//! the journal, because Linux decreases it at departures, and the RFC and the Rust discipline at updates.
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
-use super::calls::{Came, calls};
+use super::calls::{Arrival, calls};
 use super::verdict::Verdict;
-use crate::journal::{Entry, What};
+use crate::journal::{Entry, Event};
 
-/// The kernel's probability in parts of 1: 2^56 - 1.
+/// Probability 1 in Linux: 2^56 - 1.
 const CERTAIN: f64 = ((1u64 << 56) - 1) as f64;
-/// Nanoseconds of a tick of its clock for packet schedulers.
+/// Tick of the clock for packet schedulers in Linux, in nanoseconds.
 const TICK_NS: u64 = 64;
-/// The gains are whole numbers of the kernel's parts, shifted by up to eleven places.
+/// Relative tolerance of a probability. The integer arithmetic of Linux shifts the gains by up to eleven
+/// bits.
 const CLOSE: f64 = 1e-4;
 /// The largest difference between the clocks of the journal and of the kernel.
 const BESIDE: Span = Span::us(50);
-/// Standard deviations that chance may be away.
+/// Largest deviation of the number of random drops, in standard deviations.
 const SIGMA: f64 = 4.0;
 
-/// A rule of the kernel's that RFC 8033 does not have.
+/// A rule of Linux that differs from RFC 8033.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Without delay the probability fall by a 64th per update, not by 2 %.
+    /// Without delay the probability decreases by a 64th per update, instead of 2 %.
     Sixtyfourth,
-    /// Beyond 250 ms they rise by 2 % more per update.
+    /// Above a delay of 250 ms the probability increases by another 2 % per update.
     Quarter,
-    /// They rise above 1.
+    /// The probability can be above 1.
     Beyond,
 }
 
 const RULES: [Rule; 3] = [Rule::Sixtyfourth, Rule::Quarter, Rule::Beyond];
 
-/// No packet of a journal waits so long.
+/// Largest plausible delay in a journal.
 const LONGEST: Span = Span::s(60);
 
 /// An update.
@@ -50,7 +52,8 @@ struct Update {
     probability: f64,
 }
 
-/// The law of RFC 8033, section 4.2 and 5.5, from one update to the next.
+/// The probability after an update, by the formula of RFC 8033, sections 4.2 and 5.5, and with some rules of
+/// Linux.
 fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, rules: &[Rule]) -> f64 {
     let seconds = |a: Span, b: Span| a.as_s() - b.as_s();
     let step = f64::from(config.alpha) / 16.0 * seconds(delay, config.target)
@@ -78,18 +81,18 @@ fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, r
     probability.clamp(0.0, if rules.contains(&Rule::Beyond) { f64::INFINITY } else { 1.0 })
 }
 
-/// Compares.
+/// Compares a journal of PIE with the Rust discipline.
 ///
 /// # Errors
-/// If the discipline cannot be built: a sentence.
-pub fn ask(
+/// If a delay in the journal is not plausible, or a packet leaves that is not queued.
+pub fn judge(
     journal: &[Entry],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
 ) -> Result<Verdict, String> {
     let kernel: Vec<Update> = journal
         .iter()
-        .filter(|entry| entry.what == What::Updated)
+        .filter(|entry| entry.event == Event::Updated)
         .map(|entry| Update {
             delay: Span::ns(entry.flow.saturating_mul(TICK_NS)),
             probability: entry.reserved as f64 / CERTAIN,
@@ -97,18 +100,18 @@ pub fn ask(
         .collect();
     if let Some(at) = kernel.iter().position(|update| update.delay > LONGEST) {
         return Err(format!(
-            "update {at} has a delay of {}, and no packet waits longer than {LONGEST}",
+            "update {at} has a delay of {}, but delays are at most {LONGEST}",
             kernel[at].delay
         ));
     }
     let steps = |rules: &[Rule]| -> Vec<usize> {
-        let off = |(at, pair): (usize, &[Update])| {
+        let deviates = |(at, pair): (usize, &[Update])| {
             let probability = law(pair[0], pair[1].delay, config, rules);
             ((probability - pair[1].probability).abs() > CLOSE * probability.max(1e-4)).then_some(at)
         };
-        kernel.windows(2).enumerate().filter_map(off).collect()
+        kernel.windows(2).enumerate().filter_map(deviates).collect()
     };
-    if let Some(wrong) = ours_differs(&kernel, config, context) {
+    if let Some(wrong) = rust_difference(&kernel, config, context) {
         return Ok(Verdict::Different(wrong));
     }
     let by_rfc = steps(&[]);
@@ -116,15 +119,16 @@ pub fn ask(
         let (before, after) = (kernel[*at], kernel[at + 1]);
         let here = law(before, after.delay, config, &RULES);
         return Ok(Verdict::Different(format!(
-            "update {at}: from {:.6} with delays of {} and {} to {:.6} in the kernel, {here:.6} here",
+            "update {at}: from {:.6} with delays of {} and {} to {:.6} in the kernel, {here:.6} by the formula",
             before.probability, before.delay, after.delay, after.probability
         )));
     }
     let updates = kernel.len();
     let laws = match by_rfc.len() {
-        0 => format!("{updates} updates by the RFC's law"),
+        0 => format!("{updates} updates by the formula of the RFC"),
         others => format!(
-            "{updates} updates, {} by the RFC's law, {others} by rules of the kernel's own (a 64th off without delay, 2 % on above 250 ms, and no end at 1)",
+            "{updates} updates, {} by the formula of the RFC, {others} by rules of Linux (1/64 less without delay, 2 % more above 250 ms, \
+             no limit at 1)",
             updates - others
         ),
     };
@@ -134,72 +138,74 @@ pub fn ask(
     })
 }
 
-/// Our discipline gets the same delays, and must have the probability of the law above, with the RFC's rules.
-fn ours_differs(
+/// Gives the Rust discipline the delays of the journal. Returns a message if its probability differs from
+/// that of [`law`] without rules of Linux.
+fn rust_difference(
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
 ) -> Option<String> {
-    let mut ours = Spec::pie(config.clone()).build_numbered(context).ok()?;
+    let mut qdisc = Spec::pie(config.clone()).build_numbered(context).ok()?;
     let mut out = Outbox::default();
     let mut update = Update { delay: Span::ZERO, probability: 0.0 };
-    // A minute after nothing: a packet may have waited for long.
+    // Late enough that a packet can have the largest delay.
     let mut now = Time::ZERO + LONGEST;
-    let come = |ours: &mut dyn Qdisc<u64>, out: &mut Outbox<u64>, at: Time, arrived: Time| {
+    let arrive = |qdisc: &mut dyn Qdisc<u64>, out: &mut Outbox<u64>, at: Time, arrived: Time| {
         let meta = Meta { bytes: 60, flow: FlowKey(0), arrived, ..Meta::default() };
-        ours.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(at, out));
+        qdisc.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(at, out));
     };
-    come(&mut *ours, &mut out, now, now);
+    arrive(&mut *qdisc, &mut out, now, now);
     for (at, of) in kernel.iter().enumerate() {
-        // Just before the update one leaves that waited as long, and another one stays behind it; without
-        // delay nobody stays.
+        // Just before the update, a packet with this delay leaves, and another one stays queued. Without
+        // delay no packet stays.
         let before = now + config.tupdate - Span::ns(1);
-        while ours.dequeue(&mut Cx::new(before, &mut out)).packet().is_some() {}
+        while qdisc.dequeue(&mut Cx::new(before, &mut out)).packet().is_some() {}
         if !of.delay.is_zero() {
-            come(&mut *ours, &mut out, before, Time::from_ps(before.as_ps() - of.delay.as_ps()));
-            come(&mut *ours, &mut out, before, before);
-            let _ = ours.dequeue(&mut Cx::new(before, &mut out));
+            arrive(&mut *qdisc, &mut out, before, Time::from_ps(before.as_ps() - of.delay.as_ps()));
+            arrive(&mut *qdisc, &mut out, before, before);
+            let _ = qdisc.dequeue(&mut Cx::new(before, &mut out));
         }
         now += config.tupdate;
-        come(&mut *ours, &mut out, now, now);
+        arrive(&mut *qdisc, &mut out, now, now);
         let probability = law(update, of.delay, config, &[]);
         update = Update { delay: of.delay, probability };
-        let mut here = 0.0;
-        ours.gauges(&mut |name, value| {
+        let mut actual = 0.0;
+        qdisc.gauges(&mut |name, value| {
             if name == "drop_probability" {
-                here = value;
+                actual = value;
             }
         });
-        if (here - probability).abs() > 1e-9 {
-            return Some(format!("update {at}: the law of the judge gives {probability}, ours {here}"));
+        if (actual - probability).abs() > 1e-9 {
+            return Some(format!(
+                "update {at}: the probability is {probability} by the formula, {actual} in the Rust discipline"
+            ));
         }
     }
     None
 }
 
-/// Checks the arrivals. Returns a sentence in both cases: the result, or the difference.
+/// Compares the decisions at arrivals. Returns a description of the result, or of the difference.
 fn decisions(
     journal: &[Entry],
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
 ) -> Result<Result<String, String>, String> {
-    // Calls and updates in the order in which they were.
     let calls = calls(journal, false)?;
     let updates_before = updates_before(journal);
-    let (mut held, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
-    let (mut packets, mut accumulated, mut certain, mut drawn, mut drops) = (0u64, 0.0, 0u64, 0u64, 0u64);
+    let (mut backlog, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
+    let (mut packets, mut accumulated, mut certain, mut random, mut drops) = (0u64, 0.0, 0u64, 0u64, 0u64);
     let (mut expected, mut variance) = (0.0, 0.0);
-    // How long the last packet waited, in the kernel's reckoning: not at all, when nothing stayed behind it.
-    let mut waited = Span::ZERO;
-    let mut otherwise = 0u64;
+    // Sojourn time of the last departure, as in Linux: zero if the queue was empty after it.
+    let mut sojourn = Span::ZERO;
+    let mut by_departure = 0u64;
     let mut nth = 0;
     for call in &calls {
-        let Some(Came { number, bytes, mark }) = call.came else {
-            if let Some((came, bytes)) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
-                held -= u64::from(bytes);
+        let Some(Arrival { number, bytes, mark }) = call.arrival else {
+            if let Some((arrived, bytes)) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
+                backlog -= u64::from(bytes);
                 packets -= 1;
-                waited = if held == 0 { Span::ZERO } else { Span::ns(call.now.saturating_sub(came)) };
+                sojourn = if backlog == 0 { Span::ZERO } else { Span::ns(call.now.saturating_sub(arrived)) };
             }
             continue;
         };
@@ -209,21 +215,22 @@ fn decisions(
         };
         nth += 1;
         let dropped = call.dropped == [number];
-        // The mark is the burst allowance behind the call, in ticks.
+        // The mark is the burst allowance after the call, in ticks.
         let burst = mark > 0;
         let full = packets >= config.limit.0;
-        // The RFC and ours spare two packets exactly, too.
+        // The RFC and the Rust discipline also spare exactly two packets.
         let low = |delay: Span| delay < config.target / 2 && update.probability < 0.2;
-        let always = burst || held < 2 * context.mtu.0;
-        let spared = always || low(waited);
-        otherwise += u64::from(spared != (always || low(update.delay)));
+        let always = burst || backlog < 2 * context.mtu.0;
+        let spared = always || low(sojourn);
+        by_departure += u64::from(spared != (always || low(update.delay)));
         let kernel = call.state as f64 / CERTAIN;
-        // What waited half the target, as far as can be said: the clock was read once more for the journal.
+        // A sojourn time of about half the target: the journal has a second reading of the clock, so the
+        // comparison in Linux is uncertain.
         let half = config.target / 2;
-        if !always && !full && waited.max(half) - waited.min(half) < BESIDE {
+        if !always && !full && sojourn.max(half) - sojourn.min(half) < BESIDE {
             accumulated = kernel;
         } else {
-            let fate = if full {
+            let expected_drop = if full {
                 Some(true)
             } else if spared {
                 Some(false)
@@ -235,18 +242,18 @@ fn decisions(
                     _ => None,
                 }
             };
-            match fate {
-                Some(fate) if fate != dropped => {
+            match expected_drop {
+                Some(expected_drop) if expected_drop != dropped => {
                     return Ok(Err(format!(
-                        "packet {number}: {} in the kernel, with probability of {:.4}, {accumulated:.4} in all, a delay of {waited} and {held} bytes queued",
+                        "packet {number}: {} in the kernel, with a probability of {:.4}, accumulated to {accumulated:.4}, a delay of {sojourn} and {backlog} bytes queued",
                         if dropped { "dropped" } else { "kept" },
                         update.probability,
                     )));
                 }
                 Some(_) => certain += 1,
                 None => {
-                    // What it draws against is known at all of these.
-                    drawn += 1;
+                    // The probability is known, but not the random number.
+                    random += 1;
                     drops += u64::from(dropped);
                     let probability = update.probability.min(1.0);
                     expected += probability;
@@ -258,32 +265,32 @@ fn decisions(
             }
             if !spared && !full && (accumulated - kernel).abs() > CLOSE {
                 return Ok(Err(format!(
-                    "packet {number}: the probability sum up to {accumulated:.6}, in the kernel to {kernel:.6}"
+                    "packet {number}: the accumulated probability is {accumulated:.6}, in the kernel {kernel:.6}"
                 )));
             }
         }
         if !dropped {
-            held += u64::from(bytes);
+            backlog += u64::from(bytes);
             packets += 1;
             bytes_of.insert(number, (call.now, bytes));
         }
     }
-    let off = if variance > 0.0 { (drops as f64 - expected) / f64::sqrt(variance) } else { 0.0 };
+    let deviation = if variance > 0.0 { (drops as f64 - expected) / f64::sqrt(variance) } else { 0.0 };
     let what = format!(
-        "{certain} arrivals without chance decided the same, {otherwise} of all by the last packet's delay and not by the last update's; of {drawn} others {drops} dropped where {expected:.0} were expected \
-         ({off:+.1} sigma)"
+        "{certain} arrivals without chance have equal decisions ({by_departure} of all decided by the delay of the last departure, not of the last update); of {random} others {drops} dropped, {expected:.0} expected \
+         ({deviation:+.1} sigma)"
     );
-    Ok(if off.abs() <= SIGMA { Ok(what) } else { Err(what) })
+    Ok(if deviation.abs() <= SIGMA { Ok(what) } else { Err(what) })
 }
 
-/// For each arrival, how many updates there were.
+/// The number of updates before each arrival.
 fn updates_before(journal: &[Entry]) -> Vec<usize> {
     let mut updates = 0;
     let mut before = Vec::new();
     for entry in journal {
-        match entry.what {
-            What::Updated => updates += 1,
-            What::Enqueued => before.push(updates),
+        match entry.event {
+            Event::Updated => updates += 1,
+            Event::Enqueued => before.push(updates),
             _ => {}
         }
     }
@@ -297,10 +304,10 @@ mod tests {
 
     fn update(delay_us: u64, probability: f64) -> Entry {
         let (flow, reserved) = (delay_us * 1000 / TICK_NS, (probability * CERTAIN) as u64);
-        Entry { now: 0, flow, reserved, number: 0, bytes: 0, what: What::Updated }
+        Entry { now: 0, flow, reserved, number: 0, bytes: 0, event: Event::Updated }
     }
 
-    /// A kernel whose probability follow the law under these rules.
+    /// A journal whose probabilities follow the formula with these rules of Linux.
     fn journal(rules: &[Rule], config: &giveway_disciplines::pie::Config) -> Vec<Entry> {
         let delays =
             [0, 8000, 16_000, 40_000, 120_000, 240_000, 320_000, 320_000, 64_000, 16_000, 0, 0, 0, 0, 0];
@@ -315,13 +322,13 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_distinguished_by_their_rules() {
+    fn an_update_by_no_rule_is_a_difference() {
         let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) };
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
-        let verdict = |journal: &[Entry]| ask(journal, &config, &context).unwrap().to_string();
+        let verdict = |journal: &[Entry]| judge(journal, &config, &context).unwrap().to_string();
         let kernel = verdict(&journal(&RULES, &config));
         assert!(
-            kernel.starts_with("alike: 300 updates, ") && kernel.contains("rules of the kernel's own"),
+            kernel.starts_with("alike: 300 updates, ") && kernel.contains("by rules of Linux"),
             "{kernel}"
         );
         let mut wrong = journal(&RULES, &config);
@@ -330,15 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn the_law_is_that_of_ours() {
+    fn the_rust_discipline_follows_the_formula() {
         let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(Rate::mbit(10), Streams::new(1)) };
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
             .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), probability: 0.0 })
             .collect();
-        assert_eq!(ours_differs(&updates, &config, &context), None);
+        assert_eq!(rust_difference(&updates, &config, &context), None);
         let other = giveway_disciplines::pie::Config { alpha: 3, ..config };
-        assert_eq!(ours_differs(&updates, &other, &context), None);
+        assert_eq!(rust_difference(&updates, &other, &context), None);
     }
 }

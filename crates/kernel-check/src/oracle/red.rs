@@ -1,35 +1,34 @@
-//! RED, step by step.
+//! Compares RED, step by step.
 //!
-//! The averages are those of our own [`Detector`], which is shown the queue as the kernel had it at each
-//! arrival. Below `min` nothing may be dropped, above `max` everything must be. In between both draw, and
-//! single draws cannot be compared: the drops that were to be expected are summed up, and the kernel's
-//! counted.
+//! The [`Detector`] of the Rust discipline gets the queue length of Linux at each arrival, and the averages
+//! are compared. Below `min` no packet may be dropped, and above `max` every packet must be. Between them
+//! decisions are random, so the number of drops is compared with the expected number.
 //!
-//! Floyd and Jacobson have two ways, a draw for each packet and, where they speak of the implementation, one
-//! for each gap. They are the same as long as the average does not move. Ours is the first, the kernel's the
-//! second: with R from 0 to 1, the n-th packet goes when n p_b exceeds R. So there are two sums, and the
-//! kernel's drops are held against that of its own way.
+//! Floyd and Jacobson describe two methods: a random number for each packet and, for implementations, one for
+//! each gap between drops. They are equivalent while the average is constant. The Rust discipline uses the
+//! first, Linux the second: with R uniform from 0 to 1, the n-th packet is dropped when n p_b exceeds R. Both
+//! expected numbers are computed, and the drops of Linux are compared with that of its own method.
 //!
-//! The kernel learns that the link is idle only when it is asked for a packet and has none. A parent that
-//! counts packets never asks then, and HTB is one. So here no time is ever idle.
+//! Linux detects that the link is idle only by a dequeue of an empty queue. A parent that counts packets,
+//! such as HTB, makes no such call, so idle times are ignored here.
 
 use giveway_qdisc::blocks::red::{Curve, Detector, RedDecision, spread};
 use giveway_qdisc::{Backlog, LinkContext, Time};
 
-use super::calls::{Call, Came};
+use super::calls::{Arrival, Call};
 use super::verdict::Verdict;
 
-/// The kernel's average is a whole number of 2^-w bytes, cut off at each arrival: that adds up to at most a
-/// byte.
+/// Largest difference of the averages, in bytes. Linux truncates the average to a multiple of 2^-w bytes at
+/// each arrival, which adds up to at most a byte.
 const GAP: f64 = 1.0;
-/// Standard deviations that chance may be away.
+/// Largest deviation of the number of random drops, in standard deviations.
 const SIGMA: f64 = 4.0;
 
-/// Compares.
+/// Compares the calls of RED with the Rust discipline.
 ///
 /// # Errors
-/// If the discipline cannot be built: a sentence.
-pub fn ask(
+/// If the parameters are invalid.
+pub fn judge(
     calls: &[Call],
     config: &giveway_disciplines::red::Config,
     context: &LinkContext,
@@ -39,13 +38,13 @@ pub fn ask(
     if let Some(wrong) = wrong {
         return Ok(Verdict::Different(wrong));
     }
-    let off = if variance > 0.0 { (drops as f64 - expected) / variance.sqrt() } else { 0.0 };
+    let deviation = if variance > 0.0 { (drops as f64 - expected) / variance.sqrt() } else { 0.0 };
     let what = format!(
-        "{arrivals} averages within {gap:.2} bytes; {below} below min and {above} above max decided the same, {near} \
-         within a byte of a threshold not; of {between} between {drops} dropped where one draw per gap expects {expected:.0} \
-         ({off:+.1} sigma) and one per packet {ours:.0}"
+        "{arrivals} averages within {gap:.2} bytes; {below} below min and {above} above max have equal decisions, {near} \
+         within a byte of a threshold differ; of {between} between them {drops} dropped, {expected:.0} expected with a random number per \
+         gap ({deviation:+.1} sigma), {ours:.0} with one per packet"
     );
-    Ok(if off.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
+    Ok(if deviation.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
 }
 
 /// Numbers of compared decisions.
@@ -54,14 +53,14 @@ struct Found {
     arrivals: u64,
     below: u64,
     above: u64,
-    /// Decided otherwise because the averages are on two sides of a threshold.
+    /// Arrivals with different decisions because the averages are on different sides of a threshold.
     near: u64,
     between: u64,
-    /// Of those between.
+    /// Random drops between the thresholds.
     drops: u64,
-    /// Expected drops of the Rust discipline among these, with the kernel's gap before each.
+    /// Expected number of random drops with one random number per packet, as in the Rust discipline.
     ours: f64,
-    /// Expected drops of the kernel's rule among these.
+    /// Expected number of random drops with one random number per gap, as in Linux.
     expected: f64,
     variance: f64,
     /// The largest difference of the averages, in bytes.
@@ -78,21 +77,22 @@ impl Found {
         let (curve, weight) = config.law(context).map_err(|invalid| invalid.to_string())?;
         let Curve { min, max, .. } = curve;
         let mut detector = Detector::new(curve, weight, config.probability.get(), false, None);
-        let mut held = Backlog::ZERO;
+        let mut backlog = Backlog::ZERO;
         let mut bytes_of = std::collections::BTreeMap::new();
-        // Packets since the last drop, where they count, and what R is known to exceed since.
+        // Packets since the last drop, and the value that R is known to exceed since; `None` outside of the
+        // thresholds.
         let mut count: Option<(f64, f64)> = None;
         let mut found = Found::default();
         for call in calls {
-            let Some(Came { number, bytes, .. }) = call.came else {
+            let Some(Arrival { number, bytes, .. }) = call.arrival else {
                 if let Some(bytes) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
-                    held.sub(bytes);
+                    backlog.sub(bytes);
                 }
                 continue;
             };
             let dropped = call.dropped == [number];
-            let full = !config.limit.admits(held, bytes);
-            let length = held.bytes as f64;
+            let full = !config.limit.admits(backlog, bytes);
+            let length = backlog.bytes as f64;
             detector.observe(length, 0, Time::from_ps(call.now.saturating_mul(1000)));
             let average = detector.average();
             found.arrivals += 1;
@@ -108,9 +108,9 @@ impl Found {
             };
             if gap > GAP || (here.is_some_and(|here| here != dropped && !full) && !near) {
                 found.wrong = Some(format!(
-                    "packet {number}: the average is {average:.2} here, {:.2} in the kernel, and it is {}",
+                    "packet {number}: the average is {average:.2} in the Rust discipline, {:.2} in the kernel, which {}",
                     call.state as f64 * weight,
-                    if dropped { "dropped there" } else { "kept there" }
+                    if dropped { "drops the packet" } else { "keeps it" }
                 ));
                 return Ok(found);
             }
@@ -121,7 +121,8 @@ impl Found {
                 Some(false) => found.below += 1,
                 None => found.between += 1,
             }
-            // Only what is decided by chance. The first one between only starts the count, in both.
+            // Random decisions only. The first arrival between the thresholds only starts the count, on both
+            // sides.
             if let (None, false, Some((since, passed))) = (here, full, count) {
                 let reached = ((since + 1.0) * p_b).clamp(passed, 1.0);
                 let probability = if passed < 1.0 { (reached - passed) / (1.0 - passed) } else { 1.0 };
@@ -139,10 +140,10 @@ impl Found {
                     Some(count.map_or((0.0, 0.0), next))
                 }
             };
-            // Ours decides as the kernel did.
+            // The detector gets the decision of Linux.
             let _: RedDecision = detector.decide(length, 1.0, || if dropped { 0.0 } else { f64::INFINITY });
             if !dropped {
-                held.add(bytes);
+                backlog.add(bytes);
                 bytes_of.insert(number, bytes);
             }
         }

@@ -1,26 +1,27 @@
-//! The result of a comparison with one of the kernel's own qdiscs.
+//! The result of a comparison with a qdisc of Linux.
 
 use std::fmt;
 
 use super::calls::Difference;
 use super::model::Rule;
 
-/// Equality of the decisions of the kernel's qdisc and of the Rust discipline.
+/// Result of the comparison of the decisions of a qdisc of Linux and of the Rust discipline.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// All departures and drops are equal.
     Equal,
-    /// The discipline draws random numbers; a sentence says what was compared.
+    /// The discipline uses random numbers, and the comparison found no difference. The text describes the
+    /// comparison.
     Alike(String),
-    /// The first difference, and the rules of the kernel's that explain it: with all of them the decisions
-    /// are equal, without any one of them they differ.
+    /// The first difference, and the rules of Linux that explain it: with all of them the decisions are
+    /// equal, without any one of them they differ.
     Explained(Difference, Vec<Rule>),
-    /// A difference without an explanation, as a sentence.
+    /// A difference without an explanation, in words.
     Different(String),
 }
 
 impl Verdict {
-    /// True unless a difference is left without an explanation.
+    /// True if there is no difference without an explanation.
     pub fn holds(&self) -> bool {
         !matches!(self, Verdict::Different(_))
     }
@@ -31,10 +32,10 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Equal => write!(f, "equal"),
             Verdict::Alike(what) => write!(f, "alike: {what}"),
-            Verdict::Different(why) => write!(f, "DIFFERENT: {why}"),
+            Verdict::Different(difference) => write!(f, "DIFFERENT: {difference}"),
             Verdict::Explained(difference, rules) => {
                 let rules: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
-                write!(f, "equal with the kernel's {}; without: {difference}", rules.join(", "))
+                write!(f, "equal with these rules of Linux: {}; without them, {difference}", rules.join(", "))
             }
         }
     }
