@@ -344,8 +344,8 @@ fn explanations_have_the_header_and_the_parameters() {
     Principles
     - Departure order is acceptance order, whatever the flow.
     - The limit counts packets or bytes, as written; the packet on the wire does not count.
-    - When it is full the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop
-      head`). Then the sender detects the congestion a queue's length earlier.
+    - When the queue is full, the arriving packet is refused (`drop tail`), or the oldest is dropped
+      (`drop head`), so that the sender detects congestion a queue's length earlier.
 
     Deviations
     - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet
@@ -362,9 +362,9 @@ fn explanations_have_the_header_and_the_parameters() {
       limit  packets or bytes, "300p"  default "1000p"
              Capacity, in packets or in bytes.
       drop   "tail", "head"            default "tail"
-             The packet that is dropped when it is full.
-             "tail": The arriving one.
-             "head": The oldest ones, until the arriving one fits.
+             The packet that is dropped when the queue is full.
+             "tail": The arriving packet.
+             "head": The oldest packets, until the arriving packet fits.
     "#);
     let names = giveway_disciplines::ALL.iter().map(|entry| entry.name);
     let names = names.chain(giveway_sim::SOURCES.iter().map(|entry| entry.name));

@@ -1,6 +1,6 @@
-//! Counts what a test allocates: how often memory is asked for, how many bytes are held, and the most that were held at once.
+//! An allocator that counts for tests: the number of allocations, the bytes in use, and their largest number.
 //!
-//! A test that measures memory makes [`Counting`] its allocator:
+//! A test that measures memory has [`Counting`] as its allocator:
 //!
 //! ```
 //! #[global_allocator]
@@ -13,34 +13,34 @@
 //! drop(numbers);
 //! ```
 //!
-//! Each thread has its own counters, so that tests of one file do not count each other's memory. A block that one thread
-//! allocates and another frees is held by the first for good.
+//! Each thread has its own counters, so tests of one program do not count each other's memory. A block that
+//! one thread allocates and another frees stays counted in the first thread, and is subtracted in the second.
 //!
-//! An allocator cannot be written without `unsafe`. This one passes every call on to the system's.
+//! An allocator requires `unsafe`. This one forwards every call to the system's allocator.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    // Constants without a destructor: their use allocates nothing, and they are there until the thread is gone.
+    // Constants without a destructor: access does not allocate, and they exist until the thread has ended.
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static HELD: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
 
-/// How often this thread has asked for memory, a block that grows or shrinks included.
+/// Number of allocations and reallocations of this thread.
 pub fn calls() -> u64 {
     CALLS.get()
 }
 
-/// How many bytes this thread holds: what it has allocated less what it has freed.
+/// Bytes that this thread has allocated, less those that it has freed.
 pub fn held() -> i64 {
     HELD.get()
 }
 
-/// The most bytes that `what` holds at once beyond those that were held before it, and its result. `what` may ask the same of a part
-/// of itself.
+/// Calls `what`. Returns the largest number of bytes in use during the call, beyond those before it, and the
+/// result. Calls may be nested.
 pub fn most<T>(what: impl FnOnce() -> T) -> (i64, T) {
     let before = held();
     let outer = MOST.replace(before);
@@ -54,36 +54,37 @@ pub fn most<T>(what: impl FnOnce() -> T) -> (i64, T) {
 #[derive(Clone, Copy, Debug)]
 pub struct Counting;
 
-fn asked(bytes: usize) {
+fn count_in(bytes: usize) {
     CALLS.set(CALLS.get() + 1);
     let held = HELD.get() + bytes as i64;
     HELD.set(held);
     MOST.set(MOST.get().max(held));
 }
 
-fn freed(bytes: usize) {
+fn count_out(bytes: usize) {
     HELD.set(HELD.get() - bytes as i64);
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, which keeps the promises.
+// SAFETY: every call is forwarded unchanged to the system's allocator, which has the required properties.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        asked(layout.size());
+        count_in(layout.size());
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        asked(layout.size());
-        // The system's: memory that is never touched takes no room, so that a test can count what would not fit.
+        count_in(layout.size());
+        // Forwarded, too: untouched zeroed memory takes no physical memory, so a test can count more than
+        // fits.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        freed(layout.size());
+        count_out(layout.size());
         unsafe { System.dealloc(block, layout) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // While it is copied both are there.
-        asked(size);
-        freed(layout.size());
+        // Both blocks may exist while the content is copied.
+        count_in(size);
+        count_out(layout.size());
         unsafe { System.realloc(block, layout, size) }
     }
 }

@@ -13,7 +13,7 @@ use crate::units::{Rate, Span, Time};
 /// An operation on a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// A packet arrives. Numbers are folded into a sensible range.
+    /// A packet arrives. Numbers are reduced to a valid range.
     Enqueue {
         /// Number of the flow.
         flow: u8,
@@ -59,13 +59,13 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// Smallest and largest length that [`Op::Enqueue`] makes.
+/// Smallest and largest length of a packet of [`Op::Enqueue`].
 pub const LENGTHS: std::ops::RangeInclusive<u32> = 40..=1500;
 
 /// Drives `qdisc` through `ops`, then drains it, and checks the contract after each call.
 ///
 /// # Errors
-/// The first promise that was broken.
+/// The first violation of the contract.
 pub fn drive(
     qdisc: &mut impl Qdisc<u64>,
     properties: Properties,
@@ -88,7 +88,7 @@ struct Run<'a, Q> {
     held: BTreeMap<u64, Meta>,
     backlog: Backlog,
     serial: u64,
-    /// The last number that left, per flow.
+    /// Number of the last packet of each flow that left.
     last_sent: BTreeMap<FlowKey, u64>,
     ask_at: Option<Time>,
     events: Vec<Event>,
@@ -99,7 +99,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         Run {
             qdisc,
             properties,
-            // Not zero, so that a discipline that confuses "never" with "at the epoch" is found out.
+            // Not zero, to detect a discipline that confuses "never" with the epoch.
             now: Time::ms(1),
             out: Outbox::default(),
             held: BTreeMap::new(),
@@ -147,7 +147,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         }
     }
 
-    /// A packet of `length` bytes arrives; what else it carries follows from `bytes`.
+    /// Offers a packet of `length` bytes. Its other metadata follow from `bytes`.
     fn enqueue(&mut self, flow: u8, length: u32, bytes: u16, class: u8, ecn: bool) -> Result<(), Violation> {
         let flow = flow % 16;
         let meta = Meta {
@@ -222,8 +222,8 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         Ok(got)
     }
 
-    /// PortCounters what the last call dropped, and compares what the discipline says it holds with the
-    /// truth.
+    /// Counts the packets that the last call dropped, and compares the backlog that the discipline reports
+    /// with the actual one.
     fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
@@ -246,16 +246,16 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         }
     }
 
-    /// Everything that is held can be had, in bounded time.
+    /// Dequeues the whole backlog, in bounded time.
     fn drain(&mut self) -> Result<(), Violation> {
         let mut calls = 0u64;
         loop {
             match self.dequeue()? {
                 Got::Packet => {}
-                Got::Later => self.now = self.ask_at.take().expect("it just said when"),
+                Got::Later => self.now = self.ask_at.take().expect("the last dequeue returned a time"),
                 Got::Nothing => return Ok(()),
             }
-            // A link is never infinitely fast; a little time passes per packet.
+            // Each packet takes some time on the link.
             self.now += Span::us(10);
             calls += 1;
             ensure(calls < 4 * self.serial + 1000, || {
@@ -265,14 +265,14 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
     }
 }
 
-/// Next hops of a flow, which never change. Flows part after no, one, two and more hops, and some never.
+/// Next hops of a flow, which never change. Routes separate after zero, one, two or more hops, or never.
 fn next_hops(flow: u8) -> NextHops {
     let hops = [&[][..], &[1], &[2], &[1, 1], &[1, 2], &[2, 1, 1], &[3, 1, 2, 1, 1, 4], &[3, 1, 2, 1, 1, 5]];
     NextHops::new(hops[usize::from(flow % 8)].iter().copied())
 }
 
-/// The reservation of a packet: most flows have one, together more than a link of 10 Mbit/s has; and now and
-/// then one asks for another rate, or for none.
+/// Reservation of a packet. Most flows have one, with a sum above 10 Mbit/s, and sometimes a flow requests
+/// another rate, or none.
 fn reserved(flow: u8, bytes: u16) -> Rate {
     let kbit = [0, 64, 900, 3000][usize::from(flow % 4)];
     match bytes % 32 {

@@ -123,10 +123,10 @@ impl<'a, P> Cx<'a, P> {
     }
 
     /// Takes over the drops and marks of a discipline whose packets have another payload, in order, and
-    /// empties `said`.
-    pub fn relay<Q>(&mut self, said: &mut Outbox<Q>, mut payload: impl FnMut(Q) -> P) {
-        self.out.marked.append(&mut said.marked);
-        let dropped = said.dropped.drain(..);
+    /// empties `from`.
+    pub fn relay<Q>(&mut self, from: &mut Outbox<Q>, mut payload: impl FnMut(Q) -> P) {
+        self.out.marked.append(&mut from.marked);
+        let dropped = from.dropped.drain(..);
         self.out.dropped.extend(
             dropped.map(|(pkt, why)| (Packet { meta: pkt.meta, payload: payload(pkt.payload) }, why)),
         );
@@ -144,7 +144,7 @@ mod tests {
     use crate::packet::FlowKey;
 
     #[test]
-    fn what_is_passed_on_keeps_its_order() {
+    fn relayed_drops_and_marks_keep_their_order() {
         let (mut inner, mut outer) = (Outbox::default(), Outbox::default());
         let packet = |number: u32| Packet::new(FlowKey(u64::from(number)), 100 + number, number);
         outer.dropped.push((Packet::new(FlowKey(0), 1, "before".to_owned()), DropReason::Reset));

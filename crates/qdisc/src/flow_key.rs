@@ -93,7 +93,7 @@ mod tests {
     /// Both directions of a call, both directions with swapped ports, and the next call: five flows, one
     /// word.
     #[test]
-    fn exclusive_or_tells_few_flows_apart() {
+    fn exclusive_or_distinguishes_few_flows() {
         let flows = [
             tuple(A, 5004, B, 6000),
             tuple(B, 6000, A, 5004),

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(hasher.hash(&input[..8]), 0x93f5_f579_9a93_2462);
     }
 
-    /// Any word and any key, and neighbours spread over few buckets as over many.
+    /// For any key, neighbouring words are spread over few and many buckets.
     #[test]
     fn mixing_spreads_neighbours() {
         assert_ne!(mix(u64::MAX, 0), mix(u64::MAX - 1, 0));

@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_nothing_or_that_a_flow_is_short_or_its_rate() {
+    fn is_none_or_short_or_a_rate() {
         assert_eq!(Label::default(), Label::NONE);
         assert!(!Label::NONE.is_set() && Label::SHORT.is_set());
         assert_eq!((Label::NONE.rate(), Label::SHORT.rate()), (Rate::bit(0), Rate::bit(0)));
         for bits in [1, 2, 80_000, u64::MAX - 1] {
             assert_eq!(Label::of(Rate::bit(bits)).rate(), Rate::bit(bits));
         }
-        // A rate is never taken for a short flow, and the largest number has its place.
+        // A rate never becomes the label of a short flow, and the largest number saturates.
         assert_eq!(Label::of(Rate::bit(0)).rate(), Rate::bit(1));
         assert_eq!(Label::of(Rate::bit(u64::MAX)).rate(), Rate::bit(u64::MAX - 1));
     }

@@ -2,7 +2,7 @@
 //! discipline enqueues it, and later dequeues or drops it; the link transmits it. A probe observes each step.
 //! Every backend has such ports.
 //!
-//! The port counts packets, so that disciplines only decide. In packets and in bytes, arrived = sent +
+//! The port counts packets, so disciplines only make decisions. In packets and in bytes, arrived = sent +
 //! dropped + backlog.
 
 use std::collections::VecDeque;
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::packet::FlowKey;
 
-    /// First in, first out; one that is `slow` lets a packet go only at whole seconds.
+    /// A FIFO. If it is `slow`, packets leave at whole seconds only.
     struct Plain {
         queue: VecDeque<Packet<&'static str>>,
         slow: bool,
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!((port.counters().dropped.packets, port.leaving()), (2, 0));
         let dropped: Vec<_> = port.dropped().map(|(pkt, why)| (pkt.payload, why)).collect();
         assert_eq!(dropped, [("A", DropReason::Reset), ("B", DropReason::Reset)]);
-        assert_eq!(port.dropped().count(), 0, "they are taken");
+        assert_eq!(port.dropped().count(), 0, "the dropped packets were taken");
         assert!(matches!(port.pull(Time::us(4), &mut ()), Next::Empty));
     }
 }

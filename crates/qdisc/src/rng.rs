@@ -68,7 +68,7 @@ impl Rng {
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "there is something to choose from");
-        // Lemire's multiplication; the bias of n / 2^64 is far below what any run could see.
+        // Lemire's multiplication. The bias of n / 2^64 is far too small to be observed in a run.
         ((u128::from(self.word()) * u128::from(n)) >> 64) as u64
     }
     /// Exponential with the given mean, by inversion.
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(draw(&root.within("a")), draw(&Streams::new(7).within("a")));
         assert_ne!(draw(&root.within("a")), draw(&root.within("b")));
         assert_ne!(draw(&root.within("a")), draw(&Streams::new(8).within("a")));
-        // Frozen: a change here changes every golden in the project.
+        // Fixed values: a change of the generator changes every fingerprint of the project.
         assert_eq!(draw(&root.within("a")), 6_032_001_795_747_152_111);
     }
 

@@ -1,5 +1,5 @@
-//! One slab for all queues of a discipline. Queues are linked lists of indices, so ten thousand queues need
-//! no more memory than their packets, and nothing is allocated once the slab has grown to the limit.
+//! One slab for all queues of a discipline. Queues are linked lists of indices, so the memory depends on the
+//! number of packets, not of queues, and no memory is allocated once the slab has grown to the limit.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};

@@ -1,11 +1,11 @@
 //! Time, rate and size: integers with their unit in the type.
 //!
-//! Time is counted in picoseconds, so that 64 bytes at 400 Gbit/s (1,280 ps) are an exact number and
-//! sums never depend on their order. A `u64` of picoseconds lasts 213 days, which no simulation
+//! The unit of time is a picosecond, so that the time of 64 bytes at 400 Gbit/s (1,280 ps) is exact and
+//! sums never depend on their order. A `u64` of picoseconds has a range of 213 days, which no simulation
 //! reaches; a backend that runs for longer restarts its clock.
 //!
-//! Quantities are written as `tc` writes them, and parsed exactly: a value that is not a whole number
-//! of the unit below (picoseconds, bits per second, bytes) is refused rather than rounded.
+//! Quantities have the syntax of `tc`, and are parsed exactly: a value that is not a whole number of the
+//! basic unit (picosecond, bit/s, byte) is refused, not rounded.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -19,7 +19,7 @@ use crate::backlog::Backlog;
 
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// The number, or the largest there is: never a number that has wrapped.
+/// The number, saturated to 64 bits.
 const fn saturated(number: u128) -> u64 {
     if number > u64::MAX as u128 { u64::MAX } else { number as u64 }
 }
@@ -44,19 +44,19 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packets(pub u64);
 
-/// The value of a parameter as tables have it, in a basic unit.
+/// Value of a parameter in tables, in a basic unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
-    /// A number with its unit: "packets", "B", "s", "bit/s", or "1" where it has none. A switch is 1 or 0.
+    /// A number with its unit: "packets", "B", "s", "bit/s", or "1" if it has none. A switch is 1 or 0.
     Number(f64, &'static str),
-    /// Anything else, as it is written.
+    /// Any other value, as text.
     Text(String),
 }
 
-/// A size in packets or in bytes: whichever unit was written.
+/// A size in packets or in bytes, in the unit that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// At most this many packets, whatever their size.
+    /// At most this many packets of any size.
     Packets(u64),
     /// At most this many bytes.
     Bytes(u64),
@@ -69,7 +69,7 @@ pub struct Share(f64);
 impl Time {
     /// The epoch.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: "not scheduled".
+    /// Later than all times; it means "not scheduled".
     pub const NEVER: Time = Time(u64::MAX);
 
     /// `ps` picoseconds after the epoch.
@@ -92,7 +92,7 @@ impl Time {
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// Seconds since the epoch, for reports; never for decisions.
+    /// Seconds since the epoch, for reports only, since it is rounded.
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
@@ -103,7 +103,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: Span = Span(0);
 
     /// `ps` picoseconds.
@@ -126,7 +126,7 @@ impl Span {
     pub const fn s(s: u64) -> Span {
         Span(s.saturating_mul(PS_PER_SECOND))
     }
-    /// The nearest whole number of picoseconds; for random draws. Negative values become zero.
+    /// A span of `s` seconds, rounded to a picosecond, for random draws. Negative values become zero.
     pub fn from_s_f64(s: f64) -> Span {
         Span((s * PS_PER_SECOND as f64 + 0.5) as u64)
     }
@@ -138,7 +138,7 @@ impl Span {
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
-    /// Zero.
+    /// True if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -146,8 +146,7 @@ impl Span {
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// `self * num / den` without intermediate overflow, rounded down; the longest span there is if that is
-    /// too long.
+    /// `self * num / den` without intermediate overflow, rounded down. Saturates at the longest span.
     ///
     /// # Panics
     /// If `den` is zero.
@@ -173,7 +172,7 @@ impl Rate {
     pub const fn gbit(gbit: u64) -> Rate {
         Rate(gbit.saturating_mul(1_000_000_000))
     }
-    /// Bit/s.
+    /// The rate in bit/s.
     pub const fn as_bit(self) -> u64 {
         self.0
     }
@@ -295,10 +294,10 @@ impl Div<u64> for Span {
 }
 
 // ---------------------------------------------------------------------------------------------------
-// Reading and writing
+// Parsing and formatting
 // ---------------------------------------------------------------------------------------------------
 
-/// A quantity that cannot be read. The message has an example of what to write.
+/// Error of a quantity that cannot be parsed. The message has a valid example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 
@@ -309,12 +308,12 @@ impl fmt::Display for UnitError {
 }
 impl std::error::Error for UnitError {}
 
-/// A kind of quantity: its name for messages, an example, and its units as multiples of the base unit.
+/// A kind of quantity, with its names for messages, and its units as multiples of the base unit.
 struct Dimension {
     what: &'static str,
     base: &'static str,
     example: &'static str,
-    /// The largest, rounded down to what can be read: 2^64 - 1 base units.
+    /// Largest value, 2^64 - 1 base units, rounded down to a short text.
     largest: &'static str,
     /// Numerator and denominator of one unit in base units.
     units: &'static [(&'static str, u64, u64)],
@@ -420,7 +419,7 @@ const PACKET_UNITS: Dimension = Dimension {
 };
 
 impl Dimension {
-    /// Reads a number and its unit, exactly.
+    /// Parses a number and its unit, exactly, into base units.
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let trimmed = text.trim();
         let split = trimmed
@@ -472,7 +471,7 @@ impl Dimension {
     }
 }
 
-/// A plain decimal as mantissa and power of ten; `None` when it is anything else.
+/// Mantissa and power of ten of a plain decimal; `None` for any other text.
 fn decimal(text: &str) -> Option<(u128, u128)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
@@ -480,9 +479,9 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     if !digits(whole) || !digits(fraction) || whole.len() + fraction.len() == 0 || fraction.len() > 15 {
         return None;
     }
-    // These are digits, so the only mistake left is that they are too many: larger than any quantity.
+    // The text has only digits, so the only possible error is a number larger than any quantity.
     let mantissa = format!("{whole}{fraction}").parse::<u128>().unwrap_or(u128::MAX);
-    // Beyond this no unit fits anyway; it keeps the products below in range.
+    // A larger number is out of range in any unit. The bound keeps the products of the caller in range.
     if mantissa > u128::from(u64::MAX) * 1_000_000 {
         return Some((u128::from(u64::MAX) * 1_000_000, 1));
     }
@@ -490,14 +489,14 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     Some((mantissa, scale))
 }
 
-/// The candidate that a typing mistake most likely meant, if any is near enough.
+/// The candidate with the smallest edit distance to a misspelled word, if the distance is small enough.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_ascii_lowercase();
     let length = wrong.chars().count();
     let most = (length / 3).max(1);
     candidates
         .into_iter()
-        // The distance is at least the difference of the lengths, which is cheaper.
+        // The difference of the lengths is a lower bound of the distance, and cheaper.
         .filter(|candidate| candidate.chars().count().abs_diff(length) <= most)
         .map(|candidate| (distance(&lower, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.chars().count())
@@ -602,7 +601,8 @@ impl FromStr for Limit {
             (Ok(packets), _) => Ok(Limit::Packets(packets)),
             (_, Ok(bytes)) => Ok(Limit::Bytes(bytes)),
             (Err(large), _) | (_, Err(large)) if large.0.contains("is too large") => Err(large),
-            // Only a unit is missing or wrong: name both kinds. Otherwise the first message says it.
+            // If only the unit is missing or wrong, the message has both kinds of units. Otherwise the first
+            // message is precise.
             (Err(_), Err(bytes)) if bytes.0.contains("unit") => Err(UnitError(format!(
                 "\"{}\" needs a unit: \"300p\" counts packets, \"64kb\" counts bytes",
                 text.trim()
@@ -621,7 +621,7 @@ impl FromStr for Share {
             Some(number) => (number.trim(), true),
             None => (trimmed, false),
         };
-        // Shares are written with as many digits as it takes, and that may be more than quantities have.
+        // A share may have more digits than a quantity, since it is written with all digits of its value.
         let many = || number.bytes().all(|b| b.is_ascii_digit() || b == b'.').then(|| number.parse().ok())?;
         let plain = decimal(number).map(|(mantissa, scale)| mantissa as f64 / scale as f64).or_else(many);
         let plain: f64 = plain.ok_or_else(|| {
@@ -634,7 +634,7 @@ impl FromStr for Share {
     }
 }
 
-/// Serde by text, and a schema that editors can complete from.
+/// Implements serde by text, and a schema with which editors complete values.
 macro_rules! by_text {
     ($($type:ident, $format:literal, $pattern:literal, $help:literal;)*) => {$(
         impl Serialize for $type {
@@ -754,15 +754,15 @@ mod tests {
         assert_eq!("2%".parse(), Ok(Share(0.02)));
     }
 
-    /// As sums of times do: files may hold any number.
+    /// Files may have any number, so constructors saturate, as sums do.
     #[test]
-    fn times_that_are_too_long_are_the_longest() {
+    fn times_saturate() {
         assert_eq!((Span::ns(u64::MAX), Span::s(u64::MAX)), (Span(u64::MAX), Span(u64::MAX)));
         assert_eq!((Time::us(u64::MAX), Time::ms(u64::MAX)), (Time::NEVER, Time::NEVER));
     }
 
     #[test]
-    fn every_share_is_written_so_that_it_reads_the_same() {
+    fn every_share_is_written_and_read_again() {
         let seven: Share = "0.7%".parse().unwrap();
         for share in [seven, Share(1.0 / 3.0), Share(f64::MIN_POSITIVE), Share(f64::from_bits(1)), Share(1.0)]
         {
@@ -772,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_quantities_say_what_to_write() {
+    fn errors_of_quantities_have_a_valid_example() {
         let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
         assert_eq!(
             message("10"),
@@ -801,7 +801,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_quantities_can_be_read_and_larger_ones_name_them() {
+    fn errors_of_too_large_quantities_have_the_largest_one() {
         for (largest, beyond) in [("5124h", "5125h"), ("5124h", &format!("{}h", "9".repeat(60)))] {
             assert!(span(largest).is_ok());
             assert!(span(beyond).is_err(), "{beyond}");
@@ -821,7 +821,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_to_count_is_the_largest_there_is_and_never_wraps() {
+    fn quantities_saturate_and_never_wrap() {
         let most = Span(u64::MAX);
         assert_eq!([Span::ns(1 << 63), Span::us(u64::MAX), Span::ms(1 << 40), Span::s(1 << 40)], [most; 4]);
         assert_eq!([Time::us(1 << 60), Time::ms(1 << 60), Time::s(1 << 60)], [Time::NEVER; 3]);
@@ -832,7 +832,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn quantities_are_written_and_read_again() {
         for ps in [0, 1, 999, 1_000, 5_000_000_000, 1_500_000_000_000, 90 * PS_PER_SECOND, 1_234_567] {
             assert_eq!(span(&Span(ps).to_string()), Ok(Span(ps)));
         }
@@ -854,7 +854,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_mistakes_find_their_word() {
+    fn the_nearest_word_to_a_misspelled_one_is_found() {
         assert_eq!(nearest("fq_codle", ["fifo", "fq_codel", "codel"]), Some("fq_codel"));
         assert_eq!(nearest("lmit", ["limit", "target"]), Some("limit"));
         assert_eq!(nearest("zebra", ["limit", "target"]), None);

@@ -101,20 +101,20 @@ mod tests {
         assert_eq!(
             guard.admit(1, 1000, 1000),
             Err(Reason::Replayed),
-            "from before the router began, or when it did"
+            "not later than the start of the router"
         );
         assert_eq!(guard.admit(1, 1001, 1000), Ok(()));
         assert_eq!(guard.admit(1, 1001, 1010), Err(Reason::Replayed));
-        assert_eq!(guard.admit(2, 1001, 1010), Ok(()), "each owner by itself");
+        assert_eq!(guard.admit(2, 1001, 1010), Ok(()), "each owner has its own numbers");
         assert_eq!(guard.admit(1, 1111, 1010), Err(Reason::Clock), "a clock ahead");
         assert_eq!(guard.admit(1, 1110, 1010), Ok(()));
         assert_eq!(guard.admit(1, 1110, 1211), Err(Reason::Clock), "a recorded message that is too old");
         assert_eq!(guard.admit(1, 1111, 1211), Ok(()));
     }
 
-    /// Owners that are forgotten, for want of memory or after a while, leave a floor behind.
+    /// An owner that is removed, for lack of memory or after some time, raises the floor.
     #[test]
-    fn memory_is_bounded_and_what_is_forgotten_cannot_be_sent_again() {
+    fn memory_is_bounded_and_messages_of_removed_owners_cannot_be_repeated() {
         let mut guard = Guard::new(0, 1000, 3);
         for owner in 1..=100 {
             assert_eq!(guard.admit(owner, 100 + owner, 150), Ok(()));
@@ -123,17 +123,16 @@ mod tests {
         for owner in 1..=100 {
             assert_eq!(guard.admit(owner, 100 + owner, 150), Err(Reason::Replayed), "{owner}");
         }
-        // All of them become too old, and the clock steps back.
+        // All owners become too old, and the clock steps back.
         assert_eq!(guard.admit(7, 5000, 5000), Ok(()));
         assert_eq!(guard.remembered(), 1);
         assert_eq!(guard.admit(100, 200, 150), Err(Reason::Replayed));
     }
 
     proptest! {
-        /// Whatever comes, with a clock that steps about: no message is taken twice, and the memory stays
-        /// bounded.
+        /// For any messages and a clock with steps, no message is accepted twice, and the memory is bounded.
         #[test]
-        fn no_message_is_taken_twice(
+        fn no_message_is_accepted_twice(
             messages in prop::collection::vec((0..6u64, 0..60u64, 0..80u64), 1..300),
         ) {
             let mut guard = Guard::new(0, 20, 4);

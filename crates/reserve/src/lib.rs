@@ -13,7 +13,8 @@
 //! use giveway_qdisc::Rate;
 //! use giveway_reserve::{Kind, Limits, Message, Owner, Table, Tuple};
 //!
-//! let tuple = Tuple { from: [192, 0, 2, 1], to: [198, 51, 100, 7], from_port: 5004, to_port: 6000, protocol: 17 };
+//! let (from, to) = ([192, 0, 2, 1], [198, 51, 100, 7]);
+//! let tuple = Tuple { from, to, from_port: 5004, to_port: 6000, protocol: 17 };
 //! let request = Message {
 //!     kind: Kind::Start,
 //!     tuple,

@@ -22,8 +22,8 @@
 //! | 40 | 8 | finish, likewise |
 //! | 48 | 6 | link address of the sender of the request |
 //! | 54 | 2 | 0 |
-//! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, each larger than the one before |
-//! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with zero for the checksum, under a key that both sides know; 0 without a key |
+//! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, always increasing |
+//! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with a checksum of 0, by the shared key; 0 without a key |
 //!
 //! The fields from 8 to 19 and from 24 to 47 are those of the paper; their widths are chosen here. An answer
 //! repeats the request, which identifies it. A finish of 2^64 - 1 means no end.
@@ -33,8 +33,8 @@
 //! recorded message cannot be sent under another address. The number shows that the message is new
 //! ([`crate::guard`]), so it cannot be repeated under the same one.
 //!
-//! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of it could
-//! be sent again, so it is refused ([`Reason::OldVersion`]).
+//! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of version 1
+//! could be replayed, so they are refused ([`Reason::OldVersion`]).
 //!
 //! The paper's EtherTypes, 0x0801 and 0x0802, are registered to others (X.75 and NBS Internet). The default
 //! is that for local experiments, 0x88b5 (IEEE 802).

@@ -28,14 +28,14 @@ fn message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn what_is_written_can_be_read(message in message(), keyed: bool, padding in 0..20usize) {
+    fn messages_are_encoded_and_decoded_again(message in message(), keyed: bool, padding in 0..20usize) {
         let key = keyed.then(|| SipHasher::new(5, 6));
         let mut bytes = message.encode(key.as_ref()).to_vec();
         bytes.resize(LENGTH + padding, 0xaa);
         prop_assert_eq!(Message::decode(&bytes, key.as_ref()), Ok(message));
     }
 
-    /// One bit that is wrong, wherever.
+    /// Any single wrong bit is detected.
     #[test]
     fn damage_is_found(message in message(), bit in 0..LENGTH * 8) {
         let mut bytes = message.encode(None);
@@ -43,14 +43,14 @@ proptest! {
         prop_assert!(Message::decode(&bytes, None).is_err());
     }
 
-    /// Who changes a message and puts its checksum right, without the key.
+    /// A changed message with a correct checksum, but without the key, is refused.
     #[test]
     fn forgery_is_found(message in message(), other in message()) {
         prop_assume!(message != other);
         let key = SipHasher::new(5, 6);
         let mut bytes = other.encode(None);
         bytes[64..72].copy_from_slice(&message.encode(Some(&key))[64..72]);
-        // The checksum of what it is now: that of the message without a tag, and the tag.
+        // Compute the checksum of the forged message.
         let sum = |bytes: &[u8]| {
             let sum: u32 = bytes.as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
             let once = (sum & 0xffff) + (sum >> 16);

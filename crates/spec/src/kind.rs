@@ -1,4 +1,4 @@
-//! Values of parameters: what a schema takes, and one word read as that.
+//! Values of parameters: their kinds, from a schema, and the parser of a single word.
 
 use giveway_qdisc::units::nearest;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Switch,
     Integer,
     Number,
-    /// One of the same catalogue.
+    /// A spec of the same catalogue.
     Spec,
     List,
     Choice(Vec<String>),
@@ -57,8 +57,7 @@ impl Kind {
         }
     }
 
-    /// One word as the value of the parameter `name`. Not for switches and children, which are read before
-    /// their value.
+    /// Parses a word as the value of the parameter `name`. The caller handles switches and children.
     pub fn scalar(&self, word: &Word<'_>, name: &str) -> Result<Value, SpecError> {
         let wrong =
             |message: String, help: Option<String>| SpecError { span: word.span.clone(), message, help };
@@ -91,11 +90,12 @@ impl Kind {
                 format!("{name}: expected a list"),
                 Some(format!("write it in brackets: \"{name} [... ...]\"")),
             )),
-            // tc's own bare numbers: packets where only packets are counted, bytes where only bytes are.
+            // As in tc, a number without a unit counts packets or bytes if the parameter has only one of
+            // them.
             Kind::Text(format) if format == "packets" && bare => Ok(Value::from(format!("{}p", word.text))),
             Kind::Text(format) if format == "bytes" && bare => Ok(Value::from(format!("{}b", word.text))),
             Kind::Text(format) => {
-                // Read it here, so that the error points at the word.
+                // Parse it here, so that the error has the position of the word.
                 let read = match format.as_str() {
                     "span" => word.text.parse::<giveway_qdisc::Span>().err(),
                     "rate" => word.text.parse::<giveway_qdisc::Rate>().err(),
@@ -110,7 +110,7 @@ impl Kind {
                     None => Ok(Value::from(word.text)),
                 }
             }
-            Kind::Switch | Kind::Spec => unreachable!("these are read before their value"),
+            Kind::Switch | Kind::Spec => unreachable!("the caller handles these"),
         }
     }
 }

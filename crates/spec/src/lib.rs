@@ -134,7 +134,7 @@ macro_rules! spec_type {
         }
 
         impl<'de> $crate::outside::Deserialize<'de> for $spec {
-            /// Reads text, or a table with a `kind`.
+            /// Parses text, or a table with a `kind`.
             fn deserialize<D: $crate::outside::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::std::result::Result<Self, D::Error> {

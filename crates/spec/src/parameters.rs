@@ -10,7 +10,7 @@ pub struct Parameter {
     pub name: String,
     /// The values that it accepts, with an example: "a rate, `\"10 Mbit/s\"`".
     pub takes: String,
-    /// The value that it has unless another is given.
+    /// Value if the parameter is not given.
     pub default: Default,
     /// Its description, in one line.
     pub meaning: String,
@@ -21,7 +21,7 @@ pub struct Parameter {
 /// The default of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Default {
-    /// There is none: the parameter must be given.
+    /// No default: the parameter must be given.
     Required,
     /// The value, as TOML writes it.
     Value(String),
@@ -33,8 +33,8 @@ pub enum Default {
 
 /// The parameters of a configuration, in the order of its schema.
 ///
-/// A property with `"x-hidden": true` is left out: it exists for an experiment of a paper, not for users. A
-/// specification may have it all the same.
+/// A property with `"x-hidden": true` is left out. It exists for an experiment of a paper, not for users, but
+/// specs may set it.
 pub fn parameters(schema: &Value) -> Vec<Parameter> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let shown = properties.filter(|(_, property)| property["x-hidden"] != true);
@@ -60,7 +60,7 @@ fn parameter(name: &str, property: &Value, schema: &Value) -> Parameter {
     }
 }
 
-/// A table in a list is shown with its keys when it has so few.
+/// Largest number of keys with which a table in a list is shown.
 const MOST_KEYS: usize = 6;
 
 /// The values that a property accepts, in words.

@@ -7,8 +7,8 @@ use crate::kind::Kind;
 use crate::{Catalogue, SpecType};
 
 impl<S: SpecType> Catalogue<S> {
-    /// All parameters of one, those with their defaults, too. Parameters of one inside have the name of the
-    /// parameter that holds it in front: `child.limit`. Parameters without a value are left out.
+    /// All parameters of a spec, defaults included. Parameters of a child have the name of its parameter as a
+    /// prefix: `child.limit`. Parameters without a value are left out.
     ///
     /// # Panics
     /// If its name is not in the catalogue.

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::{Catalogue, SpecType};
 
 impl<S: SpecType> Catalogue<S> {
-    /// Reads one from text, or from a table with a `kind`.
+    /// Parses a spec from text, or from a table with a `kind`.
     ///
     /// # Errors
-    /// The mistake, in a sentence.
+    /// The mistake and a correction.
     pub fn deserialize<'de, D: Deserializer<'de>>(&'static self, deserializer: D) -> Result<S, D::Error> {
         let one = self.about.one();
         match serde::Deserialize::deserialize(deserializer)? {

@@ -1,4 +1,4 @@
-//! A registry of something that is no discipline, and of which none stands inside another.
+//! A registry of another kind than disciplines, whose specs cannot contain other specs.
 
 use giveway_spec::{About, Catalogue, Entry};
 use schemars::{JsonSchema, schema_for};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Random {}
 
-/// How ties are broken.
+/// Rule for ties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Ties {
@@ -97,7 +97,7 @@ fn read(text: &str) -> Spec {
 }
 
 #[test]
-fn what_is_read_is_written() {
+fn specs_are_written_and_read_again() {
     for text in [
         "random",
         "rounds",
@@ -112,7 +112,7 @@ fn what_is_read_is_written() {
 }
 
 #[test]
-fn mistakes_are_told_in_its_own_words() {
+fn messages_have_the_noun_and_the_position() {
     let cases = [
         ("", "", "expected a scheduler; such as random, rounds"),
         ("rouns", "rouns", "unknown scheduler \"rouns\"; did you mean \"rounds\"?"),
@@ -130,7 +130,7 @@ fn mistakes_are_told_in_its_own_words() {
         ),
         ("rounds ties trns", "trns", "ties: unknown choice \"trns\"; did you mean \"turns\"?"),
         ("rounds weights 3", "3", "weights: expected a list; write it in brackets: \"weights [... ...]\""),
-        // None stands inside another, so nobody is told how.
+        // A spec cannot contain others, so the message has no help for that.
         ("rounds weights [3", "", "expected \"]\" after the list"),
         (
             "rounds weights [(rounds)]",

@@ -11,7 +11,7 @@
 //! | [`fifo`] | one queue per input, first come, first served: throughput with head-of-line blocking |
 //! | [`cells`] | output queueing and parallel iterative matching of single cells |
 //! | [`mix`] | mixes of packet sizes |
-//! | [`preemption`] | short packets that interrupt long ones: the formulae of the P-SPF paper, and corrected ones |
+//! | [`preemption`] | short packets that preempt long ones: formulae of the P-SPF paper, and corrections |
 //! | [`rates`] | matrices of rates: admissibility, and a schedule for admissible ones |
 //! | [`speedup`] | speedup that a fabric needs |
 

@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_link_is_full_and_nobody_has_more_than_the_share(
+        fn the_link_is_full_and_no_flow_exceeds_the_share(
             rates in prop::collection::vec(0.0..100.0f64, 1..50),
             capacity in 0.1..1000.0f64,
         ) {

@@ -5,16 +5,18 @@
 //! 1 it is bursty on every scale.
 //!
 //! H is defined in the limit of long times, and every series is finite. So there are three estimators with
-//! different errors, none of them exact, and [`Estimate::median`] is the middle one. Each fits a line to
+//! different errors, none of them exact; [`Estimate::median`] is their median. Each fits a line to
 //! logarithms over a range of scales. The range was fixed before any estimation, by the advice of the papers:
 //! the shortest scales are left out because they show other properties of the traffic (back-to-back packets,
 //! the length of a burst), the longest because they have too few blocks.
 //!
-//! | estimator | scales | line | H |
-//! |---|---|---|---|
-//! | rescaled range | blocks of 64, 128, 256, ... samples, as long as there are 10 | log of the mean R/S on log of the block, each scale alike | the slope |
-//! | variance-time | blocks of 8, 16, 32, ... samples, as long as there are 100 | log of the variance of the blocks' means on log of the block, each scale alike | 1 + slope/2 |
-//! | Haar wavelet | octaves 3, 4, 5, ... (8, 16, 32, ... samples), as long as there are 16 coefficients | log₂ of the mean squared coefficient on the octave, weighted by the number of coefficients | (slope + 1)/2 |
+//! - **Rescaled range**, on blocks of 64, 128, 256, ... samples, as long as there are 10 blocks: log of the
+//!   mean R/S against log of the block, with equal weights. H is the slope.
+//! - **Variance-time**, on blocks of 8, 16, 32, ... samples, as long as there are 100 blocks: log of the
+//!   variance of the blocks' means against log of the block, with equal weights. H is 1 + slope/2.
+//! - **Haar wavelet**, on octaves 3, 4, 5, ... (8, 16, 32, ... samples), as long as there are 16
+//!   coefficients: log₂ of the mean squared coefficient against the octave, weighted by the number of
+//!   coefficients. H is (slope + 1)/2.
 //!
 //! **Accuracy.** On exact fractional noise of 2¹⁷ samples, medians over seven series:
 //!

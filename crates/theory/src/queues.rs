@@ -1,7 +1,8 @@
-//! Queues with one server: waiting times, response times and numbers in the system.
+//! Queues with one server: waiting times, sojourn times and numbers in the system.
 //!
-//! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. Waiting
-//! is the time until service begins, response the time until it ends, both in seconds.
+//! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. The
+//! waiting time ends when service begins, the sojourn time (also called response) when it ends, both in
+//! seconds.
 //!
 //! "Kleinrock I" and "Kleinrock II" are Leonard Kleinrock, "Queueing Systems", volumes 1 (1975) and 2 (1976).
 
@@ -22,16 +23,16 @@ pub fn mg1_waiting(arrivals_per_s: f64, service_s: f64, service_second_moment: f
     Some(arrivals_per_s * service_second_moment / (2.0 * (1.0 - load)))
 }
 
-/// Mean response time in M/G/1, first come first served, in seconds: the mean waiting time and one mean
+/// Mean sojourn time in M/G/1, first come first served, in seconds: the mean waiting time and one mean
 /// service time.
 ///
-/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other, so its response time is
+/// Arguments as of [`mg1_waiting`]. A job of known size x waits as long as any other, so its sojourn time is
 /// W + x.
 pub fn mg1_fifo_response(arrivals_per_s: f64, service_s: f64, service_second_moment: f64) -> Option<f64> {
     Some(mg1_waiting(arrivals_per_s, service_s, service_second_moment)? + service_s)
 }
 
-/// Mean response time in M/G/1 with processor sharing of a job that needs `size_s` seconds of service alone,
+/// Mean sojourn time in M/G/1 with processor sharing of a job that needs `size_s` seconds of service alone,
 /// in seconds: x / (1 − ρ). It depends on the distribution of sizes only through its mean, `service_s`.
 ///
 /// `None` unless ρ < 1. Kleinrock II, section 4.4.
@@ -41,13 +42,14 @@ pub fn mg1_processor_sharing_response(arrivals_per_s: f64, service_s: f64, size_
 
 /// Mean waiting time in M/M/1, in seconds: ρ / (μ − λ).
 ///
-/// `None` unless ρ < 1. Kleinrock I, section 3.2: the mean response 1/(μ − λ) less the mean service 1/μ.
+/// `None` unless ρ < 1. Kleinrock I, section 3.2: the mean sojourn time 1/(μ − λ) less the mean service time
+/// 1/μ.
 pub fn mm1_waiting(arrivals_per_s: f64, services_per_s: f64) -> Option<f64> {
     let load = stable_load(arrivals_per_s, 1.0 / services_per_s)?;
     Some(load / (services_per_s - arrivals_per_s))
 }
 
-/// Mean response time in M/M/1, in seconds: 1 / (μ − λ).
+/// Mean sojourn time in M/M/1, in seconds: 1 / (μ − λ).
 ///
 /// `None` unless ρ < 1. Kleinrock I, section 3.2.
 pub fn mm1_response(arrivals_per_s: f64, services_per_s: f64) -> Option<f64> {
@@ -116,7 +118,7 @@ mod tests {
         assert!((value - expected).abs() <= 1e-12 * expected.abs(), "{value} is not {expected}");
     }
 
-    /// λ = 8, μ = 10: ρ = 0.8, response 1/2 s, waiting 0.5 − 0.1 = 0.4 s, number 4; Little: 8 · 0.5 = 4.
+    /// λ = 8, μ = 10: ρ = 0.8, sojourn 1/2 s, waiting 0.5 − 0.1 = 0.4 s, number 4; Little: 8 · 0.5 = 4.
     #[test]
     fn mm1_by_hand() {
         close(mm1_response(8.0, 10.0), 0.5);
@@ -133,10 +135,10 @@ mod tests {
         close(md1_waiting(8.0, 0.1), 0.2);
     }
 
-    /// Lindley's recursion on a grid of service times that occur equally often, with arrivals drawn from a
-    /// Weyl sequence instead of a random generator: an answer that owes nothing to the formula.
+    /// Lindley's recursion with equally frequent service times, and arrivals drawn from a Weyl sequence
+    /// instead of a random generator. It is independent of the formula.
     #[test]
-    fn pollaczek_khinchine_is_what_a_queue_does() {
+    fn pollaczek_khinchine_agrees_with_a_simulated_queue() {
         // Service 0.5 s or 1.5 s, equally likely: E[S] = 1, E[S²] = 1.25; λ = 0.5: W = 0.5 · 1.25 / (2 · 0.5)
         // = 0.625 s.
         close(mg1_waiting(0.5, 1.0, 1.25), 0.625);
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_sharing_stretches_every_job_alike() {
+    fn processor_sharing_slows_all_jobs_by_the_same_factor() {
         close(mg1_processor_sharing_response(8.0, 0.1, 0.1), 0.5);
         close(mg1_processor_sharing_response(8.0, 0.1, 3.0), 15.0);
     }
@@ -204,8 +206,8 @@ mod tests {
         close(Some(mm1k_number(2.0, 2)), 10.0 / 7.0);
     }
 
-    /// The closed forms, away from ρ = 1, and what is carried: (1 − P_K)·ρ is the share of time that the
-    /// server works.
+    /// The closed forms for ρ other than 1, and the carried load: (1 − P_K)·ρ is the share of time for which
+    /// the server is busy.
     #[test]
     fn mm1k_agrees_with_its_closed_forms() {
         for load in [0.3, 0.8, 0.95, 1.3, 4.0] {

@@ -196,15 +196,16 @@ mod tests {
         close(pftk(0.5, &path), 5.0 / 10.75, 1e-14);
     }
 
-    /// With little loss all three agree; with much, timeouts rule and the square-root law promises too much.
+    /// With little loss all three agree. With high loss timeouts dominate, and the square-root law is too
+    /// high.
     #[test]
     fn the_formulae_meet_at_small_loss() {
         let law = square_root_law(1e-7, 0.1, 2.0);
         close(pftk(1e-7, &PATH), law, 0.01);
         close(pftk_simple(1e-7, &PATH), law, 0.01);
         assert!(pftk(0.1, &PATH) < 0.5 * square_root_law(0.1, 0.1, 2.0));
-        // Computed apart from this code: the simplified formula lies within 2 % of the full one up to 3 % of
-        // loss, and a quarter below it at 10 %.
+        // Computed independently of this code: the simplified formula lies within 2 % of the full one up to 3
+        // % of loss, and a quarter below it at 10 %.
         for (p, full, simple) in
             [(0.001, 265.573_265, 267.834_803), (0.03, 29.781_723, 29.508_274), (0.1, 9.105_989, 6.898_269)]
         {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loss_the_window_rules() {
+    fn without_loss_the_window_limits_the_rate() {
         let path = Path { max_window: 20.0, ..PATH };
         assert_eq!(pftk(0.0, &path), 200.0);
         assert_eq!(pftk_simple(0.0, &path), 200.0);

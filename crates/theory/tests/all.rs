@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: one link for all of them.
+//! The integration tests of this crate, in one program, so that they are linked once.
 
 mod crossbar;
 mod hurst;

@@ -80,7 +80,7 @@ fn short_series_have_no_estimate() {
     assert!(Estimate::of(&noise[..FEWEST]).is_some());
     assert_eq!(Estimate::of(&noise[..FEWEST - 1]), None);
     assert_eq!(Estimate::of(&[]), None);
-    // As long as one likes, but nothing ever changes. The mean of many 0.1 is not quite 0.1.
+    // A long but constant series has no estimate. The mean of many 0.1 is not quite 0.1.
     assert_eq!(Estimate::of(&vec![0.1; SAMPLES]), None);
 }
 

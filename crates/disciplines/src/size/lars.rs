@@ -83,7 +83,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "least attained recent service: LAS whose memory fades, with a bound on the lock-out";
+        "least attained recent service: LAS whose memory decays, with a bound on the lock-out";
     type Qdisc<P: 'static> = Lars<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Lars<P>, Invalid> {
@@ -91,7 +91,7 @@ impl Discipline for Config {
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Lars {
             limit: self.limit,
-            fading: Fading::new(self.lockout)?,
+            decay: Decay::new(self.lockout)?,
             flows: RecentFlows::new(memory, Flow::is_queued),
             queue: RankedPackets::with_capacity(self.limit.most_packets(64).min(1 << 12)),
         })
@@ -146,7 +146,7 @@ impl Discipline for Config {
 /// The queue and the table.
 pub struct Lars<P> {
     limit: Limit,
-    fading: Fading,
+    decay: Decay,
     flows: RecentFlows<Flow>,
     queue: RankedPackets<P>,
 }
@@ -154,7 +154,7 @@ pub struct Lars<P> {
 /// A flow that has sent recently.
 #[derive(Debug)]
 struct Flow {
-    /// Volume that it has sent and has queued, on the scale of [`Fading`]: the rank of its next packet.
+    /// Volume that it has sent and has queued, on the scale of [`Decay`]: the rank of its next packet.
     volume: u64,
     /// Number of its queued packets, plus one.
     queued: NonZeroU32,
@@ -164,7 +164,7 @@ struct Flow {
 const _: () = assert!(RecentFlows::<Flow>::bytes_per_slot() == 32);
 
 impl Flow {
-    const NEW: Flow = Flow { volume: Fading::NOTHING, queued: NonZeroU32::MIN };
+    const NEW: Flow = Flow { volume: Decay::NOTHING, queued: NonZeroU32::MIN };
 
     fn is_queued(&self) -> bool {
         self.queued > NonZeroU32::MIN
@@ -213,7 +213,7 @@ impl<P> Lars<P> {
     fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> u64 {
         let flow = self.flows.seen(pkt.meta.flow, now, || Flow::NEW);
         let before = flow.volume;
-        flow.volume = self.fading.grown(before, pkt.bytes(), now);
+        flow.volume = self.decay.grown(before, pkt.bytes(), now);
         flow.queued = flow.queued.saturating_add(1);
         before
     }
@@ -236,24 +236,24 @@ const FINEST: u32 = 40;
 
 /// The scale of volumes that is invariant under decay: 1 + log₂ V + t/`lockout`, in fixed point.
 #[derive(Clone, Copy, Debug)]
-enum Fading {
+enum Decay {
     /// Volumes halve in the time that makes `(time * pace) >> shift` one, of so many bits after the point.
     Halves { pace: u64, shift: u32, bits: u32 },
     /// Volumes are in bytes.
     Never,
 }
 
-impl Fading {
+impl Decay {
     /// Volume of a flow that has not sent; below all others.
     const NOTHING: u64 = 0;
 
-    fn new(lockout: Span) -> Result<Fading, Invalid> {
+    fn new(lockout: Span) -> Result<Decay, Invalid> {
         if lockout.is_zero() {
-            return Ok(Fading::Never);
+            return Ok(Decay::Never);
         }
         if lockout < SHORTEST {
             let message =
-                format!("{lockout} is too short: write at least \"{SHORTEST}\", or \"0s\" for no fading");
+                format!("{lockout} is too short: write at least \"{SHORTEST}\", or \"0s\" for no decay");
             return Err(Invalid::new("lockout", message));
         }
         let in_ps = lockout.as_ps();
@@ -264,17 +264,17 @@ impl Fading {
         // 10^-19 of it.
         let shift = u64::BITS - 1 + in_ps.ilog2() - bits;
         let pace = (1u128 << (bits + shift)) / u128::from(in_ps);
-        Ok(Fading::Halves { pace: pace as u64, shift, bits })
+        Ok(Decay::Halves { pace: pace as u64, shift, bits })
     }
 
     /// The volume after a packet of `bytes` at `now`. Never below the volume before.
     #[inline]
     fn grown(self, volume: u64, bytes: u32, now: Time) -> u64 {
-        let Fading::Halves { pace, shift, bits } = self else { return volume + u64::from(bytes) };
+        let Decay::Halves { pace, shift, bits } = self else { return volume + u64::from(bytes) };
         let scale = (1u64 << bits) as f64;
         let elapsed = ((u128::from(now.as_ps()) * u128::from(pace)) >> shift) as u64 + (1 << bits);
         let left = match volume {
-            Fading::NOTHING => 0.0,
+            Decay::NOTHING => 0.0,
             volume => libm::exp2(volume.cast_signed().wrapping_sub(elapsed.cast_signed()) as f64 / scale),
         };
         let log = libm::log2(left + f64::from(bytes.max(1))) * scale + 0.5;
@@ -296,15 +296,15 @@ mod tests {
         LinkContext::new(Rate::mbit(8), Streams::new(1))
     }
 
-    fn halving_in(lockout: Span) -> (Fading, impl Fn(u64, Time) -> f64) {
-        let fading = Fading::new(lockout).unwrap();
-        let Fading::Halves { bits, .. } = fading else { panic!("{lockout} fades") };
+    fn halving_in(lockout: Span) -> (Decay, impl Fn(u64, Time) -> f64) {
+        let decay = Decay::new(lockout).unwrap();
+        let Decay::Halves { bits, .. } = decay else { panic!("{lockout} decays") };
         // The volume that a rank means at some time, in bytes.
         let bytes = move |rank: u64, now: Time| {
             let log = rank as f64 / (1u64 << bits) as f64 - 1.0 - now.as_s() / lockout.as_s();
-            if rank == Fading::NOTHING { 0.0 } else { libm::exp2(log) }
+            if rank == Decay::NOTHING { 0.0 } else { libm::exp2(log) }
         };
-        (fading, bytes)
+        (decay, bytes)
     }
 
     #[test]
@@ -324,11 +324,11 @@ mod tests {
     /// half-life.
     #[test]
     fn volumes_decay_as_computed_by_hand() {
-        let (fading, volume) = halving_in(Span::ms(1));
-        let mut flows = [Fading::NOTHING; 3];
+        let (decay, volume) = halving_in(Span::ms(1));
+        let mut flows = [Decay::NOTHING; 3];
         let mut arrive = |flow: usize, us: u64, bytes: u32| {
             let before = flows[flow];
-            flows[flow] = fading.grown(before, bytes, Time::us(us));
+            flows[flow] = decay.grown(before, bytes, Time::us(us));
             (volume(before, Time::us(us)) * 10.0).round() / 10.0
         };
         assert_eq!(arrive(0, 0, 1000), 0.0);
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(
             tags,
             [(0.0, 0.0), (933.0, 1000.0), (1804.0, 2072.0), (175.0, 3220.0)],
-            "faded, and as ranked"
+            "decayed volumes and ranks"
         );
         let mut cx = Cx::new(Time::ms(5), &mut out);
         let left: Vec<i32> =
@@ -372,7 +372,7 @@ mod tests {
         };
         assert_eq!(
             built("lars lockout 100us"),
-            "lockout: 100us is too short: write at least \"1ms\", or \"0s\" for no fading"
+            "lockout: 100us is too short: write at least \"1ms\", or \"0s\" for no decay"
         );
         let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context()).join("; ");
         assert_eq!(warnings("lars") + &warnings("lars lockout 0s"), "");
@@ -386,10 +386,10 @@ mod tests {
     #[test]
     fn ranks_do_not_overflow() {
         for lockout in [SHORTEST, Span::s(2), Span::s(1 << 24)] {
-            let (fading, volume) = halving_in(lockout);
+            let (decay, volume) = halving_in(lockout);
             let end = Time::from_ps(u64::MAX - 1);
-            let one = fading.grown(Fading::NOTHING, 1000, end);
-            let two = fading.grown(one, 1000, end);
+            let one = decay.grown(Decay::NOTHING, 1000, end);
+            let two = decay.grown(one, 1000, end);
             assert!(one < two && two < 1 << 63, "{lockout}: {one}, {two}");
             let ratio = volume(two, end) / volume(one, end);
             assert!((ratio - 2.0).abs() < 1e-4, "{lockout}: twice as much is {ratio} times as much");
@@ -461,12 +461,12 @@ mod tests {
             packets in prop::collection::vec((0..3_000_000u64, 40..65_536u32), 1..200),
             lockout in prop_oneof![Just(Span::ms(1)), Just(Span::ms(300)), Just(Span::s(2)), Just(Span::s(60))],
         ) {
-            let (fading, volume) = halving_in(lockout);
-            let (mut now, mut rank, mut expected) = (Time::s(100), Fading::NOTHING, 0.0);
+            let (decay, volume) = halving_in(lockout);
+            let (mut now, mut rank, mut expected) = (Time::s(100), Decay::NOTHING, 0.0);
             for (us, bytes) in packets {
                 let before = rank;
                 now += Span::us(us);
-                rank = fading.grown(rank, bytes, now);
+                rank = decay.grown(rank, bytes, now);
                 expected = expected * libm::exp2(-Span::us(us).as_s() / lockout.as_s()) + f64::from(bytes);
                 prop_assert!(rank >= before, "the rank of a later packet is not lower");
                 let got = volume(rank, now);
@@ -478,11 +478,11 @@ mod tests {
         /// lockout/ln 2.
         #[test]
         fn volumes_are_bounded(lockout_ms in 1..100u64) {
-            let (fading, volume) = halving_in(Span::ms(lockout_ms));
+            let (decay, volume) = halving_in(Span::ms(lockout_ms));
             let ceiling = 1000.0 * lockout_ms as f64 * std::f64::consts::LOG2_E;
-            let mut rank = Fading::NOTHING;
+            let mut rank = Decay::NOTHING;
             for ms in 0..20 * lockout_ms {
-                rank = fading.grown(rank, 1000, Time::ms(ms));
+                rank = decay.grown(rank, 1000, Time::ms(ms));
                 prop_assert!(volume(rank, Time::ms(ms)) <= ceiling + 1000.0);
             }
             prop_assert!(volume(rank, Time::ms(20 * lockout_ms - 1)) > 0.999 * ceiling);

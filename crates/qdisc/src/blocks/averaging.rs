@@ -125,7 +125,7 @@ mod tests {
         Averaging::new("window", Span::ms(100), same_instant).unwrap()
     }
 
-    /// The rate after each of these packets: microseconds and bytes.
+    /// Rate after each of these packets, given by their times in microseconds and lengths in bytes.
     fn rates(averaging: &Averaging, packets: &[(u64, u32)]) -> Vec<f64> {
         let (mut average, mut last) = (AveragedRate::default(), None);
         let mut after = |(at, bytes): &(u64, u32)| {
@@ -136,7 +136,7 @@ mod tests {
         packets.iter().map(&mut after).collect()
     }
 
-    /// Worked by hand for K = 100 ms, a burst and a pause included.
+    /// Computed by hand for K = 100 ms, with a burst and a pause.
     #[test]
     fn the_worked_example_to_a_tenth_of_a_bit() {
         let packets = [
@@ -160,7 +160,7 @@ mod tests {
     fn a_burst_of_one_instant_raises_by_its_bits_over_the_constant() {
         let burst = [(5, 1000); 7];
         assert_eq!(rates(&averaging(SameInstant::Limit), &burst)[6], 7.0 * 80_000.0);
-        // Added up, they count with the next later packet, over the time since their arrival.
+        // Added up, their bits count with the next later packet, over the time since their arrival.
         let added =
             rates(&averaging(SameInstant::Accumulate), &[(5, 1000), (5, 500), (5, 500), (1005, 1000)]);
         let first = -libm::expm1(-0.00005) * 8000.0 / 0.000_005;
@@ -172,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn time_without_packets_fades_a_rate_and_its_digits_do_not_run_out() {
+    fn a_rate_decays_without_packets_and_keeps_its_precision() {
         let averaging = averaging(SameInstant::Limit);
         let mut average = AveragedRate { rate: 1e6, pending: 0 };
         averaging.step(Some(Time::ZERO), Time::ms(100)).apply(&mut average, 0);
         assert!((average.rate - 1e6 / std::f64::consts::E).abs() < 1e-6);
-        // A picosecond apart, and ages.
+        // Gaps of a picosecond and of a very long time.
         for (apart, least, most) in [(1, 1e6, 1.080_001e6), (u64::MAX / 2, 0.0, 1.0)] {
             let mut average = AveragedRate { rate: 1e6, pending: 0 };
             averaging.step(Some(Time::ZERO), Time::from_ps(apart)).apply(&mut average, 1000);
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn no_constant_is_told() {
+    fn a_constant_of_zero_is_refused() {
         let error = Averaging::new("window", Span::ZERO, SameInstant::Limit).unwrap_err();
         assert!(error.to_string().starts_with("window: a rate needs some time"), "{error}");
     }
 
     proptest! {
-        /// A steady stream has its rate after ten constants, whatever it is; and no rate is ever negative or
-        /// more than all bits at once.
+        /// The average of a steady stream is its rate after ten time constants. An average is never negative,
+        /// and never above the rate of all bits at one instant.
         #[test]
         fn a_steady_stream_has_its_rate(gap_us in 1..50_000u64, bytes in 40..1500u32) {
             let packets: Vec<(u64, u32)> = (0..=1_000_000 / gap_us + 20).map(|n| (n * gap_us, bytes)).collect();
@@ -204,7 +204,7 @@ mod tests {
 
         /// A pause has the same effect in one step and in several.
         #[test]
-        fn fading_is_the_same_in_one_step_or_several(cuts in prop::collection::vec(1..100_000u64, 1..20)) {
+        fn decay_is_the_same_in_one_step_or_several(cuts in prop::collection::vec(1..100_000u64, 1..20)) {
             let averaging = averaging(SameInstant::Limit);
             let mut cut = AveragedRate { rate: 1e7, pending: 0 };
             let mut whole = cut;

@@ -1,4 +1,4 @@
-//! A bounded FIFO: what is behind every discipline that decides at arrival alone.
+//! A bounded FIFO, the queue of disciplines that only decide at arrival.
 
 use std::collections::VecDeque;
 

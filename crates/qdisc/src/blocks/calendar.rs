@@ -342,7 +342,7 @@ mod tests {
             slots in prop_oneof![1..9usize, Just(64), 90..200usize],
         ) {
             let mut calendar = Calendar::new(slots);
-            // Slot, serial and item; where the window begins; and what was passed.
+            // Slot, serial number and item; the start of the window; and the last slot that was passed.
             let mut model: Vec<(u64, usize, u32)> = Vec::new();
             let (mut floor, mut passed, mut now) = (0, 0, 0u64);
             for (serial, (op, item, ahead)) in ops.into_iter().enumerate() {
@@ -379,7 +379,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                // Stable: what was filed first stays first.
+                // The sort is stable: items of one slot keep the order of their insertion.
                 model.sort_by_key(|(slot, serial, _)| (*slot, *serial));
                 prop_assert_eq!(calendar.len(), model.len());
             }
@@ -393,23 +393,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_away_waits_outside_and_is_counted() {
+    fn items_after_the_window_are_counted() {
         let mut calendar = Calendar::new(10);
         calendar.file(1, 3);
         calendar.file(2, 13);
         assert_eq!((calendar.first(), calendar.overflowed()), (Some((3, 1)), 1), "13 is not 3");
         calendar.remove(1);
         assert_eq!(calendar.first(), Some((13, 2)));
-        // Overdue: the first slot.
+        // An overdue item goes to the first slot.
         calendar.advance(20);
         calendar.file(3, 5);
-        assert_eq!(calendar.first(), Some((13, 2)), "what is filed holds the window back");
+        assert_eq!(calendar.first(), Some((13, 2)), "an item in the window keeps it in place");
         calendar.remove(2);
         assert_eq!(calendar.first(), Some((13, 3)));
     }
 
     #[test]
-    fn chains_go_round() {
+    fn chains_are_cyclic() {
         let mut chains = Chains::new(101);
         chains.push(100, 7);
         chains.push(3, 8);

@@ -2,9 +2,9 @@
 //! the target for an interval, the head is dropped, and further packets after shrinking intervals (RFC 8289,
 //! section 5).
 //!
-//! [`Codel`] is the state of one queue, 32 bytes; [`Law`] is what all queues of a discipline share. The
-//! caller owns the queue and lends it as a closure, so that a packet is in one place at every moment: popped,
-//! it is either returned or moved into the context as a drop.
+//! [`Codel`] is the state of one queue, 32 bytes; [`Law`] has the parameters of all queues of a discipline.
+//! The caller owns the queue and passes a closure that removes its head, so a packet is always in one place:
+//! it is returned, or moved into the context as a drop.
 
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
@@ -21,8 +21,7 @@ pub struct Law {
     pub mtu: Bytes,
     /// True if packets of ECN-capable transports are marked instead of dropped.
     pub ecn: bool,
-    /// Packets that waited for longer than this are marked when their sender takes marks, whatever the law
-    /// says.
+    /// Sojourn time above which packets are always marked if their sender supports ECN.
     pub ce_threshold: Option<Span>,
 }
 
@@ -33,8 +32,8 @@ pub struct Codel {
     first_above: Time,
     /// `drop_next_`: time of the next drop in the drop state.
     drop_next: Time,
-    /// `count_`: drops since the drop state was entered, carried over from the last time when that was
-    /// recent.
+    /// `count_`: drops since the drop state was entered; it continues from the previous drop state if that
+    /// was recent.
     count: u32,
     /// `lastcount_`: the count with which the drop state was entered.
     last_count: u32,
@@ -146,7 +145,7 @@ impl Codel {
             if law.ecn && cx.mark(&mut pkt) {
                 self.count += 1;
                 self.drop_next += law.step(self.count);
-                break; // further drops that are due become marks of the packets behind it
+                break; // Further drops that are due become marks of the following packets.
             }
             cx.drop(pkt, DropReason::Congested);
             // `count_` includes the drop that ends the state, as in Linux and in the authors' first listing.
@@ -173,7 +172,7 @@ impl Codel {
     ) -> Option<Packet<P>> {
         if !(law.ecn && cx.mark(&mut pkt)) {
             cx.drop(pkt, DropReason::Congested);
-            // The new head leaves in any case, so its sojourn time does not matter.
+            // The new head is returned in any case, so its sojourn time has no effect.
             (pkt, _) = self.head_or_leave(law, cx.now(), pop)?;
         }
         self.dropping = true;
@@ -187,7 +186,7 @@ impl Codel {
         Some(pkt)
     }
 
-    /// The packet behind a dropped one. It exists, since more than an MTU was queued behind the drop.
+    /// Removes the packet behind a dropped one. It exists, since more than an MTU was queued behind the drop.
     fn head_or_leave<P>(
         &mut self,
         law: &Law,
@@ -217,7 +216,7 @@ mod tests {
         ce_threshold: None,
     };
 
-    /// A queue under CoDel that names what happens to its packets.
+    /// A queue under CoDel that records its departures and drops by name.
     #[derive(Default)]
     struct Bench {
         queue: VecDeque<Packet<u32>>,
@@ -232,7 +231,7 @@ mod tests {
             pkt.meta.ecn = ecn;
             self.queue.push_back(pkt);
         }
-        /// What left, and what was dropped before it.
+        /// Dequeues a packet. Returns its name, and the names of the packets that were dropped before it.
         fn dequeue(&mut self, law: &Law, now: Time) -> (Option<u32>, Vec<u32>) {
             let Bench { queue, codel, out } = self;
             let sent = codel.dequeue(law, &mut Cx::new(now, out), || {
@@ -246,7 +245,7 @@ mod tests {
             let dropped = dropped.collect();
             (sent.map(|pkt| pkt.payload), dropped)
         }
-        /// Twice the link's rate between two instants: two packets come per millisecond, one is asked for.
+        /// Overload between two times: two packets arrive per millisecond, and one is dequeued.
         fn overload(&mut self, law: &Law, from_ms: u64, until_ms: u64, ecn: Ecn) -> Vec<(u64, Vec<u32>)> {
             let mut drops = Vec::new();
             for ms in from_ms..until_ms {
@@ -260,7 +259,7 @@ mod tests {
             }
             drops
         }
-        /// No more arrivals: one packet per millisecond until nothing is held.
+        /// Drains the queue, one packet per millisecond.
         fn drain(&mut self, law: &Law, from_ms: u64) -> u64 {
             let mut ms = from_ms;
             while self.dequeue(law, Time::us(1000 * ms + 999)).0.is_some() {
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_shrinks_with_the_root_of_the_count() {
+    fn the_interval_shrinks_with_the_root_of_the_count() {
         for count in 1..2000u32 {
             let exact = 1e11 / libm::sqrt(f64::from(count));
             assert!((LAW.step(count).as_ps() as f64 - exact).abs() <= 1.0, "{count}");
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_burst_is_left_alone() {
+    fn a_short_burst_causes_no_drops() {
         let mut bench = Bench::default();
         // 90 packets at once take 90 ms to leave: above the target, but for less than the interval.
         for name in 0..90 {
@@ -293,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dropped_while_at_most_an_mtu_stays_behind() {
-        // Three packets are held all the time, each for three seconds: very late, and two stay behind the
+    fn there_are_no_drops_while_at_most_an_mtu_is_queued() {
+        // Three packets are always queued, each for three seconds: far above the target, with two behind the
         // head.
         let drops = |bytes| {
             let mut bench = Bench::default();
@@ -312,28 +311,28 @@ mod tests {
     }
 
     #[test]
-    fn the_count_is_remembered_when_trouble_returns_soon() {
+    fn the_count_continues_if_congestion_returns_soon() {
         let mut bench = Bench::default();
         bench.overload(&LAW, 0, 1000, Ecn::NotCapable);
         assert!(bench.codel.dropping());
-        // It came in with 1 and is now at `reached`.
+        // The drop state began with a count of 1, which is now `reached`.
         let reached = bench.codel.count();
         assert!(reached > 10, "{reached}");
         let quiet = bench.drain(&LAW, 1000);
         assert!(!bench.codel.dropping());
-        // The drop that ends the drop state is one of its drops.
+        // The drop that ends the drop state is counted.
         let left_with = bench.codel.count();
 
-        // A second overload, soon: the first drop comes after an interval again, the second at the old pace.
+        // A second overload soon after: the first drop comes after an interval, the second at the old rate.
         let soon = quiet + 100;
         let drops = bench.overload(&LAW, soon, soon + 200, Ecn::NotCapable);
         let resumed = left_with - 1;
-        assert_eq!(bench.codel.last_count, resumed, "it starts where it stopped");
+        assert_eq!(bench.codel.last_count, resumed, "the count continues");
         let pace = libm::ceil(100.0 / libm::sqrt(f64::from(resumed))) as u64;
         assert!(pace < 40);
         assert_eq!(drops[1].0 - drops[0].0, pace);
 
-        // It is forgotten 16 intervals after the next drop would have been due.
+        // The count is reset 16 intervals after the next drop would have been due.
         let resumes_with = |later: Span| {
             let mut other = Bench::default();
             let due = Time::s(10);
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn capable_senders_are_marked_at_the_times_when_others_are_dropped() {
+    fn packets_are_marked_at_the_times_at_which_others_are_dropped() {
         let law = Law { ecn: true, ..LAW };
         let mut bench = Bench::default();
         let drops = bench.overload(&law, 0, 600, Ecn::Ect0);
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marking_threshold_works_apart_from_the_law() {
+    fn the_marking_threshold_is_independent_of_the_law() {
         let law = Law { ce_threshold: Some(Span::ms(1)), ..LAW };
         let mut bench = Bench::default();
         for name in 0..4 {
@@ -377,7 +376,7 @@ mod tests {
     }
 
     // -----------------------------------------------------------------------------------------------
-    // The pseudo-code of the RFC, slow and obvious: plain integers, one name per line of RFC 8289, section 5
+    // A slow and simple model of the RFC: plain integers, with the names of RFC 8289, section 5
     // -----------------------------------------------------------------------------------------------
 
     struct Rfc {
@@ -462,8 +461,9 @@ mod tests {
         }
     }
 
-    /// One phase of a random trace: how many steps, how far apart, arrivals and departures per step, and
-    /// lengths: one of four, in turn. Balanced phases with long gaps keep a few late packets, around the MTU.
+    /// One phase of a random trace: number of steps, time between them, arrivals and departures per step, and
+    /// lengths, which are used in turn. Balanced phases with long gaps have a backlog around the MTU, with
+    /// long sojourn times.
     fn phase() -> impl Strategy<Value = (u16, u32, u8, u8, [u32; 4])> {
         let bytes = || prop_oneof![Just(40u32), Just(750), Just(751), Just(1500), 40..1501u32];
         let overload = (1..400u16, 1..3_000u32, 0..4u8, 0..3u8);
@@ -473,17 +473,17 @@ mod tests {
             .prop_map(|((steps, gap, arrivals, departures), bytes)| (steps, gap, arrivals, departures, bytes))
     }
 
-    /// A minute of a link that sends a packet per millisecond: overload from twice its rate to a tenth above
-    /// it, with pauses that are shorter and longer than the memory of 16 intervals.
+    /// A minute at a link of one packet per millisecond: overload from 200 % to 110 % of its rate, with
+    /// pauses shorter and longer than 16 intervals.
     #[test]
-    fn a_minute_of_overload_is_the_rfcs() {
+    fn a_minute_of_overload_equals_the_model_of_the_rfc() {
         let mut bench = Bench::default();
         let mut rfc = Rfc::new();
         let (mut name, mut drops, mut most) = (0, 0, 0);
         for ms in 1..60_000u64 {
             let now = Time::ms(ms);
-            // Eight seconds each: five of load, then a pause of 1 s to 3 s; the load falls from one to the
-            // next.
+            // Eight seconds each: five seconds of load, then a pause of 1 s to 3 s. The load decreases from
+            // one to the next.
             let (round, within) = (ms / 8000, ms % 8000);
             let percent = if within < 5000 + 250 * round { 200 - 12 * round } else { 0 };
             for _ in ms * percent / 100..(ms + 1) * percent / 100 {
@@ -502,12 +502,12 @@ mod tests {
     }
 
     proptest! {
-        /// The same packets leave and the same are dropped, at the same calls, as in the RFC's pseudo-code.
+        /// Departures and drops of each call are those of the model of the RFC.
         #[test]
-        fn is_the_rfc(phases in prop::collection::vec(phase(), 1..24)) {
+        fn equals_the_model_of_the_rfc(phases in prop::collection::vec(phase(), 1..24)) {
             let mut bench = Bench::default();
             let mut rfc = Rfc::new();
-            // Not at the epoch: there the RFC cannot tell a time from "not set".
+            // The trace begins after the epoch, because time 0 means "not set" in the RFC.
             let mut now = Time::ms(1);
             let mut name = 0;
             for (steps, gap_us, arrivals, departures, bytes) in phases {

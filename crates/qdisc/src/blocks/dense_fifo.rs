@@ -69,12 +69,12 @@ impl<T> DenseFifo<T> {
     #[inline]
     pub fn remove(&mut self, number: usize) -> T {
         let Linked { item, prev, next } = self.items.swap_remove(number);
-        // The neighbours may be the one that moved from the end into the hole.
+        // A neighbour may be the item that moved from the end into the gap.
         let moved = self.items.len() as u32;
         let now_at = |neighbour: u32| if neighbour == moved { number as u32 } else { neighbour };
         self.join(now_at(prev), now_at(next));
         if let Some(linked) = self.items.get(number) {
-            // Its own links are right: joining above has mended those that led to the item that went.
+            // The links of the moved item are correct, since `join` has updated those to the removed item.
             let (before, after) = (linked.prev, linked.next);
             self.join(before, number as u32);
             self.join(number as u32, after);
@@ -113,9 +113,9 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// A deque, whatever is taken out of its middle; and the numbers name each item once.
+        /// The queue equals a deque for any removals, and each item has one index.
         #[test]
-        fn is_a_deque_with_a_number_for_each(ops in prop::collection::vec((0..4u8, any::<prop::sample::Index>()), 0..400)) {
+        fn is_a_deque_with_an_index_for_each_item(ops in prop::collection::vec((0..4u8, any::<prop::sample::Index>()), 0..400)) {
             let mut queue = DenseFifo::with_capacity(0);
             let mut model = VecDeque::new();
             for (serial, (op, pick)) in ops.into_iter().enumerate() {
@@ -137,7 +137,7 @@ mod tests {
                 prop_assert!(queue.iter().eq(model.iter()));
                 let mut named: Vec<usize> = (0..queue.len()).map(|number| *queue.get(number).unwrap()).collect();
                 named.sort_unstable();
-                prop_assert!(named.iter().eq(model.iter()), "the model's items came in the order of their numbers");
+                prop_assert!(named.iter().eq(model.iter()), "the items of the model are in the order of their numbers");
                 prop_assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
                 prop_assert_eq!(queue.get(model.len()), None);
             }

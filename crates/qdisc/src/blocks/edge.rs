@@ -90,7 +90,7 @@ mod tests {
         Edge::new(averaging, Memory { sweep: Span::s(1), idle, flows: 1000 })
     }
 
-    /// Worked by hand: a threshold of 24,000 bits, K = 100 ms.
+    /// Computed by hand with a threshold of 24,000 bits and K = 100 ms.
     #[test]
     fn short_until_the_threshold_is_crossed_then_the_rate() {
         let mut edge = edge(Span::s(5));
@@ -118,12 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_was_silent_begins_again() {
+    fn a_flow_that_was_idle_starts_as_a_short_flow() {
         let mut edge = edge(Span::s(5));
         let mut at = |ms| edge.label(FlowKey(1), 1000, 1500, Time::ms(ms));
         assert_eq!(at(0), Label::SHORT);
         assert!(at(100).rate().as_bit() > 0);
-        // Visits are on whole seconds: at 5 s it was silent for 4.9 s only, and so still known at 5.5 s.
+        // Sweeps are at whole seconds: at 5 s the flow was idle for 4.9 s only, so it is in the table at 5.5
+        // s.
         assert!(at(5_500).rate().as_bit() > 0);
         assert_eq!(at(11_500), Label::SHORT);
         assert_eq!(edge.table().flows, 1);

@@ -90,7 +90,7 @@ impl FlowIndex {
         let mask = self.slots.len() - 1;
         let mut gap = home(hash(flow), mask);
         while self.slots[gap] == 0 || key(place(self.slots[gap], mask)) != flow {
-            assert!(self.slots[gap] != 0, "who is taken out is there");
+            assert!(self.slots[gap] != 0, "a removed flow is in the table");
             gap = (gap + 1) & mask;
         }
         self.slots[gap] = 0;
@@ -160,7 +160,7 @@ mod tests {
             let (mut store, mut list) = (Slots::<FlowKey>::with_capacity(0), List::default());
             let mut model: BTreeMap<u64, Place> = BTreeMap::new();
             for (op, flow) in ops {
-                // Of every two, those that are alike in all bits that a small table looks at.
+                // Pairs of keys are equal in all bits that a small table uses.
                 let key = FlowKey((flow / 2) << (63 * (flow % 2)) | flow);
                 match (op, model.get(&key.0).copied()) {
                     (0..=2, None) => {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_find_their_places() {
+    fn a_hundred_thousand_flows_are_found() {
         let mut index = FlowIndex::with_capacity(16);
         let (mut store, mut list) = (Slots::<FlowKey>::with_capacity(0), List::default());
         let keys = (0..100_000).map(|n| FlowKey(crate::hash::mix(n, 7)));

@@ -100,8 +100,8 @@ impl<V> FlowMap<V> {
         value
     }
 
-    /// Passes the value of a flow to `done`, and removes the flow if it returns true. Returns false if there
-    /// is no such flow.
+    /// Passes the value of a flow to `done`, and removes the flow if it returns true. Returns false if the
+    /// flow is not in the table.
     #[inline]
     pub fn retire(&mut self, flow: FlowKey, done: impl FnOnce(&mut V) -> bool) -> bool {
         let at = self.find(flow);

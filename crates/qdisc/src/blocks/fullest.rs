@@ -42,7 +42,7 @@ impl Fullest {
             self.by_count[packets - 1] |= 1 << queue;
         }
         if packets + 1 == self.most && self.by_count[packets] == 0 {
-            // This queue was the only one with the most: now it has one less, or none.
+            // This queue was the only one with the largest count, which is now one less, or zero.
             self.most = packets;
         }
     }
@@ -68,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_looking_at_all(ops in prop::collection::vec((0..Fullest::MOST, 0..30u8), 0..500)) {
+        fn equals_a_search_of_all_queues(ops in prop::collection::vec((0..Fullest::MOST, 0..30u8), 0..500)) {
             let mut fullest = Fullest::with_capacity(2);
             let mut counts = vec![0; Fullest::MOST];
             for (queue, op) in ops {

@@ -1,8 +1,8 @@
 //! A buffer with strict priority levels: a level is served when all levels above it are empty. EFD, Run2C and
 //! X-Protect have two levels and differ only in the choice of the level; PIAS has more.
 //!
-//! The queues form one line of packets, upper levels before lower ones. Packets are pushed out at the tail of
-//! the line: the last packet of the lowest level that is not empty.
+//! The queues form one sequence of packets, upper levels before lower ones. Packets are pushed out at its
+//! tail, the last packet of the lowest level that is not empty.
 
 use std::collections::VecDeque;
 
@@ -60,9 +60,9 @@ impl<P, const K: usize> Levels<P, K> {
         self.queues[level.index()].push_back(pkt);
     }
 
-    /// Appends to a level, then drops from the tail of the line until the rest is within `limit`. `gone` is
-    /// called with each victim before its drop. The reason is [`DropReason::Overlimit`] for the new packet,
-    /// otherwise [`DropReason::Pushout`].
+    /// Appends to a level, then drops packets from the tail of the sequence until the backlog is within
+    /// `limit`. `gone` is called with each victim before its drop. The reason is [`DropReason::Overlimit`]
+    /// for the new packet, otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(
         &mut self,
@@ -88,8 +88,8 @@ impl<P, const K: usize> Levels<P, K> {
         while !limit.allows(self.backlog) {
             let (level, victim) = self.push_out().expect("what exceeds the limit is queued");
             gone(level, &victim);
-            // The arrival is the tail of its own level, and the rest fits without it: so this victim is the
-            // arrival.
+            // The arriving packet is the tail of its level, and without it the backlog is within the limit.
+            // So this victim is the arriving packet.
             let why = if level == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
@@ -111,7 +111,7 @@ impl<P, const K: usize> Levels<P, K> {
         self.queues[level.index()].front()
     }
 
-    /// Removes the tail of the line, with its level.
+    /// Removes the tail of the sequence, with its level.
     #[inline]
     pub fn push_out(&mut self) -> Option<(Level, Packet<P>)> {
         let at = self.queues.iter().rposition(|queue| !queue.is_empty())?;
@@ -129,7 +129,7 @@ impl<P, const K: usize> Levels<P, K> {
     pub fn packets(&self, level: Level) -> usize {
         self.queues[level.index()].len()
     }
-    /// The packets in the order of the line.
+    /// The packets in the order of service.
     pub fn iter(&self) -> impl Iterator<Item = &Packet<P>> {
         self.queues.iter().flatten()
     }
@@ -151,7 +151,7 @@ mod tests {
     use crate::units::Time;
     use proptest::prelude::*;
 
-    /// Index of a new packet of a level in the line: behind all packets of this level and those above.
+    /// Index of a new packet of a level in the sequence: behind all packets of this level and those above.
     fn place(line: &[(Level, u32)], level: Level) -> usize {
         line.iter().take_while(|(each, _)| *each <= level).count()
     }
@@ -191,20 +191,20 @@ mod tests {
     }
 
     proptest! {
-        /// The levels are one line with upper packets before lower ones.
+        /// The levels form one sequence with upper packets before lower ones.
         #[test]
-        fn two_are_one_line(ops in prop::collection::vec(0..7u8, 0..300)) {
+        fn two_levels_are_one_sequence(ops in prop::collection::vec(0..7u8, 0..300)) {
             is_one_line::<2>(ops)?;
         }
         #[test]
-        fn five_are_one_line(ops in prop::collection::vec(0..16u8, 0..300)) {
+        fn five_levels_are_one_sequence(ops in prop::collection::vec(0..16u8, 0..300)) {
             is_one_line::<5>(ops)?;
         }
 
-        /// A packet joins the line in its place; then the line is cut at its far end, packet by packet, until
-        /// it fits.
+        /// A packet joins the sequence behind its level; then packets are removed from the tail until the
+        /// backlog is within the limit.
         #[test]
-        fn what_exceeds_the_limit_is_the_tail(
+        fn packets_above_the_limit_are_dropped_from_the_tail(
             arrivals in prop::collection::vec((0..3usize, 40..1500u32), 1..100),
             most in 1500..9000u64,
             in_bytes in any::<bool>(),

@@ -79,7 +79,7 @@ impl LongestQueue {
                 }
                 None => {
                     self.keys[queue as usize] = OUT;
-                    let last = self.heap.pop().expect("it has a first queue");
+                    let last = self.heap.pop().expect("the heap has a first queue");
                     if last == queue {
                         continue;
                     }
@@ -144,10 +144,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The answer is that of a search over all queues, whatever grew, shrank, moved back or left in
-        /// between.
+        /// The result is that of a search of all queues, after any growth, reduction, move or removal.
         #[test]
-        fn agrees_with_looking_at_all(ops in prop::collection::vec((0..6u8, 0..12u32, 1..5u64), 0..500)) {
+        fn equals_a_search_of_all_queues(ops in prop::collection::vec((0..6u8, 0..12u32, 1..5u64), 0..500)) {
             let mut index = LongestQueue::default();
             let mut queues: Vec<Option<Rank>> = vec![None; 12];
             for (ticket, (op, queue, by)) in (0u64..).zip(ops) {

@@ -100,7 +100,7 @@ mod tests {
 
     struct Stack(VecDeque<Packet<u32>>);
 
-    /// Serves the newest first, so that looking ahead shows.
+    /// A stack, in which an inspection has a visible effect.
     impl Qdisc<u32> for Stack {
         fn enqueue(&mut self, pkt: Packet<u32>, _: &mut Cx<'_, u32>) {
             self.0.push_back(pkt);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_leaves_next_and_is_never_forgotten() {
+    fn an_inspected_packet_leaves_next() {
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         let mut queue = Lookahead::new(Stack(VecDeque::new()));

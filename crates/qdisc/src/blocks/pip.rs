@@ -193,14 +193,14 @@ mod tests {
                 pip.probability()
             );
         }
-        // A jump by 50 packets of its own: 0.03.
+        // A jump by 50 packets alone adds 0.03.
         assert!((pip(0.1, 50.0).arrival(100.0, Time::ZERO) - 0.13).abs() < 1e-12);
-        // At the reference nothing moves.
+        // At the reference the probability is constant.
         assert_eq!(pip(0.1, 50.0).arrival(50.0, Time::s(3)), 0.1);
     }
 
-    /// Ten idle seconds, then a queue of 100 packets: without the clamp, congestion goes unnoticed for
-    /// another ten seconds.
+    /// Ten idle seconds, then a queue of 100 packets: without the clamp the probability stays below 0 for ten
+    /// more seconds.
     #[test]
     fn without_the_clamp_an_idle_link_hides_the_next_congestion() {
         let seen_after = |clamp: bool| {
@@ -222,10 +222,10 @@ mod tests {
     }
 
     proptest! {
-        /// The probability stays between 0 and 1, and a queue that is never shorter never has smaller
-        /// probability, until a clamp comes between them.
+        /// The probability stays between 0 and 1, and of two queues the one that is never shorter never has
+        /// the smaller probability, until one of them is clamped.
         #[test]
-        fn longer_queues_have_larger_odds(
+        fn longer_queues_have_larger_probabilities(
             arrivals in prop::collection::vec((0..300u32, 0..200u32, 0..100_000u64), 1..200),
         ) {
             let (mut short, mut long) = (pip(0.5, 0.0), pip(0.5, 0.0));

@@ -49,7 +49,7 @@ impl Positions {
         self.from(0)
     }
 
-    /// The smallest that is not below `number`.
+    /// The smallest number of the set that is not below `number`.
     #[inline]
     pub fn from(&self, number: u32) -> Option<u32> {
         if number < 64 {
@@ -99,7 +99,7 @@ impl Positions {
             return Some(number + bits.trailing_zeros());
         }
         let mut at = (word + 1) / 64;
-        // Words before the next one do not count.
+        // The summary bits before the next word are masked out.
         let mut words = *self.summary.get(at)? & (u64::MAX << ((word + 1) % 64));
         while words == 0 {
             at += 1;
@@ -116,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Small ones, those near the ends of words, and some far away.
+    /// Small numbers, numbers near the ends of words, and some large ones.
     fn number() -> impl Strategy<Value = u32> {
         prop_oneof![0..10u32, 60..70u32, 4090..4100u32, 0..20_000u32]
     }

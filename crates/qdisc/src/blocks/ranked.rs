@@ -1,15 +1,15 @@
 //! A queue in order of ranks, open at both ends: the best item leaves next, the worst is pushed out.
-//! LAS, LARS, SCFQ, STFQ and SRPT differ only in how they rank.
+//! LAS, LARS, SCFQ, STFQ and SRPT differ only in their ranks.
 //!
 //! The lowest rank is the best; of equal ranks the earliest arrival is the better one. So the order is total,
 //! and does not depend on how the queue is stored.
 //!
 //! It is an interval heap (van Leeuwen and Wood, "Interval Heaps", The Computer Journal 36(3), 1993): a heap
 //! whose nodes hold two entries each, the better ones ordered as a heap from the best, the worse ones as a
-//! heap from the worst. Both ends cost O(log n), and so does taking an item out of the middle. Each node has
-//! four below it, not two: half as many levels, and the four entries that are compared lie in one cache line
-//! or two. Entries are 16 bytes, rank and arrival in one number that is compared at once; the items
-//! themselves lie in a slab and never move.
+//! heap from the worst. Both ends cost O(log n), and so does a removal from the middle. A node has
+//! four children instead of two, so there are half as many levels, and the four entries that are compared are
+//! in one or two cache lines. An entry has 16 bytes, with rank and arrival in one number; the items
+//! are in a slab and never move.
 
 use crate::store::Place;
 
@@ -74,11 +74,11 @@ impl<T> Ranked<T> {
     pub fn is_empty(&self) -> bool {
         self.better.is_empty()
     }
-    /// Bytes that an item takes, its entry and links included.
+    /// Memory per item in bytes, with its entry and links.
     pub const fn bytes_per_item() -> usize {
         size_of::<Entry>() + size_of::<Option<T>>() + 2 * size_of::<u32>()
     }
-    /// Bytes that all of it takes, used or not.
+    /// Memory in bytes, used or not.
     pub fn bytes(&self) -> u64 {
         let links = (self.spots.capacity() + self.free.capacity()) * size_of::<u32>();
         let entries = (self.better.capacity() + self.worse.capacity()) * size_of::<Entry>();
@@ -194,7 +194,7 @@ impl<T> Ranked<T> {
         entry(rank, self.arrivals, slot)
     }
 
-    /// Numbers what is held from one on, in the order of arrival. Once in four billion arrivals.
+    /// Renumbers the items from one on, in the order of arrival; necessary once in four billion arrivals.
     #[cold]
     fn renumber(&mut self) {
         let mut order: Vec<u64> = self.better.iter().chain(&self.worse).map(|entry| *entry as u64).collect();
@@ -214,7 +214,7 @@ impl<T> Ranked<T> {
         self.items[slot as usize].take().expect("an entry in the heap has its item")
     }
 
-    /// The entry of a place, and where it is.
+    /// Entry of a place, and its position.
     #[inline]
     fn find(&self, place: Place) -> (Spot, Entry) {
         assert!(self.get(place).is_some(), "a place holds its item until it leaves");
@@ -233,7 +233,7 @@ impl<T> Ranked<T> {
         self.spots[slot_of(entry) as usize] = Spot::worse(node);
     }
 
-    /// Takes an entry in at the end of the heap, and moves it up from there.
+    /// Appends an entry to the heap, and moves it up to its position.
     #[inline]
     fn append(&mut self, entry: Entry) {
         let node = self.worse.len();
@@ -246,9 +246,9 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Closes the gap that an entry leaves: others move up from below, and where that ends the last entry of
-    /// the heap finds its place. Going all the way down first saves a comparison per level, for the last
-    /// entry mostly belongs there.
+    /// Closes the gap of a removed entry: entries below move up, and the last entry of the heap fills the gap
+    /// at the bottom. A gap that first moves to the bottom saves a comparison per level, since the last entry
+    /// usually belongs there.
     #[inline]
     fn take_out(&mut self, spot: Spot) {
         let lone = self.better.len() > self.worse.len();
@@ -268,12 +268,12 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Moves a gap among the better entries down; the node where it ends.
+    /// Moves a gap among the better entries down. Returns the node where it ends.
     #[inline]
     fn descend_better(&mut self, mut node: usize) -> usize {
         loop {
             let first = ARITY * node + 1;
-            // All four of them, as a rule: a loop of known length is unrolled.
+            // Usually there are all four children, and a loop of known length is unrolled.
             let below = match self.better.get(first..first + ARITY) {
                 Some(four) => best_of(four),
                 None => best_of(self.better.get(first..).unwrap_or_default()),
@@ -284,8 +284,8 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Moves a gap among the worse entries down; the node where it ends, and whether it is still among the
-    /// worse entries: in the last node a lone entry is both.
+    /// Moves a gap among the worse entries down. Returns the node where it ends, and true if it is still
+    /// among the worse entries; a single entry in the last node is among the better ones.
     #[inline]
     fn descend_worse(&mut self, mut node: usize) -> (usize, bool) {
         loop {
@@ -297,7 +297,7 @@ impl<T> Ranked<T> {
                     below = Some((*entry, first + i));
                 }
             }
-            // The lone entry of the last node, if that is below, too.
+            // The single entry of the last node, if that is a child, too.
             if let Some(lone) = self.better.get(self.worse.len())
                 && (first..first + ARITY).contains(&self.worse.len())
                 && below.is_none_or(|(worst, _)| *lone > worst)
@@ -311,7 +311,7 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Puts an entry into a gap among the better ones that has none below, and moves it to where it belongs.
+    /// Puts an entry into a gap at the bottom of the better entries, and moves it to its position.
     #[inline]
     fn settle_better(&mut self, node: usize, entry: Entry) {
         match self.worse.get(node).copied() {
@@ -319,7 +319,7 @@ impl<T> Ranked<T> {
                 self.put_better(node, mate);
                 self.rise_worse(node, entry);
             }
-            // A lone entry is worse than all above on its side, too.
+            // A single entry may also be worse than entries above it on the other side.
             None if node > 0 && entry > self.worse[above(node)] => {
                 self.put_better(node, self.worse[above(node)]);
                 self.rise_worse(above(node), entry);
@@ -328,7 +328,7 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// Puts an entry into a gap among the worse entries that has none below, and moves it to its position.
+    /// Puts an entry into a gap at the bottom of the worse entries, and moves it to its position.
     #[inline]
     fn settle_worse(&mut self, node: usize, entry: Entry) {
         let mate = self.better[node];
@@ -359,7 +359,7 @@ impl<T> Ranked<T> {
     }
 }
 
-/// The best of some entries, and its index.
+/// The best of these entries, and its index.
 #[inline]
 fn best_of(entries: &[Entry]) -> Option<(Entry, usize)> {
     let (mut best, mut index) = (*entries.first()?, 0);
@@ -371,7 +371,7 @@ fn best_of(entries: &[Entry]) -> Option<(Entry, usize)> {
     Some((best, index))
 }
 
-/// The node above. Not of the first.
+/// The parent of a node other than the root.
 #[inline]
 fn above(node: usize) -> usize {
     (node - 1) / ARITY
@@ -410,7 +410,7 @@ mod tests {
         Push(u64),
         Pop,
         PushOut,
-        /// Of the item that is this far from the best.
+        /// An operation on the item with this distance from the best.
         Remove(prop::sample::Index),
         Rerank(prop::sample::Index, u64),
         Renumber,
@@ -418,7 +418,7 @@ mod tests {
     }
 
     fn op() -> impl Strategy<Value = Op> {
-        // Few ranks, so that there are ties.
+        // Few different ranks, so that there are ties.
         let rank = || prop_oneof![3 => 0..6u64, 1 => any::<u64>()];
         prop_oneof![
             8 => rank().prop_map(Op::Push),
@@ -432,7 +432,7 @@ mod tests {
     }
 
     proptest! {
-        /// It is a vector sorted by rank and arrival, at both ends and in the middle.
+        /// The queue equals a vector sorted by rank and arrival, at both ends and in the middle.
         #[test]
         fn is_a_sorted_vector(ops in prop::collection::vec(op(), 0..600)) {
             let mut ranked = Ranked::with_capacity(0);
@@ -460,7 +460,7 @@ mod tests {
                         ranked.rerank(place, rank);
                         sorted.push((rank, arrival, item, place));
                     }
-                    // The next arrival finds no number left.
+                    // The next arrival exhausts the numbers.
                     Op::Renumber => ranked.arrivals = u32::MAX,
                     Op::Lower => {
                         let by = sorted.first().map_or(0, |(rank, ..)| *rank);
@@ -485,7 +485,7 @@ mod tests {
             }
         }
 
-        /// Both ends of a long queue, taken in turns, come out sorted.
+        /// Items that are removed from both ends of a long queue in turn are sorted.
         #[test]
         fn both_ends_are_sorted(ranks in prop::collection::vec(0..500u64, 0..2000), from_the_end in any::<bool>()) {
             let mut ranked = Ranked::with_capacity(16);
@@ -509,9 +509,9 @@ mod tests {
         }
     }
 
-    /// Once grown it takes no more memory, however often items come and go.
+    /// The memory depends only on the largest number of items, not on the number of insertions.
     #[test]
-    fn memory_is_that_of_the_most_items() {
+    fn memory_depends_on_the_largest_number_of_items() {
         let mut ranked = Ranked::with_capacity(0);
         let exchange = |ranked: &mut Ranked<u64>, n| {
             ranked.push(n % 7, n);

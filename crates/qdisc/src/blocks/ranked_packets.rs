@@ -51,7 +51,7 @@ impl<P> RankedPackets<P> {
             let (rank, victim) = self.queue.remove(place);
             self.backlog.sub(victim.bytes());
             gone(rank, &victim);
-            // The rest fits without the arrival, so the arrival can only be the last victim.
+            // Without the arriving packet the backlog is within the limit, so it can only be the last victim.
             let why = if place == arrival { DropReason::Overlimit } else { DropReason::Pushout };
             cx.drop(victim, why);
         }
@@ -100,7 +100,7 @@ mod tests {
     use crate::units::Time;
 
     #[test]
-    fn the_worst_give_way_until_the_rest_fits() {
+    fn the_worst_packets_are_dropped_until_the_backlog_fits() {
         let mut queue = RankedPackets::with_capacity(4);
         let mut out = Outbox::default();
         let mut ranks = Vec::new();

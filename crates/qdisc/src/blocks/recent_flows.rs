@@ -1,17 +1,18 @@
-//! A table of flows that outlives their packets: swept for what has been silent, and bounded whatever comes.
+//! A table of flows that keeps a flow after its packets have left. Sweeps remove idle flows, and the size is
+//! bounded for any traffic.
 //!
-//! LAS, LARS, X-Protect and their like remember what a flow has sent. Nothing tells them that a flow has
-//! ended, so they visit the table now and then and forget what has been silent for long (every 5 s, after 30
-//! s: EFD paper, section 5.1). Between two visits, a stream of ever new flows would fill any memory; so there
-//! is a most, and a policy for it:
+//! LAS, LARS, X-Protect and similar disciplines store the number of bytes that a flow has sent. They cannot
+//! detect the end of a flow, so sweeps remove flows that have been idle for long (every 5 s, after 30 s: EFD
+//! paper, section 5.1). Between two sweeps, a stream of new flows could fill any memory, so the number of
+//! flows has a bound:
 //!
-//! - When a new flow comes and the table is full, those that have been silent longest are forgotten, until
-//!   three quarters are left. A flow that sends again before so many new ones have come stays; an attacker's
-//!   flows of one packet go first. A quarter at a time, because looking for the silent ones means looking at
-//!   all: so it costs a few entries per new flow, and nothing per packet.
-//! - A flow that `busy` says yes to (it has packets queued whose order depends on the entry) is never
-//!   forgotten. When too many are busy the table exceeds its most; it is never larger than that, or than the
-//!   busy flows and a quarter more.
+//! - If a new flow arrives and the table is full, the flows that have been idle longest are removed, until
+//!   three quarters of the bound are left. A flow that sends again before that many new flows have arrived
+//!   stays; an attacker's flows of one packet are removed first. A quarter is removed at once, because the
+//!   search visits all flows: so it costs a few entries per new flow, and nothing per packet.
+//! - A flow for which `busy` returns true (it has queued packets whose order depends on the entry) is never
+//!   removed. If too many flows are busy, the table exceeds its bound: its size is at most the bound, or the
+//!   number of busy flows and a quarter more.
 
 use super::FlowMap;
 use crate::packet::FlowKey;
@@ -30,14 +31,14 @@ pub struct Memory {
 }
 
 impl Default for Memory {
-    /// As in section 5.1 of the EFD paper; the most is ours.
+    /// The values of the EFD paper, section 5.1; the bound on the number of flows is our choice.
     fn default() -> Memory {
         Memory { sweep: Span::s(5), idle: Span::s(30), flows: 65_536 }
     }
 }
 
 impl Memory {
-    /// A memory as its users write it: parameters `sweep`, `idle` and `flows`.
+    /// Rules from the parameters `sweep`, `idle` and `flows` of a discipline.
     ///
     /// # Errors
     /// If `flows` is zero or too large for a table.
@@ -59,10 +60,10 @@ pub struct RecentFlows<V> {
     busy: fn(&V) -> bool,
     /// Time of the next sweep, which is set at the first call.
     visit: Option<Time>,
-    /// A new flow must find fewer than this: the most, or more when so many are busy that looking again would
-    /// be in vain.
+    /// Number of flows at which a new flow causes a removal: the bound, or more if so many flows are busy
+    /// that a search would find too few idle ones.
     full: usize,
-    /// Room for looking for the silent ones.
+    /// Buffer for the search of idle flows.
     times: Vec<Time>,
 }
 
@@ -73,7 +74,7 @@ struct Recent<V> {
 }
 
 impl<V> RecentFlows<V> {
-    /// An empty table. What is `busy` is never forgotten.
+    /// An empty table. A flow for which `busy` returns true is never removed.
     pub fn new(memory: Memory, busy: fn(&V) -> bool) -> RecentFlows<V> {
         RecentFlows {
             flows: FlowMap::with_capacity(memory.flows.min(1 << 10)),
@@ -102,7 +103,7 @@ impl<V> RecentFlows<V> {
         }
     }
 
-    /// The last visit that was due decides: nothing happened between it and the others.
+    /// Makes the last sweep that is due; no packet arrived between it and the earlier ones.
     #[cold]
     fn visited(&mut self, due: Time, now: Time) {
         let every = self.memory.sweep;
@@ -189,7 +190,7 @@ impl<V> RecentFlows<V> {
         self.full = self.memory.flows.max(1);
     }
 
-    /// Forgets those that have been silent longest, until three quarters of the most are left.
+    /// Removes the flows that have been idle longest, until three quarters of the bound are left.
     #[cold]
     fn make_room(&mut self) {
         let RecentFlows { flows, busy, times, memory, .. } = self;
@@ -200,7 +201,7 @@ impl<V> RecentFlows<V> {
         if surplus > 0 {
             let (earlier, latest, _) = times.select_nth_unstable(surplus - 1);
             let latest = *latest;
-            // Of flows that were last seen at that very moment, only so many go.
+            // Of the flows with exactly this last time, only this many are removed.
             let mut ties = surplus - earlier.iter().filter(|seen| **seen < latest).count();
             flows.retain(|_, flow| {
                 let tied = flow.seen == latest && ties > 0;
@@ -230,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn forgets_what_is_silent_for_thirty_seconds_at_the_next_visit() {
+    fn a_sweep_removes_flows_that_were_idle_for_thirty_seconds() {
         let mut flows = table(100);
         for (second, flow) in [(0, 1), (4, 2), (6, 3)] {
             flows.sweep(Time::s(second));
             flows.seen(FlowKey(flow), Time::s(second), || 0);
         }
-        // Visits are at 5, 10, ..., 30, 35: flow 1 goes at 30, flow 2 at 35, flow 3 at 40.
+        // Sweeps are at 5, 10, ..., 30, 35: flow 1 is removed at 30, flow 2 at 35, flow 3 at 40.
         for (second, left) in
             [(29, vec![1, 2, 3]), (30, vec![2, 3]), (34, vec![2, 3]), (39, vec![3]), (1000, vec![])]
         {
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn never_forgets_what_is_busy() {
+    fn busy_flows_are_never_removed() {
         let mut flows = table(4);
         flows.sweep(Time::ZERO);
         for flow in 0..40 {
@@ -258,15 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_silent_make_room() {
+    fn the_longest_idle_flows_are_removed_first() {
         let mut flows = table(8);
         for flow in 0..8 {
             flows.seen(FlowKey(flow), Time::ms(flow), || 0);
         }
         flows.seen(FlowKey(0), Time::ms(8), || 0);
         flows.seen(FlowKey(100), Time::ms(9), || 0);
-        assert_eq!(known(&flows), [0, 3, 4, 5, 6, 7, 100], "1 and 2 were silent longest");
-        // All at one moment: still a quarter, no more.
+        assert_eq!(known(&flows), [0, 3, 4, 5, 6, 7, 100], "1 and 2 were idle longest");
+        // With all flows at one time, a quarter is removed, too.
         let mut flows = table(8);
         (0..9).for_each(|flow| {
             flows.seen(FlowKey(flow), Time::ms(1), || 0);
@@ -274,9 +275,9 @@ mod tests {
         assert_eq!(known(&flows).len(), 7);
     }
 
-    /// Flows that were busy and are no more do not stay because they were too many to forget.
+    /// Flows above the bound are removed once they are not busy any more.
     #[test]
-    fn what_was_too_much_goes_when_it_can() {
+    fn the_table_returns_to_its_bound() {
         let mut flows = table(8);
         for flow in 0..100 {
             *flows.seen(FlowKey(flow), Time::ms(flow), || 0) = 1;
@@ -289,10 +290,10 @@ mod tests {
         assert!(flows.table().flows <= 8, "{} flows", flows.table().flows);
     }
 
-    /// A flow that sends a packet for every 5,000 new flows is remembered by a table of 8,000 while half a
-    /// million come.
+    /// A flow that sends a packet for every 5,000 new flows stays in a table of 8,000 while half a million
+    /// flows arrive.
     #[test]
-    fn who_keeps_sending_is_remembered() {
+    fn an_active_flow_stays_in_the_table() {
         let mut flows = table(8000);
         for flow in 0..500_000_u64 {
             let now = Time::us(flow);
@@ -309,12 +310,12 @@ mod tests {
     }
 
     proptest! {
-        /// Under any arrivals, departures and pauses, with many at one moment: busy flows and the flow that
-        /// was just seen are known, a flow is known again only when it is seen, and the table keeps its
-        /// bound. Whoever is forgotten while nothing is due was silent at least as long as every idle flow
-        /// that stays.
+        /// For any arrivals, departures and pauses, many of them at one time: busy flows and the flow of the
+        /// last packet are in the table, a removed flow returns only with a packet, and the table keeps its
+        /// bound. A flow that is removed between sweeps was idle at least as long as every idle flow that
+        /// stays.
         #[test]
-        fn forgets_only_who_may_be_forgotten(
+        fn only_idle_flows_are_removed(
             ops in prop::collection::vec((0..3u8, 0..60u64, 0..3u64), 1..400),
             most in 1..20usize,
         ) {
@@ -353,7 +354,7 @@ mod tests {
         }
     }
 
-    /// However many flows come, there are never more than the most, or than are busy.
+    /// For any number of flows the size is at most the bound, or the number of busy flows.
     #[test]
     fn a_stream_of_new_flows_is_bounded() {
         let mut flows = table(1000);
@@ -366,7 +367,7 @@ mod tests {
         for flow in 0..1000 {
             busy.seen(FlowKey(flow), Time::us(flow), || 1);
         }
-        assert_eq!(busy.table().flows, 1000, "what is queued cannot be forgotten");
+        assert_eq!(busy.table().flows, 1000, "busy flows are not removed");
         let entries = flows.table().bytes;
         assert!(entries < 1000 * 4 * u64::from(flows.table().entry_bytes), "{entries} bytes");
     }

@@ -2,7 +2,7 @@
 //! Jacobson 1993), with the later `gentle`, `wait` and adaptive rules (Floyd, Gummadi and Shenker 2001).
 //!
 //! Lengths and thresholds have the same unit, packets or bytes. The caller supplies the random draws, so that
-//! examples can be worked out by hand.
+//! examples can be computed by hand.
 
 use crate::units::{Span, Time};
 
@@ -182,7 +182,7 @@ impl Detector {
         }
     }
 
-    /// Decides about the packet that [`observe`](Detector::observe) counted. It counts as `size` mean packets
+    /// Decides on the packet that [`observe`](Detector::observe) counted. It counts as `size` mean packets
     /// (1 unless sizes count). `draw` returns a uniform number in 0 to 1; it is called only if the decision
     /// is random.
     #[inline]
@@ -259,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn waiting_keeps_drops_apart() {
+    fn wait_keeps_drops_apart() {
         for (count, p_a) in [(19.0, 0.0), (20.0, 0.05), (30.0, 0.1), (40.0, 1.0)] {
             close(spread(0.05, count, true), p_a, 1e-15);
         }
-        // Without it the gap is uniform: 1/20, 1/19, 1/18 ... of those that remain.
+        // Without `wait` the gap is uniform: probabilities of 1/20, 1/19, 1/18 and so on.
         for (count, p_a) in [(0.0, 1.0 / 20.0), (1.0, 1.0 / 19.0), (18.0, 0.5), (20.0, 1.0)] {
             close(spread(0.05, count, false), p_a, 1e-12);
         }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(detector.decide(4.0, 1.0, || 0.499), RedDecision::Signal);
         other.observe(4.0, 0, Time::ZERO);
         assert_eq!(other.decide(4.0, 1.0, || 0.5), RedDecision::Accept);
-        // An empty queue disarms it, although the average is still high.
+        // An empty queue prevents a signal, although the average is still high.
         assert_eq!(other.decide(1.0, 1.0, || unreachable!("no draw")), RedDecision::Accept);
         assert_eq!(other.decide(4.0, 1.0, || unreachable!("no draw")), RedDecision::Accept);
         // Above twice max every packet is signalled.
@@ -329,7 +329,7 @@ mod tests {
 
     /// At 5 % with `wait`, none of the 19 packets after an overflow is signalled, and the 20th may be.
     #[test]
-    fn an_overflow_begins_the_count_again() {
+    fn an_overflow_restarts_the_count() {
         let mut detector = Detector::new(KB, 1.0, 0.1, true, None);
         detector.observe(50_000.0, 0, Time::ZERO);
         for count in 1..=19 {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn it_adapts_once_per_interval() {
+    fn max_p_adapts_once_per_interval() {
         let curve = Curve { min: 2.0, max: 6.0, gentle: true };
         let mut detector = Detector::new(curve, 1.0, 0.1, true, Some(Adapt::default()));
         let mut steps = 0;
@@ -418,7 +418,8 @@ mod tests {
             prop_assert!((0.0..=1.0).contains(&low) && high <= 1.0 + 1e-12);
         }
 
-        /// Against the definition, one queue length at a time, idle packets as arrivals to an empty queue.
+        /// The average equals its definition as a sum over all past lengths, with idle time as arrivals at an
+        /// empty queue.
         #[test]
         fn the_average_is_the_sum_of_its_past(
             weight in 0.0005..1.0f64,
@@ -429,13 +430,13 @@ mod tests {
             let mut history: Vec<f64> = Vec::new();
             let mut most = 0.0f64;
             for (length, missed) in seen {
-                // Only an empty queue can have been idle.
+                // The link can only have been idle if the queue is empty.
                 let (length, missed) = if missed > 0 { (0.0, missed) } else { (f64::from(length), 0) };
                 history.extend(std::iter::repeat_n(0.0, missed as usize));
                 history.push(length);
                 most = most.max(length);
                 detector.observe(length, missed, Time::ZERO);
-                // Sum of w (1-w)^age q, written out.
+                // The sum of w (1-w)^age q.
                 let mut expected = 0.0;
                 let mut factor = weight;
                 for q in history.iter().rev() {
@@ -447,10 +448,10 @@ mod tests {
             }
         }
 
-        /// No drop below min; with `wait`, none before 1/p_b packets came; max_p stays in its range once
-        /// inside.
+        /// There are no drops below min, and with `wait` none before 1/p_b packets have arrived. max_p stays
+        /// in its range once it is inside.
         #[test]
-        fn it_keeps_its_word(
+        fn drops_and_max_p_stay_in_their_ranges(
             lengths in prop::collection::vec((0..40u32, 0.0..1.0f64), 1..400), wait: bool, start in 0.01..0.5f64,
         ) {
             let curve = Curve { min: 5.0, max: 15.0, gentle: true };

@@ -57,7 +57,7 @@ impl SlotCounts {
     /// Inserts an item in a slot that has not passed.
     #[inline]
     pub fn file(&mut self, item: u32, slot: u64) {
-        debug_assert!(slot > self.passed, "what is filed has not passed");
+        debug_assert!(slot > self.passed, "an item is inserted in a later slot");
         if slot - self.passed > self.counts.len() as u64 {
             self.beyond.set(item, slot);
             return;
@@ -143,7 +143,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// It is a map from items to slots from which all is taken out that has passed, whatever the size of
+        /// The counts equal a map from items to slots, from which passed slots are removed, for any size of
         /// the array.
         #[test]
         fn is_a_map(
@@ -152,7 +152,7 @@ mod tests {
         ) {
             let mut counts = SlotCounts::new(slots);
             let mut model: BTreeMap<u32, u64> = BTreeMap::new();
-            // What an item remembers, whether it has passed or not.
+            // The slot that the owner of each item stores, passed or not.
             let mut filed = [0; 30];
             let mut passed = 0;
             for (op, item, ahead) in ops {

@@ -20,7 +20,7 @@ const POINT: u32 = 20;
 impl Ticks {
     /// Time zero, or no time.
     pub const ZERO: Ticks = Ticks(0);
-    /// Later than all events: about 10²⁰ s, so that no sum of two overflows.
+    /// Later than all events: about 10²⁰ s, so that the sum of two does not overflow.
     pub const MAX: Ticks = Ticks(1 << 116);
 
     /// A point in real time, in ticks.
@@ -81,7 +81,7 @@ impl Ticks {
     /// Quotient and remainder of a division by `width`.
     #[inline]
     pub fn split(self, width: Ticks) -> (u64, Ticks) {
-        // Nearly always both fit a register, where a division costs a fraction.
+        // Nearly always both fit 64 bits, for which a division is much faster.
         if let (Ok(ticks), Ok(width)) = (u64::try_from(self.0), u64::try_from(width.0)) {
             let slots = ticks / width;
             return (slots, Ticks(u128::from(ticks - slots * width)));
@@ -95,7 +95,7 @@ impl Ticks {
         Ticks::from_raw(u128::from(slot).saturating_mul(width.0))
     }
 
-    /// In seconds, for reports; never for decisions.
+    /// Seconds, for reports only, since the value is rounded.
     pub fn as_s(self) -> f64 {
         self.0 as f64 / (1u64 << POINT) as f64 / 1e12
     }
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_packet_takes_is_rounded_up_to_a_tick() {
+    fn transmission_times_are_rounded_up_to_a_tick() {
         assert_eq!(Ticks::to_send(1000, Rate::mbit(8)), Ticks::of(Span::ms(1)));
-        // 300 bytes at 600 kbit/s are 4 ms although a byte is no whole number of ticks.
+        // 300 bytes at 600 kbit/s take 4 ms, although a byte does not take a whole number of ticks.
         assert_eq!(Ticks::to_send(300, Rate::kbit(600)), Ticks::of(Span::ms(4)));
         let third = Ticks::to_send(1, Rate::bit(3)).raw();
         let whole = 8_000_000_000_000u128 << 20;
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn sums_stay_at_the_largest() {
+    fn sums_saturate() {
         assert_eq!(Ticks::MAX + Ticks::MAX, Ticks::MAX);
         assert_eq!(Ticks::MAX.scale(u64::MAX, 1), Ticks::MAX);
-        // The largest IP packet at the lowest rate, a billion times: still told apart from the next.
+        // A billion times the largest IP packet at the lowest rate still differs from the next sum.
         let dear = Ticks::to_send(65_535, Rate::bit(1));
         let sum = dear.scale(1_000_000_000, 1);
         assert!(sum < sum + dear && sum + dear < Ticks::MAX);

@@ -64,7 +64,7 @@ impl TokenBucket {
         Bytes((self.credit / BYTE) as u64)
     }
 
-    /// The largest packet that can ever pass.
+    /// Length in bytes of the largest packet that can ever pass.
     #[inline]
     pub fn burst(&self) -> Bytes {
         Bytes((self.burst / BYTE) as u64)
@@ -99,18 +99,14 @@ mod tests {
         assert_eq!(bucket.ready(1000, Time::ms(6)), Time::ms(6));
         bucket.spend(1000, Time::ms(6));
         assert_eq!(bucket.tokens(), Bytes(0));
-        assert_eq!(
-            bucket.ready(3000, Time::s(100)),
-            Time::s(100),
-            "an idle bucket fills no further than its burst"
-        );
+        assert_eq!(bucket.ready(3000, Time::s(100)), Time::s(100), "an idle bucket has at most its burst");
         bucket.spend(3000, Time::s(100));
         assert_eq!(bucket.tokens(), Bytes(0));
     }
 
     proptest! {
-        /// The time it gives is exact: one picosecond earlier the credit does not suffice. And asking on the
-        /// way there changes nothing.
+        /// The result is exact: one picosecond earlier the credit does not suffice. Calls before that time
+        /// have no effect.
         #[test]
         fn ready_is_the_first_picosecond(
             rate in 1u64..400_000_000_000, spent in 1u32..9000, wanted in 1u32..9000, early in 1u64..1_000_000,
@@ -130,7 +126,7 @@ mod tests {
             asked.spend(wanted, at);
         }
 
-        /// Never more than rate times span and the burst, over any interval between two departures.
+        /// Over any interval between two departures at most the rate times its length and the burst pass.
         #[test]
         fn the_envelope_holds(
             rate in 1_000u64..10_000_000_000, burst in 1500u64..20_000,

@@ -33,8 +33,8 @@ pub enum MessageError {
     /// An end has times.
     #[error("bytes 32 to 47: both times of an end must be 0")]
     Times,
-    /// The link address of the sender is not the source address of the frame, or is not that of a machine.
-    /// See [`crate::Message::check_owner`].
+    /// The link address of the sender is not the source address of the frame, or is not that of a machine, as
+    /// [`crate::Message::check_owner`] requires.
     #[error(
         "bytes 48 to 53: the link address is not the source address of the frame, or it is a group address or zero"
     )]

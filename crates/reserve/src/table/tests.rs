@@ -220,7 +220,7 @@ proptest! {
     /// For any requests, the sum of reservations never exceeds the capacity, and a request that is refused
     /// for lack of rate would exceed it at some time.
     #[test]
-    fn no_more_is_reserved_than_there_is(
+    fn reservations_never_exceed_the_capacity(
         asked in prop::collection::vec((0..8u8, 1..60u64, 0..40u64, 1..30u64, 0..4u64, any::<bool>()), 1..60),
     ) {
         let mut table = of(100, 6, 25);

@@ -1,4 +1,4 @@
-//! What must hold for any bytes: shared by the property tests and the fuzz target.
+//! Properties of arbitrary bytes, for the property tests and the fuzz target.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_reserve::{Limits, Message, Owner, Table};
@@ -22,11 +22,11 @@ pub fn messages(input: &[u8]) -> usize {
         if let Some(answer) = table.take(&message, Owner { id: (now >> 32) % 3, open: key.is_none() }, now) {
             assert_eq!(Message::decode(&answer.encode(key.as_ref()), key.as_ref()), Ok(answer));
         }
-        // The link becomes slower or faster now and then; the message says how fast.
+        // The rate of the link sometimes changes, to a value from the message.
         if read % 5 == 4 {
             let capacity = giveway_qdisc::Rate::bit(message.rate.as_bit() % 10_000_000);
             for tuple in table.resize(capacity, now) {
-                assert_eq!(table.get(&tuple), None, "what was revoked has gone");
+                assert_eq!(table.get(&tuple), None, "a revoked reservation is removed");
             }
         }
         assert!(table.sum(now) <= table.capacity());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recursion_begins_with_the_closed_form_and_ends_with_a_perfect_matching() {
+    fn the_recursion_starts_at_the_closed_form_and_ends_with_a_perfect_matching() {
         for ports in 1..=64 {
             close(pim_throughput(ports, 1), pim_saturation_throughput(Ports::Finite(ports)).unwrap());
             close(pim_throughput(ports, ports), 1.0);

@@ -132,12 +132,12 @@ impl Mix {
         self.second_moment() / (self.mean() * self.mean()) - 1.0
     }
 
-    /// λ_s/λ, which share of the packets is short.
+    /// λ_s/λ, the share of packets that are short.
     pub fn short_share(&self) -> f64 {
         self.sum(|kind| if kind.short { 1.0 } else { 0.0 })
     }
 
-    /// λ_l/λ, which share of the packets is long.
+    /// λ_l/λ, the share of packets that are long.
     pub fn long_share(&self) -> f64 {
         self.sum(|kind| if kind.short { 0.0 } else { 1.0 })
     }
@@ -148,14 +148,14 @@ impl Mix {
         (share > 0.0).then(|| self.sum(|kind| if kind.short { 0.0 } else { f64::from(kind.cells) }) / share)
     }
 
-    /// The rates at an offered load of ρ. `None` unless 0 ≤ ρ ≤ 1, which is what a line can bring.
+    /// The rates at an offered load of ρ. `None` unless 0 ≤ ρ ≤ 1, the range of the load of a port.
     pub fn at(&self, load: f64) -> Option<Offered> {
         if !(0.0..=1.0).contains(&load) {
             return None;
         }
         let rate = load / self.mean();
         let (short_rate, long_rate) = (rate * self.short_share(), rate * self.long_share());
-        // Not ρ − ρ_s: that would leave some rounding where there is nothing long.
+        // ρ − ρ_s would leave a rounding error if there are no long packets.
         let long_load = long_rate * self.long_mean().unwrap_or(0.0);
         Some(Offered { rate, short_rate, long_rate, load, short_load: short_rate, long_load })
     }
@@ -190,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trimodel_is_refused() {
-        let refused = |cells, p_a, p_b| Mix::trimodel(cells, p_a, p_b).expect_err("it is no mix");
+    fn invalid_trimodels_are_refused() {
+        let refused = |cells, p_a, p_b| Mix::trimodel(cells, p_a, p_b).expect_err("it is not a mix");
         assert_eq!(refused([1, 9, 24], 0.75, 0.5), MixError::Sum(1.25));
         assert_eq!(refused([1, 9, 24], -0.25, 0.5), MixError::Share(-0.25));
         assert_eq!(refused([1, 9, 24], 0.5, -0.25), MixError::Share(-0.25));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mix_is_refused() {
+    fn invalid_mixes_are_refused() {
         let kind = |cells, share, short| Kind { cells, share, short };
         assert_eq!(Mix::new(&[]), Err(MixError::Sum(0.0)));
         assert_eq!(Mix::new(&[kind(1, 0.25, true), kind(3, 0.5, false)]), Err(MixError::Sum(0.75)));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_brings_at_most_a_cell_per_slot() {
+    fn the_load_of_a_port_is_at_most_a_cell_per_slot() {
         assert_eq!(paper().at(1.01), None);
         assert_eq!(paper().at(-0.01), None);
         assert_eq!(paper().at(f64::NAN), None);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is offered is short or long, and (1 + C_v²)ρ² = λ²E(S²).
+        /// The rates of short and long packets sum to those of all packets, and (1 + C_v²)ρ² = λ²E(S²).
         #[test]
         fn rates_add_up(
             cells in prop::array::uniform3(1u32..40), p_a in 0.0..1.0f64, of_rest in 0.0..1.0f64, load in 0.0..=1.0f64,

@@ -67,7 +67,7 @@ pub fn general_wait(mix: &Mix, load: f64) -> Option<f64> {
 /// 1.45, and less than 1 from 0.87 on. [`corrected_gain`] is more accurate from 0.7 on.
 pub fn gain(mix: &Mix, load: f64) -> Option<f64> {
     let short_load = mix.at(load)?.short_load;
-    // (1 + C_v²)ρ² = λ²E(S²), and everything divided by λ², so that ρ = 0 is no special case.
+    // (1 + C_v²)ρ² = λ²E(S²), and all terms are divided by λ², so ρ = 0 is not a special case.
     let (short, long) = (mix.short_share(), mix.long_share());
     let long_cells = mix.long_mean().unwrap_or(0.0) * long;
     let unserved = 1.0 - load;

@@ -113,7 +113,7 @@ impl<P> HopTree<P> {
         let stays = |child: &u32| renamed[*child as usize] != GONE;
         for node in nodes.iter_mut() {
             let children = &node.children;
-            // Place 0 is the own queue, which alroutes stays.
+            // Place 0 is the own queue, which always stays.
             let renumbered = |place: u32| {
                 let before = children.iter().take((place as usize).saturating_sub(1));
                 place.min(1) + before.filter(|child| stays(child)).count() as u32

@@ -25,7 +25,8 @@ impl<P> HopTree<P> {
     /// `draw` returns a uniform number in 0 to 1.
     ///
     /// # Panics
-    /// If there is no backlog, or if `pick` needs the largest queue and [`Shape::largest`](super::Shape::largest) is `None`.
+    /// If there is no backlog, or if `pick` needs the largest queue and
+    /// [`Shape::largest`](super::Shape::largest) is `None`.
     pub fn evict(&mut self, pick: Pick, draw: impl FnOnce() -> f64) -> (Place, Packet<P>) {
         let (at, nth) = match pick {
             Pick::HeadOfLargest => (self.largest(), 0),

@@ -15,7 +15,7 @@ const SHAPE: Shape = Shape {
     branches: 1024,
 };
 
-/// Packets of 500 bytes, as "name hop hop": which nodes come after node 3, the neighbour.
+/// Packets of 500 bytes, written as "name hop hop" with the nodes after node 3, the neighbour.
 fn fill(tree: &mut HopTree<String>, arrivals: &str) {
     for arrival in arrivals.split(", ") {
         let mut words = arrival.split(' ');
@@ -26,7 +26,7 @@ fn fill(tree: &mut HopTree<String>, arrivals: &str) {
     }
 }
 
-/// What leaves next. A look that finds nothing while packets are held says when to look again.
+/// Dequeues a packet. With a backlog, a literal order that finds no packet returns the time of the next call.
 fn popped<P>(tree: &mut HopTree<P>) -> Option<Packet<P>> {
     let again = Time::ms(7);
     match tree.pop(again) {
@@ -42,7 +42,7 @@ fn popped<P>(tree: &mut HopTree<P>) -> Option<Packet<P>> {
     }
 }
 
-/// What leaves, in order; a dash where nothing does although something is held.
+/// Departures in order, with a dash for each call that finds no packet although there is a backlog.
 fn drained(tree: &mut HopTree<String>) -> String {
     let mut names = Vec::new();
     while tree.backlog().packets > 0 {
@@ -57,11 +57,11 @@ fn served(shape: Shape, arrivals: &str) -> String {
     drained(&mut tree)
 }
 
-/// Three next hops, and a packet for the neighbour itself.
+/// Packets for three next hops, and one for the neighbour itself.
 const NINE: &str = "a1 4, a2 4, a3 4, b1 5, b2 5, z1, c1 6, a4 4";
 
 #[test]
-fn every_place_in_its_turn() {
+fn places_are_served_in_turn() {
     assert_eq!(served(SHAPE, NINE), "z1 a1 b1 c1 a2 b2 a3 a4");
     for inner in [Inner::Deficit, Inner::Srr] {
         assert_eq!(served(Shape { inner, ..SHAPE }, NINE), "z1 a1 b1 c1 a2 b2 a3 a4");
@@ -71,7 +71,7 @@ fn every_place_in_its_turn() {
 }
 
 #[test]
-fn the_listing_as_it_is_written_finds_nothing_now_and_then() {
+fn the_literal_listing_sometimes_finds_no_packet() {
     let literal = Shape { order: ServiceOrder::Literal, ..SHAPE };
     assert_eq!(served(literal, NINE), "z1 a1 b1 c1 - a2 b2 - - a3 - - - a4");
     let double = Shape { order: ServiceOrder::Double, ..SHAPE };
@@ -86,7 +86,7 @@ fn branches_have_branches() {
 }
 
 #[test]
-fn faster_links_have_more_turns_but_not_in_a_row() {
+fn faster_links_have_more_turns_spread_out() {
     let served = |inner| {
         let downstream = Downstream::new(3, [((3, 4), Rate::mbit(20)), ((3, 5), Rate::mbit(10))]);
         let mut tree = HopTree::new(Shape { inner, ..SHAPE }, downstream, 0);
@@ -99,28 +99,28 @@ fn faster_links_have_more_turns_but_not_in_a_row() {
 }
 
 #[test]
-fn a_slower_link_that_shows_up_late_makes_the_others_fast() {
+fn a_later_slower_link_raises_the_weights_of_the_others() {
     let rates = [((3, 4), Rate::mbit(40)), ((3, 5), Rate::mbit(20)), ((3, 6), Rate::mbit(10))];
     let mut tree = HopTree::new(SHAPE, Downstream::new(3, rates), 0);
     let weights =
         |tree: &HopTree<String>| tree.nodes[1..].iter().map(|node| node.share.weight).collect::<Vec<_>>();
     fill(&mut tree, "a1 4, b1 5");
     assert_eq!(weights(&tree), [32, 16]);
-    // The link to node 7 is not known.
+    // The link to node 7 is unknown.
     fill(&mut tree, "c1 6, d1 7");
     assert_eq!(weights(&tree), [64, 32, 16, 16]);
     assert_eq!(weight(Some(Rate::mbit(25)), Some(Rate::mbit(10))), 40);
 }
 
 #[test]
-fn victims() {
+fn each_pick_selects_its_packet() {
     let evicted = |pick, draw: f64, arrivals| {
         let mut tree = HopTree::new(SHAPE, Downstream::new(3, []), 0);
         fill(&mut tree, arrivals);
         tree.evict(pick, || draw).1.payload
     };
     assert_eq!(evicted(Pick::HeadOfLargest, 0.0, NINE), "a1");
-    // Two of each: the branch that was created first.
+    // With two packets in each branch, the one that was created first is the largest.
     assert_eq!(evicted(Pick::HeadOfLargest, 0.0, "a1 4, b1 5, b2 5, a2 4"), "a1");
     assert_eq!(evicted(Pick::RandomInLargest, 0.5, "a1 4, a2 4, a3 4, b1 5, c1 6"), "a2");
     assert_eq!(evicted(Pick::RandomInLargest, 0.99, NINE), "a4");
@@ -137,8 +137,8 @@ fn the_heaviest_branch_need_not_have_the_largest_queue() {
     assert_eq!(tree.evict(Pick::HeadOfLargest, || 0.0).1.payload, "y1");
 }
 
-/// Runs of three to each next hop, of which the first has more: what goes to the neighbour in runs of three
-/// leaves one by one, until only the longest branch is left.
+/// Packets arrive in runs of three to each next hop, and the first next hop has more packets. They leave one
+/// by one in turn, until only the longest branch is left.
 #[test]
 fn runs_are_broken() {
     let arrivals: Vec<String> = (0..13)
@@ -159,11 +159,10 @@ fn runs_are_broken() {
 }
 
 // -----------------------------------------------------------------------------------------------
-// The tale
+// Reference
 // -----------------------------------------------------------------------------------------------
 
-/// The sheet's tree, written as plainly as can be: every list is searched, every number is summed up when it
-/// is asked for.
+/// A simple tree as a reference: it searches every list, and computes every sum when it is needed.
 #[derive(Clone)]
 struct Tale {
     shape: Shape,
@@ -174,14 +173,14 @@ struct Tale {
 #[derive(Clone, Default)]
 struct Branch {
     hop: u16,
-    /// Number and length.
+    /// Number and length of each packet.
     own: Vec<(u64, u32)>,
     children: Vec<usize>,
     cursor: usize,
-    /// Of places, in order of need.
+    /// Shares of places, created on demand.
     deficits: BTreeMap<usize, u64>,
     visit: Option<usize>,
-    /// Place in the weight spread sequence, and the places of its term that are still to come.
+    /// Position in the weight spread sequence, and the remaining places of its term.
     term: u64,
     rest: Vec<usize>,
 }
@@ -203,7 +202,7 @@ impl Tale {
     fn packets_below(&self, at: usize) -> u64 {
         (0..=self.nodes[at].children.len()).map(|place| self.count(at, place) as u64).sum()
     }
-    /// In sixteenths.
+    /// Weight in sixteenths.
     fn weight(&self, at: usize, place: usize) -> u64 {
         let rate = |child: &usize| self.downstream.rate(self.nodes[at].hop, self.nodes[*child].hop);
         let children = &self.nodes[at].children;
@@ -231,14 +230,13 @@ impl Tale {
         }
         self.nodes[at].own.push((serial, bytes));
     }
-    /// The next place that gets a turn.
+    /// Returns the next place that has a turn.
     fn turn(&mut self, at: usize) -> usize {
         let places = self.nodes[at].children.len() + 1;
         let equal =
             self.shape.inner == Inner::Deficit || (0..places).all(|place| self.weight(at, place) == 16);
         if equal {
-            // Starting at the cursor, cyclically, the first that is not empty; then the cursor goes behind
-            // it.
+            // The first place from the cursor on, cyclically, that is not empty; the cursor moves behind it.
             let place = (0..places)
                 .map(|step| (self.nodes[at].cursor + step) % places)
                 .find(|place| self.count(at, *place) > 0)
@@ -302,7 +300,7 @@ impl Tale {
             place => self.pop_at(self.nodes[at].children[place - 1]),
         }
     }
-    /// Who is empty keeps no deficit and no turn.
+    /// Resets the deficit and the turn of empty places.
     fn forget(&mut self) {
         for at in 0..self.nodes.len() {
             for place in 0..=self.nodes[at].children.len() {
@@ -369,7 +367,7 @@ impl Tale {
                 }
             }
             Pick::Next => {
-                let next = self.clone().pop().expect("only orders that always give a packet");
+                let next = self.clone().pop().expect("the order always finds a packet");
                 (0..self.nodes.len())
                     .map(|at| (at, 0))
                     .find(|(at, _)| self.nodes[*at].own.first() == Some(&next))
@@ -416,7 +414,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..150)
 }
 
-/// Links between all the nodes that packets name, some of them not known.
+/// Links between all nodes of the packets' routes; some of them are unknown.
 fn downstream() -> impl Strategy<Value = Downstream> {
     let rate = prop_oneof![2 => Just(None), 1 => (1..8u64).prop_map(Some)];
     prop::collection::vec(rate, 16).prop_map(|rates| {
@@ -431,15 +429,15 @@ fn packet(hops: &[u16], bytes: u32, serial: u64) -> Packet<u64> {
     pkt
 }
 
-/// Next hops, or none for the own queue of a node: a place of the tree.
+/// A place of the tree: next hops, with none at the end for the own queue of a node.
 type Spot = Vec<Option<u16>>;
 
-/// True if a node or anything below it holds packets.
+/// True if a node or any node below it has packets.
 fn holds(tree: &HopTree<u64>, node: &Node) -> bool {
     node.own.packets > 0 || node.children.iter().any(|child| holds(tree, &tree.nodes[*child as usize]))
 }
 
-/// Every count is the sum of what it counts, and a place waits for its turn exactly while it holds packets.
+/// Checks that every counter equals its sum, and that a place has turns exactly while it has packets.
 fn is_consistent(tree: &HopTree<u64>) {
     let mut all = Backlog::ZERO;
     for (at, node) in tree.nodes.iter().enumerate() {
@@ -462,14 +460,14 @@ fn is_consistent(tree: &HopTree<u64>) {
         }
     }
     assert_eq!(tree.backlog(), all);
-    // Where nobody asks nothing is counted.
+    // Without requests the index is empty.
     assert!(tree.shape.order == ServiceOrder::Fifo || tree.arrivals.order.is_empty());
 }
 
 proptest! {
-    /// Packet for packet and victim for victim, for any tree, weights and lengths.
+    /// Departures and drops are those of the reference, for any tree, weights and lengths.
     #[test]
-    fn equals_the_tale(
+    fn equals_the_reference(
         ops in ops(),
         downstream in downstream(),
         depth in 0..4usize,
@@ -480,11 +478,10 @@ proptest! {
         let largest = Some(if by_packets { Measure::Packets } else { Measure::Bytes });
         let shape = Shape { depth, order, inner, weighted, largest, ..SHAPE };
         let mut tree = HopTree::new(shape, downstream.clone(), 0);
-        // Weights that a later, slower branch changes in the middle of a term are compared from the
-        // beginning.
+        // The comparison restarts when a later, slower branch changes weights in the middle of a term.
         let mut tale = Tale { shape, downstream, nodes: vec![Branch::default()] };
         if weighted && inner != Inner::Deficit {
-            // Four to a node, three levels: more than are counted by packets.
+            // Four branches per node and three levels: more queues than the index by packets has.
             for n in 0..5u16 * 5 * 5 {
                 let hops: Vec<u16> = [n / 25, n / 5 % 5, n % 5].into_iter().filter(|hop| *hop > 0).collect();
                 tree.push(packet(&hops, 500, 0));
@@ -514,18 +511,18 @@ proptest! {
         }
     }
 
-    /// Equal shares: while two places of a node have packets, none of them is served twice before the other;
-    /// over any time in which both have, they differ by one packet at most. And packets of one way through
-    /// the tree keep their order.
+    /// Equal shares: while two places of a node have packets, neither is served twice before the other, and
+    /// over any such time their service differs by at most one packet. Packets with the same route keep their
+    /// order.
     #[test]
     fn places_take_turns(ops in ops(), depth in 1..4usize) {
         let shape = Shape { depth, weighted: false, ..SHAPE };
         let mut tree = HopTree::new(shape, Downstream::default(), 0);
-        // What each place of each node holds; a place is the way to it, which for an own queue ends in
-        // nothing.
+        // Packets of each place of each node. A place is the path to it, which for an own queue has no hop at
+        // its end.
         let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
-        // By two places of one node: how far the first is ahead, and the least and most that it was.
+        // For two places of one node: the lead of the first, with its lowest and highest value.
         let mut apart: BTreeMap<[Spot; 2], (i64, i64, i64)> = BTreeMap::new();
         let mut last_of: BTreeMap<Spot, u64> = BTreeMap::new();
         let places = |way: &[Option<u16>]| (1..=way.len()).map(|end| way[..end].to_vec()).collect::<Vec<_>>();
@@ -572,8 +569,8 @@ proptest! {
         }
     }
 
-    /// A place of weight w has w turns for each of a place of weight 1, and the same bytes where turns are
-    /// bytes.
+    /// A place of weight w has w turns for each turn of a place of weight 1, and w times the bytes if turns
+    /// are measured in bytes.
     #[test]
     fn turns_are_shared_by_weight(rates in prop::collection::vec(1..8u64, 1..4), order in any::<prop::sample::Index>()) {
         let inner = [Inner::Smooth, Inner::Deficit, Inner::Srr][order.index(3)];
@@ -582,7 +579,7 @@ proptest! {
         for serial in 0..3000u64 {
             tree.push(packet(&[1 + serial as u16 % rates.len() as u16], 500, serial));
         }
-        // So many whole sequences that no rounding is seen, and nobody runs out of packets.
+        // So many whole sequences that rounding has no effect, with packets for all of them.
         let mut sent = vec![0.0; rates.len()];
         for _ in 0..900 {
             sent[popped(&mut tree).unwrap().payload as usize % rates.len()] += 1.0;
@@ -594,16 +591,16 @@ proptest! {
         }
     }
 
-    /// When branches are forgotten, what is held leaves as if they had not been.
+    /// The removal of empty branches does not change the departures.
     #[test]
-    fn forgetting_empty_branches_changes_no_order(
+    fn removal_of_empty_branches_changes_no_order(
         ops in ops(),
         known in prop::collection::vec((0..4u16, 0..4u16), 0..8),
         depth in 1..4usize,
         order in prop::sample::select(&[ServiceOrder::Corrected, ServiceOrder::Fifo]),
         inner in prop::sample::select(&[Inner::Smooth, Inner::Deficit, Inner::Srr]),
     ) {
-        // Equal rates: a slowest branch that is forgotten would change the weights of the others.
+        // Rates are equal, since the removal of the slowest branch would change the weights of the others.
         let equal = Downstream::new(0, known.iter().map(|ends| (*ends, Rate::mbit(1))));
         let shape = Shape { depth, order, inner, ..SHAPE };
         let mut trees = [(); 2].map(|()| HopTree::new(shape, equal.clone(), 0));
@@ -631,9 +628,9 @@ proptest! {
         prop_assert_eq!(forgetful.backlog(), Backlog::ZERO);
     }
 
-    /// A flood of next hops does not grow the tree beyond what is held.
+    /// After a flood of next hops the size of the tree is bounded by the backlog.
     #[test]
-    fn a_flood_of_next_hops_is_forgotten(ops in prop::collection::vec(any::<bool>(), 1..400), depth in 1..4usize) {
+    fn a_flood_of_next_hops_keeps_the_tree_bounded(ops in prop::collection::vec(any::<bool>(), 1..400), depth in 1..4usize) {
         let mut tree = HopTree::new(Shape { depth, branches: 8, ..SHAPE }, Downstream::default(), 0);
         let mut most = 0;
         for (serial, push) in (0u16..).zip(ops) {
@@ -650,10 +647,10 @@ proptest! {
     }
 }
 
-/// The own queue of node 4 has the turn when its only branch is forgotten, and is empty when there is a
+/// The own queue of node 4 has the turn when its only branch is removed, and is empty when the node has a
 /// branch again.
 #[test]
-fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
+fn a_turn_ends_with_the_queue_after_a_removal_of_branches() {
     for inner in [Inner::Deficit, Inner::Srr] {
         let mut tree = HopTree::new(Shape { depth: 2, inner, ..SHAPE }, Downstream::new(3, []), 0);
         fill(&mut tree, "a1 4, a2 4, b1 4 7");
@@ -667,7 +664,7 @@ fn a_turn_ends_with_the_queue_although_its_branches_are_forgotten() {
 }
 
 #[test]
-fn a_reset_tree_is_new() {
+fn a_reset_restores_the_initial_state() {
     for (order, drained_again) in [
         (ServiceOrder::Corrected, "z1 a1 b1 c1 a2 b2 a3 a4"),
         (ServiceOrder::Fifo, "a1 a2 a3 b1 b2 z1 c1 a4"),

@@ -42,8 +42,8 @@ fn one_and_three_cells_by_hand() {
     close(gain(&mix, 0.5), 35.0 / 27.0, 1e-12);
 }
 
-/// (5) is printed twice, as a mean and multiplied out, and (7) is (6)/(5): at 19 loads all of it is one
-/// thing.
+/// (5) is printed twice, as a mean and multiplied out, and (7) is (6)/(5): at 19 loads all these forms
+/// agree.
 #[test]
 fn the_equations_agree_with_each_other() {
     let mix = paper();
@@ -91,7 +91,7 @@ fn throughput_at_a_full_load() {
     for (ports, expected) in [(4, 0.9511), (8, 0.9435), (32, 0.9378), (64, 0.9368)] {
         close(max_throughput(&paper(), Ports::Finite(ports)), expected, 0.000_051);
     }
-    // The other one, for which a short packet stands in another's way only if it crosses.
+    // The other formula, in which only short packets that cross block an output.
     let difference = |ports| blocked(lambda, ports).unwrap() - blocked_by_received(lambda, ports).unwrap();
     assert!((difference(Ports::Infinite) - 0.000_16).abs() < 0.000_005);
     assert!((difference(PORTS) - 0.000_40).abs() < 0.000_005);

@@ -18,7 +18,7 @@ fn served(schedule: &[Configuration], ports: usize) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn what_is_no_matrix_of_rates_is_refused() {
+fn invalid_matrices_of_rates_are_refused() {
     assert_eq!(RateMatrix::new(vec![]), Err(MatrixError::Empty));
     let short = MatrixError::NotSquare { row: 1, has: 1, rows: 2 };
     assert_eq!(RateMatrix::new(vec![vec![0.1, 0.2], vec![0.3]]), Err(short));
@@ -45,7 +45,7 @@ fn overloads_name_the_ports() {
 
 /// 0.1 summed ten times is not 1, and 49 times 1/49 neither.
 #[test]
-fn rounding_is_no_overload() {
+fn rounding_is_not_an_overload() {
     for ports in 1..=64 {
         let uniform =
             RateMatrix::new(vec![vec![1.0 / f64::from(ports); ports as usize]; ports as usize]).unwrap();
@@ -66,7 +66,7 @@ fn two_ports_by_hand() {
     assert_eq!(schedule, expected);
 }
 
-/// N matchings in turn, a Latin square, whatever N is in binary or decimal.
+/// N matchings in turn, a Latin square, also for N whose reciprocal is rounded in binary.
 #[test]
 fn uniform_rates_need_as_many_matchings_as_ports() {
     for ports in 1..=32 {
@@ -93,7 +93,7 @@ fn permutations() -> impl Strategy<Value = (usize, Vec<(f64, Vec<usize>)>)> {
     })
 }
 
-/// Any numbers, of which half are 0, scaled so that the fullest line has this load.
+/// Random numbers, of which half are 0, scaled so that the port with the largest load has this load.
 fn substochastic() -> impl Strategy<Value = RateMatrix> {
     (1..=64usize, 0.05..=1.0f64).prop_flat_map(|(ports, load)| {
         let rate = prop_oneof![Just(0.0), 0.0..1.0f64];
