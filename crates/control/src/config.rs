@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_settings_name_the_correction() {
+    fn errors_of_settings_name_a_correction() {
         assert!(set_error("rte", "1mbit").starts_with("unknown setting \"rte\"; did you mean rate?"));
         assert!(set_error("rate", "20").contains("has no unit"), "{}", set_error("rate", "20"));
         assert!(set_error("qdisc-reverse", "fq_codl").contains("did you mean \"fq_codel\""));

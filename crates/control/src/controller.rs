@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use giveway_live::reservations::{LinkReservations, ReservationClient};
 use giveway_live::{Command, Handle, Status};
@@ -18,31 +18,6 @@ use crate::protocol::ControlApi;
 use crate::reservations;
 use crate::snapshots::snapshot;
 
-impl ControlApi for Controller {
-    fn reservations(&self) -> Result<String, ControlError> {
-        let list = self.list().map(|list| list.to_string());
-        list.ok_or_else(|| {
-            ControlError::unavailable("this bridge keeps no reservations: start it with --reserve")
-        })
-    }
-
-    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
-        self.change(|old| {
-            let mut new = old.clone();
-            new.set(name, value)?;
-            Ok(new)
-        })
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
-    fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
-        Ok(self.snapshots_of(self.handles.iter().map(Handle::status)))
-    }
-}
-
 /// Monitors and changes both directions of a bridge.
 pub struct Controller {
     handles: Vec<Handle>,
@@ -55,7 +30,7 @@ pub struct Controller {
     /// Client of the reservation service, if there is one.
     reservation_client: Option<ReservationClient>,
     stopped: AtomicBool,
-    /// Problems that were reported already, for each direction.
+    /// Problems that were reported, for each direction: long frames, a full ring, unfragmented frames.
     reported_problems: Mutex<[[bool; 3]; 2]>,
 }
 
@@ -85,7 +60,7 @@ impl Controller {
 
     /// The current configuration.
     pub fn config(&self) -> MutexGuard<'_, BridgeConfig> {
-        self.config.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Incoming and outgoing interface of each direction.
@@ -135,8 +110,8 @@ impl Controller {
         self.change(|_| Ok(new))
     }
 
-    /// Replaces the configuration with a new one that `make` derives from it, and commands the directions to
-    /// follow.
+    /// Replaces the configuration by a new one that `make` derives from it, and sends the differences to the
+    /// directions.
     fn change(
         &self,
         make: impl FnOnce(&BridgeConfig) -> Result<BridgeConfig, ControlError>,
@@ -188,8 +163,7 @@ impl Controller {
 
     /// Problems outside the bridge. Each is reported once.
     pub fn problems(&self) -> Vec<String> {
-        let mut reported_problems =
-            self.reported_problems.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut reported_problems = self.reported_problems.lock().unwrap_or_else(PoisonError::into_inner);
         let mut messages = Vec::new();
         for ((handle, (from, _)), reported) in
             self.handles.iter().zip(&self.names).zip(reported_problems.iter_mut())
@@ -251,5 +225,30 @@ impl Controller {
                 },
             ))
             .collect()
+    }
+}
+
+impl ControlApi for Controller {
+    fn reservations(&self) -> Result<String, ControlError> {
+        let list = self.list().map(|list| list.to_string());
+        list.ok_or_else(|| {
+            ControlError::unavailable("this bridge keeps no reservations: start it with --reserve")
+        })
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
+        self.change(|old| {
+            let mut new = old.clone();
+            new.set(name, value)?;
+            Ok(new)
+        })
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
+        Ok(self.snapshots_of(self.handles.iter().map(Handle::status)))
     }
 }

@@ -5,13 +5,14 @@ use std::io::{self, Read};
 /// Largest size of the head of a request, in bytes.
 pub const LONGEST_HEAD: usize = 8192;
 
+/// Media type of error messages.
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Returns true when `bytes` hold the whole head of an HTTP request. An empty line ends the head (RFC 9112,
+/// True if `bytes` contain the complete head of an HTTP request. An empty line ends the head (RFC 9112,
 /// section 2.1).
 pub fn is_complete(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    // The bytes behind the last line feed are not a whole line yet.
+    // The bytes after the last line feed are not a complete line yet.
     lines.next_back();
     lines.any(|line| line.is_empty() || line == b"\r")
 }
@@ -36,8 +37,8 @@ pub fn respond(request: impl Read, metrics: impl FnOnce() -> String) -> io::Resu
 /// The answer to the bytes of a request: its whole head, or as much of it as was received.
 pub fn answer(bytes: &[u8], metrics: impl FnOnce() -> String) -> Vec<u8> {
     let (status, kind, body) = if !is_complete(bytes) && bytes.len() > LONGEST_HEAD {
-        let what = format!("a request has at most {LONGEST_HEAD} bytes\n");
-        ("431 Request Header Fields Too Large", TEXT, what)
+        let message = format!("a request has at most {LONGEST_HEAD} bytes\n");
+        ("431 Request Header Fields Too Large", TEXT, message)
     } else {
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         reply(&String::from_utf8_lossy(line), metrics)
@@ -87,12 +88,12 @@ mod tests {
 
     #[test]
     fn long_and_cut_off_requests_are_answered() {
-        let said = |request: &[u8]| {
+        let answer_to = |request: &[u8]| {
             let answer = respond(request, || "# EOF\n".to_owned()).expect("bytes can be read");
             String::from_utf8(answer).expect("it is text")
         };
-        assert!(said(&[b'a'; 100_000]).starts_with("HTTP/1.1 431 "));
-        assert!(said(b"GET /metrics HTTP/1.1\r\nHost").ends_with("\r\n\r\n# EOF\n"));
-        assert!(said(b"").starts_with("HTTP/1.1 400 "));
+        assert!(answer_to(&[b'a'; 100_000]).starts_with("HTTP/1.1 431 "));
+        assert!(answer_to(b"GET /metrics HTTP/1.1\r\nHost").ends_with("\r\n\r\n# EOF\n"));
+        assert!(answer_to(b"").starts_with("HTTP/1.1 400 "));
     }
 }

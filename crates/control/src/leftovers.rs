@@ -36,12 +36,15 @@ impl Changed {
     pub fn parse(text: &str) -> Result<Changed, ControlError> {
         let missing = |message: &'static str| move || ControlError::invalid(message);
         let value: Value = serde_json::from_str(text).map_err(ControlError::invalid)?;
-        let features = value["features"].as_array().ok_or_else(missing("there are no features"))?;
+        let features = value["features"].as_array().ok_or_else(missing("the features are missing"))?;
         let features = features.iter().map(|name| name.as_str().map(str::to_owned));
         let number = value["number"].as_u64().and_then(|number| number.try_into().ok());
         Ok(Changed {
-            interface: value["interface"].as_str().ok_or_else(missing("there is no interface"))?.to_owned(),
-            number: number.ok_or_else(missing("there is no number"))?,
+            interface: value["interface"]
+                .as_str()
+                .ok_or_else(missing("the interface is missing"))?
+                .to_owned(),
+            number: number.ok_or_else(missing("the number is missing"))?,
             features: features.collect::<Option<_>>().ok_or_else(missing("a feature is not a name"))?,
         })
     }
@@ -49,8 +52,11 @@ impl Changed {
     /// The text of a state file.
     pub fn to_text(&self) -> String {
         let Changed { interface, number, features } = self;
-        let why = "giveway live turned these features off and turns them on again when it ends";
-        format!("{:#}\n", json!({"why": why, "interface": interface, "number": number, "features": features}))
+        let comment = "giveway live turned these features off and turns them on again when it ends";
+        format!(
+            "{:#}\n",
+            json!({"why": comment, "interface": interface, "number": number, "features": features})
+        )
     }
 
     /// Writes the state file, and returns its path.
@@ -114,9 +120,9 @@ mod tests {
             Changed { interface: "eth0".into(), number: 7, features: vec!["rx-gro".into(), "rx-lro".into()] };
         assert_eq!(Changed::parse(&changed.to_text()).unwrap(), changed);
         let wrong = |text: &str| Changed::parse(text).unwrap_err().to_string();
-        assert_eq!(wrong("{}"), "there are no features");
+        assert_eq!(wrong("{}"), "the features are missing");
         assert_eq!(wrong(r#"{"features": [1], "interface": "a", "number": 1}"#), "a feature is not a name");
-        assert_eq!(wrong(r#"{"features": [], "interface": "a", "number": -1}"#), "there is no number");
+        assert_eq!(wrong(r#"{"features": [], "interface": "a", "number": -1}"#), "the number is missing");
         assert!(wrong("[").contains("EOF"));
     }
 }

@@ -115,16 +115,17 @@ fn holder(address: &[u8]) -> Holder {
     Holder { process, user: Some(peer.uid()), command: command.map(words).unwrap_or_default() }
 }
 
+/// The message for an interface whose lock another process has.
 fn refusal(name: &str, holder: &Holder) -> String {
     /// Number of characters of a command line that are shown.
     const SHOWN: usize = 200;
-    let mut who = holder.process.map_or("a process".to_owned(), |process| format!("process {process}"));
+    let mut owner = holder.process.map_or("a process".to_owned(), |process| format!("process {process}"));
     if let Some(user) = holder.user.filter(|user| *user != 0) {
-        who.push_str(&format!(" of user {user}"));
+        owner.push_str(&format!(" of user {user}"));
     }
     if !holder.command.is_empty() {
         let command: String = holder.command.join(" ").chars().take(SHOWN).collect();
-        who.push_str(&format!(", {command}"));
+        owner.push_str(&format!(", {command}"));
     }
     let end = match (holder.control_socket(), holder.process) {
         (Some(socket), _) => format!("end it with: giveway control {socket} stop"),
@@ -132,7 +133,7 @@ fn refusal(name: &str, holder: &Holder) -> String {
         (None, None) => "end it, or use other interfaces".to_owned(),
     };
     format!(
-        "{name} belongs to another giveway live already ({who}), and two would send every frame twice; {end}"
+        "{name} belongs to another giveway live already ({owner}), and two would send every frame twice; {end}"
     )
 }
 
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_is_named_with_what_ends_it() {
+    fn the_error_names_the_holder_and_a_command_that_ends_it() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let holder = |command: &str| Holder { process: Some(7), user: Some(0), command: words(command) };
         let text = refusal("eth0", &holder("giveway live --in eth0 --control /run/gw.sock"));

@@ -71,7 +71,7 @@ pub trait Listener: AsFd {
     /// # Errors
     /// `WouldBlock` if no client waits, otherwise the error of the system.
     fn accept_now(&self) -> io::Result<Self::Stream>;
-    /// Makes [`accept_now`](Listener::accept_now) not block.
+    /// Switches the socket to non-blocking mode.
     ///
     /// # Errors
     /// The error of the system.
@@ -277,7 +277,7 @@ fn wait<S: AsFd>(
 mod tests {
     use super::*;
 
-    /// Echoes a line. It has seconds, so that a busy machine does not cut it off.
+    /// Echoes a line. Its deadline is long, so that a busy machine does not reach it.
     struct Echo;
 
     impl Service for Echo {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_clients_stop_nobody() {
+    fn silent_clients_do_not_delay_others() {
         let at = start(Echo);
         let silent: Vec<TcpStream> = (0..CLIENTS - 1).map(|_| TcpStream::connect(at).unwrap()).collect();
         for stream in &silent {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_silent_client_makes_room() {
+    fn the_oldest_silent_client_is_closed_for_a_new_one() {
         let at = start(Echo);
         let silent: Vec<TcpStream> = (0..CLIENTS + 3).map(|_| TcpStream::connect(at).unwrap()).collect();
         assert_eq!(ask(at, b"hello\n"), b"hello\n");
@@ -353,14 +353,13 @@ mod tests {
         assert_eq!(answer, b"me\n");
     }
 
-    /// A byte now and then does not keep a connection open: the deadline is for all of it.
+    /// A byte every 50 ms does not keep a connection open: the deadline is for the complete request.
     #[test]
     fn a_slow_client_is_closed_at_its_deadline() {
         let at = start(Hasty(Echo));
         let mut stream = TcpStream::connect(at).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        // At most a minute; a byte each 50 ms, so without the deadline the request would be over after 100
-        // bytes, with an answer.
+        // The loop ends before the request has 100 bytes, at which it would be answered.
         for _ in 0..90 {
             let wrote = stream.write_all(b"a");
             match stream.read(&mut [0; 8]) {
@@ -370,11 +369,11 @@ mod tests {
                 Err(_) => return,
             }
         }
-        panic!("it was never closed");
+        panic!("the connection was not closed");
     }
 
     #[test]
-    fn long_requests_and_broken_ones_are_answered() {
+    fn long_and_incomplete_requests_are_answered() {
         let at = start(Echo);
         assert!(ask(at, &[b'a'; 101]).len() >= 101);
         let mut stream = TcpStream::connect(at).unwrap();
@@ -387,7 +386,7 @@ mod tests {
 
     /// An answer that a client does not read does not delay other clients.
     #[test]
-    fn who_does_not_read_its_answer_stops_nobody() {
+    fn an_unread_answer_does_not_delay_others() {
         struct Large;
         impl Service for Large {
             const LONGEST: usize = 100;
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_others_reach_are_warning() {
+    fn addresses_that_other_machines_reach_have_a_warning() {
         let warning = |at: &str| exposure(at.parse().unwrap());
         assert_eq!(
             (warning("127.0.0.1:9100"), warning("[::1]:9100"), warning("127.8.0.1:1")),
