@@ -87,7 +87,7 @@ impl<W: Write> Write for Counted<W> {
 
 impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
     /// Begins a capture of at most `files` files of at most `limit` bytes each. `open` opens them, by number
-    /// from 0; what they write to should be buffered. Interfaces are numbered in their order.
+    /// from 0; their outputs should be buffered. Interfaces are numbered in their order.
     ///
     /// # Errors
     /// The error of the output; `InvalidInput` if the limit is smaller than the headers of a file, or if
@@ -147,7 +147,7 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
             kept = Kept::NextFile(self.summary.files);
             self.next_file()?;
         }
-        self.writer.as_mut().expect("it is there until all is full").packet(packet)?;
+        self.writer.as_mut().expect("it is `None` only if the capture is full").packet(packet)?;
         self.length += needs;
         self.summary.packets += 1;
         Ok(kept)
@@ -179,7 +179,7 @@ impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
     fn close_file(&mut self) -> io::Result<()> {
         if let Some(writer) = self.writer.take() {
             let bytes = writer.finish()?.bytes;
-            debug_assert_eq!(bytes, self.length, "blocks have the lengths that were foreseen");
+            debug_assert_eq!(bytes, self.length, "blocks have the computed lengths");
             self.summary.bytes += bytes;
         }
         Ok(())
@@ -307,14 +307,14 @@ mod tests {
             }
             let summary = bounded.finish().unwrap();
             assert_eq!((summary.packets, summary.left_out, summary.files), (written, 500 - written, most));
-            assert_eq!((firsts, fulls), ((1..most).collect::<Vec<_>>(), 1), "it is said once");
+            assert_eq!((firsts, fulls), ((1..most).collect::<Vec<_>>(), 1), "Full is returned once");
             let files = files.borrow();
             assert_eq!(summary.bytes, files.iter().map(|file| file.len() as u64).sum::<u64>());
             let mut next = 0;
             for file in files.iter() {
                 let longest = 12 + 20 + 44 + comment.map_or(0, |text| 8 + text.len().next_multiple_of(4));
                 assert!(file.len() as u64 <= limit, "{} of {limit}", file.len());
-                assert!(file.len() + longest > limit as usize, "there is no room left: {}", file.len());
+                assert!(file.len() + longest > limit as usize, "no further packet fits: {}", file.len());
                 for packet in giveway_capture::Reader::new(Cursor::new(file.clone())).unwrap() {
                     let packet = packet.unwrap();
                     assert_eq!((packet.time, packet.interface), (next, 1));
@@ -325,12 +325,12 @@ mod tests {
                     assert!(text.is_empty() || file.windows(text.len()).any(|some| some == text));
                 }
             }
-            assert_eq!(next, written, "none is missing, none is twice");
+            assert_eq!(next, written, "no packet is missing or duplicated");
         }
     }
 
     #[test]
-    fn limits_that_make_no_sense_are_refused() {
+    fn invalid_limits_are_refused() {
         let files = Files::default();
         let error_of = |limit, most| {
             let bounded = Bounded::new(opener(&files), "a test", interfaces(), limit, most);
@@ -343,9 +343,9 @@ mod tests {
         assert!(files.borrow().is_empty(), "nothing was opened");
     }
 
-    /// A packet that is longer than a whole file is left out, and opens no further files in vain.
+    /// A packet that is longer than a file is left out, and no further file is opened.
     #[test]
-    fn a_packet_that_never_fits() {
+    fn a_packet_longer_than_a_file_is_left_out() {
         let files = Files::default();
         let mut bounded = Bounded::new(opener(&files), "a test", interfaces(), 1000, 9).unwrap();
         assert_eq!(bounded.packet(&packet(0, &[0; 40], None).of()).unwrap(), Kept::Written);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_have_the_names_of_their_reasons() {
+    fn comments_have_the_names_of_drop_reasons() {
         for why in DropReason::ALL.into_iter().filter(|why| *why != DropReason::Wire) {
             assert_eq!(comment(why), format!("dropped: {}", why.name()));
         }

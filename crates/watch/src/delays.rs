@@ -44,6 +44,7 @@ pub struct Delays {
     last: Quantiles,
 }
 
+/// Delays of a time interval.
 #[derive(Clone, Debug)]
 struct Part {
     histogram: Histogram<u64>,
@@ -92,7 +93,7 @@ impl Part {
     const LONGEST_NS: u64 = 1 << 42;
 
     fn new() -> Part {
-        let histogram = Histogram::new_with_bounds(1, Part::LONGEST_NS, 2).expect("bounds that are in order");
+        let histogram = Histogram::new_with_bounds(1, Part::LONGEST_NS, 2).expect("the bounds are in order");
         Part { histogram, sum_ps: 0, max: Span::ZERO }
     }
 
@@ -137,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn delays_since_the_start_and_of_the_last_second() {
         let mut delays = Delays::new();
         assert_eq!((delays.all(), delays.last()), (Quantiles::default(), Quantiles::default()));
         (1..=1000).for_each(|us| delays.add(Span::us(us)));
@@ -149,7 +150,7 @@ mod tests {
         delays.add(Span::s(10_000));
         delays.turn();
         assert_eq!((delays.last().count, delays.all().count), (1, 1001));
-        assert_eq!(delays.last().max, Span::s(10_000), "the largest is exact however long it is");
+        assert_eq!(delays.last().max, Span::s(10_000), "the maximum is exact, even beyond the histogram");
         delays.turn();
         assert_eq!((delays.last(), delays.all().max), (Quantiles::default(), Span::s(10_000)));
     }

@@ -19,11 +19,13 @@ use giveway_qdisc::{Backlog, FlowKey};
 pub struct TopFlows<T> {
     /// A heap: each entry has at most as many bytes as its two children.
     heap: Vec<Entry<T>>,
-    places: usize,
+    /// Largest number of entries.
+    capacity: usize,
     /// Index of a flow in the heap.
     at: FlowMap<u32>,
 }
 
+/// A flow in the table.
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
     key: FlowKey,
@@ -38,9 +40,9 @@ struct Entry<T> {
 
 impl<T: Copy> TopFlows<T> {
     /// Creates a table with this number of entries, at least one. All memory is allocated now.
-    pub fn new(places: usize) -> TopFlows<T> {
-        let places = places.clamp(1, 1 << 16);
-        TopFlows { heap: Vec::with_capacity(places), places, at: FlowMap::with_capacity(places + 1) }
+    pub fn new(capacity: usize) -> TopFlows<T> {
+        let capacity = capacity.clamp(1, 1 << 16);
+        TopFlows { heap: Vec::with_capacity(capacity), capacity, at: FlowMap::with_capacity(capacity + 1) }
     }
 
     /// Counts a packet.
@@ -54,7 +56,7 @@ impl<T: Copy> TopFlows<T> {
                 self.heap[at].packets += 1;
                 self.sink(at);
             }
-            None if self.heap.len() < self.places => {
+            None if self.heap.len() < self.capacity => {
                 self.heap.push(Entry { key, id, bytes, inherited: 0, packets: 1 });
                 self.rise(self.heap.len() - 1);
             }
@@ -87,6 +89,7 @@ impl<T: Copy> TopFlows<T> {
         }
     }
 
+    /// Moves an entry down the heap to its position.
     fn sink(&mut self, mut at: usize) {
         loop {
             let [left, right] = [2 * at + 1, 2 * at + 2];
@@ -101,6 +104,7 @@ impl<T: Copy> TopFlows<T> {
         }
     }
 
+    /// Moves an entry up the heap to its position.
     fn rise(&mut self, mut at: usize) {
         while at > 0 && self.heap[at].bytes < self.heap[(at - 1) / 2].bytes {
             self.heap.swap(at, (at - 1) / 2);
@@ -110,6 +114,7 @@ impl<T: Copy> TopFlows<T> {
         self.settle(at);
     }
 
+    /// Records the index of the entry in the map.
     fn settle(&mut self, at: usize) {
         *self.at.entry(self.heap[at].key, || 0) = at as u32;
     }
@@ -122,10 +127,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_largest_are_found_under_a_flood() {
+    fn the_largest_flows_are_found_in_a_flood() {
         let mut flows = TopFlows::new(8);
         for packet in 0..10_000u64 {
-            // Two that send a fifth and a tenth of all packets, among flows of one packet each.
+            // Two flows send a fifth and a tenth of all packets, and every other flow sends one packet.
             let key = match packet % 10 {
                 0 | 5 => 1,
                 7 => 2,
@@ -135,8 +140,8 @@ mod tests {
         }
         let top = flows.top(2);
         assert_eq!(top.iter().map(|(key, id, _)| (key.0, *id)).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
-        // A fifth is more than an eighth, so that it kept its place; all but what it inherited at first is
-        // certain.
+        // A fifth of all packets is more than an eighth, so the flow stays in the table. Only the count that
+        // it inherited at first is uncertain.
         assert!(top[0].2.bytes > 2000 * 1500 * 9 / 10 && top[0].2.bytes <= 2000 * 1500, "{:?}", top[0].2);
         flows.clear();
         assert!(flows.top(9).is_empty());
@@ -148,8 +153,8 @@ mod tests {
         /// Counts are lower bounds. They are exact if all flows fit. A flow with more than the total divided
         /// by the number of entries is in the table.
         #[test]
-        fn what_is_certain(packets in prop::collection::vec((0..12u64, 1..2000u32), 0..400), places in 1..16usize) {
-            let mut flows = TopFlows::new(places);
+        fn counts_are_lower_bounds(packets in prop::collection::vec((0..12u64, 1..2000u32), 0..400), capacity in 1..16usize) {
+            let mut flows = TopFlows::new(capacity);
             let mut exact: BTreeMap<u64, Backlog> = BTreeMap::new();
             for (key, bytes) in &packets {
                 flows.add(FlowKey(*key), *key, *bytes);
@@ -157,14 +162,14 @@ mod tests {
             }
             let whole: u64 = exact.values().map(|sent| sent.bytes).sum();
             let top = flows.top(usize::MAX);
-            prop_assert_eq!(top.len(), exact.len().min(places));
+            prop_assert_eq!(top.len(), exact.len().min(capacity));
             for (key, id, sent) in &top {
                 prop_assert_eq!(key.0, *id);
                 let truth = exact[id];
                 prop_assert!(sent.bytes <= truth.bytes && sent.packets <= truth.packets);
-                prop_assert!(exact.len() > places || *sent == truth);
+                prop_assert!(exact.len() > capacity || *sent == truth);
             }
-            for (key, sent) in exact.iter().filter(|(_, sent)| sent.bytes * places as u64 > whole) {
+            for (key, sent) in exact.iter().filter(|(_, sent)| sent.bytes * capacity as u64 > whole) {
                 prop_assert!(top.iter().any(|(_, id, _)| id == key), "flow {} with {:?}", key, sent);
             }
         }

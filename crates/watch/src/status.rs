@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_for_people() {
+    fn flows_are_formatted() {
         let four = |last| {
             let mut address = [0; 16];
             address[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, last]);

@@ -81,7 +81,7 @@ fn reasons(status: &Status) -> String {
 /// Reservations in one line; `None` if there was no control packet.
 fn reservations(of: &Reservations) -> Option<String> {
     let malformed = of.malformed.iter().map(|(_, count)| count).sum();
-    // An ended reservation that was unknown, and a passed answer, are no news to an operator.
+    // Ends of unknown reservations, and answers that only pass, do not matter to an operator.
     let shown =
         |name: &str| ["granted", "refused", "ended", "expired", "revoked", "overflow"].contains(&name);
     let outcomes = of.messages.iter().copied().filter(|(name, _)| shown(name));

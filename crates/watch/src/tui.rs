@@ -1,5 +1,5 @@
-//! Snapshots as lines for a terminal: use of the link, backlog, drops by reason, sojourn times and the
-//! largest flows.
+//! Snapshots as lines for a terminal: utilisation of the link, backlog, drops by reason, sojourn times and
+//! the largest flows.
 //!
 //! [`screen`] is a function of snapshots and a size: it returns at most `height` lines of at most `width`
 //! columns, without escape codes, so that they can also be logged. The caller draws them. Each direction gets
@@ -81,7 +81,7 @@ fn direction(of: &Snapshot, width: usize, style: Style) -> Vec<String> {
     lines
 }
 
-/// Utilization of the link, as a bar.
+/// The line with the utilisation of the link in the last second, with a bar.
 fn link(of: &Snapshot, width: usize, style: Style) -> String {
     let Backlog { packets, bytes } = of.status.last_second;
     let bits = u128::from(bytes) * 8;
@@ -103,8 +103,8 @@ fn link(of: &Snapshot, width: usize, style: Style) -> String {
     )
 }
 
-fn quantiles(what: &str, window: &str, of: &Quantiles, width: usize, style: Style) -> String {
-    let head = format!("{what:8}{window:>4}");
+fn quantiles(name: &str, window: &str, of: &Quantiles, width: usize, style: Style) -> String {
+    let head = format!("{name:8}{window:>4}");
     if of.count == 0 {
         return format!("{head}  no packets");
     }
@@ -216,7 +216,7 @@ mod tests {
     use giveway_qdisc::Rate;
 
     #[test]
-    fn numbers_at_a_glance() {
+    fn numbers_are_short() {
         for (bits, text) in [
             (0, "0 bit/s"),
             (999, "999 bit/s"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bar() {
+    fn the_bar_shows_the_utilisation() {
         let of = |rate, bytes| {
             let mut of = Snapshot::default();
             (of.status.rate, of.status.last_second) = (Rate::bit(rate), Backlog { packets: 1, bytes });
@@ -247,10 +247,10 @@ mod tests {
             line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(of(1000, 0), ".......... 0.0");
-        assert_eq!(of(1000, 1), "#......... 0.8", "who sends at all shows");
+        assert_eq!(of(1000, 1), "#......... 0.8", "any traffic is visible");
         assert_eq!(of(8000, 500), "#####..... 50.0");
-        assert_eq!(of(8000, 1010), "########## 101.0", "not beyond the end");
-        assert_eq!(of(0, 10), "#......... 0.0", "no rate, no share");
+        assert_eq!(of(8000, 1010), "########## 101.0", "the bar is full");
+        assert_eq!(of(0, 10), "#......... 0.0", "without a rate the share is zero");
         assert!(of(1, u64::MAX).starts_with("########## "));
     }
 }

@@ -1,4 +1,4 @@
-//! The metrics: what they style like, and that they are what OpenMetrics 1.0 allows.
+//! The metrics: their text, and its validity according to OpenMetrics 1.0.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ fn two_directions() {
 }
 
 #[test]
-fn without_a_port_there_are_families_only() {
+fn without_a_port_there_are_only_families() {
     assert!(check(&render(&[])).unwrap().is_empty());
 }
 
-/// Reservations are there for the direction that keeps them, and nowhere otherwise.
+/// A direction without reservations has no samples of them.
 #[test]
-fn reservations_of_one_direction() {
+fn only_a_direction_with_reservations_has_their_metrics() {
     let mut snapshots = two();
     assert!(!render(&snapshots).contains("reserv"));
     snapshots[1].reservations = Some(giveway_watch::Reservations {
@@ -46,9 +46,9 @@ fn reservations_of_one_direction() {
     assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
 }
 
-/// What is in the snapshot is in the text, number by number.
+/// The samples have the numbers of the snapshot.
 #[test]
-fn numbers_arrive() {
+fn samples_have_the_numbers_of_the_snapshot() {
     let samples = check(&render(&two())).unwrap();
     let uplink = [("direction", "forward"), ("handle", "1:"), ("interface", "eth1"), ("kind", "fq_codel")];
     let value = |name: &str, more: &[(&str, &str)]| {
@@ -67,14 +67,14 @@ fn numbers_arrive() {
         value("giveway_discipline_info", &[("from", "eth0"), ("spelling", "fq_codel limit 300p target 5ms")]),
         "1"
     );
-    let back =
+    let reverse =
         samples.keys().find(|(name, labels)| name == "giveway_stalls_total" && labels["handle"] == "2:");
-    assert_eq!(back.unwrap().1["interface"], "a \"strange\" \\ name\n", "what is escaped is read again");
+    assert_eq!(reverse.unwrap().1["interface"], "a \"strange\" \\ name\n", "escaped text is read again");
 }
 
-/// Families that are there only where frames come in pieces.
+/// Families of fragments exist only if a direction uses fragmentation or reassembly.
 #[test]
-fn fragments_arrive() {
+fn only_a_direction_with_fragments_has_their_metrics() {
     let mut both = two();
     let mut joined = Counts { joined: 12, packets: 6, ..Counts::default() };
     joined.lost[Lost::Expired as usize] = 3;
@@ -103,28 +103,28 @@ fn fragments_arrive() {
 
 proptest! {
     #[test]
-    fn it_is_always_right(one in snapshot(1), other in snapshot(2)) {
+    fn the_text_is_always_valid(one in snapshot(1), other in snapshot(2)) {
         let text = render(&[one, other]);
-        if let Err(wrong) = check(&text) {
-            panic!("{wrong}\n{text}");
+        if let Err(error) = check(&text) {
+            panic!("{error}\n{text}");
         }
     }
 }
 
 #[test]
-fn the_checker_checks() {
-    let good = "# TYPE a_bytes counter\n# UNIT a_bytes bytes\n# HELP a_bytes Help.\na_bytes_total{x=\"1\"} 5\n# EOF\n";
-    assert_eq!(check(good).map(|samples| samples.len()), Ok(1));
-    for (from, to, said) in [
+fn the_checker_finds_each_mistake() {
+    let valid = "# TYPE a_bytes counter\n# UNIT a_bytes bytes\n# HELP a_bytes Help.\na_bytes_total{x=\"1\"} 5\n# EOF\n";
+    assert_eq!(check(valid).map(|samples| samples.len()), Ok(1));
+    for (from, to, message) in [
         ("# EOF\n", "", "does not end with EOF"),
         ("# EOF\n", "# EOF\n\n", "does not end with EOF"),
-        ("a_bytes_total{x", "a_bytes{x", "is no sample of a counter"),
+        ("a_bytes_total{x", "a_bytes{x", "is not a sample of a counter"),
         ("} 5", "} -5", "a counter is negative"),
-        ("} 5", "} 5.", "is no number"),
-        ("} 5", "}  5", "is no number"),
+        ("} 5", "} 5.", "is not a number"),
+        ("} 5", "}  5", "is not a number"),
         ("x=\"1\"", "x=\"1", "label without an end"),
         ("x=\"1\"", "x=\"\\d\"", "unknown escape"),
-        ("x=\"1\"", "1x=\"1\"", "is no name"),
+        ("x=\"1\"", "1x=\"1\"", "is not a name"),
         ("x=\"1\"", "x=\"1\",x=\"2\"", "label twice"),
         ("x=\"1\"", "quantile=\"1\"", "quantile"),
         ("a_bytes bytes", "a_bytes seconds", "does not end with its unit"),
@@ -132,60 +132,60 @@ fn the_checker_checks() {
         ("# EOF", "a_bytes_total{x=\"1\"} 6\n# EOF", "twice"),
         ("# EOF", "\n# EOF", "empty line"),
         ("# EOF", "b 1\n# EOF", "no family"),
-        ("# EOF", "# TYPE b gauge\nb 1\na_bytes_total{x=\"2\"} 6\n# EOF", "is not of the family at hand"),
+        ("# EOF", "# TYPE b gauge\nb 1\na_bytes_total{x=\"2\"} 6\n# EOF", "is not of the current family"),
     ] {
-        let bad = good.replacen(from, to, 1);
-        assert_ne!(bad, good);
-        let wrong = check(&bad).expect_err(&bad);
-        assert!(wrong.contains(said), "{wrong} for {bad}");
+        let invalid = valid.replacen(from, to, 1);
+        assert_ne!(invalid, valid);
+        let error = check(&invalid).expect_err(&invalid);
+        assert!(error.contains(message), "{error} for {invalid}");
     }
 }
 
 /// A sample: its name and labels.
 type Series = (String, BTreeMap<String, String>);
 
-/// What is in a text, or which rule it breaks: OpenMetrics 1.0, sections 4 and 5, as far as they are used
-/// here.
+/// Parses a text. Returns its samples, or the first rule that it breaks: those of OpenMetrics 1.0, sections 4
+/// and 5, that these metrics need.
 fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
     let Some(body) = text.strip_suffix("# EOF\n") else { return Err("does not end with EOF".to_owned()) };
     let mut families: BTreeSet<String> = BTreeSet::new();
     let mut samples = BTreeMap::new();
-    // The family at hand: name, type, unit, and which of its lines were seen.
+    // The current family: its name, its type, and its comments so far.
     let mut family = (String::new(), String::new(), BTreeSet::new());
-    // A summary's samples of one port stand together.
+    // The samples of one port in a summary must be adjacent.
     let mut groups: BTreeSet<(String, Vec<(String, String)>)> = BTreeSet::new();
     let mut group = None;
     for line in body.split_inclusive('\n') {
-        let at = |wrong: &str| Err(format!("{wrong}: {line}"));
+        let at = |mistake: &str| Err(format!("{mistake}: {line}"));
         let Some(line) = line.strip_suffix('\n') else { return at("line without an end") };
         if line.is_empty() {
             return at("empty line");
         }
         if let Some(rest) = line.strip_prefix("# ") {
             let mut parts = rest.splitn(3, ' ');
-            let (what, name, said) =
+            let (keyword, name, text) =
                 (parts.next().unwrap(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
             if !is_name(name) {
-                return at("is no name");
+                return at("is not a name");
             }
-            match what {
+            match keyword {
                 "TYPE" => {
                     if !families.insert(name.to_owned()) {
                         return at("family twice");
                     }
-                    if !["counter", "gauge", "summary", "info"].contains(&said) {
+                    if !["counter", "gauge", "summary", "info"].contains(&text) {
                         return at("unknown type");
                     }
-                    family = (name.to_owned(), said.to_owned(), BTreeSet::new());
+                    family = (name.to_owned(), text.to_owned(), BTreeSet::new());
                 }
                 "UNIT" | "HELP" => {
-                    if name != family.0 || !family.2.insert(what.to_owned()) {
+                    if name != family.0 || !family.2.insert(keyword.to_owned()) {
                         return at("is twice, or of another family");
                     }
-                    if what == "UNIT" && !name.ends_with(&format!("_{said}")) {
+                    if keyword == "UNIT" && !name.ends_with(&format!("_{text}")) {
                         return at("does not end with its unit");
                     }
-                    if what == "HELP" && unescaped(said).is_none() {
+                    if keyword == "HELP" && unescaped(text).is_none() {
                         return at("unknown escape");
                     }
                 }
@@ -196,7 +196,7 @@ fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
         let end = line.find(['{', ' ']).ok_or("sample without a value")?;
         let (name, rest) = line.split_at(end);
         let (labels, value) = match rest.strip_prefix('{') {
-            Some(rest) => labels(rest).map_err(|wrong| format!("{wrong}: {line}"))?,
+            Some(rest) => labels(rest).map_err(|mistake| format!("{mistake}: {line}"))?,
             None => (BTreeMap::new(), rest),
         };
         let Some(value) = value.strip_prefix(' ') else { return at("sample without a value") };
@@ -206,7 +206,7 @@ fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
         }
         let Some(ending) = name.strip_prefix(of.as_str()) else {
             return at(if families.iter().any(|family| name.starts_with(family.as_str())) {
-                "is not of the family at hand"
+                "is not of the current family"
             } else {
                 "no family"
             });
@@ -218,14 +218,14 @@ fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
             _ => &[""],
         };
         if !allowed.contains(&ending) {
-            return at(&format!("is no sample of a {kind}"));
+            return at(&format!("is not a sample of a {kind}"));
         }
         let number = match value {
             "NaN" => f64::NAN,
             "+Inf" => f64::INFINITY,
             "-Inf" => f64::NEG_INFINITY,
-            value if is_number(value) => value.parse().map_err(|_| format!("is no number: {line}"))?,
-            _ => return at("is no number"),
+            value if is_number(value) => value.parse().map_err(|_| format!("is not a number: {line}"))?,
+            _ => return at("is not a number"),
         };
         if (kind == "counter" || kind == "summary") && !(number >= 0.0 && number.is_finite()) {
             return at("a counter is negative");
@@ -235,9 +235,9 @@ fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
         }
         match labels.get("quantile") {
             Some(share) if kind == "summary" && ending.is_empty() => {
-                let share: f64 = share.parse().map_err(|_| format!("is no quantile: {line}"))?;
+                let share: f64 = share.parse().map_err(|_| format!("is not a quantile: {line}"))?;
                 if !(0.0..=1.0).contains(&share) {
-                    return at("is no quantile");
+                    return at("is not a quantile");
                 }
             }
             Some(_) => return at("quantile of something else"),
@@ -260,13 +260,13 @@ fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
     Ok(samples)
 }
 
-/// The labels up to the closing brace, and what follows.
+/// The labels up to the closing brace, and the text after it.
 fn labels(mut rest: &str) -> Result<(BTreeMap<String, String>, &str), String> {
     let mut labels = BTreeMap::new();
     loop {
         let (name, behind) = rest.split_once("=\"").ok_or("label without a value")?;
         if !is_name(name) || name.contains(':') {
-            return Err(format!("\"{name}\" is no name"));
+            return Err(format!("\"{name}\" is not a name"));
         }
         let mut escape = false;
         let end = behind.find(|c| {
@@ -311,7 +311,7 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
 }
 
-/// Digits, perhaps with a sign in front, and a point with digits behind it.
+/// True for digits with an optional sign and an optional decimal part.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);

@@ -16,9 +16,9 @@ fn json_of_two_directions() {
     insta::assert_snapshot!(format!("{:#}", json::render(&two)));
 }
 
-/// Counters with one name in all outputs: the JSON keys are words of the summary and of the terminal view.
+/// A counter has one name in all outputs: the JSON keys are words of the summary and of the terminal view.
 #[test]
-fn outputs_agree() {
+fn counters_have_the_same_names_and_values_in_all_outputs() {
     let mut two = two();
     let status = &mut two[0].status;
     (status.losses.ring, status.losses.no_buffer, status.losses.too_long, status.losses.unsent) =
@@ -47,9 +47,9 @@ fn outputs_agree() {
     }
 }
 
-/// Counters that the kernel does not have are not zero: they are left out.
+/// Counters that the kernel does not have are left out, since zero would be misleading.
 #[test]
-fn kernel_counters() {
+fn counters_that_the_kernel_does_not_have_are_left_out() {
     let mut two = two();
     two[0].backend = Backend::Kernel;
     let json = json::render(&two);

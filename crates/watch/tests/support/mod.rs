@@ -101,7 +101,7 @@ fn any_quantiles() -> impl Strategy<Value = Quantiles> {
     )
 }
 
-/// Any snapshot; its handle is given, so that several have different labels.
+/// Random snapshots. The handle is given, so that several snapshots have different labels.
 pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
     let texts = prop::array::uniform4("(?s).{0,12}");
     let counts = prop::array::uniform4(backlog());
