@@ -14,6 +14,8 @@ mod reserving;
 mod serving;
 mod signals;
 mod socket;
+mod trace;
+mod view;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -22,16 +24,18 @@ use std::time::Duration;
 
 use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
 use giveway_control::settings::{self, Setting, SettingsFile};
-use giveway_control::{ControlApi, ControlError, Controller, building};
+use giveway_control::{ControlError, Controller, building};
 use giveway_live::bridge::Bridge;
 use giveway_live::clock::{Clock, monotonic_ns};
 use giveway_live::device::Ends;
 use giveway_live::direction::Parts;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
-use giveway_live::{DirectionSetup, headers, reservations};
+use giveway_live::reservations::{self, ReservedFlows};
+use giveway_live::{DirectionSetup, headers};
 use giveway_qdisc::{PortId, Span, Streams};
+use giveway_replay::Tracer;
 use giveway_runner::chain;
-use giveway_watch::{json, summary, tui};
+use giveway_watch::{json, summary};
 
 use crate::error::CliError;
 use crate::outputs::{Kind, may_write};
@@ -41,9 +45,13 @@ pub use args::Args;
 pub use error::BridgeError;
 use messages::{announce_ready, remark};
 use pause::pause;
+use pcap::Capture;
 use preparing::Prepared;
+use recording::Recording;
 use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
+use trace::Trace;
+use view::View;
 
 /// Time limit for sending the backlog at the end.
 const PATIENCE: Span = Span::s(5);
@@ -74,6 +82,16 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         let message = "--tui needs a terminal, but the standard output is not a terminal";
         return Err(BridgeError::Usage(message.to_owned()).into());
     }
+    bridge(args, config, Reload { file, flags }, out)
+}
+
+/// Runs a bridge in this program, from the checks of the interfaces to the final statistics.
+fn bridge(
+    args: &Args,
+    config: BridgeConfig,
+    reload: Reload,
+    out: &mut dyn Write,
+) -> Result<Outcome, CliError> {
     let reserving = args.reserving.settings(&config)?;
     let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
     if let (Some(_), Some(name)) = (&reserving, tun) {
@@ -83,25 +101,28 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let Some(mut prepared) = preparing::prepare(args)? else {
         return Err(CliError::Reported(Outcome::Wrong));
     };
-    let (a, b) = (open(&args.inside, args.ring)?, open(&args.outside, args.ring)?);
-    if a.ethernet != b.ethernet {
-        let [first, second] = [&a, &b].map(|ends| (ends.name.clone(), payload(ends)));
-        return Err(BridgeError::DifferentKinds { first, second }.into());
-    }
+    let (a, b) = open_both(args)?;
     let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
     config.within(&limits).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
     let signals = Signals::listen()?;
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
-    let prepare =
-        |dir| recording::Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
-    let (mut recording, folder) = args.record.as_deref().map(prepare).transpose()?.unzip();
+    let prepare = |dir| Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
+    let (recording, folder) = args.record.as_deref().map(prepare).transpose()?.unzip();
+    if let Some(recording) = &recording {
+        signals::set_at_usr1(recording.begun())?;
+    }
     // Threads are confined when they start, so this precedes the start of the first one.
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
-    let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose()?;
-    let tracer = trace.as_ref().map(|trace| trace.recording.tracer());
-    let (service, mut flows, client) = match reserving {
+    let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
+    let mut outputs = Outputs {
+        recording,
+        trace: args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose()?,
+        capture: begin_capture(args, &config, &names, a.ethernet, identity)?,
+    };
+    let tracer = outputs.trace.as_ref().map(Trace::tracer);
+    let (service, flows, client) = match reserving {
         None => (None, [None, None], None),
         Some(_) if !a.ethernet => {
             return Err(BridgeError::NotEthernet { interface: a.name.clone() }.into());
@@ -111,56 +132,9 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             (Some(service), flows, Some(client))
         }
     };
-    let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
-    if let Some(recording) = &recording {
-        signals::set_at_usr1(recording.begun())?;
-    }
-    let longest = a.longest.max(b.longest);
-    let ethernet = a.ethernet;
     let streams = Streams::new(args.seed);
-    let directions =
-        [(Direction::Forward, &names[0]), (Direction::Reverse, &names[1])].map(|(side, (from, to))| {
-            let side_config = config.of(side);
-            (format!("{from} to {to}"), side_config.qdisc.to_string(), side_config.rate.as_bit())
-        });
-    let begin =
-        |file| pcap::Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &directions, identity);
-    let mut capture = args.pcap.as_deref().map(begin).transpose()?;
-    let bridge = {
-        let parts = |name: &'static str| {
-            let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
-            let side_config = config.of(side);
-            let own_streams = streams.within(name);
-            Parts {
-                id: PortId(0),
-                rate: side_config.rate,
-                build: building::builder(
-                    side_config.qdisc.clone(),
-                    own_streams.clone(),
-                    tracer.clone(),
-                    name,
-                ),
-                emulation: side_config.emulation,
-                counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
-                ethernet,
-                fragments: giveway_live::fragments::Settings {
-                    cut: side_config.fragment,
-                    join: side_config.reassemble,
-                    ether_type: args.fragment_type,
-                },
-                longest_in: longest,
-                longest_out: longest,
-                buffers: building::buffers(side_config, &own_streams),
-                streams: own_streams,
-                xor_mod: args.reserving.flow_hash.0,
-                reserved_flows: flows[side as usize].take(),
-                probe: recording.as_mut().map(|recording| recording.probe(side_config, name)),
-                tap: capture.as_mut().map(pcap::Capture::tap),
-                clock: Clock::start(),
-            }
-        };
-        Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime)
-    };
+    let parts = parts(args, &config, &limits, &streams, tracer.as_ref(), flows, &mut outputs);
+    let bridge = Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime);
     let bridge = bridge.map_err(BridgeError::Start)?;
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
     if let Some(service) = service {
@@ -169,20 +143,28 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let controller =
         Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
     serving::start(prepared.listener.take(), metrics, &controller);
-    if let Some(recording) = &mut recording {
+    if let Some(recording) = &mut outputs.recording {
         recording.start(&controller).map_err(BridgeError::flag("--record"))?;
     }
     announce(args, &controller, &memory);
     // The file may be in a folder of root, so it is written before privileges are dropped.
     announce_ready(args);
-    settle(args, user.as_ref(), file.as_ref());
-    let reload = Reload { file, flags };
-    let whole = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
-    let outputs = Outputs { recording, capture, trace };
-    let outcome = finish(args, whole, &controller, outputs, out);
+    settle(args, user.as_ref(), reload.file.as_ref());
+    let ended = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
+    let outcome = finish(args, ended, &controller, outputs, out);
     // Removes the control socket and restores offloads before this process ends.
     drop(prepared);
     Ok(outcome?)
+}
+
+/// Opens both interfaces, which must be of the same kind.
+fn open_both(args: &Args) -> Result<(Ends, Ends), BridgeError> {
+    let (a, b) = (open(&args.inside, args.ring)?, open(&args.outside, args.ring)?);
+    if a.ethernet != b.ethernet {
+        let [first, second] = [&a, &b].map(|ends| (ends.name.clone(), payload(ends)));
+        return Err(BridgeError::DifferentKinds { first, second });
+    }
+    Ok((a, b))
 }
 
 /// Opens an interface.
@@ -251,41 +233,63 @@ fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&Settings
 
 /// The outputs that are written while the bridge runs.
 struct Outputs {
-    recording: Option<recording::Recording>,
-    capture: Option<pcap::Capture>,
+    recording: Option<Recording>,
+    capture: Option<Capture>,
     trace: Option<Trace>,
 }
 
-/// An operation trace that is being written, and the switch that makes its writer wait when the disk is full.
-struct Trace {
-    recording: giveway_replay::Recording,
-    patience: disk::Patience,
+/// Starts the capture, if there is one. The interfaces of the file are the directions.
+fn begin_capture(
+    args: &Args,
+    config: &BridgeConfig,
+    names: &[(String, String); 2],
+    ethernet: bool,
+    user: Option<Identity>,
+) -> Result<Option<Capture>, BridgeError> {
+    let Some(file) = &args.pcap else { return Ok(None) };
+    let directions = Direction::ALL.map(|side| {
+        let ((from, to), side_config) = (&names[side as usize], config.of(side));
+        (format!("{from} to {to}"), side_config.qdisc.to_string(), side_config.rate.as_bit())
+    });
+    Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &directions, user).map(Some)
 }
 
-impl Trace {
-    fn begin(file: &Path, user: Option<Identity>) -> Result<Trace, BridgeError> {
-        let out = disk::PatientFile::create("--trace", file, user)?;
-        let patience = out.patience();
-        let settle = || {
-            // The watching thread reports privileges that cannot be dropped, once for all threads.
-            let _ = privilege::settle(Role::Write);
-        };
-        let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
-        let recording =
-            giveway_replay::Recording::start_after(out, program, giveway_replay::Options::default(), settle);
-        let recording = recording.map_err(BridgeError::path("--trace", file))?;
-        patience.set(true);
-        Ok(Trace { recording, patience })
-    }
-
-    fn finish(self) -> Result<String, BridgeError> {
-        // The program must end, so it does not wait for space on the disk any more.
-        self.patience.set(false);
-        let cut = self.recording.tracer().cut();
-        let written = self.recording.finish().map_err(BridgeError::flag("--trace"))?;
-        let cut =
-            if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
-        Ok(format!("traced {} operations{cut}", written.operations))
+/// A function that creates the parts of a direction from its name, first those of "forward".
+fn parts<'a>(
+    args: &'a Args,
+    config: &'a BridgeConfig,
+    limits: &'a LinkLimits,
+    streams: &'a Streams,
+    tracer: Option<&'a Tracer>,
+    mut flows: [Option<ReservedFlows>; 2],
+    outputs: &'a mut Outputs,
+) -> impl FnMut(&'static str) -> Parts + 'a {
+    move |name| {
+        let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
+        let side_config = config.of(side);
+        let own_streams = streams.within(name);
+        Parts {
+            id: PortId(0),
+            rate: side_config.rate,
+            build: building::builder(side_config.qdisc.clone(), own_streams.clone(), tracer.cloned(), name),
+            emulation: side_config.emulation,
+            counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
+            ethernet: limits.ethernet,
+            fragments: giveway_live::fragments::Settings {
+                cut: side_config.fragment,
+                join: side_config.reassemble,
+                ether_type: args.fragment_type,
+            },
+            longest_in: limits.longest,
+            longest_out: limits.longest,
+            buffers: building::buffers(side_config, &own_streams),
+            streams: own_streams,
+            xor_mod: args.reserving.flow_hash.0,
+            reserved_flows: flows[side as usize].take(),
+            probe: outputs.recording.as_mut().map(|recording| recording.probe(side_config, name)),
+            tap: outputs.capture.as_mut().map(Capture::tap),
+            clock: Clock::start(),
+        }
     }
 }
 
@@ -301,16 +305,13 @@ fn watch(
     out: &mut dyn Write,
 ) -> io::Result<(Vec<giveway_live::bridge::Ended>, bool)> {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
-    let (mut drawn, mut patience) = (0, PATIENCE);
-    if args.tui {
-        write!(out, "{ENTER}")?;
-    }
+    let mut patience = PATIENCE;
+    let mut view = if args.tui { Some(View::enter(out)?) } else { None };
     loop {
         pause(Duration::from_millis(50));
         prepared.tick();
-        if args.tui && monotonic_ns() > drawn + REDRAW_NS {
-            drawn = monotonic_ns();
-            draw(controller, out)?;
+        if let Some(view) = &mut view {
+            view.update(controller, out)?;
         }
         bridge.watch().iter().for_each(|sentence| show::sentence(sentence));
         if !args.quiet {
@@ -330,8 +331,8 @@ fn watch(
     }
     let whole = bridge.is_whole();
     let ended = bridge.stop(patience);
-    if args.tui {
-        write!(out, "{LEAVE}")?;
+    if let Some(view) = view {
+        view.leave(out)?;
     }
     Ok((ended, whole))
 }
@@ -351,24 +352,6 @@ impl Reload {
     }
 }
 
-/// Escape codes that switch to the alternate screen of the terminal and hide the cursor.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-/// Escape codes that show the cursor and switch back to the main screen.
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// Interval between redraws of the terminal view, in nanoseconds.
-const REDRAW_NS: u64 = 500_000_000;
-
-/// Draws the terminal view.
-fn draw(controller: &Controller, out: &mut dyn Write) -> io::Result<()> {
-    let (width, height) = terminal::size();
-    let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
-    let lines = tui::screen(&controller.snapshots().unwrap_or_default(), width, height, tui::Style { ascii });
-    // Each line is cleared after its text, and the rest of the screen at the end, so that nothing flickers.
-    let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
-    write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
-    out.flush()
-}
-
 /// Completes the output files, and prints the summary or the JSON object.
 fn finish(
     args: &Args,
@@ -381,7 +364,7 @@ fn finish(
     let (statuses, probes): (Vec<_>, Vec<_>) =
         ended.into_iter().map(|ended| (ended.status, ended.probe)).unzip();
     let recorded = outputs.recording.map(|recording| recording.finish(probes));
-    let captured = outputs.capture.map(pcap::Capture::finish);
+    let captured = outputs.capture.map(Capture::finish);
     let traced = outputs.trace.map(Trace::finish);
     for result in [recorded, captured, traced].into_iter().flatten() {
         match result {
