@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: one link for all of them.
+//! The integration tests of this crate. They are one program, so that it is linked once.
 
 mod commands;
 mod compare;
@@ -24,7 +24,7 @@ mod running;
 mod streams;
 #[path = "../../capture/tests/support/tshark.rs"]
 mod tshark;
-// Its `main` is for the example.
+// The module is an example with a `main`, which the tests do not call.
 #[allow(dead_code)]
 #[path = "../../document/examples/document.rs"]
 mod written;

@@ -1,4 +1,4 @@
-//! The program from outside: what it prints, and how it ends.
+//! Commands of the program: their output and their exit codes.
 
 use std::io::Read;
 use std::path::Path;
@@ -27,7 +27,7 @@ from = "home"
 to = "isp"
 "#;
 
-/// A folder with a scenario in it.
+/// Creates a folder with a scenario.
 fn folder(scenario: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     std::fs::write(folder.path().join("home.toml"), scenario).expect("there is room for a file");
@@ -40,28 +40,28 @@ fn giveway(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end: exit code, output, errors.
+/// Runs the program to its end. Returns its exit code, standard output and standard error.
 fn ran(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = giveway(folder, args).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("it writes text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("no signal ends it"), text(stdout), text(stderr))
 }
 
 fn json(folder: &Path, args: &[&str]) -> Value {
     let (code, out, _) = ran(folder, args);
     assert_eq!(code, 0);
-    assert_eq!(out.lines().count(), 1, "nothing but the object: {out}");
+    assert_eq!(out.lines().count(), 1, "only the object: {out}");
     serde_json::from_str(&out).expect("it is JSON")
 }
 
-/// Messages without the margin that all their lines have.
+/// Removes the margin that all lines of a message have.
 fn shown(err: &str) -> String {
     let lines = err.trim_matches('\n').lines();
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn wrong_scenarios_are_shown_with_their_lines() {
+fn mistakes_in_scenarios_are_shown_with_their_lines() {
     let wrong = SCENARIO.replace("5 Mbit/s", "5").replace("fifo limit 10p", "fivo limit 10p");
     let folder = folder(&wrong);
     for command in ["check", "run"] {
@@ -93,7 +93,7 @@ fn wrong_scenarios_are_shown_with_their_lines() {
 }
 
 #[test]
-fn right_scenarios_are_summed_up() {
+fn valid_scenarios_are_summarised() {
     let folder = folder(SCENARIO);
     let (code, out, err) = ran(folder.path(), &["check", "home.toml"]);
     assert_eq!((code, err.as_str()), (0, ""));
@@ -101,39 +101,48 @@ fn right_scenarios_are_summed_up() {
 }
 
 #[test]
-fn traps_are_warned_of() {
+fn lints_are_warnings() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "disciplines=fifo limit 3000p"]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(shown(&err), @r#"
     warning: 3000p is 321 times the bandwidth-delay product
-    --> --set:1:18
      |
-    1 | disciplines=fifo limit 3000p
-     |                  ^^^^^^^^^^^ home->isp at 5mbit with a round-trip time of 22.4 ms: 9 packets
+    1 | --set disciplines=fifo limit 3000p
+     |                        ^^^^^^^^^^^ home->isp at 5mbit with a round-trip time of 22.4 ms: 9 packets
      |
      = help: a full queue delays packets by 7.2 s
     "#);
 }
 
 #[test]
-fn flags_are_named() {
+fn mistakes_in_flags_are_shown_with_the_flag() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["check", "home.toml", "--set", "link.0.rte=5mbit"]);
     assert_eq!(code, 2);
     insta::assert_snapshot!(shown(&err), @r#"
     error: unknown key "rte" of a link
-    --> --set:1:8
      |
-    1 | link.0.rte=5mbit
-     |        ^^^
+    1 | --set link.0.rte=5mbit
+     |              ^^^
      |
      = help: did you mean "rate"?
     "#);
 }
 
+/// The column is that of the file, not that of the excerpt.
 #[test]
-fn files_that_are_not_there_are_named() {
+fn a_clipped_line_is_shown_with_its_position() {
+    let others: String = (100..130).map(|packets| format!("\"fifo limit {packets}p\", ")).collect();
+    let wrong = SCENARIO.replace("\"fifo limit 10p\"", &format!("{others}\"fivo limit 10p\""));
+    let folder = folder(&wrong);
+    let (code, _, err) = ran(folder.path(), &["check", "home.toml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("--> home.toml:6:605\n") && err.contains("^^^^\n") && !err.contains(":::"), "{err}");
+}
+
+#[test]
+fn a_missing_file_is_an_error_with_a_similar_name() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["run", "hmoe.toml"]);
     assert_eq!(code, 2);
@@ -156,7 +165,7 @@ fn a_run_prints_a_row_for_each_discipline() {
 }
 
 #[test]
-fn machines_get_one_object_that_does_not_depend_on_jobs() {
+fn json_is_one_object_that_does_not_depend_on_the_number_of_jobs() {
     let folder = folder(SCENARIO);
     let one = json(folder.path(), &["run", "home.toml", "--json", "--jobs", "1"]);
     let two = json(folder.path(), &["run", "home.toml", "--json", "--jobs", "2"]);
@@ -176,18 +185,18 @@ fn machines_get_one_object_that_does_not_depend_on_jobs() {
     assert_eq!(
         results[0]["metrics"]["fct_mean_s"]["mean"],
         Value::Null,
-        "there are no transfers: null, not 0"
+        "without transfers it is null, not 0"
     );
 }
 
 #[test]
-fn folders_keep_runs_and_take_more() {
+fn a_folder_keeps_runs_and_accepts_more_seeds() {
     let folder = folder(SCENARIO);
     let path = folder.path();
     let first = json(path, &["run", "home.toml", "--json", "--out", "kept", "--seeds", "1"]);
     let summary = path.join("kept/summary.parquet");
     assert!(summary.is_file() && path.join("kept/manifest.json").is_file());
-    // A trial that is taken up again keeps the time of its file.
+    // The file of a trial that is resumed keeps its time.
     let trials = || {
         let mut found: Vec<_> = walk(&path.join("kept/trials"));
         found.retain(|file| file.ends_with("summary.json"));
@@ -201,7 +210,7 @@ fn folders_keep_runs_and_take_more() {
         .iter()
         .filter(|file| before.contains(&std::fs::metadata(file).unwrap().modified().unwrap()))
         .count();
-    assert_eq!(kept, before.len(), "finished runs are not run again");
+    assert_eq!(kept, before.len(), "finished runs are not repeated");
     let per_seed = |object: &Value| object["results"][0]["metrics"]["drops"]["per_seed"][0].clone();
     assert_eq!(per_seed(&first), per_seed(&more));
     let fresh = json(path, &["run", "home.toml", "--json", "--seeds", "2"]);
@@ -217,7 +226,7 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn what_cannot_be_kept_fails() {
+fn a_run_fails_if_its_results_cannot_be_kept() {
     let folder = folder(SCENARIO);
     let (code, _, err) = ran(folder.path(), &["run", "home.toml", "--quiet", "--out", "home.toml"]);
     assert_eq!(code, 1);
@@ -225,20 +234,21 @@ fn what_cannot_be_kept_fails() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_is_finished() {
+fn ctrl_c_keeps_finished_runs() {
     let folder = folder(&SCENARIO.replace("seeds = 2", "seeds = 50000"));
     let mut command =
         giveway(folder.path(), &["run", "home.toml", "--json", "--quiet", "--jobs", "1", "--out", "kept"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
-    // The first finished run shows that it listens.
+    // Once a run has finished, the handler of Ctrl-C is installed.
     let trials = folder.path().join("kept/trials");
     let begun = || trials.is_dir() && walk(&trials).iter().any(|file| file.ends_with("seed-1/summary.json"));
     while !begun() {
-        assert_eq!(child.try_wait().expect("it can be asked"), None, "it runs");
+        assert_eq!(child.try_wait().expect("its state is known"), None, "it runs");
         std::thread::yield_now();
     }
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
-    assert!(asked.success());
+    let killed =
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(killed.success());
     let mut out = String::new();
     child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it writes text");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
@@ -250,7 +260,7 @@ fn ctrl_c_keeps_what_is_finished() {
 }
 
 #[test]
-fn bounds_are_told_without_a_run() {
+fn bounds_are_printed_without_a_run() {
     let reserved = SCENARIO.replace("kind = \"bulk\"", "kind = \"bulk\"\nreserved = \"500 kbit/s\"");
     assert_ne!(reserved, SCENARIO);
     let folder = folder(&reserved);
@@ -258,10 +268,10 @@ fn bounds_are_told_without_a_run() {
         ran(folder.path(), &["bound", "home.toml", "--set", "disciplines=[\"fifo\", \"wfq\"]"]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("fifo  no bound that holds") && out.contains(" ms at most"), "{out}");
-    let asked = ["bound", "home.toml", "--json", "--burst", "15kb", "--set", "disciplines=[\"wfq\"]"];
-    let (_, out, _) = ran(folder.path(), &asked);
-    let told: Value = serde_json::from_str(&out).expect("it is JSON");
-    let stream = &told["links"][0]["streams"][0];
+    let args = ["bound", "home.toml", "--json", "--burst", "15kb", "--set", "disciplines=[\"wfq\"]"];
+    let (_, out, _) = ran(folder.path(), &args);
+    let bounds: Value = serde_json::from_str(&out).expect("it is JSON");
+    let stream = &bounds["links"][0]["streams"][0];
     assert_eq!((&stream["reserved_bps"], &stream["burst_bytes"]), (&500_000.into(), &15_360.into()), "{out}");
     assert!(stream["bounds"][0]["delay_s"].as_f64().is_some_and(|delay| delay > 0.24), "{out}");
 }
@@ -275,41 +285,41 @@ fn bounds_need_reservations() {
 }
 
 #[test]
-fn papers_are_listed_and_done_again() {
+fn papers_are_listed_and_reproduced() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let (code, out, _) = ran(folder.path(), &["reproduce"]);
     assert_eq!(code, 0);
     assert!(out.starts_with("efd "), "{out}");
-    let asked = ["reproduce", "efd", "--quick", "--seeds", "1", "--figure", "1b"];
-    let (code, out, err) = ran(folder.path(), &asked);
+    let args = ["reproduce", "efd", "--quick", "--seeds", "1", "--figure", "1b"];
+    let (code, out, err) = ran(folder.path(), &args);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("Figure 1b: ") && out.contains(", of 1 claims."), "{out}");
     assert!(err.contains("the report is runs/efd-quick/report.html"), "{err}");
-    let told =
+    let claims =
         std::fs::read_to_string(folder.path().join("runs/efd-quick/claims.json")).expect("it was written");
-    let told: Value = serde_json::from_str(&told).expect("it is JSON");
-    let (code, out, _) = ran(folder.path(), &[&asked[..], &["--json", "--jobs", "1"]].concat());
+    let claims: Value = serde_json::from_str(&claims).expect("it is JSON");
+    let (code, out, _) = ran(folder.path(), &[&args[..], &["--json", "--jobs", "1"]].concat());
     assert_eq!(code, 0);
-    assert_eq!(serde_json::from_str::<Value>(&out).expect("it is JSON"), told, "whatever the number of jobs");
+    assert_eq!(serde_json::from_str::<Value>(&out).expect("it is JSON"), claims, "with any number of jobs");
     let page =
         std::fs::read_to_string(folder.path().join("runs/efd-quick/report.html")).expect("it was written");
     assert!(page.contains("Figure 1b"));
 }
 
 #[test]
-fn papers_that_are_not_there_are_named() {
+fn unknown_papers_and_figures_are_errors_with_the_known_ones() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let (code, _, err) = ran(folder.path(), &["reproduce", "edf"]);
     assert_eq!(code, 2);
-    assert!(err.contains("there is no paper \"edf\"") && err.contains("there are: efd"), "{err}");
+    assert!(err.contains("no paper \"edf\"") && err.contains("there are: efd"), "{err}");
     let (code, _, err) = ran(folder.path(), &["reproduce", "efd", "--figure", "8"]);
     assert_eq!(code, 2);
-    assert!(err.contains("there is no figure 8; there are: 1b, 2, 3"), "{err}");
+    assert!(err.contains("no figure 8; there are: 1b, 2, 3"), "{err}");
     assert!(!folder.path().join("runs").exists(), "nothing is left behind");
 }
 
 #[test]
-fn lists_have_a_line_for_each() {
+fn lists_have_a_line_for_each_entry() {
     let folder = folder(SCENARIO);
     let path = folder.path();
     let (code, all, _) = ran(path, &["list"]);
@@ -334,8 +344,8 @@ fn explanations_have_the_header_and_the_parameters() {
     let folder = folder(SCENARIO);
     let path = folder.path();
     let (_, fifo, _) = ran(path, &["explain", "fifo"]);
-    // The other page is the switch's.
-    let (fifo, _) = fifo.split_once("\n\nfifo, an arbiter").expect("both hosts have a fifo");
+    // The second page explains the arbiter of a switch.
+    let (fifo, _) = fifo.split_once("\n\nfifo, an arbiter").expect("networks and switches have a fifo");
     insta::assert_snapshot!(fifo, @r#"
     fifo, a queue discipline
 
@@ -379,7 +389,7 @@ fn explanations_have_the_header_and_the_parameters() {
 }
 
 #[test]
-fn schema_and_completions() {
+fn the_schema_and_completions_are_printed() {
     let folder = folder(SCENARIO);
     let (_, schema, _) = ran(folder.path(), &["schema"]);
     assert_eq!(serde_json::from_str::<Value>(&schema).expect("it is JSON")["title"], "Giveway scenario");
@@ -390,7 +400,7 @@ fn schema_and_completions() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let folder = folder(SCENARIO);
     for args in [&["schema"][..], &["list"], &["completions", "bash"], &["run", "home.toml", "--quiet"]] {
         let mut child =
@@ -401,9 +411,10 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     }
 }
 
-/// A mistake far to the right is shown in part, and of many the first fifty: neither may end the program, nor take long.
+/// A long line is clipped, and of many mistakes only the first fifty are shown. Neither ends the program or
+/// takes long.
 #[test]
-fn mistakes_in_long_lines_and_by_the_thousand_are_shown_in_part() {
+fn long_lines_and_many_mistakes_are_shown_in_part() {
     let folder = tempfile::tempdir().unwrap();
     let head = "duration = \"1 s\"\ndisciplines = [\"fifo\"]\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\n\
                 delay = \"1ms\"\nqdisc = \"compare\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
@@ -419,11 +430,11 @@ fn mistakes_in_long_lines_and_by_the_thousand_are_shown_in_part() {
         String::from_utf8(output.stderr).unwrap()
     };
     let spaces = " ".repeat(100_000);
-    let told = check("wide.toml", format!("{head}tcp = {{ mss = \"1460b\",{spaces}last = 1 }}\n"));
-    assert!(told.contains("unknown key \"last\"") && told.contains(":13:100023\n"), "{told}");
-    assert!(told.lines().all(|line| line.chars().count() < 400), "{told}");
+    let errors = check("wide.toml", format!("{head}tcp = {{ mss = \"1460b\",{spaces}last = 1 }}\n"));
+    assert!(errors.contains("unknown key \"last\"") && errors.contains(":13:100023\n"), "{errors}");
+    assert!(errors.lines().all(|line| line.chars().count() < 400), "{errors}");
     let many: String = (0..10_000).map(|number| format!("oops{number} = 1\n")).collect();
-    let told = check("many.toml", format!("{head}{many}"));
-    assert_eq!(told.matches("unknown key").count(), 50);
-    assert!(told.ends_with("... and 9950 more\n"), "{}", &told[told.len() - 200..]);
+    let errors = check("many.toml", format!("{head}{many}"));
+    assert_eq!(errors.matches("unknown key").count(), 50);
+    assert!(errors.ends_with("... and 9950 more\n"), "{}", &errors[errors.len() - 200..]);
 }

@@ -1,4 +1,4 @@
-//! `giveway compare` from outside: on the example, and on everything that can be wrong with a capture or a wish.
+//! `giveway compare`: the example, and captures and requests that are not valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/home-uplink.pcapng").canonicalize().unwrap()
 }
 
-/// Runs it in a folder: exit code, output, errors.
+/// Runs the command in a folder. Returns its exit code, standard output and standard error.
 fn ran(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     command.arg("compare").args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
     let Output { status, stdout, stderr } = command.output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("it writes text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("no signal ends it"), text(stdout), text(stderr))
 }
 
 fn compared(folder: &Path, args: &[&str]) -> (String, String) {
@@ -62,7 +62,7 @@ fn the_example_is_compared_in_both_directions() {
             .iter()
             .any(|finding| finding.contains("measurably worse") || finding.starts_with("Cost of "))
     );
-    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "without --out nothing is left");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "without --out no file is written");
 }
 
 /// The kept scenario runs without the capture, with the same results; a second comparison resumes it.
@@ -78,10 +78,10 @@ fn a_comparison_is_a_scenario() {
         assert!(kept.join(name).is_file(), "{name} is missing");
     }
     let report = fs::read_to_string(kept.join("report.html")).unwrap();
-    let said = first["links"][0]["findings"][0].as_str().unwrap();
-    // Numbers and their units are not parted at the end of a line there.
+    let finding = first["links"][0]["findings"][0].as_str().unwrap();
+    // In the report, a non-breaking space is between a number and its unit.
     let report = report.replace('\u{a0}', " ").replace("&nbsp;", " ");
-    assert!(report.contains(said), "the finding comes with the report: {said}");
+    assert!(report.contains(finding), "the report has the finding: {finding}");
     let second = json(folder.path(), &args);
     let print = |of: &Value| of["links"][0]["table"]["fingerprint"].clone();
     assert_eq!(print(&first), print(&second));
@@ -111,12 +111,12 @@ fn several_rates_are_a_sweep() {
         assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");
     }
     let together = fs::read_to_string(folder.path().join("sweep/report.html")).unwrap();
-    assert!(together.contains("1mbit") && together.contains("8mbit"), "and one report of all");
-    let waits = |link: usize| {
+    assert!(together.contains("1mbit") && together.contains("8mbit"), "one report has both");
+    let fct = |link: usize| {
         let metrics = &output["links"][link]["table"]["results"][0]["metrics"];
         metrics["at.far->local.fct_p95_s"]["mean"].as_f64().unwrap()
     };
-    assert!(waits(0) > 3.0 * waits(1), "{} {}", waits(0), waits(1));
+    assert!(fct(0) > 3.0 * fct(1), "{} {}", fct(0), fct(1));
 }
 
 /// Every packet of the capture arrives once at one of the two ports, and senders do not react.
@@ -138,7 +138,8 @@ fn a_replay_has_the_packets_of_the_capture() {
     assert_eq!(bytes(&exported), bytes(&original));
 }
 
-/// `--qdisc all` takes all disciplines without required parameters, except shapers, which would be a second link.
+/// `--qdisc all` is all disciplines without required parameters, except shapers, which would be a second
+/// link.
 #[test]
 fn all_is_every_discipline_but_shapers() {
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +189,7 @@ fn invalid_requests_are_refused_with_a_correction() {
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
         assert!(err.contains(wanted), "{args:?}: {err}");
     }
-    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left of any of it");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "no file is left");
 }
 
 #[test]
@@ -297,7 +298,8 @@ fn results_that_cannot_be_written_are_reported() {
     assert!(err.contains("--out file/results:") && err.lines().count() == 1, "{err}");
 
     let program = assert_cmd::cargo::cargo_bin!("giveway");
-    // Files of at most 16 kB, as if no more room were left. The signal is ignored, so that writing fails instead.
+    // Files may have at most 16 kB, as if the disk were full. The signal is ignored, so that writing fails
+    // instead.
     let script = format!(
         "trap '' XFSZ; ulimit -f 32; exec {} compare {example} --rate 2mbit -q --out full",
         program.display()
@@ -306,5 +308,5 @@ fn results_that_cannot_be_written_are_reported() {
     let err = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1), "{err}");
     assert!(err.contains("cannot write the workload to"), "{err}");
-    assert!(!folder.path().join("full").exists(), "nothing half-written");
+    assert!(!folder.path().join("full").exists(), "no partial output is left");
 }

@@ -1,4 +1,4 @@
-//! `giveway run --export`, from outside.
+//! `giveway run --export`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,14 +29,14 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Exit code and errors.
+/// Runs the program to its end. Returns its exit code and standard error.
 fn ran(folder: &Path, args: &[&str]) -> (i32, String) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let Output { status, stderr, .. } = command.args(args).current_dir(folder).output().expect("it starts");
-    (status.code().expect("it ends by itself"), String::from_utf8(stderr).expect("it writes text"))
+    (status.code().expect("no signal ends it"), String::from_utf8(stderr).expect("it writes text"))
 }
 
-/// Everything that is there but the scenario, hidden files included.
+/// The names of all files except the scenario, hidden files included.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
@@ -63,9 +63,9 @@ fn every_discipline_gets_a_capture_of_its_first_seed() {
     assert!(path.join("one.pcapng").is_file());
 }
 
-/// Results that are there already are taken from the folder, but what is to be exported is run.
+/// Finished results are read from the folder, but a run that is exported is repeated.
 #[test]
-fn finished_runs_are_run_again_for_an_export() {
+fn finished_runs_are_repeated_for_an_export() {
     let folder = folder();
     let path = folder.path();
     assert_eq!(ran(path, &["run", "home.toml", "--quiet", "--out", "kept"]).0, 0);
@@ -77,26 +77,26 @@ fn finished_runs_are_run_again_for_an_export() {
 }
 
 #[test]
-fn places_that_take_no_file_are_told_before_anything_runs() {
+fn unwritable_paths_are_reported_before_anything_runs() {
     let folder = folder();
     let path = folder.path();
     std::fs::create_dir(path.join("here-fq_codel.pcapng")).unwrap();
-    for (file, sentence) in [
+    for (file, message) in [
         ("nowhere/x.pcapng", "cannot write nowhere/x-fifo.pcapng: No such file or directory (os error 2)"),
         ("here.pcapng", "cannot write here-fq_codel.pcapng: it exists and is not a file"),
     ] {
         let (code, err) = ran(path, &["run", "home.toml", "--export", file]);
-        assert_eq!((code, err.as_str()), (1, format!("giveway: {sentence}\n").as_str()));
+        assert_eq!((code, err.as_str()), (1, format!("giveway: {message}\n").as_str()));
         assert_eq!(files(path), ["here-fq_codel.pcapng"], "nothing is left behind");
     }
     let (code, err) = ran(path, &["run", "home.toml", "home.toml", "--export", "x.pcapng"]);
     assert_eq!((code, err.as_str()), (2, "giveway: --export takes one scenario at a time\n"));
 }
 
-/// A disk that is full in the middle: here a limit on the length of files, which is told in the same way.
+/// The disk becomes full during the run: here a limit on the length of files, which has the same effect.
 #[cfg(unix)]
 #[test]
-fn a_full_disk_leaves_no_half_file_and_no_other_result_is_lost() {
+fn a_full_disk_leaves_no_partial_file_and_loses_no_other_result() {
     let folder = folder();
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" run home.toml --seeds 1 --set disciplines=fifo \
                   --quiet --export home.pcapng";
@@ -113,7 +113,7 @@ fn a_full_disk_leaves_no_half_file_and_no_other_result_is_lost() {
     assert_eq!(files(folder.path()), [""; 0]);
 }
 
-/// tshark reads every packet, finds nothing malformed, and tells the connections apart.
+/// tshark reads every packet, finds no malformed one, and distinguishes the connections.
 #[test]
 fn tshark_understands_an_export() {
     let folder = folder();
@@ -130,15 +130,15 @@ fn tshark_understands_an_export() {
         "tcp.len",
     ];
     let Some(lines) = crate::tshark::fields(&file, &fields, &[]) else { return };
-    let mut told: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut comments: BTreeMap<&str, u32> = BTreeMap::new();
     let mut streams = Vec::new();
     for line in &lines {
         assert_eq!(line[..2], ["home->isp", "fifo limit 10p"]);
         assert_eq!(line[3], "", "nothing is malformed");
-        *told.entry(&line[2]).or_default() += 1;
+        *comments.entry(&line[2]).or_default() += 1;
         streams.push(line[4].as_str());
     }
-    assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["", "dropped: overlimit"]);
+    assert_eq!(comments.keys().copied().collect::<Vec<_>>(), ["", "dropped: overlimit"]);
     let packets = giveway_capture::Reader::open(&file).unwrap().count();
     assert_eq!(lines.len(), packets);
     streams.sort();

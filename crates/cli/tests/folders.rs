@@ -1,5 +1,6 @@
-//! Folders and files that the program writes, from outside: what it must not take, what it must not believe, and what is
-//! left when it is killed, when the disk is full, and when several of it are at work.
+//! Folders and files that the program writes. It must not replace foreign files or trust damaged ones, and
+//! must leave a usable folder when it is killed, when the disk is full, and when several processes use the
+//! folder.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,7 +27,7 @@ to = "isp"
 flows = 2
 "#;
 
-/// A folder with a scenario in it.
+/// Creates a folder with a scenario.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     fs::write(folder.path().join("home.toml"), SCENARIO).expect("there is room for a file");
@@ -36,25 +37,25 @@ fn folder() -> tempfile::TempDir {
 fn giveway(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     command.args(args).current_dir(folder).env("COLUMNS", "100").env("NO_COLOR", "1");
-    // So that folders of the same command are the same.
+    // The time is fixed, so that folders of the same command are equal.
     command.env("SOURCE_DATE_EPOCH", "1770000000");
     command
 }
 
-/// Runs it to its end: exit code, and errors.
+/// Runs the program to its end. Returns its exit code and standard error.
 fn ran(folder: &Path, args: &[&str]) -> (i32, String) {
     let Output { status, stderr, .. } = giveway(folder, args).output().expect("the program starts");
-    (status.code().expect("it ends by itself"), String::from_utf8(stderr).expect("it writes text"))
+    (status.code().expect("no signal ends it"), String::from_utf8(stderr).expect("it writes text"))
 }
 
-/// Runs it, and it must do well.
-fn well(folder: &Path, args: &[&str]) -> String {
-    let (code, said) = ran(folder, args);
-    assert_eq!(code, 0, "{args:?}: {said}");
-    said
+/// Runs the program, which must exit with code 0. Returns its standard error.
+fn succeeds(folder: &Path, args: &[&str]) -> String {
+    let (code, errors) = ran(folder, args);
+    assert_eq!(code, 0, "{args:?}: {errors}");
+    errors
 }
 
-/// Every file below a folder, hidden ones included, with its content.
+/// The names and contents of all files below a folder, hidden files included.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
@@ -77,22 +78,22 @@ fn names(files: &[(String, Vec<u8>)]) -> Vec<&str> {
     files.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// A folder of runs that nothing disturbed.
+/// The files of a folder whose runs were not disturbed.
 fn undisturbed(seeds: &str) -> Vec<(String, Vec<u8>)> {
     undisturbed_as(&["run", "home.toml", "--quiet", "--out", "kept", "--seeds", seeds], "kept")
 }
 
-/// Runs the command `run` undisturbed in a new folder and returns the files below `kept`. A manifest holds its command, so
-/// two folders are equal only if their commands are.
+/// Runs the command `run` undisturbed in a new folder, and returns the files below `kept`. A manifest
+/// contains the command, so two folders are equal only if their commands are.
 fn undisturbed_as(run: &[&str], kept: &str) -> Vec<(String, Vec<u8>)> {
     let folder = folder();
     fs::create_dir_all(folder.path().join(kept).parent().expect("it is in the folder")).unwrap();
-    well(folder.path(), run);
+    succeeds(folder.path(), run);
     files(&folder.path().join(kept))
 }
 
 #[test]
-fn a_folder_of_the_user_s_is_left_alone() {
+fn foreign_files_are_not_replaced() {
     let folder = folder();
     let path = folder.path();
     for (name, text) in [
@@ -105,15 +106,15 @@ fn a_folder_of_the_user_s_is_left_alone() {
     }
     let before = files(path);
     let wrong = ["run", "scenario.toml", "--quiet", "--out", ".", "--export", "x.pcapng"];
-    let (code, said) = ran(path, &wrong);
-    assert_eq!(code, 2, "{said}");
+    let (code, errors) = ran(path, &wrong);
+    assert_eq!(code, 2, "{errors}");
     for part in [
         "is not a run folder",
         "flows.parquet, home.toml, notes.txt and 2 more",
         "Nothing was changed",
         "--force",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(errors.contains(part), "{part} in {errors}");
     }
     assert!(files(path) == before, "nothing was changed");
     for args in [
@@ -124,52 +125,52 @@ fn a_folder_of_the_user_s_is_left_alone() {
         &["run", "home.toml", "--trace-port", "home->isp=notes.txt", "--set", "disciplines=fifo"],
         &["kernel", "build", "fifo", "--out", "notes.txt"],
     ] {
-        let (code, said) = ran(path, args);
-        assert_eq!(code, 2, "{args:?}: {said}");
-        assert!(said.contains("Nothing was changed") && said.contains("--force"), "{args:?}: {said}");
+        let (code, errors) = ran(path, args);
+        assert_eq!(code, 2, "{args:?}: {errors}");
+        assert!(errors.contains("Nothing was changed") && errors.contains("--force"), "{args:?}: {errors}");
         assert!(files(path) == before, "{args:?}: nothing was changed");
     }
 
-    // With leave, what goes is named, and the rest stays.
-    let (code, said) = ran(path, &["run", "home.toml", "--quiet", "--out", ".", "--force"]);
-    assert_eq!(code, 0, "{said}");
-    let told: Vec<&str> = said.lines().collect();
+    // With --force, each removed file is named, and the other files stay.
+    let (code, errors) = ran(path, &["run", "home.toml", "--quiet", "--out", ".", "--force"]);
+    assert_eq!(code, 0, "{errors}");
+    let lines: Vec<&str> = errors.lines().collect();
     let removing = |name: &str| format!("giveway: --force: removing ./{name}");
-    assert_eq!(told, ["flows.parquet", "report.html", "scenario.toml"].map(removing));
+    assert_eq!(lines, ["flows.parquet", "report.html", "scenario.toml"].map(removing));
     assert_eq!(fs::read_to_string(path.join("notes.txt")).unwrap(), "my own");
     assert_eq!(fs::read_to_string(path.join("home.toml")).unwrap(), SCENARIO);
-    // From now on it is a run folder, and resumes.
-    well(path, &["run", "home.toml", "--quiet", "--out", "."]);
+    // Now it is a run folder, and runs are resumed.
+    succeeds(path, &["run", "home.toml", "--quiet", "--out", "."]);
 }
 
 #[test]
 fn a_changed_scenario_needs_another_folder() {
     let folder = folder();
     let path = folder.path();
-    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    succeeds(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
     let before = files(&path.join("kept"));
     let changed = ["run", "home.toml", "--quiet", "--out", "kept", "--set", "link.0.rate=2mbit"];
-    let (code, said) = ran(path, &changed);
-    assert_eq!(code, 2, "{said}");
+    let (code, errors) = ran(path, &changed);
+    assert_eq!(code, 2, "{errors}");
     for part in [
         "kept contains another experiment: \"Two queues\" (scenario home), made on 20",
         "`giveway run home.toml --quiet --out kept`",
         "--force",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(errors.contains(part), "{part} in {errors}");
     }
     assert!(files(&path.join("kept")) == before, "nothing was changed");
-    let (code, said) = ran(path, &[&changed[..], &["--force"]].concat());
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("--force: removing kept/trials (6 runs)"), "{said}");
+    let (code, errors) = ran(path, &[&changed[..], &["--force"]].concat());
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("--force: removing kept/trials (6 runs)"), "{errors}");
     let after = files(&path.join("kept"));
     assert_eq!(names(&after), names(&before), "the same disciplines and seeds");
-    // The folder may be moved, and the scenario may be named from elsewhere: it is still the same experiment.
+    // The folder is moved, and the path of the scenario is another one: it is still the same experiment.
     fs::rename(path.join("kept"), path.join("moved")).unwrap();
     fs::create_dir(path.join("elsewhere")).unwrap();
     let from = ["run", "../home.toml", "--quiet", "--out", "../moved", "--set", "link.0.rate=2mbit"];
-    well(&path.join("elsewhere"), &from);
-    // But for the report, which has the name of its folder, and the manifest, which has the command.
+    succeeds(&path.join("elsewhere"), &from);
+    // The report contains the name of its folder, and the manifest contains the command.
     let tables = |files: Vec<(String, Vec<u8>)>| -> Vec<(String, Vec<u8>)> {
         let is_result = |name: &str| name != "report.html" && name != "manifest.json";
         files.into_iter().filter(|(name, _)| is_result(name)).collect()
@@ -178,33 +179,33 @@ fn a_changed_scenario_needs_another_folder() {
 }
 
 #[test]
-fn several_scenarios_are_looked_at_before_the_first_runs() {
+fn all_folders_are_checked_before_the_first_scenario_runs() {
     let folder = folder();
     let path = folder.path();
     fs::write(path.join("other.toml"), SCENARIO.replace("5 Mbit/s", "4 Mbit/s")).unwrap();
     fs::create_dir_all(path.join("kept/other")).unwrap();
     fs::write(path.join("kept/other/notes.txt"), "mine").unwrap();
     let both = ["run", "home.toml", "other.toml", "--quiet", "--out", "kept"];
-    let (code, said) = ran(path, &both);
-    assert_eq!(code, 2, "{said}");
+    let (code, errors) = ran(path, &both);
+    assert_eq!(code, 2, "{errors}");
     assert!(
-        said.contains("kept/other is not empty and is not a run folder: it contains notes.txt"),
-        "{said}"
+        errors.contains("kept/other is not empty and is not a run folder: it contains notes.txt"),
+        "{errors}"
     );
     assert!(!path.join("kept/home").exists(), "nothing ran");
     fs::remove_file(path.join("kept/other/notes.txt")).unwrap();
-    well(path, &both);
+    succeeds(path, &both);
     assert!(path.join("kept/home/report.html").is_file() && path.join("kept/other/report.html").is_file());
 
     fs::create_dir(path.join("more")).unwrap();
     fs::write(path.join("more/home.toml"), SCENARIO).unwrap();
-    let (code, said) = ran(path, &["run", "home.toml", "more/home.toml", "--quiet", "--out", "twice"]);
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("two scenarios have the same name") && !path.join("twice").exists(), "{said}");
+    let (code, errors) = ran(path, &["run", "home.toml", "more/home.toml", "--quiet", "--out", "twice"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("two scenarios have the same name") && !path.join("twice").exists(), "{errors}");
 }
 
 #[test]
-fn comparisons_and_papers_keep_to_their_own_folders() {
+fn comparisons_and_papers_use_only_their_own_folders() {
     let folder = folder();
     let path = folder.path();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/home-uplink.pcapng");
@@ -214,26 +215,26 @@ fn comparisons_and_papers_keep_to_their_own_folders() {
     fs::write(path.join("report.html"), "mine").unwrap();
     let before = files(path);
     for rates in ["4mbit", "2mbit,4mbit"] {
-        let (code, said) = ran(path, &[&compare[..], &[rates]].concat());
-        assert_eq!(code, 2, "{said}");
-        assert!(said.contains("Nothing was changed") && said.contains("--force"), "{said}");
+        let (code, errors) = ran(path, &[&compare[..], &[rates]].concat());
+        assert_eq!(code, 2, "{errors}");
+        assert!(errors.contains("Nothing was changed") && errors.contains("--force"), "{errors}");
         assert!(files(path) == before, "nothing was changed");
     }
     let paper =
         ["reproduce", "efd", "--quick", "--figure", "1b", "--seeds", "1", "--quiet", "--out", "paper"];
-    well(path, &paper);
-    well(path, &paper);
+    succeeds(path, &paper);
+    succeeds(path, &paper);
     let other = ["reproduce", "bsq", "--quick", "--seeds", "1", "--quiet", "--out", "paper"];
-    let (code, said) = ran(path, &other);
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("paper holds the paper efd"), "{said}");
-    // A run's folder is no paper's, and the other way round.
-    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    let (code, errors) = ran(path, &other);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("paper holds the paper efd"), "{errors}");
+    // The folder of a run cannot be used for a paper, nor the reverse.
+    succeeds(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
     assert_eq!(ran(path, &[&paper[..9], &["kept"]].concat()).0, 2);
     assert_eq!(ran(path, &["run", "home.toml", "--quiet", "--out", "paper"]).0, 2);
 }
 
-/// What is of the same kind is replaced as ever, and so is what is not, with leave.
+/// An output replaces a file of its kind. A file of another kind needs --force.
 #[test]
 fn outputs_replace_their_own_kind() {
     let folder = folder();
@@ -241,92 +242,98 @@ fn outputs_replace_their_own_kind() {
     let one = ["--set", "disciplines=fifo", "--seeds", "1", "--quiet"];
     for output in [["--export", "x.pcapng"], ["--trace-port", "home->isp=x.trace"]] {
         let args = [&["run", "home.toml"][..], &output, &one].concat();
-        well(path, &args);
-        well(path, &args);
+        succeeds(path, &args);
+        succeeds(path, &args);
         let file = output[1].rsplit('=').next().expect("it names a file");
         fs::write(path.join(file), "mine").unwrap();
-        let (code, said) = ran(path, &args);
-        assert_eq!(code, 2, "{said}");
+        let (code, errors) = ran(path, &args);
+        assert_eq!(code, 2, "{errors}");
         assert_eq!(fs::read_to_string(path.join(file)).unwrap(), "mine");
-        let said = well(path, &[&args[..], &["--force"]].concat());
-        assert_eq!(said, format!("giveway: --force: replacing {file}\n"));
+        let errors = succeeds(path, &[&args[..], &["--force"]].concat());
+        assert_eq!(errors, format!("giveway: --force: replacing {file}\n"));
         assert!(fs::read(path.join(file)).unwrap().len() > 1000);
     }
-    well(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
-    well(path, &["report", "kept", "--out", "page.html"]);
-    well(path, &["report", "kept", "--out", "page.html"]);
+    succeeds(path, &["run", "home.toml", "--quiet", "--out", "kept"]);
+    succeeds(path, &["report", "kept", "--out", "page.html"]);
+    succeeds(path, &["report", "kept", "--out", "page.html"]);
     fs::write(path.join("page.html"), "<!DOCTYPE html><p>mine").unwrap();
     assert_eq!(ran(path, &["report", "kept", "--out", "page.html"]).0, 2);
-    well(path, &["report", "kept", "--out", "page.html", "--force"]);
+    succeeds(path, &["report", "kept", "--out", "page.html", "--force"]);
 }
 
-/// A bridge looks at the files that it is to write before it looks at its interfaces.
+/// A bridge checks its output files before its interfaces.
 #[test]
 fn a_bridge_replaces_no_foreign_file() {
     let folder = folder();
     let path = folder.path();
     let live = ["live", "--in", "no-such-0", "--out", "no-such-1", "--rate", "1mbit"];
     for flag in ["--pcap", "--trace", "--ready"] {
-        let (code, said) = ran(path, &[&live[..], &[flag, "home.toml"]].concat());
-        assert_eq!(code, 2, "{said}");
+        let (code, errors) = ran(path, &[&live[..], &[flag, "home.toml"]].concat());
+        assert_eq!(code, 2, "{errors}");
         let begin = format!("giveway: {flag}: home.toml exists and is not a ");
-        assert!(said.starts_with(&begin) && said.contains("add --force"), "{said}");
-        let (_, said) = ran(path, &[&live[..], &[flag, "home.toml", "--force"]].concat());
-        assert!(said.contains("--force: replacing home.toml") && said.contains("no-such-0"), "{said}");
+        assert!(errors.starts_with(&begin) && errors.contains("add --force"), "{errors}");
+        let (_, errors) = ran(path, &[&live[..], &[flag, "home.toml", "--force"]].concat());
+        assert!(errors.contains("--force: replacing home.toml") && errors.contains("no-such-0"), "{errors}");
     }
-    assert_eq!(fs::read_to_string(path.join("home.toml")).unwrap(), SCENARIO, "no interface, no file");
+    assert_eq!(
+        fs::read_to_string(path.join("home.toml")).unwrap(),
+        SCENARIO,
+        "without an interface, nothing is written"
+    );
     fs::write(path.join("ready"), "ready\n").unwrap();
-    let (_, said) = ran(path, &[&live[..], &["--ready", "ready"]].concat());
-    assert!(said.contains("no-such-0"), "what an earlier start wrote is replaced: {said}");
+    let (_, errors) = ran(path, &[&live[..], &["--ready", "ready"]].concat());
+    assert!(errors.contains("no-such-0"), "the file of an earlier start is replaced: {errors}");
 }
 
-/// Bits all over a folder: a report is right or refused, and the command that made the folder mends it.
+/// Bits are flipped everywhere in a folder. A report is refused, and the command that created the folder
+/// repairs it.
 #[test]
-fn a_damaged_folder_is_noticed_and_mended() {
+fn a_damaged_folder_is_detected_and_repaired() {
     let folder = folder();
     let path = folder.path();
     let run = ["run", "home.toml", "--quiet", "--seeds", "1", "--out", "kept"];
-    well(path, &run);
+    succeeds(path, &run);
     let kept = path.join("kept");
     let right = files(&kept);
     let mut refused = 0;
     let listed = right.iter().filter(|(name, content)| !content.is_empty() && name != "report.html");
     for (number, (name, content)) in listed.enumerate() {
         for part in 0..3 {
-            // Within the content: the first and the last bytes are tried one by one elsewhere.
+            // A byte in the middle: tests of the record crate try the first and the last bytes.
             let byte = (content.len() - 1) * (part * 3 + number % 3) / 8;
             let mut bytes = content.clone();
             bytes[byte] ^= 1 << ((number + part) % 8);
             fs::write(kept.join(name), bytes).unwrap();
-            let (code, said) = ran(path, &["report", "kept", "--out", "page.html"]);
-            assert_eq!(code, 2, "byte {byte} of {name}: {said}");
-            assert!(said.contains(&format!("kept/{name}")) || name == "manifest.json", "{said}");
-            assert!(said.contains("--out kept"), "{said}");
+            let (code, errors) = ran(path, &["report", "kept", "--out", "page.html"]);
+            assert_eq!(code, 2, "byte {byte} of {name}: {errors}");
+            assert!(errors.contains(&format!("kept/{name}")) || name == "manifest.json", "{errors}");
+            assert!(errors.contains("--out kept"), "{errors}");
             assert!(!path.join("page.html").exists());
             refused += 1;
-            let (code, said) = ran(path, &run);
+            let (code, errors) = ran(path, &run);
             if code != 0 {
-                // A digit of the format was hit.
-                assert!(name == "manifest.json" && said.contains("--force"), "{said}");
+                // The bit was in the version of the format.
+                assert!(name == "manifest.json" && errors.contains("--force"), "{errors}");
                 fs::write(kept.join(name), content).unwrap();
                 continue;
             }
             let trial = name.starts_with("trials/");
-            let told = said.contains(&format!("kept/{name} is damaged: "));
-            assert_eq!(told, trial || name == "manifest.json", "{name}: {said}");
-            assert_eq!(trial, said.contains(" with seed 1 again\n"), "{said}");
-            assert!(files(&kept) == right, "byte {byte} of {name} is not mended: {said}");
+            let reported = errors.contains(&format!("kept/{name} is damaged: "));
+            assert_eq!(reported, trial || name == "manifest.json", "{name}: {errors}");
+            assert_eq!(trial, errors.contains(" with seed 1 again\n"), "{errors}");
+            assert!(files(&kept) == right, "byte {byte} of {name} is not repaired: {errors}");
         }
     }
     assert!(refused > 50, "{refused}");
 }
 
-/// Starts it several times at once.
+/// Starts three processes at once.
 fn race(path: &Path, args: &[&str]) -> Vec<Child> {
     let start = || giveway(path, args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     (0..3).map(|_| start().expect("the program starts")).collect()
 }
 
+/// Waits for the end of a process. Returns its exit code and standard error.
 fn ended(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().expect("it ends");
     (output.status.code(), String::from_utf8(output.stderr).expect("it writes text"))
@@ -338,38 +345,42 @@ fn one_process_at_a_time_writes_a_folder() {
     for round in 0..5 {
         let folder = folder();
         let path = folder.path();
-        // More runs than there is time for: whoever has the folder keeps it until it is killed.
+        // The runs take longer than the test, so the process with the folder keeps it until it is killed.
         let long = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "50000"];
         let mut racers = race(path, &long);
-        let mut sent_away = Vec::new();
-        while sent_away.len() < 2 {
+        let mut refused = Vec::new();
+        while refused.len() < 2 {
             let over =
-                racers.iter_mut().position(|racer| racer.try_wait().expect("it can be asked").is_some());
+                racers.iter_mut().position(|racer| racer.try_wait().expect("its state is known").is_some());
             match over {
-                Some(at) => sent_away.push(ended(racers.remove(at))),
+                Some(at) => refused.push(ended(racers.remove(at))),
                 None => std::thread::yield_now(),
             }
         }
         let mut winner = racers.remove(0);
-        for (code, said) in sent_away {
-            assert_eq!(code, Some(1), "round {round}: {said}");
-            let who = format!("kept is being written by process {}, since 20", winner.id());
-            assert!(said.contains(&who) && said.lines().count() == 1, "round {round}: {who} in {said}");
+        for (code, errors) in refused {
+            assert_eq!(code, Some(1), "round {round}: {errors}");
+            let message = format!("kept is being written by process {}, since 20", winner.id());
+            assert!(
+                errors.contains(&message) && errors.lines().count() == 1,
+                "round {round}: {message} in {errors}"
+            );
         }
-        let (code, said) = ran(path, &["report", "kept"]);
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains("kept is being written by process "), "{said}");
+        let (code, errors) = ran(path, &["report", "kept"]);
+        assert_eq!(code, 1, "{errors}");
+        assert!(errors.contains("kept is being written by process "), "{errors}");
         // A killed process leaves no lock behind.
         winner.kill().expect("it is there");
         winner.wait().expect("it ends");
-        well(path, &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "3"]);
+        succeeds(path, &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "3"]);
         let found = files(&path.join("kept"));
         for file in &right {
             assert!(found.contains(file), "round {round}: {} is different", file.0);
         }
         assert!(!found.iter().any(|(name, _)| name.contains(".tmp") || name.contains(".old")));
 
-        // The same with runs that end: whoever comes while one is at work is sent away, and the result is that of one.
+        // With runs that end, processes that start during one are refused, and the result is that of one
+        // process.
         fs::remove_dir_all(path.join("kept")).unwrap();
         let short = ["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "3"];
         let codes: Vec<Option<i32>> = race(path, &short).into_iter().map(|racer| ended(racer).0).collect();
@@ -379,9 +390,9 @@ fn one_process_at_a_time_writes_a_folder() {
     }
 }
 
-/// Killed again and again, after more and more time, and then left alone.
+/// The program is killed repeatedly, after increasing times, and then runs to its end.
 #[test]
-fn a_killed_run_ends_up_as_if_nothing_had_happened() {
+fn a_killed_run_is_resumed_with_the_same_result() {
     let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "kept", "--seeds", "12"];
     let right = undisturbed_as(&run, "kept");
     let page = right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1.clone();
@@ -392,46 +403,46 @@ fn a_killed_run_ends_up_as_if_nothing_had_happened() {
         let mut child = giveway(path, &run).stdout(Stdio::null()).spawn().expect("the program starts");
         let slept = Command::new("sleep").arg(format!("0.{milliseconds:03}")).status();
         assert!(slept.is_ok_and(|status| status.success()), "there is a sleep");
-        // It may have ended by then.
+        // The process may have ended already.
         let _ = child.kill();
         killed += usize::from(!child.wait().expect("it ends").success());
-        // What is there is told as it is: right, or not there.
+        // A report is correct, or there is none.
         let output = giveway(path, &["report", "kept", "--out", "page.html"]).output().expect("it starts");
         match output.status.code() {
             Some(0) => assert!(fs::read(path.join("page.html")).unwrap() == page, "{milliseconds} ms"),
             code => assert_eq!(code, Some(2), "{}", String::from_utf8_lossy(&output.stderr)),
         }
         if killed % 5 == 4 {
-            // And from the beginning.
+            // The next one starts with an empty folder.
             let _ = fs::remove_dir_all(path.join("kept"));
         }
     }
     let _ = writeln!(std::io::stderr(), "{killed} of 18 were killed before their end");
-    well(path, &run);
+    succeeds(path, &run);
     let found = files(&path.join("kept"));
     assert_eq!(names(&found), names(&right));
     assert!(found == right);
 }
 
-/// A file system of its own, which is gone when this is dropped.
+/// A small file system, which is unmounted when this is dropped.
 struct Mount(PathBuf);
 
 impl Mount {
-    /// Of so many kilobytes; nothing where this user may not mount.
-    fn new(place: &Path, kilobytes: u32) -> Option<Mount> {
-        fs::create_dir_all(place).expect("there is room for a folder");
+    /// Mounts a file system of this size; `None` if this user may not mount one.
+    fn new(path: &Path, kilobytes: u32) -> Option<Mount> {
+        fs::create_dir_all(path).expect("there is room for a folder");
         let size = format!("size={kilobytes}k");
         let args = ["-t", "tmpfs", "-o", &size, "giveway-test"];
-        let mounted = Command::new("mount").args(args).arg(place).output();
-        let well = mounted.as_ref().is_ok_and(|output| output.status.success());
-        if !well {
+        let mounted = Command::new("mount").args(args).arg(path).output();
+        let is_mounted = mounted.as_ref().is_ok_and(|output| output.status.success());
+        if !is_mounted {
             let why = mounted.map_or_else(
                 |error| error.to_string(),
                 |output| String::from_utf8_lossy(&output.stderr).trim().to_owned(),
             );
             let _ = writeln!(std::io::stderr(), "skipped: no small disk can be mounted here: {why}");
         }
-        well.then(|| Mount(place.to_owned()))
+        is_mounted.then(|| Mount(path.to_owned()))
     }
 
     fn grow(&self) {
@@ -446,25 +457,25 @@ impl Drop for Mount {
     }
 }
 
-/// Disks of different sizes, so that each step is the one that finds no room: told with the file, nothing half-written is
-/// left or believed, and with more room the same command ends as if nothing had happened.
+/// Disks of different sizes, so that each step of writing fails in some case. The error names the file, no
+/// partial file is left or trusted, and with more space the same command has the usual result.
 #[test]
-fn a_full_disk_costs_nothing_but_time() {
+fn a_run_on_a_full_disk_can_be_resumed() {
     let run = ["run", "home.toml", "--quiet", "--jobs", "1", "--out", "disk/kept", "--seeds", "3"];
     let right = undisturbed_as(&run, "disk/kept");
     let page = &right.iter().find(|(name, _)| name == "report.html").expect("there is a report").1;
     let pages = |content: &[u8]| content.len().div_ceil(4096) * 4;
-    // KiB without the report, which is larger than all the rest.
+    // In KiB, without the report, which is larger than all other files.
     let tables: usize = right.iter().map(|(_, content)| pages(content)).sum::<usize>() - pages(page);
     for part in 0..12 {
         let folder = folder();
         let path = folder.path();
         let room = tables * part / 10 + 4;
         let Some(disk) = Mount::new(&path.join("disk"), room as u32) else { return };
-        let (code, said) = ran(path, &run);
-        assert_eq!(code, 1, "with {room} KiB, {tables} KiB of tables: {said}");
-        assert!(said.contains("No space left on device"), "{said}");
-        assert!(said.contains("disk/kept"), "the file is named: {said}");
+        let (code, errors) = ran(path, &run);
+        assert_eq!(code, 1, "with {room} KiB, {tables} KiB of tables: {errors}");
+        assert!(errors.contains("No space left on device"), "{errors}");
+        assert!(errors.contains("disk/kept"), "the file is named: {errors}");
         if disk.0.join("kept").is_dir() {
             let left = files(&disk.0.join("kept"));
             assert!(
@@ -473,16 +484,16 @@ fn a_full_disk_costs_nothing_but_time() {
                 names(&left)
             );
         }
-        let (code, said) = ran(path, &["report", "disk/kept", "--out", "page.html"]);
+        let (code, errors) = ran(path, &["report", "disk/kept", "--out", "page.html"]);
         if code == 0 {
-            let told = fs::read(path.join("page.html")).unwrap();
-            let unfinished = String::from_utf8_lossy(&told).contains("This run is unfinished: ");
-            assert!(unfinished || told == *page, "with {room} KiB");
+            let report = fs::read(path.join("page.html")).unwrap();
+            let unfinished = String::from_utf8_lossy(&report).contains("This run is unfinished: ");
+            assert!(unfinished || report == *page, "with {room} KiB");
         } else {
-            assert!(!said.is_empty() && code == 2, "with {room} KiB: {said}");
+            assert!(!errors.is_empty() && code == 2, "with {room} KiB: {errors}");
         }
         disk.grow();
-        well(path, &run);
+        succeeds(path, &run);
         let found = files(&disk.0.join("kept"));
         assert_eq!(names(&found), names(&right), "with {room} KiB");
         assert!(found == right, "with {room} KiB");
@@ -490,16 +501,19 @@ fn a_full_disk_costs_nothing_but_time() {
 }
 
 #[test]
-fn the_program_says_what_it_was_built_from() {
+fn the_version_has_a_digest_of_the_sources() {
     let folder = folder();
     let output = giveway(folder.path(), &["--version"]).output().expect("it starts");
-    let said = String::from_utf8(output.stdout).expect("it writes text");
+    let version_line = String::from_utf8(output.stdout).expect("it writes text");
     let version = env!("CARGO_PKG_VERSION");
-    assert!(said.starts_with(&format!("giveway {version} (")) && said.ends_with(")\n"), "{said}");
-    let (_, digest) = said.trim_end_matches(")\n").split_once("sources ").expect("it has a digest");
-    assert!(digest.len() == 16 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{said}");
-    // Results are known by the same digest.
-    well(folder.path(), &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "1"]);
+    assert!(
+        version_line.starts_with(&format!("giveway {version} (")) && version_line.ends_with(")\n"),
+        "{version_line}"
+    );
+    let (_, digest) = version_line.trim_end_matches(")\n").split_once("sources ").expect("it has a digest");
+    assert!(digest.len() == 16 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{version_line}");
+    // Results have the same digest.
+    succeeds(folder.path(), &["run", "home.toml", "--quiet", "--out", "kept", "--seeds", "1"]);
     let manifest = fs::read_to_string(folder.path().join("kept/manifest.json")).unwrap();
     assert!(manifest.contains(&format!("\"giveway\": \"{version}, sources {digest}\"")), "{manifest}");
 }

@@ -1,4 +1,5 @@
-//! `giveway kernel`, as far as it goes without a kernel that takes BPF qdiscs; with one, `cargo xtask test-kernel` does the rest.
+//! `giveway kernel`, without a kernel that supports BPF qdiscs. `cargo xtask test-kernel` has the other
+//! tests.
 
 use std::process::Command;
 
@@ -9,7 +10,7 @@ fn giveway(words: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn what_there_is_for_the_kernel_is_listed() {
+fn disciplines_for_the_kernel_are_listed() {
     let (code, out, _) = giveway(&["kernel", "list"]);
     assert_eq!(code, 0);
     for name in ["fifo", "drr", "efd", "trr", "bsq"] {
@@ -18,7 +19,7 @@ fn what_there_is_for_the_kernel_is_listed() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_told_with_what_could() {
+fn what_cannot_be_loaded_is_refused_with_a_correction() {
     for (words, expected) in [
         (&["efd", "--dev", "no-such"][..], "there is no interface \"no-such\": there are "),
         (
@@ -30,7 +31,7 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
             &["drr buckets 10", "--dev", "lo"],
             "buckets: in the kernel each flow has a queue of its own; leave it out",
         ),
-        (&["fifo", "--limit", "200000p", "--dev", "lo"], "the kernel's disciplines hold at most 131070"),
+        (&["fifo", "--limit", "200000p", "--dev", "lo"], "the kernel's disciplines store at most 131070"),
         (&["efd", "--dev", "lo", "--reserve", "1=2mbit"], "only trr has reservations"),
         (
             &["trr", "--dev", "lo", "--rate", "1mbit", "--reserve", "0=1mbit"],
@@ -50,7 +51,7 @@ fn what_cannot_be_loaded_is_told_with_what_could() {
 }
 
 #[test]
-fn what_is_not_loaded_is_not_unloaded() {
+fn only_a_loaded_discipline_can_be_unloaded() {
     let (code, _, err) = giveway(&["kernel", "unload", "--dev", "no-such"]);
     assert_eq!(code, 2);
     assert!(err.contains("no-such has no discipline of Giveway: giveway kernel list"), "{err}");

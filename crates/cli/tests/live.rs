@@ -1,4 +1,4 @@
-//! `giveway live` and `giveway control` as a user has them, on interfaces that the tests make.
+//! `giveway live` and `giveway control`, on interfaces that the tests create.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::bed::{Bed, Host, frame, ip, nap};
-use crate::running::{Live, said};
+use crate::running::{Live, giveway};
 
 #[test]
-fn wrong_wishes_are_refused_with_what_would_be_right() {
+fn invalid_settings_are_refused_with_a_correction() {
     let refused = |arguments: &[&str]| {
-        let (code, _, errors) = said(&[&["live", "--in", "a", "--out", "b"], arguments].concat());
+        let (code, _, errors) = giveway(&[&["live", "--in", "a", "--out", "b"], arguments].concat());
         assert_eq!(code, Some(2), "{errors}");
         errors
     };
@@ -20,14 +20,14 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
     assert!(refused(&["--delay", "90s"]).contains("--delay: 90s is too long"));
     assert!(refused(&["--settings", "no.such"]).contains("no.such: "));
     assert!(refused(&["--tui"]).contains("--tui needs a terminal"));
-    assert!(refused(&[]).contains("there is no interface a"));
+    assert!(refused(&[]).contains("no interface a:"));
 }
 
 #[test]
-fn what_cannot_be_in_the_kernel_is_refused() {
+fn settings_that_the_kernel_does_not_support_are_refused() {
     let refused = |arguments: &[&str]| {
         let live = ["live", "--in", "lo", "--out", "no-such", "--qdisc", "bpf:efd limit 300p"];
-        let (code, _, errors) = said(&[&live[..], arguments].concat());
+        let (code, _, errors) = giveway(&[&live[..], arguments].concat());
         assert_eq!(code, Some(2), "{errors}");
         errors
     };
@@ -44,26 +44,26 @@ fn what_cannot_be_in_the_kernel_is_refused() {
         (&["--mpu", "64"], "--mpu: "),
         (&["--qdisc-reverse", "fq_codel"], "either both directions are in the kernel or none"),
         (&["--rate", "20"], "--rate: "),
-        (&[], "there is no interface no-such"),
+        (&[], "no interface no-such"),
     ] {
         let errors = refused(flags);
         assert!(errors.contains(expected), "{flags:?}: {errors}");
     }
-    let (code, _, errors) = said(&["live", "--in", "tun:a", "--out", "lo", "--qdisc", "bpf:fifo"]);
+    let (code, _, errors) = giveway(&["live", "--in", "tun:a", "--out", "lo", "--qdisc", "bpf:fifo"]);
     assert!(
         code == Some(2) && errors.contains("tun:a: the kernel cannot forward to a TUN interface"),
         "{errors}"
     );
-    let (code, _, errors) = said(&["live", "--in", "a", "--out", "b", "--objects", "."]);
+    let (code, _, errors) = giveway(&["live", "--in", "a", "--out", "b", "--objects", "."]);
     assert!(
         code == Some(2) && errors.contains("--objects is only for disciplines in the kernel"),
         "{errors}"
     );
 }
 
-/// The rest of it needs such a kernel, and is in `cargo xtask test-kernel`.
+/// Tests with a kernel that supports BPF qdiscs are in `cargo xtask test-kernel`.
 #[test]
-fn a_kernel_without_bpf_qdiscs_is_told() {
+fn a_kernel_without_bpf_qdiscs_is_an_error() {
     let Some(bed) = Bed::build("bpf") else { return };
     if giveway_kernel::attach::ready().is_ok() {
         return;
@@ -75,26 +75,27 @@ fn a_kernel_without_bpf_qdiscs_is_told() {
         ("bpf:drr buckets 4", "buckets: in the kernel each flow has a queue of its own"),
         ("bpf:codel", "the kernel has no discipline \"codel\" of Giveway"),
     ] {
-        let (code, _, errors) = said(&["live", "--in", &a, "--out", &b, "--quiet", "--qdisc", qdisc]);
+        let (code, _, errors) = giveway(&["live", "--in", &a, "--out", &b, "--quiet", "--qdisc", qdisc]);
         assert_eq!(code, Some(2), "{errors}");
         assert!(errors.contains(expected), "{qdisc}: {errors}");
     }
 }
 
 #[test]
-fn control_says_when_nobody_answers() {
-    let (code, _, errors) = said(&["control", "/no/such/socket", "show"]);
+fn control_reports_a_missing_bridge() {
+    let (code, _, errors) = giveway(&["control", "/no/such/socket", "show"]);
     assert_eq!(code, Some(1));
     assert!(errors.contains("no answer at /no/such/socket"), "{errors}");
 }
 
-/// Everything at once: frames cross, it is changed and asked, and in the end each record has what crossed.
+/// All features together: frames pass, settings are changed and read, and at the end each output has all
+/// frames.
 #[test]
-fn it_runs_is_changed_and_leaves_its_records() {
+fn it_runs_is_changed_and_writes_its_outputs() {
     let Some(bed) = Bed::build("x") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let place = |name: &str| dir.path().join(name).display().to_string();
-    let (socket, record, pcap, trace) = (place("s"), place("record"), place("a.pcapng"), place("a.trace"));
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (socket, record, pcap, trace) = (path("s"), path("record"), path("a.pcapng"), path("a.trace"));
     let mut live = Live::start(
         &bed,
         dir.path(),
@@ -116,83 +117,82 @@ fn it_runs_is_changed_and_leaves_its_records() {
             "--json",
         ],
     );
-    // Unread, what it says would fill its pipe.
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..200).map(|n| frame(0x88b5, n, 500)).collect();
     a.send(&frames);
     assert_eq!(b.receive(200, Duration::from_secs(5)), frames);
 
     assert_eq!(
-        said(&["control", &socket, "set", "rate", "50mbit"]),
+        giveway(&["control", &socket, "set", "rate", "50mbit"]),
         (Some(0), "rate is 50mbit\n".into(), String::new())
     );
-    assert_eq!(said(&["control", &socket, "set", "qdisc", "drr"]).1, "qdisc is drr\n");
-    let (code, _, errors) = said(&["control", &socket, "set", "qdisc", "dr"]);
+    assert_eq!(giveway(&["control", &socket, "set", "qdisc", "drr"]).1, "qdisc is drr\n");
+    let (code, _, errors) = giveway(&["control", &socket, "set", "qdisc", "dr"]);
     assert!(code == Some(2) && errors.contains("did you mean \"drr\""), "{errors}");
-    let (code, _, errors) = said(&["control", &socket, "set", "rate"]);
+    let (code, _, errors) = giveway(&["control", &socket, "set", "rate"]);
     assert!(code == Some(2) && errors.contains("<VALUE>"), "{errors}");
     nap(Duration::from_millis(300));
     a.send(&frames);
     assert_eq!(b.receive(200, Duration::from_secs(5)), frames);
     nap(Duration::from_millis(300));
-    let (_, shown, _) = said(&["control", &socket, "show"]);
+    let (_, shown, _) = giveway(&["control", &socket, "show"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("it is JSON");
     let forward = &shown["directions"][0];
     assert_eq!((&forward["sent"]["packets"], &forward["qdisc"]), (&400.into(), &"drr".into()));
     assert_eq!(forward["rate_bps"], 50_000_000);
 
-    // A second one must not take the interfaces or the socket away.
-    let (code, _, errors) = said(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b1")]);
+    // A second bridge must not get the interfaces or the socket.
+    let (code, _, errors) = giveway(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b1")]);
     assert!(code == Some(2) && errors.contains("belongs to another giveway live already"), "{errors}");
     assert!(errors.contains(&format!("end it with: giveway control {socket} stop")), "{errors}");
     let (code, _, errors) =
-        said(&["live", "--in", &bed.name("a0"), "--out", &bed.name("b1"), "--control", &socket]);
+        giveway(&["live", "--in", &bed.name("a0"), "--out", &bed.name("b1"), "--control", &socket]);
     assert!(code == Some(2) && errors.contains("another process listens there already"), "{errors}");
 
     live.signal("-TERM");
     let (code, out, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
-    let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    assert_eq!(told["directions"][0]["sent"]["packets"], 400);
-    assert_eq!(told["directions"][0]["lost"]["ring"], 0);
-    assert!(!Path::new(&socket).exists(), "the socket goes with it");
+    let summary: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(summary["directions"][0]["sent"]["packets"], 400);
+    assert_eq!(summary["directions"][0]["lost"]["ring"], 0);
+    assert!(!Path::new(&socket).exists(), "the socket is removed");
 
     let captured = giveway_capture::Reader::open(&pcap).expect("it is a capture").count();
     assert_eq!(captured, 400);
-    let (code, checked, _) = said(&["replay-check", &trace]);
+    let (code, checked, _) = giveway(&["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all equal"), "{checked}");
-    let (code, _, errors) = said(&["report", &format!("{record}/forward")]);
+    let (code, _, errors) = giveway(&["report", &format!("{record}/forward")]);
     assert_eq!(code, Some(0), "{errors}");
 }
 
-/// The interface on one side is removed and made again under its name, as a container or a dial-up link does:
-/// the program says so and ends with code 1 and its records, so that a service manager starts it again on the
-/// new one.
+/// The interface on one side is removed, and another one gets its name, as with a container or a dial-up
+/// link. The program reports it, completes its outputs and exits with code 1, so that a service manager
+/// starts it again on the new interface.
 #[test]
-fn it_ends_when_an_interface_was_removed_and_made_again() {
+fn it_ends_when_an_interface_is_removed() {
     let Some(bed) = Bed::build("y") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let place = |name: &str| dir.path().join(name).display().to_string();
-    let (record, pcap) = (place("record"), place("a.pcapng"));
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (record, pcap) = (path("record"), path("a.pcapng"));
     let arguments = ["--rate", "1mbit", "--qdisc", "fifo", "--record", &record, "--pcap", &pcap, "--json"];
     let mut live = Live::start(&bed, dir.path(), &arguments);
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..20).map(|n| frame(0x88b5, n, 1000)).collect();
     a.send(&frames);
-    // On a busy machine more than one is there when this thread looks again.
-    let mut came = b.receive(1, Duration::from_secs(5));
+    // On a busy machine this may return more than one frame.
+    let mut received = b.receive(1, Duration::from_secs(5));
     ip(&["link", "del", &bed.name("a1")]);
     bed.pair("a0", "a1");
     let (code, out, errors) = live.end();
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains(&format!("the interface {} was removed", bed.name("a1"))), "{errors}");
-    came.extend(b.receive(20 - came.len(), Duration::from_secs(1)));
-    assert_eq!(came, frames, "what waited was sent");
-    let told: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    assert_eq!(told["directions"][0]["sent"]["packets"], 20);
+    received.extend(b.receive(20 - received.len(), Duration::from_secs(1)));
+    assert_eq!(received, frames, "the backlog was sent");
+    let summary: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(summary["directions"][0]["sent"]["packets"], 20);
     assert_eq!(giveway_capture::Reader::open(&pcap).expect("it is a capture").count(), 20);
-    assert_eq!(said(&["report", &format!("{record}/forward")]).0, Some(0));
-    // The next start has the new interface.
+    assert_eq!(giveway(&["report", &format!("{record}/forward")]).0, Some(0));
+    // The next start uses the new interface.
     let mut live = Live::start(&bed, dir.path(), &["--quiet"]);
     let mut a = Host::at(&bed, "a0");
     a.send(&frames[..1]);
@@ -201,7 +201,7 @@ fn it_ends_when_an_interface_was_removed_and_made_again() {
     assert_eq!(live.end().0, Some(0));
 }
 
-/// The address is told by nobody where the port is 0, so this test takes one that is free.
+/// With port 0 the program does not report the port that it gets, so this test chooses a free one.
 #[test]
 fn metrics_are_served() {
     let Some(bed) = Bed::build("m") else { return };
@@ -224,7 +224,7 @@ fn metrics_are_served() {
     assert_eq!(live.end().0, Some(0));
 }
 
-/// SIGHUP: what is in the file now; a mistake changes nothing.
+/// SIGHUP applies the settings that the file has now. A mistake changes nothing.
 #[test]
 fn the_settings_are_read_again() {
     let Some(bed) = Bed::build("g") else { return };
@@ -233,8 +233,10 @@ fn the_settings_are_read_again() {
     let write = |text: &str| std::fs::write(&file, text).unwrap();
     write("rate = \"10mbit\"\nqdisc = \"efd\"\n");
     let mut live = Live::start(&bed, dir.path(), &["--settings", &file.display().to_string()]);
-    let begins =
-        (0..8).map(|_| live.line()).find(|line| line.contains(" to ")).expect("it says what it does");
+    let begins = (0..8)
+        .map(|_| live.line())
+        .find(|line| line.contains(" to "))
+        .expect("it describes its configuration");
     assert!(begins.contains("10mbit, efd"), "{begins}");
     let mut after = |text: &str| {
         write(text);

@@ -1,4 +1,5 @@
-//! Two `giveway live` in a row: the first cuts what the second puts together, and back. Between them no packet is longer than asked for.
+//! Two `giveway live` in a row: each one fragments frames, and the other one reassembles them. Between them
+//! no packet is longer than the configured size.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,18 +8,18 @@ use std::time::Duration;
 use crate::bed::{Bed, Host, frame, ip, nap};
 
 const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
-/// Room for all.
+/// A discipline that does not drop in these tests.
 const DRR: &str = "drr limit 8000p";
 
-/// A link between the two.
+/// A link between the two bridges.
 struct Between<'a>(&'a Bed);
 
 impl Between<'_> {
     fn of(bed: &Bed) -> Between<'_> {
         ip(&["link", "add", &bed.name("c0"), "type", "veth", "peer", "name", &bed.name("c1")]);
         for end in ["c0", "c1"] {
-            let quiet = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", bed.name(end));
-            std::fs::write(quiet, "1").expect("the interface was just made");
+            let setting = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", bed.name(end));
+            std::fs::write(setting, "1").expect("the interface was just made");
             ip(&["link", "set", &bed.name(end), "up"]);
         }
         Between(bed)
@@ -31,13 +32,14 @@ impl Drop for Between<'_> {
     }
 }
 
+/// A running `giveway live` with a control socket.
 struct Live {
     child: Child,
     socket: PathBuf,
 }
 
 impl Live {
-    /// Starts it, and returns once frames pass.
+    /// Starts the program, and returns once frames pass.
     fn start(bed: &Bed, dir: &Path, name: &str, ends: [&str; 2], arguments: &[&str]) -> Live {
         let (ready, socket) = (dir.join(format!("{name}.ready")), dir.join(format!("{name}.sock")));
         let child = Command::new(GIVEWAY)
@@ -61,24 +63,25 @@ impl Live {
         Live { child, socket }
     }
 
+    /// Sends a request to the control socket, and returns the answer.
     fn control(&self, arguments: &[&str]) -> String {
-        let said = Command::new(GIVEWAY).arg("control").arg(&self.socket).args(arguments).output();
-        let said = said.expect("the program runs");
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        String::from_utf8(said.stdout).expect("it is text")
+        let output = Command::new(GIVEWAY).arg("control").arg(&self.socket).args(arguments).output();
+        let output = output.expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it is text")
     }
 
-    /// Its end, and what came of both directions.
+    /// Stops the program. Returns the final statistics of both directions.
     fn end(self) -> serde_json::Value {
         self.control(&["stop"]);
         let output = self.child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(0));
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-        told["directions"].clone()
+        let statistics: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        statistics["directions"].clone()
     }
 }
 
-/// Ethernet, IPv4 and UDP, `length` bytes in all, of one of eight flows.
+/// A frame of `length` bytes with Ethernet, IPv4 and UDP headers, of one of eight flows.
 fn datagram(number: u32, length: usize) -> Vec<u8> {
     let mut bytes = frame(0x0800, number, length);
     let ports = 5000 + number as u16 % 8;
@@ -92,7 +95,7 @@ fn datagram(number: u32, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Sends all, a few at a time, and returns what comes.
+/// Sends the frames, 50 at a time, and returns the received frames.
 fn across(from: &mut Host, to: &mut Host, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let few = frames.chunks(50).map(|frames| {
         from.send(frames);
@@ -101,15 +104,16 @@ fn across(from: &mut Host, to: &mut Host, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     few.flatten().collect()
 }
 
-/// In order of their bytes: flows may overtake each other.
+/// Sorts frames by their bytes, since the order among flows may change.
 fn sorted(mut frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     frames.sort();
     frames
 }
 
-/// Every length from 60 to 1,514 bytes, both ways, with a tagged and a non-IP frame; 800 bytes forward, 500 back, and another size later.
+/// Every length from 60 to 1,514 bytes in both directions, with a tagged frame and a non-IP frame. Fragments
+/// have 800 bytes forward and 500 bytes in reverse, and later 68 bytes forward.
 #[test]
-fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
+fn frames_of_all_lengths_cross_two_bridges_as_fragments() {
     let Some(bed) = Bed::build("p") else { return };
     let _between = Between::of(&bed);
     let dir = tempfile::tempdir().unwrap();
@@ -128,27 +132,27 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
         &["--qdisc", DRR, "--reassemble", "--fragment-reverse", "500"],
     );
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
-    let (mut there, mut back) = (Host::at(&bed, "c1"), Host::at(&bed, "c0"));
+    let (mut forward, mut reverse) = (Host::at(&bed, "c1"), Host::at(&bed, "c0"));
 
     let mut frames: Vec<Vec<u8>> = (60..=1514).map(|length| datagram(length as u32, length)).collect();
     let mut tagged = datagram(9, 1514);
     tagged.splice(12..12, [0x81, 0, 0, 7]);
     frames.push(tagged);
-    // No IP: too long for a fragment, and whole nevertheless.
-    let no_ip = frame(0x88b5, 1, 1000);
-    frames.push(no_ip.clone());
+    // A non-IP frame is not fragmented, though it is longer than a fragment.
+    let non_ip = frame(0x88b5, 1, 1000);
+    frames.push(non_ip.clone());
     let frames = sorted(frames);
 
     assert!(sorted(across(&mut a, &mut b, &frames)) == frames, "the same bytes, forward");
-    assert!(sorted(across(&mut b, &mut a, &frames)) == frames, "the same bytes, back");
-    for (host, size) in [(&mut there, 800), (&mut back, 500)] {
+    assert!(sorted(across(&mut b, &mut a, &frames)) == frames, "the same bytes, in reverse");
+    for (host, size) in [(&mut forward, 800), (&mut reverse, 500)] {
         let seen = host.receive(usize::MAX, Duration::from_millis(100));
         assert!(seen.len() > frames.len());
         let long: Vec<_> = seen.iter().filter(|frame| frame.len() > 18 + size).collect();
-        assert_eq!(long, [&no_ip], "nothing else is longer than {size} bytes and a tagged header");
+        assert_eq!(long, [&non_ip], "nothing else is longer than {size} bytes and a tagged header");
     }
 
-    // 1,514 - 14 - 800 lengths and the tagged frame, two pieces each.
+    // 1,514 - 14 - 800 lengths and the tagged frame have two fragments each.
     let shown: serde_json::Value = serde_json::from_str(&first.control(&["show"])).expect("it is JSON");
     assert_eq!(shown["directions"][0]["fragment"], 800);
     assert_eq!(first.control(&["set", "fragment", "68"]), "fragment is 68\n");
@@ -156,7 +160,7 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
     nap(Duration::from_millis(300));
     let longest = [datagram(1, 1514)];
     assert_eq!(across(&mut a, &mut b, &longest), longest);
-    assert_eq!(there.receive(usize::MAX, Duration::from_millis(100)).len(), 25, "60 bytes in each");
+    assert_eq!(forward.receive(usize::MAX, Duration::from_millis(100)).len(), 25, "60 bytes in each");
 
     let (first, second) = (first.end(), second.end());
     assert_eq!(first[0]["cut"]["frames"], 701 + 1);
@@ -174,7 +178,8 @@ fn frames_of_all_lengths_cross_two_bridges_in_pieces() {
     }
 }
 
-/// 500 frames at once for a queue of 40 fragments: most are dropped, and nothing crosses that the other end cannot use.
+/// 500 frames at once for a queue of 40 fragments: most are dropped, and only fragments of complete frames
+/// are sent.
 #[test]
 fn an_overload_sends_no_fragment_without_the_others() {
     let Some(bed) = Bed::build("r") else { return };
@@ -186,36 +191,36 @@ fn an_overload_sends_no_fragment_without_the_others() {
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
     let frames: Vec<Vec<u8>> = (0..500).map(|number| datagram(number, 1442)).collect();
     a.send(&frames);
-    let came = b.receive(usize::MAX, Duration::from_secs(1));
-    assert!(came.iter().all(|frame| frames.contains(frame)), "what comes is whole");
+    let received = b.receive(usize::MAX, Duration::from_secs(1));
+    assert!(received.iter().all(|frame| frames.contains(frame)), "received frames are complete");
     let (first, second) = (first.end(), second.end());
     assert!(first[0]["drops"]["overlimit"].as_u64() > Some(0), "{}", first[0]["drops"]);
-    assert_eq!(first[0]["sent"]["packets"], 3 * came.len(), "three fragments for each frame that came");
-    assert_eq!(second[0]["joined"]["fragments"], 3 * came.len());
+    assert_eq!(first[0]["sent"]["packets"], 3 * received.len(), "three fragments for each received frame");
+    assert_eq!(second[0]["joined"]["fragments"], 3 * received.len());
     assert_eq!(second[0]["joined"]["waiting"], 0);
 }
 
-/// What cannot be is refused before anything is opened for long, with what would be right.
+/// Fragment sizes that are not valid are refused with a correction.
 #[test]
-fn fragments_that_cannot_be_are_refused() {
+fn invalid_fragment_sizes_are_refused() {
     let Some(bed) = Bed::build("q") else { return };
     let refused = |arguments: &[&str]| {
-        let said = Command::new(GIVEWAY)
+        let output = Command::new(GIVEWAY)
             .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--duration", "1ms"])
             .args(arguments)
             .output()
             .expect("the program runs");
-        assert_eq!(said.status.code(), Some(2));
-        String::from_utf8_lossy(&said.stderr).into_owned()
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(refused(&["--fragment", "60"]).contains("--fragment: 60 bytes: fragments have 68 to 9000 bytes"));
     assert!(refused(&["--fragment-type", "0x0800"]).contains("IPv4"));
     for end in ["a0", "a1", "b0", "b1"] {
         ip(&["link", "set", &bed.name(end), "mtu", "9000"]);
     }
-    let said = refused(&["--fragment-reverse", "68"]);
+    let output = refused(&["--fragment-reverse", "68"]);
     assert!(
-        said.contains("--fragment-reverse: an MTU of 9000 bytes") && said.contains("write 79 at least"),
-        "{said}"
+        output.contains("--fragment-reverse: an MTU of 9000 bytes") && output.contains("write 79 at least"),
+        "{output}"
     );
 }

@@ -1,5 +1,5 @@
-//! What a running `giveway live` may still do, what it leaves on the disk, and what it puts back: by whom it
-//! is run, when the disk is full, and when it is killed.
+//! Privileges of a running `giveway live`, owners of its files, and the state that it leaves: when different
+//! users run it, when the disk is full, and when it is killed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::bed::{Bed, Host, frame, nap};
-use crate::running::{GIVEWAY, Live, said};
+use crate::running::{GIVEWAY, Live, giveway};
 
-/// Patient, since the machine may be busy: a minute.
+/// Waits until the condition holds, at most a minute, because the machine may be busy.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..600 {
         if holds() {
@@ -30,9 +30,9 @@ fn folder() -> tempfile::TempDir {
     dir
 }
 
-/// For each thread of a process: its name, and the words behind these names in its status.
+/// For each thread of a process: its name, and the words of these entries in its status.
 fn threads(process: u32, names: &[&str]) -> Vec<(String, Vec<Vec<String>>)> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it lives");
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("the process exists");
     let status = |path: &Path| fs::read_to_string(path.join("status")).unwrap_or_default();
     let words = |status: &str, name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -48,17 +48,18 @@ fn threads(process: u32, names: &[&str]) -> Vec<(String, Vec<Vec<String>>)> {
         .collect()
 }
 
-/// Checks that no thread of the process runs as root or has a capability, and that each has a system call filter.
+/// Checks that no thread of the process runs as root or has a capability, and that each has a system call
+/// filter.
 fn has_nothing(process: u32) -> Result<(), String> {
     let names =
         ["Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];
     let none = "0000000000000000";
     for (thread, words) in threads(process, &names) {
-        let told: Vec<String> = words.iter().map(|words| words.join(" ")).collect();
+        let sets: Vec<String> = words.iter().map(|words| words.join(" ")).collect();
         let roots = words[..2].iter().flatten().any(|number| number == "0");
-        let caps = told[3..8].iter().any(|set| set != none);
-        if roots || !told[2].is_empty() || caps || told[8] != "1" || told[9] != "2" {
-            return Err(format!("{thread}: {told:?}"));
+        let caps = sets[3..8].iter().any(|set| set != none);
+        if roots || !sets[2].is_empty() || caps || sets[8] != "1" || sets[9] != "2" {
+            return Err(format!("{thread}: {sets:?}"));
         }
     }
     Ok(())
@@ -68,11 +69,11 @@ fn has_nothing(process: u32) -> Result<(), String> {
 fn no_thread_is_root_or_has_a_capability() {
     let Some(bed) = Bed::build("n") else { return };
     let dir = folder();
-    let place = |name: &str| dir.path().join(name).display().to_string();
-    let (socket, record, pcap, trace) = (place("s"), place("record"), place("a.pcapng"), place("a.trace"));
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (socket, record, pcap, trace) = (path("s"), path("record"), path("a.pcapng"), path("a.trace"));
     let files = ["--control", &socket, "--record", &record, "--pcap", &pcap, "--trace", &trace];
     let mut live = Live::start(&bed, dir.path(), &[&files[..], &["--metrics", "127.0.0.1:0"]].concat());
-    until("every thread has given up all", || has_nothing(live.process()).is_ok());
+    until("no thread has privileges", || has_nothing(live.process()).is_ok());
     let names: Vec<String> = threads(live.process(), &[]).into_iter().map(|(name, _)| name).collect();
     for expected in
         ["gw-control", "gw-metrics", "gw-record", "gw-pcap", "trace", "gw-forward", "gw-rev-spare"]
@@ -80,31 +81,31 @@ fn no_thread_is_root_or_has_a_capability() {
         assert!(names.iter().any(|name| name == expected), "{names:?}");
     }
     assert_eq!(has_nothing(live.process()), Ok(()));
-    // It still does what it is told, and writes what it should.
-    assert_eq!(said(&["control", &socket, "set", "qdisc", "drr"]).1, "qdisc is drr\n");
+    // Settings can still be changed, and outputs are written.
+    assert_eq!(giveway(&["control", &socket, "set", "qdisc", "drr"]).1, "qdisc is drr\n");
     live.signal("-TERM");
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
-    assert!(!Path::new(&socket).exists(), "the socket goes with it");
+    assert!(!Path::new(&socket).exists(), "the socket is removed");
     assert!(Path::new(&record).join("forward/manifest.json").exists(), "{errors}");
 }
 
-/// The folder of the one who called sudo is not root's, and root without capabilities may not write in it.
+/// The user who called sudo owns the folder, and root without capabilities may not write in it.
 #[test]
-fn what_sudo_records_belongs_to_the_one_who_called_it() {
+fn files_belong_to_the_user_who_called_sudo() {
     let Some(bed) = Bed::build("u") else { return };
     let dir = folder();
     let home = dir.path().join("home");
     fs::create_dir(&home).unwrap();
     chown(&home, Some(12_345), Some(12_345)).unwrap();
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
-    let place = |name: &str| home.join(name).display().to_string();
-    let (record, pcap, trace, socket) = (place("record"), place("a.pcapng"), place("a.trace"), place("s"));
+    let path = |name: &str| home.join(name).display().to_string();
+    let (record, pcap, trace, socket) = (path("record"), path("a.pcapng"), path("a.trace"), path("s"));
     let mut command = Command::new(GIVEWAY);
     command.env("SUDO_UID", "12345").env("SUDO_GID", "12345");
     let files = ["--record", &record, "--pcap", &pcap, "--trace", &trace, "--control", &socket];
     let mut live = Live::start_with(command, &bed, dir.path(), &files);
-    until("the watching thread is no root any more", || {
+    until("the watching thread is not root any more", || {
         threads(live.process(), &["Uid"]).iter().all(|(_, words)| words[0] == ["12345"; 4])
     });
     live.signal("-TERM");
@@ -114,14 +115,14 @@ fn what_sudo_records_belongs_to_the_one_who_called_it() {
     for kept in [&record, &pcap, &trace, &format!("{record}/reverse/manifest.json")] {
         assert_eq!(fs::metadata(kept).unwrap().uid(), 12_345, "{kept}");
     }
-    assert!(!Path::new(&socket).exists(), "the socket goes, whosever folder it is in");
-    // Somebody else's folder is refused before anything runs.
+    assert!(!Path::new(&socket).exists(), "the socket is removed, with any owner of the folder");
+    // The folder of another user is refused before anything runs.
     let theirs = dir.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
     chown(&theirs, Some(12_346), Some(12_346)).unwrap();
     let (a, b) = (bed.name("a1"), bed.name("b0"));
     let (code, _, errors) =
-        said(&["live", "--in", &a, "--out", &b, "--record", &theirs.display().to_string()]);
+        giveway(&["live", "--in", &a, "--out", &b, "--record", &theirs.display().to_string()]);
     assert_eq!(code, Some(2), "{errors}");
     assert!(
         errors.contains("the folder belongs to user 12346") && errors.contains("chown nobody"),
@@ -129,7 +130,8 @@ fn what_sudo_records_belongs_to_the_one_who_called_it() {
     );
 }
 
-/// Folders that nobody else may search are no obstacle: what is written in is opened before.
+/// The folder is opened before privileges are dropped, so only root need be able to search the folders above
+/// it.
 #[test]
 fn a_recording_below_a_folder_of_root_is_written() {
     let Some(bed) = Bed::build("r") else { return };
@@ -137,16 +139,16 @@ fn a_recording_below_a_folder_of_root_is_written() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let record = dir.path().join("record");
     let mut live = Live::start(&bed, dir.path(), &["--record", &record.display().to_string()]);
-    until("every thread has given up all", || has_nothing(live.process()).is_ok());
+    until("no thread has privileges", || has_nothing(live.process()).is_ok());
     live.signal("-TERM");
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
     assert!(record.join("forward/manifest.json").exists());
 }
 
-/// Readers and a kill find a whole recording at any time.
+/// A reader finds a complete recording at any time, also after a kill.
 #[test]
-fn a_recording_is_whole_at_any_time() {
+fn a_recording_is_complete_at_any_time() {
     let Some(bed) = Bed::build("k") else { return };
     let dir = folder();
     let record = dir.path().join("record");
@@ -158,12 +160,12 @@ fn a_recording_is_whole_at_any_time() {
     assert_eq!(b.receive(100, Duration::from_secs(20)), frames);
     let manifest = record.join("forward/manifest.json");
     until("it is there", || manifest.exists());
-    // Three times it is written anew while somebody reads, and it is never missing or half.
+    // It is read while it is written three times, and is never missing or partial.
     let mut seen = Vec::new();
-    until("it was written three times more", || {
+    until("it was written three more times", || {
         for _ in 0..200 {
             let text = fs::read_to_string(&manifest).expect("a reader finds it at any time");
-            let read: serde_json::Value = serde_json::from_str(&text).expect("it is whole");
+            let read: serde_json::Value = serde_json::from_str(&text).expect("it is complete");
             assert_eq!(read["complete"], true);
             let written = fs::metadata(&manifest).map(|of| of.ino()).expect("it is there");
             if !seen.contains(&written) {
@@ -175,13 +177,13 @@ fn a_recording_is_whole_at_any_time() {
     live.signal("-KILL");
     drop(live);
     let forward = record.join("forward").display().to_string();
-    let (code, _, errors) = said(&["report", &forward]);
+    let (code, _, errors) = giveway(&["report", &forward]);
     assert_eq!(code, Some(0), "{errors}");
     let table = record.join("forward/summary.parquet");
     assert!(table.exists() || record.join("forward/trials").exists());
 }
 
-/// A file system of a few megabytes.
+/// A file system of 16 MiB.
 struct Small(PathBuf);
 
 impl Small {
@@ -200,12 +202,12 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_stops_no_frame_and_loses_nothing_that_was_written() {
+fn on_a_full_disk_frames_pass_and_written_data_stay() {
     let Some(bed) = Bed::build("f") else { return };
     let dir = folder();
     let Some(small) = Small::mount(dir.path().join("small")) else { return };
-    let place = |name: &str| small.0.join(name).display().to_string();
-    let (record, pcap, trace) = (place("record"), place("a.pcapng"), place("a.trace"));
+    let path = |name: &str| small.0.join(name).display().to_string();
+    let (record, pcap, trace) = (path("record"), path("a.pcapng"), path("a.trace"));
     let files = ["--record", &record, "--record-every", "1s", "--pcap", &pcap, "--trace", &trace];
     let mut live = Live::start(&bed, dir.path(), &files);
     let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
@@ -217,39 +219,39 @@ fn a_full_disk_stops_no_frame_and_loses_nothing_that_was_written() {
     pass();
     let manifest = small.0.join("record/forward/manifest.json");
     until("it is there", || manifest.exists() && fs::metadata(&pcap).is_ok_and(|of| of.len() > 10_000));
-    // Whoever fills it leaves no room, and takes what becomes free.
+    // The filler uses all space, also space that becomes free later.
     let fill = small.0.join("fill");
     let mut filler = fs::File::create(&fill).unwrap();
     let mut fill_up = || while filler.write_all(&[7; 4096]).is_ok() {};
-    let mut said_full = false;
-    until("it says so", || {
+    let mut full_reported = false;
+    until("the full disk is reported", || {
         fill_up();
-        // An error is told in a line: which of the three is first does not matter.
-        if !said_full {
+        // Each error is a line. Any of the three outputs may be first.
+        if !full_reported {
             let line = live.line();
-            said_full = line.contains("No space left") && line.contains("tried again");
+            full_reported = line.contains("No space left") && line.contains("tried again");
         }
-        said_full
+        full_reported
     });
     pass();
     let kept: serde_json::Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
-    assert_eq!(kept["complete"], true, "what was there stays whole");
+    assert_eq!(kept["complete"], true, "the earlier recording stays complete");
     assert!(
         giveway_capture::Reader::open(&pcap).unwrap().all(|packet| packet.is_ok()),
         "and so does the capture"
     );
-    // A file that is open keeps its room.
+    // An open file keeps its space.
     drop(filler);
     fs::remove_file(&fill).unwrap();
-    until("it says so", || live.line().contains("written again"));
+    until("the end of the problem is reported", || live.line().contains("written again"));
     pass();
     live.signal("-TERM");
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(giveway_capture::Reader::open(&pcap).unwrap().filter(|packet| packet.is_ok()).count(), 300);
-    let (code, checked, _) = said(&["replay-check", &trace]);
+    let (code, checked, _) = giveway(&["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all equal"), "{checked}");
-    let (code, _, errors) = said(&[
+    let (code, _, errors) = giveway(&[
         "report",
         &format!("{record}/forward"),
         "--out",
@@ -270,7 +272,7 @@ fn features(interface: &str) -> Vec<String> {
 fn children(process: u32) -> Vec<String> {
     let is_child = |of: &fs::DirEntry| {
         let stat = fs::read_to_string(of.path().join("stat")).unwrap_or_default();
-        // Behind the name of the program, in brackets: its state, and its parent.
+        // After the name of the program in brackets: its state, and its parent.
         let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1).map(str::to_owned));
         parent == Some(process.to_string())
     };
@@ -284,7 +286,7 @@ fn has_ethtool() -> bool {
 }
 
 #[test]
-fn offloads_come_back_at_the_end_and_after_a_kill() {
+fn offloads_are_restored_at_the_end_and_after_a_kill() {
     let Some(bed) = Bed::build("o") else { return };
     if !has_ethtool() {
         return;
@@ -312,14 +314,14 @@ fn offloads_come_back_at_the_end_and_after_a_kill() {
     assert!(errors.contains("they are turned on again at the end"), "{errors}");
     assert_eq!(features(&a1), before);
 
-    // Killed, it cannot do that itself.
+    // After a kill, the cleanup process restores them.
     let live = Live::start(&bed, dir.path(), &arguments);
     assert_ne!(features(&a1), before);
     live.signal("-KILL");
     drop(live);
-    until("they are back", || features(&a1) == before);
-    until("the socket is gone", || !socket.exists());
-    // A service manager starts it again at once, while that is being done.
+    until("they are restored", || features(&a1) == before);
+    until("the socket is removed", || !socket.exists());
+    // A service manager restarts the program at once, during the cleanup.
     let live = Live::start(&bed, dir.path(), &arguments);
     live.signal("-KILL");
     drop(live);
@@ -329,17 +331,17 @@ fn offloads_come_back_at_the_end_and_after_a_kill() {
     assert_eq!(live.end().0, Some(0));
     assert_eq!(features(&a1), before);
 
-    // And killed with the process that does: the next start finds what was left.
+    // If the cleanup process is killed as well, the next start restores them.
     let live = Live::start(&bed, dir.path(), &arguments);
     let children = children(live.process());
-    assert_eq!(children.len(), 1, "the process that puts things back, and no other");
+    assert_eq!(children.len(), 1, "only the cleanup process");
     for child in &children {
         assert!(Command::new("kill").args(["-KILL", child]).status().unwrap().success());
     }
     live.signal("-KILL");
     drop(live);
     nap(Duration::from_millis(300));
-    assert!(features(&a1) != before && socket.exists(), "nobody was left to do it");
+    assert!(features(&a1) != before && socket.exists(), "no process has restored them");
     let mut live = Live::start(&bed, dir.path(), &["--control", &socket.display().to_string()]);
     live.signal("-TERM");
     let (code, _, errors) = live.end();
@@ -350,19 +352,19 @@ fn offloads_come_back_at_the_end_and_after_a_kill() {
 }
 
 #[test]
-fn a_slow_client_of_the_metrics_stops_no_other() {
+fn a_slow_client_does_not_delay_others() {
     let Some(bed) = Bed::build("w") else { return };
     let dir = folder();
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
     let socket = dir.path().join("s");
     let arguments = ["--metrics", &free.to_string(), "--control", &socket.display().to_string(), "--quiet"];
     let mut live = Live::start(&bed, dir.path(), &arguments);
-    // Fifteen who say nothing, and one who sends a byte now and then, to each of them.
+    // Each socket has fifteen clients that send nothing, and one that sends a byte every 100 ms.
     let silent: Vec<TcpStream> = (0..15).map(|_| TcpStream::connect(free).unwrap()).collect();
     let quiet: Vec<UnixStream> = (0..15).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     let (mut web, mut local) = (TcpStream::connect(free).unwrap(), UnixStream::connect(&socket).unwrap());
     let dripping = std::thread::spawn(move || {
-        // Until it is closed, which is the only end that this has.
+        // This ends only when the program closes both connections.
         let mut dripped = 0;
         while web.write_all(b"G").is_ok() | local.write_all(b"s").is_ok() {
             dripped += 1;
@@ -376,7 +378,7 @@ fn a_slow_client_of_the_metrics_stops_no_other() {
     let mut answer = String::new();
     asking.read_to_string(&mut answer).expect("it answers while others are slow");
     assert!(answer.ends_with("# EOF\n"), "{answer}");
-    assert_eq!(said(&["control", &socket.display().to_string(), "set", "rate", "5mbit"]).0, Some(0));
+    assert_eq!(giveway(&["control", &socket.display().to_string(), "set", "rate", "5mbit"]).0, Some(0));
     assert!(dripping.join().unwrap() > 0, "both were closed at their deadline");
     drop((silent, quiet));
     live.signal("-TERM");
@@ -384,7 +386,7 @@ fn a_slow_client_of_the_metrics_stops_no_other() {
 }
 
 #[test]
-fn metrics_for_everybody_are_warned_of() {
+fn metrics_that_other_machines_can_read_are_a_warning() {
     let Some(bed) = Bed::build("e") else { return };
     let dir = folder();
     for (at, warns) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
@@ -395,9 +397,9 @@ fn metrics_for_everybody_are_warned_of() {
     }
 }
 
-/// Four capabilities instead of root: as a service manager gives them.
+/// A service manager can give four capabilities instead of root.
 #[test]
-fn an_ordinary_user_with_four_capabilities_may_do_all_of_it() {
+fn a_user_with_four_capabilities_can_use_all_features() {
     let Some(bed) = Bed::build("c") else { return };
     if Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_err() {
         return;
@@ -406,11 +408,11 @@ fn an_ordinary_user_with_four_capabilities_may_do_all_of_it() {
     let home = dir.path().join("home");
     fs::create_dir(&home).unwrap();
     chown(&home, Some(12_345), Some(12_345)).unwrap();
-    // Where the user may run it, whatever the folders of the build allow.
+    // The user may not be able to search the folders of the build.
     let program = dir.path().join("giveway");
     fs::copy(GIVEWAY, &program).unwrap();
-    let place = |name: &str| home.join(name).display().to_string();
-    let (record, pcap, trace, socket) = (place("record"), place("a.pcapng"), place("a.trace"), place("s"));
+    let path = |name: &str| home.join(name).display().to_string();
+    let (record, pcap, trace, socket) = (path("record"), path("a.pcapng"), path("a.trace"), path("s"));
     let settings = home.join("live.toml");
     fs::write(&settings, "rate = \"100mbit\"\n").unwrap();
     let caps = "+net_raw,+net_admin,+sys_nice,+ipc_lock";
@@ -438,13 +440,13 @@ fn an_ordinary_user_with_four_capabilities_may_do_all_of_it() {
     a.send(&frames);
     assert_eq!(b.receive(50, Duration::from_secs(20)), frames);
     let sets = ["Uid", "CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs", "Seccomp"];
-    until("every thread has given up all", || {
+    until("no thread has privileges", || {
         threads(live.process(), &sets).iter().all(|(_, words)| {
             let none = words[1..5].iter().all(|set| set == &["0000000000000000"]);
             words[0][0] == "12345" && none && words[5] == ["1"] && words[6] == ["2"]
         })
     });
-    assert_eq!(said(&["control", &socket, "set", "rate", "50mbit"]).0, Some(0));
+    assert_eq!(giveway(&["control", &socket, "set", "rate", "50mbit"]).0, Some(0));
     live.signal("-TERM");
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
@@ -454,8 +456,8 @@ fn an_ordinary_user_with_four_capabilities_may_do_all_of_it() {
     }
 }
 
-/// Settings that only root may read are read again all the same while the file is the same; another file in
-/// its place is told of.
+/// A settings file that only root may read can be read again, as long as it is the same file. Another file
+/// with its name is an error.
 #[test]
 fn settings_of_root_are_read_again() {
     let Some(bed) = Bed::build("s") else { return };
@@ -467,7 +469,7 @@ fn settings_of_root_are_read_again() {
     };
     write(&file, "rate = \"10mbit\"\n");
     let mut live = Live::start(&bed, dir.path(), &["--settings", &file.display().to_string()]);
-    until("every thread has given up all", || has_nothing(live.process()).is_ok());
+    until("no thread has privileges", || has_nothing(live.process()).is_ok());
     let mut hup = |expected: &str| {
         live.signal("-HUP");
         (0..12).map(|_| live.line()).find(|line| line.contains(expected)).expect(expected)
@@ -477,8 +479,8 @@ fn settings_of_root_are_read_again() {
     let other = dir.path().join("other");
     write(&other, "rate = \"13mbit\"\n");
     fs::rename(&other, &file).unwrap();
-    let told = hup("another file has this name now");
-    assert!(told.contains("nothing was changed"), "{told}");
+    let refused = hup("another file has this name now");
+    assert!(refused.contains("nothing was changed"), "{refused}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     hup("rate is 13mbit");
     live.signal("-TERM");
@@ -489,6 +491,6 @@ fn settings_of_root_are_read_again() {
 fn users_that_do_not_exist_are_refused() {
     let Some(bed) = Bed::build("q") else { return };
     let (a, b) = (bed.name("a1"), bed.name("b0"));
-    let (code, _, errors) = said(&["live", "--in", &a, "--out", &b, "--user", "no-such-user"]);
-    assert!(code == Some(2) && errors.contains("there is no user \"no-such-user\""), "{errors}");
+    let (code, _, errors) = giveway(&["live", "--in", &a, "--out", &b, "--user", "no-such-user"]);
+    assert!(code == Some(2) && errors.contains("no user \"no-such-user\""), "{errors}");
 }

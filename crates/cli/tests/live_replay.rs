@@ -1,6 +1,6 @@
-//! Replay equality: what each discipline did with real packets is done again from its trace, packet by packet.
+//! Replay equality: each discipline repeats from its trace what it did with real packets, packet by packet.
 //!
-//! Two disciplines here; all of them, more than a million packets, with
+//! By default with two disciplines. With all of them and more than a million packets:
 //! `cargo test -p giveway-cli --test all -- live_replay:: --ignored --nocapture`.
 
 use std::io::{self, Cursor, Write};
@@ -18,14 +18,14 @@ struct Memory(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Memory {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics with it").write(bytes)
+        self.0.lock().expect("no thread panics with it").write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A UDP datagram in Ethernet, of one of 40 flows, every third with a sender that takes marks.
+/// A UDP datagram in an Ethernet frame, of one of 40 flows. The senders of every third flow support ECN.
 fn datagram(number: u64) -> Vec<u8> {
     let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word ^= word >> 29;
@@ -47,8 +47,9 @@ fn datagram(number: u64) -> Vec<u8> {
     frame
 }
 
-/// So many datagrams each way through a discipline that is replaced half-way by a new one, at a rate that some of them
-/// exceed. Returns how many packets were held against the trace.
+/// Sends `datagrams` datagrams in each direction through a discipline, which a change of the rate replaces by
+/// a new one, and checks its trace. The offered load exceeds the rate at times. Returns the number of checked
+/// packets.
 fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
     let file = Memory::default();
     let options = giveway_replay::Options { slots: 1 << 18, ..giveway_replay::Options::default() };
@@ -70,7 +71,7 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
             for round in 0..datagrams / 50 {
                 let frames: Vec<Vec<u8>> = (0..50).map(|n| datagram(round * 50 + n)).collect();
                 host.send(&frames);
-                // 50 datagrams are 1.5 ms of the link; now and then it gets idle.
+                // 50 datagrams take 1.5 ms on the link. The longer pauses make it idle.
                 nap(Duration::from_micros(if round % 100 < 80 { 900 } else { 4000 }));
             }
         })
@@ -82,24 +83,24 @@ fn equal(bed: &Bed, spec: &Spec, datagrams: u64) -> u64 {
     }
     let ended = bridge.stop(Span::s(5));
     recording.finish().expect("memory takes it");
-    let file = std::mem::take(&mut *file.0.lock().expect("nobody panics with it"));
+    let file = std::mem::take(&mut *file.0.lock().expect("no thread panics with it"));
     let outcome = giveway_replay::check(Cursor::new(file)).expect("it is a trace");
     assert!(outcome.equal() && outcome.complete(), "{spec}: {outcome:?}");
-    assert_eq!(outcome.sections.len(), 4, "two each way");
+    assert_eq!(outcome.sections.len(), 4, "two in each direction");
     let traced: u64 = outcome.sections.iter().map(|section| section.totals.arrived).sum();
     let arrived: u64 = ended.iter().map(|ended| ended.status.counters.arrived.packets).sum();
-    assert_eq!(traced, arrived, "all that arrived is in the trace");
+    assert_eq!(traced, arrived, "the trace has all arrivals");
     assert!(ended.iter().all(|ended| ended.status.plain.is_none()), "{spec}");
-    // A machine that halts for longer than the receive ring lasts loses frames before a discipline sees them.
+    // If the machine halts until the receive ring is full, frames are lost before a discipline gets them.
     let missed: u64 = ended.iter().map(|ended| ended.status.losses.ring).sum();
     assert_eq!(arrived + missed, 2 * datagrams, "{spec}: every frame arrived or is counted as lost");
-    // A quarter of the frames would still be a test of the discipline.
+    // Even a quarter of the frames would test the discipline.
     assert!(arrived > datagrams / 2, "{spec}: {missed} frames were lost");
     arrived
 }
 
 #[test]
-fn two_disciplines_do_the_same_again() {
+fn two_disciplines_repeat_their_results() {
     for name in ["efd limit 100p", "fq_codel limit 300p ecn"] {
         let Some(bed) = Bed::build("q") else { return };
         equal(&bed, &name.parse().expect("it is one"), 5_000);
@@ -108,12 +109,12 @@ fn two_disciplines_do_the_same_again() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn every_discipline_does_the_same_again() {
+fn every_discipline_repeats_its_results() {
     let mut all = 0;
     for entry in giveway_disciplines::ALL {
         let Some(bed) = Bed::build("q") else { return };
         let packets = equal(&bed, &(entry.default)(), 25_000);
-        println!("{}: {packets} packets, all the same again", entry.name);
+        println!("{}: {packets} packets, all equal", entry.name);
         all += packets;
     }
     println!("{} disciplines, {all} packets", giveway_disciplines::ALL.len());

@@ -1,4 +1,4 @@
-//! `giveway run --trace-port` and `giveway replay-check`, from outside.
+//! `giveway run --trace-port` and `giveway replay-check`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,16 +28,16 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Exit code, output and errors.
+/// Runs the program to its end. Returns its exit code, standard output and standard error.
 fn ran(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let output = command.args(args).current_dir(folder).output();
     let Output { status, stdout, stderr } = output.expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("it writes text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("no signal ends it"), text(stdout), text(stderr))
 }
 
-/// Everything that is there but the scenario, hidden files included.
+/// The names of all files except the scenario, hidden files included.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
@@ -58,7 +58,7 @@ fn traced(path: &Path) -> String {
 }
 
 #[test]
-fn a_simulation_runs_again_from_its_trace() {
+fn a_trace_of_a_simulation_is_replayed() {
     let folder = folder();
     let path = folder.path();
     let table = traced(path);
@@ -69,16 +69,16 @@ fn a_simulation_runs_again_from_its_trace() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 4, "{out}");
-    for (line, (file, spelling)) in lines.iter().zip([
+    for (line, (file, spec)) in lines.iter().zip([
         ("up-fifo.trace", "fifo limit 10p"),
         ("up-fq_codel.trace", "fq_codel target 1ms"),
         ("up-red.trace", "red limit 20p"),
     ]) {
-        assert!(line.starts_with(&format!("{file}: home->isp, {spelling}")), "{line}");
+        assert!(line.starts_with(&format!("{file}: home->isp, {spec}")), "{line}");
         assert!(line.contains(" at 5mbit: equal ("), "{line}");
-        let number = |what: &str| -> u64 {
-            let before = line.split(what).next().expect("something is before it");
-            before.rsplit([' ', '(']).next().unwrap().parse().unwrap_or_else(|_| panic!("{what} in {line}"))
+        let number = |unit: &str| -> u64 {
+            let before = line.split(unit).next().expect("there is a text before it");
+            before.rsplit([' ', '(']).next().unwrap().parse().unwrap_or_else(|_| panic!("{unit} in {line}"))
         };
         // Two seconds at 5 Mbit/s are 833 packets of 1,500 bytes.
         assert!(number(" packets arrived") > 700 && number(" sent") > 700, "{line}");
@@ -86,7 +86,7 @@ fn a_simulation_runs_again_from_its_trace() {
     }
     assert!(lines[3].starts_with("3 disciplines, ") && lines[3].ends_with(": all equal"), "{out}");
 
-    // A program that was killed.
+    // The trace of a program that was killed.
     let whole = std::fs::read(path.join("up-fifo.trace")).unwrap();
     std::fs::write(path.join("cut.trace"), &whole[..whole.len() / 2]).unwrap();
     let (code, out, _) = ran(path, &["replay-check", "cut.trace"]);
@@ -94,7 +94,7 @@ fn a_simulation_runs_again_from_its_trace() {
     assert!(out.contains(": equal (") && out.contains("its end is missing"), "{out}");
     assert!(out.contains("cut.trace: has no end"), "{out}");
 
-    // A disk that forgot a byte.
+    // A trace with a changed bit.
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 4;
     std::fs::write(path.join("damaged.trace"), damaged).unwrap();
@@ -104,9 +104,9 @@ fn a_simulation_runs_again_from_its_trace() {
     assert!(out.contains("up-red.trace: ") && !out.contains("all equal"), "{out}");
 }
 
-/// The trace says "fifo limit 10p"; what was done was done by a shorter queue.
+/// The trace names "fifo limit 10p", but the recorded queue was shorter.
 #[test]
-fn a_difference_is_told_and_is_a_failure() {
+fn a_difference_is_reported_and_is_a_failure() {
     use giveway_disciplines::Spec;
     use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
@@ -135,10 +135,10 @@ fn a_difference_is_told_and_is_a_failure() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_told() {
+fn invalid_arguments_are_refused() {
     let folder = folder();
     let path = folder.path();
-    for (args, code, said) in [
+    for (args, code, message) in [
         (&["replay-check", "nowhere"][..], 2, "cannot read nowhere: No such file"),
         (&["replay-check", "home.toml"], 2, "home.toml is not an operation trace"),
         (&["run", "home.toml", "--trace-port", "up.trace"], 2, "write a port and a file, as in"),
@@ -152,14 +152,14 @@ fn what_is_asked_wrongly_is_told() {
     ] {
         let (got, out, err) = ran(path, args);
         assert_eq!((got, out.as_str()), (code, ""), "{err}");
-        assert!(err.contains(said), "{said} in {err}");
+        assert!(err.contains(message), "{message} in {err}");
         assert_eq!(files(path), [""; 0], "nothing is left behind");
     }
 }
 
-/// Two ports and a capture of one and the same run.
+/// Two ports are traced and a capture is written in one run.
 #[test]
-fn several_ports_and_a_capture() {
+fn several_ports_are_traced_and_captured_in_one_run() {
     let folder = folder();
     let path = folder.path();
     let args = ["run", "home.toml", "--quiet", "--set", "disciplines=fifo", "--export", "home.pcapng"];

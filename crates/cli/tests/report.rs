@@ -1,13 +1,13 @@
-//! Reports in a real browser: every chart is drawn, nothing is complained about, and nothing is asked of the network.
+//! Reports in a real browser: every chart is drawn, without errors, warnings or requests to the network.
 //!
-//! Without Chromium these tests say so and are skipped, except where `CI` is set: there it must be installed.
+//! Without Chromium these tests are skipped with a message. If `CI` is set they fail instead.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use giveway_document::Part;
 
-/// Transfers, small packets and drops within two seconds, and names that must be escaped.
+/// A scenario with transfers, small packets and drops, and with names that must be escaped.
 const SCENARIO: &str = r#"
 title = "Home <uplink> & </script>"
 duration = "3 s"
@@ -43,7 +43,7 @@ from = "home"
 to = "isp"
 "#;
 
-/// A folder with finished runs of that scenario in `one` and `two`.
+/// Creates a folder with finished runs of the scenario, in `one` and `two`.
 fn runs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     std::fs::write(folder.path().join("home.toml"), SCENARIO).expect("there is room for a file");
@@ -53,6 +53,7 @@ fn runs() -> tempfile::TempDir {
     folder
 }
 
+/// Runs the program, which must exit with code 0. Returns its standard output.
 fn giveway(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let Output { status, stdout, stderr } =
@@ -61,14 +62,14 @@ fn giveway(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(stdout).expect("it writes text")
 }
 
-/// Debian's name of the browser, and those of others.
+/// Names of the browser: that of Debian first.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// A browser, unless there is none, which is told.
+/// The installed browser. If there is none, prints a message, or fails if `CI` is set.
 fn browser() -> Option<&'static str> {
-    let there =
+    let works =
         |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
-    let found = BROWSERS.iter().find(there).copied();
+    let found = BROWSERS.iter().find(works).copied();
     if found.is_none() {
         assert!(
             std::env::var_os("CI").is_none(),
@@ -79,14 +80,14 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// What a page says of itself after it was opened.
+/// The state that a page reports after it was opened.
 #[derive(Debug, PartialEq)]
 struct Opened {
-    /// Charts drawn, of how many.
+    /// Number of drawn charts and of all charts.
     charts: String,
-    /// Errors and warnings, with what the page was kept from loading.
+    /// Errors and warnings, and blocked requests.
     wrong: Option<String>,
-    /// Addresses that were asked for.
+    /// Addresses of requests.
     requests: String,
 }
 
@@ -112,7 +113,7 @@ fn open(browser: &str, page: &Path) -> Opened {
         let (_, rest) = root.split_once(&format!("data-{name}=\""))?;
         rest.split_once('"').map(|(value, _)| value.to_owned())
     };
-    assert_eq!(attribute("done").as_deref(), Some("yes"), "it came to its end: {root}");
+    assert_eq!(attribute("done").as_deref(), Some("yes"), "its scripts have ended: {root}");
     Opened {
         charts: attribute("charts").unwrap_or_default(),
         wrong: attribute("wrong"),
@@ -120,76 +121,77 @@ fn open(browser: &str, page: &Path) -> Opened {
     }
 }
 
+/// The state of a page without problems, with this number of charts.
 fn all(charts: &str) -> Opened {
     Opened { charts: charts.to_owned(), wrong: None, requests: String::new() }
 }
 
 #[test]
-fn every_chart_is_drawn_and_nothing_is_asked_for() {
+fn every_chart_is_drawn_without_requests() {
     let Some(browser) = browser() else { return };
     let folder = runs();
     assert_eq!(open(browser, &folder.path().join("one/report.html")), all("6/6"));
 
-    let said = giveway(folder.path(), &["report", "one", "two"]);
-    assert_eq!(said, "report.html\n");
+    let out = giveway(folder.path(), &["report", "one", "two"]);
+    assert_eq!(out, "report.html\n");
     assert_eq!(open(browser, &folder.path().join("report.html")), all("11/11"));
 }
 
-/// A written page with every kind of figure; and the same with texts that look like the page's own language, or like an
-/// expression of its charts.
+/// A page with every kind of figure, and a copy with texts that look like HTML, or like an expression of a
+/// chart.
 #[test]
-fn a_written_page_is_drawn_whatever_is_written() {
+fn a_page_is_drawn_with_any_texts() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let place = folder.path().join("page.html");
+    let file = folder.path().join("page.html");
     let mut document = crate::written::document();
-    std::fs::write(&place, document.html()).expect("there is room for a page");
-    assert_eq!(open(browser, &place), all("9/9"));
+    std::fs::write(&file, document.html()).expect("there is room for a page");
+    assert_eq!(open(browser, &file), all("9/9"));
 
-    let odd = |text: &mut String| {
+    let hostile = |text: &mut String| {
         *text = format!("{text} </script> 'a' \"b\" \\ datum.x[0] {{{{ signal }}}}\n<!--")
     };
     for part in &mut document.parts {
         let Part::Figure(figure) = part else { continue };
-        odd(&mut figure.id);
+        hostile(&mut figure.id);
         for panel in &mut figure.panels {
-            odd(&mut panel.title);
-            odd(&mut panel.x.title);
-            odd(&mut panel.y.title);
-            panel.x.categories.iter_mut().for_each(odd);
-            panel.series.iter_mut().for_each(|series| odd(&mut series.name));
+            hostile(&mut panel.title);
+            hostile(&mut panel.x.title);
+            hostile(&mut panel.y.title);
+            panel.x.categories.iter_mut().for_each(hostile);
+            panel.series.iter_mut().for_each(|series| hostile(&mut series.name));
         }
     }
-    std::fs::write(&place, document.html()).expect("there is room for a page");
-    assert_eq!(open(browser, &place), all("9/9"));
+    std::fs::write(&file, document.html()).expect("there is room for a page");
+    assert_eq!(open(browser, &file), all("9/9"));
 }
 
-/// The checks above can fail: a page with a broken chart and a picture from elsewhere.
+/// The checks detect a broken chart and a picture of another server.
 #[test]
-fn a_broken_page_is_noticed() {
+fn a_broken_page_is_detected() {
     let Some(browser) = browser() else { return };
     let folder = runs();
     let page = std::fs::read_to_string(folder.path().join("one/report.html")).expect("a report was written");
     let broken = page.replacen("\"mark\":{\"type\":\"bar\"", "\"mark\":{\"type\":\"unheard-of\"", 1);
     let broken = broken.replacen("<main>", "<main><img src=\"https://example.org/picture.png\">", 1);
-    let place: PathBuf = folder.path().join("broken.html");
-    std::fs::write(&place, broken).expect("there is room for a page");
-    let opened = open(browser, &place);
+    let file: PathBuf = folder.path().join("broken.html");
+    std::fs::write(&file, broken).expect("there is room for a page");
+    let opened = open(browser, &file);
     assert_eq!(opened.charts, "5/6");
     let wrong = opened.wrong.expect("something is wrong");
     assert!(wrong.contains("run1-chart5: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
 }
 
 #[test]
-fn a_folder_that_is_none_is_told() {
+fn a_folder_without_a_manifest_is_refused() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let output =
         command.args(["report", "."]).current_dir(folder.path()).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
-        said,
+        errors,
         "giveway: . is not a run folder: it has no manifest.json. `giveway run SCENARIO --out .` makes one\n"
     );
 }

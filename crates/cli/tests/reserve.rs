@@ -1,7 +1,7 @@
-//! `giveway live --reserve` and `giveway reserve` as a user has them, on interfaces that the tests make: what is reserved is kept while best
-//! effort floods the link at ten times its rate.
+//! `giveway live --reserve` and `giveway reserve`, on interfaces that the tests create. Reserved flows keep
+//! their rates and delay bounds while best-effort traffic floods the link at ten times its rate.
 //!
-//! A few seconds here. For ten minutes, on a machine that does nothing else:
+//! By default the flood takes a few seconds. For ten minutes, on an idle machine:
 //!
 //! ```sh
 //! GIVEWAY_FLOOD_SECONDS=600 cargo test --release -p giveway-cli --test all -- reserve:: --nocapture flood
@@ -21,14 +21,14 @@ use giveway_theory::latency_rate::{Flow, Scheduler, Server, delay};
 
 use crate::bed::{Bed, Host, nap};
 use crate::streams::{
-    EVER, GIVEWAY, Judged, Live, OVERHEAD, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness,
-    number, said, signal,
+    EVER, GIVEWAY, Judged, Live, OVERHEAD, Stream, Taps, Watched, env_number, flood, giveway,
+    keep_to_the_rate, lateness, number, signal,
 };
 
 #[test]
-fn wrong_wishes_are_refused_with_what_would_be_right() {
+fn invalid_reservation_flags_are_refused_with_a_correction() {
     let refused = |arguments: &[&str]| {
-        let (code, _, errors) = said(&[&["live", "--in", "a", "--out", "b"], arguments].concat());
+        let (code, _, errors) = giveway(&[&["live", "--in", "a", "--out", "b"], arguments].concat());
         assert_eq!(code, Some(2), "{errors}");
         errors
     };
@@ -46,31 +46,31 @@ fn wrong_wishes_are_refused_with_what_would_be_right() {
     assert!(limited(&["--reserve-types", "0x0800"]).contains("is in use by IP, ARP or VLANs"));
     assert!(limited(&["--reserve-key-file", "no.such"]).contains("--reserve-key-file no.such: "));
     assert!(refused(&["--flow-hash", "xor:1000"]).contains("write xor:1009"));
-    assert!(refused(&["--reserve-share", "95%"]).contains("--reserve"), "it means nothing alone");
+    assert!(refused(&["--reserve-share", "95%"]).contains("--reserve"), "it needs --reserve");
     let tun =
         ["live", "--in", "tun:a", "--out", "tun:b", "--rate", "10mbit", "--qdisc", "trr_sound", "--reserve"];
-    let (code, _, errors) = said(&tun);
+    let (code, _, errors) = giveway(&tun);
     assert!(code == Some(2) && errors.contains("use two Ethernet interfaces"), "{errors}");
 
     let flow = ["reserve", "--via", "no0such", "--from", "10.0.0.1:1", "--to", "10.0.0.2:2"];
-    let (code, _, errors) = said(&[&flow[..], &["--rate", "1mbit"]].concat());
-    let told = errors.contains("there is no interface no0such") || errors.contains("CAP_NET_RAW");
-    assert!(code == Some(2) && told, "{errors}");
-    let (code, _, errors) = said(&flow);
+    let (code, _, errors) = giveway(&[&flow[..], &["--rate", "1mbit"]].concat());
+    let refused = errors.contains("no interface no0such") || errors.contains("CAP_NET_RAW");
+    assert!(code == Some(2) && refused, "{errors}");
+    let (code, _, errors) = giveway(&flow);
     assert!(code == Some(2) && errors.contains("--rate <RATE>"), "{errors}");
     let (code, _, errors) =
-        said(&[&flow[..], &["--rate", "1mbit", "--start", "@17", "--for", "1s"]].concat());
+        giveway(&[&flow[..], &["--rate", "1mbit", "--start", "@17", "--for", "1s"]].concat());
     assert!(code == Some(2) && errors.contains("would be over already"), "{errors}");
 }
 
-/// A `giveway reserve` that keeps what it was granted.
-struct Keeping {
+/// A running `giveway reserve` whose reservation was granted.
+struct Client {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
-impl Keeping {
-    fn begin(arguments: &[&str]) -> Keeping {
+impl Client {
+    fn begin(arguments: &[&str]) -> Client {
         let mut child = Command::new(GIVEWAY)
             .arg("reserve")
             .args(arguments)
@@ -79,10 +79,10 @@ impl Keeping {
             .spawn()
             .expect("the program runs");
         let out = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut keeping = Keeping { child, out };
-        let line = keeping.line();
+        let mut client = Client { child, out };
+        let line = client.line();
         assert!(line.starts_with("granted by "), "{line}");
-        keeping
+        client
     }
 
     fn line(&mut self) -> String {
@@ -91,7 +91,7 @@ impl Keeping {
         line
     }
 
-    /// Ctrl-C: code, and what it said last.
+    /// Sends Ctrl-C. Returns the exit code and the last line of the output.
     fn end(mut self) -> (Option<i32>, String) {
         signal(&self.child, "-INT");
         let line = self.line();
@@ -99,13 +99,14 @@ impl Keeping {
     }
 }
 
-impl Drop for Keeping {
+impl Drop for Client {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
+/// Creates two files with different keys.
 fn keys(dir: &Path) -> [String; 2] {
     [("key", "000102030405060708090a0b0c0d0e0f"), ("other", "100102030405060708090a0b0c0d0e0f")].map(
         |(name, text)| {
@@ -119,7 +120,8 @@ fn keys(dir: &Path) -> [String; 2] {
     )
 }
 
-/// Granted, refused with the reason, forged, ended, changed, revoked, and passed on to who is further away.
+/// Requests are granted, refused with the reason, rejected as forged, ended, changed, revoked, and forwarded
+/// to the next router.
 #[test]
 fn requests_are_answered() {
     let Some(bed) = Bed::build("q") else { return };
@@ -136,7 +138,7 @@ fn requests_are_answered() {
         let flow = flow(port);
         let mut words: Vec<&str> = flow.iter().map(String::as_str).collect();
         words.extend(more);
-        said(&words)
+        giveway(&words)
     };
     let mut behind = Host::at(&bed, "b1");
 
@@ -145,7 +147,7 @@ fn requests_are_answered() {
     assert!(out.contains("udp 10.0.0.1:5004 > 10.0.0.2:6000 at 9mbit, until it expires"), "{out}");
     assert_eq!(live.listed(), ["udp 10.0.0.1:5004 > 10.0.0.2:6000"]);
     let passed = behind.receive(1, Duration::from_secs(2));
-    assert_eq!(passed.len(), 1, "the next router hears of it, too");
+    assert_eq!(passed.len(), 1, "the next router receives the request");
     assert_eq!(passed[0][12..18], [0x88, 0xb5, b'G', b'W', 2, 1]);
 
     let (code, out, errors) = ask("10.0.0.1:5006", &["--rate", "501kbit", "--once", "--key-file", &key]);
@@ -154,7 +156,7 @@ fn requests_are_answered() {
         errors.contains("the link has too little unreserved rate in that time: request a lower rate"),
         "{errors}"
     );
-    assert_eq!(behind.receive(1, Duration::from_millis(200)).len(), 0, "what is refused does not go on");
+    assert_eq!(behind.receive(1, Duration::from_millis(200)).len(), 0, "a refused request is not forwarded");
 
     for wrong in [&["--key-file", &*other][..], &[]] {
         let (code, _, errors) =
@@ -168,8 +170,8 @@ fn requests_are_answered() {
         "{shown}"
     );
 
-    // Half of the link: what was granted does not fit any more.
-    assert_eq!(said(&["control", &live.socket, "set", "rate", "5mbit"]).1, "rate is 5mbit\n");
+    // The rate of the link is halved, so the reservation does not fit any more.
+    assert_eq!(giveway(&["control", &live.socket, "set", "rate", "5mbit"]).1, "rate is 5mbit\n");
     let shown = live.shown();
     assert_eq!(
         (&shown["messages"]["revoked"], &shown["reservable_bps"]),
@@ -184,28 +186,28 @@ fn requests_are_answered() {
     assert_eq!(code, Some(0), "{errors}");
     assert!(out.starts_with("ended by ") && live.listed().is_empty(), "{out}");
 
-    // A sender that is told to stop ends it; one that dies is forgotten.
+    // A client that is stopped ends its reservation.
     let flow = flow("10.0.0.1:5008");
     let flow: Vec<&str> =
         flow[1..].iter().map(String::as_str).chain(["--rate", "1mbit", "--key-file", &key]).collect();
-    let keeping = Keeping::begin(&flow);
+    let client = Client::begin(&flow);
     assert_eq!(live.listed().len(), 1);
-    let (code, line) = keeping.end();
+    let (code, line) = client.end();
     assert!(code == Some(0) && line.starts_with("ended by "), "{line}");
 
-    // One further on has no room: what was granted here is given back.
+    // The next router has no free entry, so the reservation here is released.
     behind.receive(100, Duration::from_millis(200));
-    let mut keeping = Keeping::begin(&flow);
+    let mut client = Client::begin(&flow);
     let passed = behind.receive(1, Duration::from_secs(2)).remove(0);
     let key = SipHasher::new(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
-    let asked = Message::decode(&passed[14..], Some(&key)).expect("it is what was asked for");
+    let request = Message::decode(&passed[14..], Some(&key)).expect("it is the forwarded request");
     let mut answer = [&passed[6..12], &[2, 0, 0, 0, 0, 9, 0x88, 0xb5][..]].concat();
-    answer.extend(asked.answer(Some(Reason::TableFull)).encode(Some(&key)));
+    answer.extend(request.answer(Some(Reason::TableFull)).encode(Some(&key)));
     behind.send(&[answer]);
-    assert_eq!(keeping.child.wait().expect("it ends").code(), Some(1));
-    let given_back = || live.listed().is_empty();
+    assert_eq!(client.child.wait().expect("it ends").code(), Some(1));
+    let released = || live.listed().is_empty();
     assert!(
-        (0..100).any(|_| given_back() || {
+        (0..100).any(|_| released() || {
             nap(Duration::from_millis(20));
             false
         }),
@@ -213,19 +215,19 @@ fn requests_are_answered() {
         live.listed()
     );
 
-    let told = live.end();
-    let messages = &told["reservations"]["messages"];
-    assert_eq!((&messages["ended"], &messages["refused"]), (&3.into(), &1.into()), "{told}");
-    assert_eq!(told["lost"]["ring"], 0);
+    let statistics = live.end();
+    let messages = &statistics["reservations"]["messages"];
+    assert_eq!((&messages["ended"], &messages["refused"]), (&3.into(), &1.into()), "{statistics}");
+    assert_eq!(statistics["lost"]["ring"], 0);
 }
 
-/// Three flows that keep to what they have reserved, and best effort at ten times the rate of the link. None of the three loses a packet, and
-/// each packet is within the bound of the latency-rate server plus the lateness that the host has measured. Then one of them dies, and what
-/// comes of its flow is best effort.
+/// Three flows send at their reserved rates, and best-effort traffic at ten times the rate of the link. None
+/// of the three loses a packet, and each packet meets the bound of the latency-rate server plus the measured
+/// lateness of the bridge. Then one client is killed, and the packets of its flow become best effort.
 #[test]
-fn what_is_reserved_is_kept_in_a_flood() {
+fn reserved_flows_keep_their_bounds_in_a_flood() {
     let Some(bed) = Bed::build("f") else { return };
-    let seconds = asked("GIVEWAY_FLOOD_SECONDS", 3);
+    let seconds = env_number("GIVEWAY_FLOOD_SECONDS", 3);
     let dir = tempfile::tempdir().unwrap();
     let link = Rate::mbit(10);
     let streams = [(5004, 1000, Rate::mbit(2)), (5006, 500, Rate::mbit(1)), (5008, 200, Rate::kbit(100))]
@@ -237,11 +239,11 @@ fn what_is_reserved_is_kept_in_a_flood() {
         &["--rate", "10mbit", "--qdisc", "trr_sound", "--reserve", "--reserve-lifetime", "2s"],
     );
     let via = bed.name("a0");
-    let mut kept: Vec<Keeping> = streams
+    let mut clients: Vec<Client> = streams
         .iter()
         .map(|stream| {
             let (from, rate) = (format!("10.0.0.1:{}", stream.port), stream.rate.to_string());
-            Keeping::begin(&["--via", &via, "--to", "10.0.0.2:6000", "--from", &from, "--rate", &rate])
+            Client::begin(&["--via", &via, "--to", "10.0.0.2:6000", "--from", &from, "--rate", &rate])
         })
         .collect();
     assert_eq!(live.listed().len(), 3);
@@ -249,7 +251,7 @@ fn what_is_reserved_is_kept_in_a_flood() {
     let mut taps = Taps::open(&bed);
     let mut watched: Vec<Watched> = streams.iter().map(|stream| Watched::of(*stream)).collect();
     let (stop, stop_flood) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    // All of them before anything is sent: opening a ring of this size holds the machine up.
+    // All sockets are opened before anything is sent, since opening a ring of this size stalls the machine.
     let mut hosts: Vec<Host> = (0..5).map(|_| Host::at(&bed, "a0")).collect();
     let mut host = || hosts.pop().expect("there are enough");
     let flooded = flood(host(), ports, 16, flooding, Rate::bit(10 * link.as_bit()), &stop_flood);
@@ -259,8 +261,9 @@ fn what_is_reserved_is_kept_in_a_flood() {
     let sent: Vec<u32> = sending.into_iter().map(|sending| sending.join().expect("it sends")).collect();
     passed += taps.watch(&mut watched, Duration::from_millis(500));
 
-    // Dead without a word. The flood goes on, and the flow is one of seventeen that share what is left.
-    kept[0].child.kill().expect("it is ours");
+    // The client is killed, so its reservation expires. The flood continues, and the flow is one of seventeen
+    // that share the unreserved rate.
+    clients[0].child.kill().expect("it is ours");
     passed += taps.watch(&mut watched, Duration::from_millis(2500));
     assert_eq!(live.listed(), ["udp 10.0.0.1:5006 > 10.0.0.2:6000", "udp 10.0.0.1:5008 > 10.0.0.2:6000"]);
     let mut orphan = vec![Watched::of(streams[0])];
@@ -272,11 +275,11 @@ fn what_is_reserved_is_kept_in_a_flood() {
     stop_flood.store(true, Ordering::Relaxed);
     let flooded = flooded.join().expect("it sends");
     passed += taps.watch(&mut orphan, Duration::from_millis(1500));
-    assert_eq!(taps.missed(), 0, "the test itself has seen all that passed before and behind the router");
-    drop(kept);
-    let told = live.end();
+    assert_eq!(taps.missed(), 0, "the test has recorded all packets before and behind the router");
+    drop(clients);
+    let statistics = live.end();
 
-    // What the discipline counts of a slot: the time of the largest packet that its site may have.
+    // Width of a slot of the discipline: the time of the largest packet of the link.
     let slot = link.time_for(LinkContext::new(link, Streams::new(0)).mtu.0).as_s();
     let flows = streams
         .iter()
@@ -286,9 +289,9 @@ fn what_is_reserved_is_kept_in_a_flood() {
         flows: flows.collect(),
         best_effort: f64::from(flooding + OVERHEAD),
     };
-    let late = lateness(&told);
+    let late = lateness(&statistics);
     println!(
-        "| flow | packets | lost | p99.9 delay, ms | longest, ms | bound, ms | beyond its own bound, ms |"
+        "| flow | packets | lost | p99.9 delay, ms | longest, ms | bound, ms | beyond the packet's own bound, ms |"
     );
     println!("|---|---|---|---|---|---|---|");
     let mut broken = Vec::new();
@@ -296,7 +299,7 @@ fn what_is_reserved_is_kept_in_a_flood() {
         let theta = server.latency(Scheduler::TimestampRoundRobin(slot), at).expect("they fit");
         let judged = of.judge(theta, link, &EVER);
         let bound = delay(of.stream.counted() as f64, server.flows[at].rate, &[theta]);
-        let quantile = |share| judged.quantile(share).expect("something left");
+        let quantile = |share| judged.quantile(share).expect("a packet left");
         let longest = quantile(1.0);
         println!(
             "| {} of {} bytes | {} | {} | {:.3} | {:.3} | {:.3} | {:+.3} |",
@@ -316,20 +319,20 @@ fn what_is_reserved_is_kept_in_a_flood() {
     }
     println!("| best effort, 16 flows | {flooded} | {} | | | none | |", flooded.saturating_sub(passed));
     println!(
-        "lateness of the host: 99.9 % {:.3} ms, longest {:.3} ms; {} stalls, the longest {:.3} ms, all {:.3} ms; ring drops {}; {seconds} s",
-        number(&told["lateness_s"]["p999"]) * 1e3,
-        number(&told["lateness_s"]["max"]) * 1e3,
-        told["stalls"],
-        number(&told["longest_stall_s"]) * 1e3,
-        number(&told["stalled_s"]) * 1e3,
-        told["lost"]["ring"],
+        "lateness of the bridge: 99.9 % {:.3} ms, longest {:.3} ms; {} stalls, the longest {:.3} ms, all {:.3} ms; ring drops {}; {seconds} s",
+        number(&statistics["lateness_s"]["p999"]) * 1e3,
+        number(&statistics["lateness_s"]["max"]) * 1e3,
+        statistics["stalls"],
+        number(&statistics["longest_stall_s"]) * 1e3,
+        number(&statistics["stalled_s"]) * 1e3,
+        statistics["lost"]["ring"],
     );
     assert!(
         broken.is_empty(),
-        "a packet was lost, or later than the bound and the lateness of the host: {broken:?}"
+        "a packet was lost, or exceeded the bound by more than the lateness of the bridge: {broken:?}"
     );
-    assert!(flooded > 5 * passed, "{passed} of {flooded} passed: that was no flood");
-    assert_eq!(told["reservations"]["messages"]["expired"], 1, "{told}");
+    assert!(flooded > 5 * passed, "{passed} of {flooded} passed, so the flood was too small");
+    assert_eq!(statistics["reservations"]["messages"]["expired"], 1, "{statistics}");
 
     let theta = server.latency(Scheduler::TimestampRoundRobin(slot), 0).expect("they fit");
     let Judged { packets, lost, worst, .. } = orphan[0].judge(theta, link, &EVER);
@@ -337,5 +340,5 @@ fn what_is_reserved_is_kept_in_a_flood() {
         "without its reservation: {packets} packets, {lost} lost, the worst {:.0} ms beyond the bound",
         worst * 1e3
     );
-    assert!(lost > 0 || worst > 0.05, "{packets} packets went as if they were reserved for");
+    assert!(lost > 0 || worst > 0.05, "{packets} packets still had the service of a reservation");
 }

@@ -1,24 +1,27 @@
-//! A soak test of `giveway live`: one process, for as long as is asked for, under everything that an outsider can do to it.
+//! A soak test of `giveway live`: one process is exposed to everything that an outsider can do to it, for a
+//! given time.
 //!
 //! Each round has five phases of four seconds:
 //!
-//! - *Calm*: two streams below the rate, one each way. Every packet arrives once and in order.
-//! - *Liars*: sixteen flows of frames whose IP headers claim 1, 20 or 65,535 bytes, at three times the rate. The link carries
-//!   at most its rate, and a stream below its fair share loses at most one packet in a hundred.
-//! - *Changes*: rate, discipline, delay and loss change ten times a second; meanwhile come such frames in a new flow each,
-//!   malformed commands, and slow clients. Every well-formed change is accepted, every other is refused, and the metrics
-//!   answer within two seconds.
-//! - *Flaps*: the interfaces go down and come up. The next phase finds a bridge that works.
-//! - *Full disk*: the folder that it records into is full. Traffic goes on as in the calm phase.
+//! - *Calm*: two streams below the rate, one in each direction. Every packet arrives once and in order.
+//! - *False lengths*: sixteen flows of frames whose IP headers claim 1, 20 or 65,535 bytes, at three times
+//!   the rate. The link carries at most its rate, and a stream below its fair share loses at most 1 % of its
+//!   packets.
+//! - *Changes*: rate, discipline, delay and loss change ten times per second. At the same time there are
+//!   frames with false lengths, each in a new flow, malformed commands, and slow clients. Every valid change
+//!   is accepted, every other one is refused, and the metrics are served within two seconds.
+//! - *Flaps*: the interfaces go down and up. The bridge must work in the next phase.
+//! - *Full disk*: the disk of the recording is full. Traffic continues as in the calm phase.
 //!
-//! With `GIVEWAY_SOAK_CLOCK=1` the wall clock of the machine is set forward and back by 30 s in the calm phase, too. At the
-//! end every frame that arrived must be accounted for, and memory and descriptors must be where they were after the first
-//! rounds.
+//! With `GIVEWAY_SOAK_CLOCK=1` the wall clock of the machine is also set forward and back by 30 s in the calm
+//! phase. At the end every frame that arrived must be accounted for, and memory and descriptors must not have
+//! grown since the first rounds.
 //!
-//! One round here. An hour, on a machine that does nothing else:
+//! By default there is one round. For an hour, on an idle machine:
 //!
 //! ```sh
-//! GIVEWAY_SOAK_SECONDS=3600 GIVEWAY_SOAK_CLOCK=1 cargo test --release -p giveway-cli --test all -- soak:: --nocapture
+//! GIVEWAY_SOAK_SECONDS=3600 GIVEWAY_SOAK_CLOCK=1 \
+//!     cargo test --release -p giveway-cli --test all -- soak:: --nocapture
 //! ```
 
 use std::fmt::Write as _;
@@ -37,53 +40,55 @@ use giveway_qdisc::Rate;
 use serde_json::Value;
 
 use crate::bed::{Bed, Host, ip, nap};
-use crate::streams::{GIVEWAY, Stream, asked, is_ready, number, said, signal};
+use crate::streams::{GIVEWAY, Stream, env_number, giveway, is_ready, number, signal};
 
-/// How long each phase takes.
+/// Length of a phase.
 const PHASE: Duration = Duration::from_secs(4);
-/// The rate of the link in the phases that do not change it.
+/// Rate of the link in the phases that do not change it.
 const RATE: Rate = Rate::mbit(20);
-/// A stream that asks for less than its fair share, in each phase.
+/// A stream below its fair share.
 const HONEST: Stream = Stream { port: 7000, bytes: 500, rate: Rate::mbit(1) };
 
 #[test]
-fn it_survives_everything_at_once() {
+fn it_survives_all_attacks_together() {
     let Some(bed) = Bed::build("o") else { return };
-    let dir = tempfile::tempdir().expect("there is a place for files");
+    let dir = tempfile::tempdir().expect("there is room for a folder");
     let disk = Disk::small(&dir.path().join("small"));
     let mut bridge = Bridge::start(&bed, dir.path(), &disk);
-    let mut seen = Vec::new();
-    let rounds = asked("GIVEWAY_SOAK_SECONDS", 1).div_ceil(5 * PHASE.as_secs()).max(1);
+    let mut resources = Vec::new();
+    let rounds = env_number("GIVEWAY_SOAK_SECONDS", 1).div_ceil(5 * PHASE.as_secs()).max(1);
     let mut totals = Totals::default();
     for round in 0..rounds {
         bridge.reset();
         totals.calm += calm(&bed, &bridge, "calm");
-        totals.liars += liars(&bed, &bridge);
-        let (changed, lies) = changes(&bed, &bridge, round);
+        totals.false_lengths += false_lengths(&bed, &bridge);
+        let (changed, frames) = changes(&bed, &bridge, round);
         totals.changes += changed;
-        totals.liars += lies;
+        totals.false_lengths += frames;
         totals.flaps += flaps(&bed);
         bridge.reset();
         let filled = disk.fill();
         totals.calm += calm(&bed, &bridge, "full disk");
         disk.free(filled);
-        seen.push(bridge.resources());
-        let (kb, descriptors) = seen[seen.len() - 1];
+        resources.push(bridge.resources());
+        let (kb, descriptors) = resources[resources.len() - 1];
         println!("round {} of {rounds}: {kb} kB resident, {descriptors} descriptors; {totals:?}", round + 1);
     }
-    let told = bridge.end();
-    accounted_for(&told);
-    recorded_to_the_end(&disk, &told);
-    // The first rounds touch memory for the first time: pools, tables, series of what is recorded.
-    if let [_, _, _, third, .., last] = &seen[..] {
+    let statistics = bridge.end();
+    accounted_for(&statistics);
+    recorded_to_the_end(&disk, &statistics);
+    // The first rounds use memory for the first time: pools, tables, series of the recording.
+    if let [_, _, _, third, .., last] = &resources[..] {
         assert!(last.0 < third.0 + third.0 / 10, "resident memory grew from {} to {} kB", third.0, last.0);
         assert_eq!(last.1, third.1, "descriptors");
     }
 }
 
-/// A recording that ended on the way says nothing about what came afterwards.
-fn recorded_to_the_end(disk: &Disk, told: &Value) {
-    for (side, direction) in ["forward", "reverse"].iter().zip(told["directions"].as_array().expect("both")) {
+/// Checks that the recording did not end early.
+fn recorded_to_the_end(disk: &Disk, statistics: &Value) {
+    for (side, direction) in
+        ["forward", "reverse"].iter().zip(statistics["directions"].as_array().expect("both"))
+    {
         let path = format!("{}/record/{side}/manifest.json", disk.path);
         let text = std::fs::read_to_string(&path).expect("there is a recording");
         let manifest: Value = serde_json::from_str(&text).expect("it is JSON");
@@ -92,11 +97,11 @@ fn recorded_to_the_end(disk: &Disk, told: &Value) {
     }
 }
 
-/// What was done, for the closing lines.
+/// Totals of all rounds: frames, changes, and flaps.
 #[derive(Debug, Default)]
 struct Totals {
     calm: u64,
-    liars: u64,
+    false_lengths: u64,
     changes: u64,
     flaps: u64,
 }
@@ -124,7 +129,7 @@ impl Disk {
     }
 
     fn free(&self, name: String) {
-        std::fs::remove_file(name).expect("it was made a moment ago");
+        std::fs::remove_file(name).expect("`fill` has created it");
     }
 }
 
@@ -134,7 +139,7 @@ impl Drop for Disk {
     }
 }
 
-/// `giveway live`, as a child.
+/// A running `giveway live`. It is killed when this is dropped.
 struct Bridge {
     child: Child,
     socket: String,
@@ -169,19 +174,20 @@ impl Bridge {
         Bridge { child, socket, metrics }
     }
 
-    /// One line to the control socket, one answer. A client whose line is too long is hung up on, which is an answer, too.
+    /// Sends a line to the control socket, and returns the answer. For a line that is too long, the program
+    /// may close the connection; then the error is returned.
     fn ask(&self, line: &str) -> String {
         let mut stream = UnixStream::connect(&self.socket).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout is possible");
         let mut answer = String::new();
-        let asked = writeln!(stream, "{line}").and_then(|()| stream.read_to_string(&mut answer));
-        match asked {
+        let answered = writeln!(stream, "{line}").and_then(|()| stream.read_to_string(&mut answer));
+        match answered {
             Ok(_) => answer,
             Err(error) => format!("{error} after {answer:?}"),
         }
     }
 
-    /// What the calm phases and the floods rely on.
+    /// Restores the settings of the calm phases, and waits until the queues are empty.
     fn reset(&self) {
         for line in [
             "set rate 20mbit",
@@ -194,24 +200,25 @@ impl Bridge {
             let answer = self.ask(line);
             assert!(answer.starts_with("ok "), "{line}: {answer}");
         }
-        // What was queued under other settings leaves first: a discipline that is replaced sends what it holds.
+        // A replaced discipline still sends its backlog, so packets under earlier settings leave first.
         for _ in 0..300 {
             nap(Duration::from_millis(100));
-            let told = self.shown();
-            let directions = told["directions"].as_array().expect("both are there");
+            let statistics = self.shown();
+            let directions = statistics["directions"].as_array().expect("both are there");
             if directions.iter().all(|direction| number(&direction["held"]["packets"]) == 0.0) {
                 return;
             }
         }
-        panic!("packets still wait after half a minute without traffic: {}", self.shown());
+        panic!("packets are still queued after half a minute without traffic: {}", self.shown());
     }
 
+    /// The state of the bridge.
     fn shown(&self) -> Value {
-        let (_, text, errors) = said(&["control", &self.socket, "show"]);
+        let (_, text, errors) = giveway(&["control", &self.socket, "show"]);
         serde_json::from_str(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text} {errors}"))
     }
 
-    /// The text of the metrics, and how long they took.
+    /// Requests the metrics. Returns their text and the time until they were complete.
     fn scrape(&self) -> (String, Duration) {
         let begin = monotonic_ns();
         let mut stream = TcpStream::connect(("127.0.0.1", self.metrics)).expect("it listens");
@@ -222,15 +229,16 @@ impl Bridge {
         (text, Duration::from_nanos(monotonic_ns() - begin))
     }
 
-    /// Resident memory in kB, and open descriptors.
+    /// Resident memory in kB, and the number of open descriptors.
     fn resources(&self) -> (u64, usize) {
-        let place = format!("/proc/{}", self.child.id());
-        let text = std::fs::read_to_string(format!("{place}/status")).expect("it lives");
-        let line = text.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says so");
+        let process = format!("/proc/{}", self.child.id());
+        let text = std::fs::read_to_string(format!("{process}/status")).expect("the process exists");
+        let line = text.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux reports it");
         let kb = line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("it is a number");
-        (kb, std::fs::read_dir(format!("{place}/fd")).expect("it lives").count())
+        (kb, std::fs::read_dir(format!("{process}/fd")).expect("the process exists").count())
     }
 
+    /// Ends the program. Returns its final statistics.
     fn end(&mut self) -> Value {
         signal(&self.child, "-TERM");
         let mut out = String::new();
@@ -248,24 +256,25 @@ impl Drop for Bridge {
     }
 }
 
-/// A stream at its own rate from one end, for one phase; returns how many packets it sent.
+/// Sends a stream at its rate from one end, until `stop` is set. Returns the number of packets.
 fn honest(bed: &Bed, end: &str, stream: Stream, stop: &Arc<AtomicBool>) -> JoinHandle<u32> {
     crate::streams::keep_to_the_rate(Host::at(bed, end), stream, stop)
 }
 
-/// Two streams below the rate, one each way: every packet arrives, once, in order. Returns how many.
+/// Sends two streams below the rate, one in each direction. Every packet arrives once and in order. Returns
+/// the number of packets.
 fn calm(bed: &Bed, bridge: &Bridge, name: &str) -> u64 {
     let stop = Arc::new(AtomicBool::new(false));
     let stream = Stream { port: 7001, bytes: 900, rate: Rate::mbit(8) };
     let far =
         [("b1", "a0"), ("a0", "b1")].map(|(to, from)| (Host::at(bed, to), honest(bed, from, stream, &stop)));
-    let stepped = asked("GIVEWAY_SOAK_CLOCK", 0) == 1 && name == "calm";
-    if stepped {
-        // Forward and back again: what the machine's clock says afterwards is right.
+    let steps = env_number("GIVEWAY_SOAK_CLOCK", 0) == 1 && name == "calm";
+    if steps {
+        // The clock is set back below, so it is right afterwards.
         step_clock(30);
     }
     nap(PHASE / 2);
-    if stepped {
+    if steps {
         step_clock(-30);
     }
     nap(PHASE / 2);
@@ -286,23 +295,23 @@ fn calm(bed: &Bed, bridge: &Bridge, name: &str) -> u64 {
     total
 }
 
-/// The numbers of a stream's packets that have arrived at an end, in the order of their arrival.
+/// The numbers of a stream's packets that have arrived at an end, in the order of arrival.
 fn arrived(host: &mut Host, port: u16) -> Vec<u32> {
     let mut numbers = Vec::new();
     loop {
-        let came = host.ends.receiver.receive(1 << 16, &mut |arrival| {
+        let read = host.ends.receiver.receive(1 << 16, &mut |arrival| {
             numbers
                 .extend(Stream::read(arrival.bytes).filter(|(of, _)| *of == port).map(|(_, number)| number));
         });
-        if came.expect("it can be read") == 0 {
+        if read.expect("it can be read") == 0 {
             return numbers;
         }
     }
 }
 
-/// Sends frames whose IP headers lie about their length at three times the rate of the link, until it is told to stop. `flow` makes a
-/// flow of the number of a frame. Returns how many frames were sent.
-fn flood_of_lies(
+/// Sends frames with false lengths at three times the rate of the link, until `stop` is set. `flow` computes
+/// the flow of a frame from its number. Returns the number of sent frames.
+fn flood_false_lengths(
     bed: &Bed,
     stop: &Arc<AtomicBool>,
     flow: impl Fn(u64) -> u64 + Send + 'static,
@@ -313,10 +322,10 @@ fn flood_of_lies(
         let (begin, mut bytes) = (monotonic_ns(), 0u64);
         while !stop.load(Ordering::Relaxed) {
             for _ in 0..16 {
-                let frame = lie(number, flow(number));
+                let frame = false_length(number, flow(number));
                 number += 1;
                 bytes += frame.len() as u64;
-                // An interface that is down refuses; so it does.
+                // An interface that is down refuses frames.
                 sent += host.ends.sender.send(&[&frame]).map_or(0, |sent| sent as u64);
             }
             let due = begin + Rate::mbit(60).time_for(bytes).as_ps() / 1000;
@@ -326,29 +335,30 @@ fn flood_of_lies(
     })
 }
 
-/// Sixteen flows of lies, and a stream that asks for less than a seventeenth of the link. Returns how many lies were sent.
-fn liars(bed: &Bed, bridge: &Bridge) -> u64 {
+/// Sends sixteen flows of frames with false lengths, and a stream below its fair share, a seventeenth of the
+/// link. Returns the number of frames with false lengths.
+fn false_lengths(bed: &Bed, bridge: &Bridge) -> u64 {
     let stop = Arc::new(AtomicBool::new(false));
-    let flood = flood_of_lies(bed, &stop, |number| number / 2 % 8);
+    let flood = flood_false_lengths(bed, &stop, |number| number / 2 % 8);
     nap(Duration::from_millis(300));
-    // Before the socket is open: a frame that comes between the two must not count without its time.
+    // Time starts before the socket is open, so that every received frame is within the time.
     let begin = monotonic_ns();
     let mut far = Host::at(bed, "b1");
-    let quiet = Arc::new(AtomicBool::new(false));
-    let victim = honest(bed, "a0", HONEST, &quiet);
+    let stop_victim = Arc::new(AtomicBool::new(false));
+    let victim = honest(bed, "a0", HONEST, &stop_victim);
     let mut bytes = 0u64;
     let mut numbers = Vec::new();
     while monotonic_ns() < begin + PHASE.as_nanos() as u64 {
-        let came = far.ends.receiver.receive(1 << 16, &mut |arrival| {
+        let read = far.ends.receiver.receive(1 << 16, &mut |arrival| {
             bytes += u64::from(arrival.length);
             numbers
                 .extend(Stream::read(arrival.bytes).filter(|(port, _)| *port == HONEST.port).map(|(_, n)| n));
         });
-        came.expect("it can be read");
+        read.expect("it can be read");
         nap(Duration::from_millis(2));
     }
     let seconds = (monotonic_ns() - begin) as f64 / 1e9;
-    quiet.store(true, Ordering::Relaxed);
+    stop_victim.store(true, Ordering::Relaxed);
     let sent_by_victim = victim.join().expect("it sends");
     stop.store(true, Ordering::Relaxed);
     let sent = flood.join().expect("it sends");
@@ -356,7 +366,7 @@ fn liars(bed: &Bed, bridge: &Bridge) -> u64 {
     numbers.extend(arrived(&mut far, HONEST.port));
     let missed = far.ends.receiver.missed();
     let mbit = bytes as f64 * 8.0 / seconds / 1e6;
-    // The link may make up for 20 ms.
+    // The link may make up for up to 20 ms of lost time.
     let most = RATE.as_bit() as f64 / 1e6 * (1.0 + 0.02 / seconds);
     assert!(mbit <= most, "{mbit} Mbit/s through a link of 20 Mbit/s");
     assert!(mbit > 10.0, "{mbit} Mbit/s through a link of 20 Mbit/s that is offered 60: {}", bridge.shown());
@@ -369,9 +379,9 @@ fn liars(bed: &Bed, bridge: &Bridge) -> u64 {
     sent
 }
 
-/// A frame that is not as long as its IP header says: every second one IPv4, the others IPv6. Frames of one flow have the same
-/// addresses and ports.
-fn lie(number: u64, flow: u64) -> Vec<u8> {
+/// A frame whose length differs from that in its IP header: IPv4 for even numbers, otherwise IPv6. Frames of
+/// one flow have the same addresses and ports.
+fn false_length(number: u64, flow: u64) -> Vec<u8> {
     let length = [60, 1514, 590][number as usize % 3];
     let claim: u16 = [65_535, 20, 1][number as usize % 3];
     let mut bytes = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
@@ -393,16 +403,18 @@ fn lie(number: u64, flow: u64) -> Vec<u8> {
     bytes
 }
 
-/// Changes while a stream and lies pass, with clients that are slow or talk nonsense. Returns how many changes and lies.
+/// Changes settings while a stream and frames with false lengths pass, with slow clients and malformed
+/// commands. Returns the number of changes, and that of frames with false lengths.
 fn changes(bed: &Bed, bridge: &Bridge, round: u64) -> (u64, u64) {
     let stop = Arc::new(AtomicBool::new(false));
     let sender = honest(bed, "a0", HONEST, &stop);
-    let flood = flood_of_lies(bed, &stop, move |number| number | round << 24);
-    // Clients that connect and say next to nothing, for the whole phase.
+    let flood = flood_false_lengths(bed, &stop, move |number| number | round << 24);
+    // Clients that connect and send almost nothing during the whole phase.
     let slow: Vec<UnixStream> = (0..8).filter_map(|_| UnixStream::connect(&bridge.socket).ok()).collect();
     let mut slower: Vec<TcpStream> =
         (0..8).filter_map(|_| TcpStream::connect(("127.0.0.1", bridge.metrics)).ok()).collect();
-    // Short queues: each discipline that was replaced still sends what it holds, and all of them share one pool of buffers.
+    // Queues are short, because replaced disciplines still send their backlog, and all share one pool of
+    // buffers.
     let qdiscs = [
         "drr limit 100p",
         "efd limit 100p",
@@ -417,13 +429,13 @@ fn changes(bed: &Bed, bridge: &Bridge, round: u64) -> (u64, u64) {
     let (mut changed, mut n) = (0, round);
     while monotonic_ns() < begin + PHASE.as_nanos() as u64 {
         n += 1;
-        let good = [
+        let valid = [
             format!("set qdisc {}", qdiscs[n as usize % qdiscs.len()]),
             format!("set rate {}mbit", 5 + n % 20),
             format!("set delay {}ms", n % 4),
             format!("set loss {}%", n % 2),
         ];
-        for line in &good {
+        for line in &valid {
             let answer = bridge.ask(line);
             assert!(answer.starts_with("ok "), "{line}: {answer}");
             changed += 1;
@@ -435,7 +447,7 @@ fn changes(bed: &Bed, bridge: &Bridge, round: u64) -> (u64, u64) {
             assert!(!answer.starts_with("ok "), "{line}: {answer}");
         }
         for client in &mut slower {
-            // A slow client that was hung up on is what should happen.
+            // An error is expected: the program closes the connections of slow clients.
             let _ = client.write_all(b"G");
         }
         let (text, took) = bridge.scrape();
@@ -449,7 +461,7 @@ fn changes(bed: &Bed, bridge: &Bridge, round: u64) -> (u64, u64) {
     (changed, flood.join().expect("it sends"))
 }
 
-/// Both interfaces go down and come up, several times. Returns how often.
+/// Takes the interfaces down and up in turn. Returns the number of times.
 fn flaps(bed: &Bed) -> u64 {
     let begin = monotonic_ns();
     let mut count = 0;
@@ -464,20 +476,20 @@ fn flaps(bed: &Bed) -> u64 {
     count
 }
 
-/// Every frame that arrived was sent, dropped for a reason, or lost on purpose or to an interface that was down.
-fn accounted_for(told: &Value) {
-    for direction in told["directions"].as_array().expect("both are there") {
+/// Checks that every frame that arrived was sent or dropped for a reason, and that all buffers are free.
+fn accounted_for(statistics: &Value) {
+    for direction in statistics["directions"].as_array().expect("both are there") {
         let packets = |name: &str| number(&direction[name]["packets"]);
         let (arrived, sent, dropped) = (packets("arrived"), packets("sent"), packets("dropped"));
         assert_eq!(arrived, sent + dropped, "{direction}");
         let by_reason: f64 =
             direction["drops"].as_object().expect("they have reasons").values().map(number).sum();
-        // What the line behind the link loses was sent before.
+        // Frames that the link emulation loses count as sent.
         assert_eq!(dropped, by_reason, "{direction}");
         assert_eq!(number(&direction["lost"]["ring"]), 0.0, "{direction}");
         assert_eq!(number(&direction["lost"]["no_room"]), 0.0, "{direction}");
-        let rooms = &direction["rooms"];
-        assert_eq!(number(&rooms["left"]), number(&rooms["all"]), "all buffers are back");
+        let buffers = &direction["rooms"];
+        assert_eq!(number(&buffers["left"]), number(&buffers["all"]), "all buffers are free");
         assert!(direction["plain"].is_null(), "{direction}");
         println!(
             "{}: {arrived} packets arrived, {sent} sent, {dropped} dropped; lost outside the discipline: {}; down {} times; {} changes",

@@ -1,4 +1,4 @@
-//! The program on a switch, from outside: what there is, slots step by step, and searches.
+//! Commands for switches: lists, slots step by step, and searches.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,21 +6,21 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The scenarios that are shipped.
+/// The path of a scenario in this repository.
 fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }
 
-/// Runs it to its end: exit code, output, errors.
+/// Runs the program to its end. Returns its exit code, standard output and standard error.
 fn ran(args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     command.args(args).env("COLUMNS", "100").env("NO_COLOR", "1");
     let Output { status, stdout, stderr } = command.output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("it writes text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("no signal ends it"), text(stdout), text(stderr))
 }
 
-/// Four ports, cells that arrive independently.
+/// A switch of four ports with independent arrivals of cells.
 const CELLS: &str = r#"
 backend = "switch"
 duration = "20000 slots"
@@ -36,7 +36,7 @@ kind = "bernoulli"
 load = 0.5
 "#;
 
-/// A folder with a scenario in it, and the scenario.
+/// Creates a folder with a scenario. Returns the folder and the path of the scenario.
 fn scenario(text: &str) -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let file = folder.path().join("cells.toml");
@@ -46,13 +46,13 @@ fn scenario(text: &str) -> (TempDir, String) {
 }
 
 #[test]
-fn schedulers_and_their_traffic_are_listed() {
+fn arbiters_and_traffic_are_listed() {
     let (_, all, _) = ran(&["list"]);
     for line in ["\nArbiters of a switch\n", "\n  islip ", "\nTraffic of a switch\n", "\n  bernoulli "] {
         assert!(all.contains(line), "{line} in {all}");
     }
-    let (_, schedulers, _) = ran(&["list", "arbiters"]);
-    assert_eq!(schedulers.lines().count(), 1 + giveway_switch::ALL.len(), "{schedulers}");
+    let (_, arbiters, _) = ran(&["list", "arbiters"]);
+    assert_eq!(arbiters.lines().count(), 1 + giveway_switch::ALL.len(), "{arbiters}");
     let (_, traffic, _) = ran(&["list", "switch-traffic"]);
     assert_eq!(traffic.lines().count(), 1 + giveway_switch::traffic::SOURCES.len(), "{traffic}");
 }
@@ -73,7 +73,7 @@ fn arbiters_are_explained_with_the_parameters_of_all_arbiters() {
 }
 
 #[test]
-fn names_of_both_hosts_are_explained_twice() {
+fn names_on_networks_and_switches_are_explained_twice() {
     let (_, fifo, _) = ran(&["explain", "fifo"]);
     let at = |text: &str| fifo.find(text).unwrap_or_else(|| panic!("{text} in {fifo}"));
     assert!(at("fifo, a queue discipline\n") < at("  limit  packets or bytes"));
@@ -82,11 +82,12 @@ fn names_of_both_hosts_are_explained_twice() {
     assert!(onoff.contains("onoff, a source of traffic\n") && onoff.contains("onoff, traffic of a switch\n"));
 }
 
-/// Followed by hand. In slot 0 all three ask output 0, whose pointer is at 0: it takes input 0. In slot 1 the pointer is at 1:
-/// in trial mode input 1 is next, although the packet of input 0 has not ended; in packet mode output 0 stays with input 0, and
-/// input 1 sends its second packet past it. P-SPF lets the short packet of input 1 interrupt in slot 0.
+/// The steps are computed by hand. In slot 0 all three inputs request output 0, whose pointer is at 0, so it
+/// grants input 0. In slot 1 the pointer is at 1. In cell mode output 0 then grants input 1, although the
+/// packet of input 0 has not ended. In packet mode output 0 stays connected to input 0, and input 1 sends its
+/// second packet to output 2. With P-SPF the short packet of input 1 interrupts in slot 0.
 #[test]
-fn slots_are_told_step_by_step() {
+fn slots_are_printed_step_by_step() {
     let file = shipped("switch/by-hand.toml");
     let file = file.to_string_lossy();
     let (code, out, err) = ran(&["run", &file, "--trace-slots", "2"]);
@@ -102,7 +103,7 @@ fn slots_are_told_step_by_step() {
 }
 
 #[test]
-fn only_a_switch_has_slots() {
+fn slots_need_a_switch() {
     let file = shipped("quickstart.toml");
     let (code, out, err) = ran(&["run", &file.to_string_lossy(), "--trace-slots", "2"]);
     assert_eq!((code, out.as_str()), (2, ""));
@@ -113,8 +114,8 @@ fn only_a_switch_has_slots() {
 #[test]
 fn the_capacity_of_fifo_inputs_is_found() {
     let (_folder, file) = scenario(CELLS);
-    let asked = ["search", &file, "--capacity", "--between", "0.5:0.9", "--width", "0.01"];
-    let (code, out, err) = ran(&[&asked[..], &["--json"]].concat());
+    let args = ["search", &file, "--capacity", "--between", "0.5:0.9", "--width", "0.01"];
+    let (code, out, err) = ran(&[&args[..], &["--json"]].concat());
     assert_eq!((code, err.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(found["search"], "capacity");
@@ -125,8 +126,8 @@ fn the_capacity_of_fifo_inputs_is_found() {
     assert!((load("stable") - 0.6553).abs() < 0.02, "{fifo}");
     let oq = &found["results"][1];
     assert_eq!((oq["stable"].as_f64(), &oq["not_stable"]), (Some(0.9), &Value::Null), "{oq}");
-    // The same for people, with whatever number of jobs.
-    let (_, table, _) = ran(&[&asked[..], &["--jobs", "1"]].concat());
+    // The table has the same values, with another number of jobs.
+    let (_, table, _) = ran(&[&args[..], &["--jobs", "1"]].concat());
     let row = |name: &str| {
         let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_default();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
@@ -136,24 +137,24 @@ fn the_capacity_of_fifo_inputs_is_found() {
     assert_eq!(row("oq "), ["oq", "0.9000", "above", "0.9"], "{table}");
 }
 
-/// What is not stable even at the lower end is told as such.
+/// An arbiter that is unstable at the lower end of the interval is listed as below it.
 #[test]
-fn a_capacity_outside_of_the_interval_is_told() {
+fn a_capacity_below_the_interval_is_reported() {
     let (_folder, file) = scenario(CELLS);
-    let asked = ["search", &file, "--capacity", "--between", "0.8:0.9", "--set", "disciplines=fifo"];
-    let (code, out, _) = ran(&asked);
+    let args = ["search", &file, "--capacity", "--between", "0.8:0.9", "--set", "disciplines=fifo"];
+    let (code, out, _) = ran(&args);
     assert_eq!(code, 0);
     assert!(out.ends_with("fifo       below 0.8  0.8000\n"), "{out}");
 }
 
-/// Preemption is worth it at low loads, and costs capacity: P-SPF's curve of the mean wait crosses iSLIP's.
+/// Preemption shortens delays at low loads and reduces the capacity, so the curves of the mean delay of P-SPF
+/// and iSLIP cross.
 #[test]
 fn a_crossover_is_between_the_loads_that_it_names() {
     let text = CELLS.replace("bernoulli", "onoff").replace("ports = 4", "ports = 16");
     let (_folder, file) = scenario(&text);
-    let asked =
-        ["search", &file, "--crossover", "p_spf", "islip", "--between", "0.6:0.95", "--width", "0.05"];
-    let (code, out, err) = ran(&[&asked[..], &["--json"]].concat());
+    let args = ["search", &file, "--crossover", "p_spf", "islip", "--between", "0.6:0.95", "--width", "0.05"];
+    let (code, out, err) = ran(&[&args[..], &["--json"]].concat());
     assert_eq!((code, err.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(found["schedulers"], serde_json::json!(["p_spf", "islip"]));
@@ -162,10 +163,10 @@ fn a_crossover_is_between_the_loads_that_it_names() {
     assert!(0.6 < ends[0] && ends[1] < 0.95 && ends[1] - ends[0] <= 0.05, "{ends:?}");
     for point in found["points"].as_array().expect("there are points") {
         let number = |value: &Value| value.as_f64().expect("it is a number");
-        let p_spf_waits_less = number(&point["means"][0]) < number(&point["means"][1]);
-        assert_eq!(p_spf_waits_less, number(&point["load"]) <= ends[0], "{point}");
+        let p_spf_is_faster = number(&point["means"][0]) < number(&point["means"][1]);
+        assert_eq!(p_spf_is_faster, number(&point["load"]) <= ends[0], "{point}");
     }
-    let (_, table, _) = ran(&asked);
+    let (_, table, _) = ran(&args);
     let head =
         format!("p_spf and islip cross between {:.4} and {:.4} in wait_mean_slots\n", ends[0], ends[1]);
     assert!(table.starts_with(&head), "{table}");
@@ -177,9 +178,9 @@ fn a_crossover_is_between_the_loads_that_it_names() {
 }
 
 #[test]
-fn searches_that_make_no_sense_are_refused() {
+fn invalid_searches_are_refused() {
     let (_folder, file) = scenario(CELLS);
-    let said = |args: &[&str]| {
+    let refused = |args: &[&str]| {
         let (code, out, err) = ran(&[&["search"][..], args].concat());
         assert_eq!((code, out.as_str()), (2, ""), "{err}");
         err
@@ -187,14 +188,14 @@ fn searches_that_make_no_sense_are_refused() {
     let network = shipped("quickstart.toml");
     let by_hand = shipped("switch/by-hand.toml");
     let (network, by_hand) = (network.to_string_lossy(), by_hand.to_string_lossy());
-    insta::assert_snapshot!(said(&[&network, "--capacity"]), @"giveway: giveway search needs a switch, and this scenario runs on a network");
-    insta::assert_snapshot!(said(&[&by_hand, "--capacity"]), @r#"giveway: the traffic "list" has no load to search; write kind = "onoff" or "bernoulli""#);
-    let crossover = |more: &[&str]| said(&[&[&*file, "--crossover"][..], more].concat());
+    insta::assert_snapshot!(refused(&[&network, "--capacity"]), @"giveway: giveway search needs a switch, and this scenario runs on a network");
+    insta::assert_snapshot!(refused(&[&by_hand, "--capacity"]), @r#"giveway: the traffic "list" has no load to search; write kind = "onoff" or "bernoulli""#);
+    let crossover = |more: &[&str]| refused(&[&[&*file, "--crossover"][..], more].concat());
     insta::assert_snapshot!(crossover(&["islop", "fifo"]), @r#"giveway: --crossover: unknown arbiter "islop"; did you mean "islip"?"#);
     insta::assert_snapshot!(crossover(&["islip", "fifo mode spf"]), @r#"giveway: --crossover: fifo mode spf: mode: only virtual output queues have classes: write "cell" or "packet""#);
     insta::assert_snapshot!(crossover(&["islip", "fifo", "--metric", "wait_mean_slot"]), @r#"giveway: --metric: a switch does not measure "wait_mean_slot"; did you mean "wait_mean_slots"?"#);
-    insta::assert_snapshot!(said(&[&file, "--capacity", "--between", "0.5:1.5"]), @"giveway: --between: at a load of 1.5: load: input 0 is offered 1.5000 cells a slot, and its link brings at most 1");
-    assert!(said(&[&file]).contains("<--capacity|--crossover <A> <B>>"));
-    assert!(said(&[&file, "--capacity", "--between", "0.9:0.5"]).contains("write two loads above 0"));
-    assert!(said(&[&file, "--capacity", "--width", "0"]).contains("write a number from 0.000001 to 1"));
+    insta::assert_snapshot!(refused(&[&file, "--capacity", "--between", "0.5:1.5"]), @"giveway: --between: at a load of 1.5: load: input 0 is offered 1.5000 cells a slot, and its link brings at most 1");
+    assert!(refused(&[&file]).contains("<--capacity|--crossover <A> <B>>"));
+    assert!(refused(&[&file, "--capacity", "--between", "0.9:0.5"]).contains("write two loads above 0"));
+    assert!(refused(&[&file, "--capacity", "--width", "0"]).contains("write a number from 0.000001 to 1"));
 }

@@ -1,30 +1,34 @@
-//! Figures 10 and 11 of the TRR paper (Chen and Chen, about 2000) on real packets: what the link carries, how long a reserved flow waits among
-//! greedy ones, and who gets the excess, through `giveway live` between interfaces that the tests make. They take minutes and need a machine that
-//! does nothing else, so they are asked for:
+//! Figures 10 and 11 of the TRR paper (Chen and Chen, about 2000) with real packets through `giveway live`:
+//! the throughput of the link, the delay of a reserved flow among greedy ones, and the distribution of the
+//! excess rate. The tests take minutes and need an idle machine, so they are run explicitly:
 //!
 //! ```sh
 //! cargo test --release -p giveway-cli --test all -- trr:: --ignored --nocapture --test-threads 1
 //! ```
 //!
-//! `GIVEWAY_PAPER_SECONDS` is what is measured of each (3), `GIVEWAY_PAPER_WARMUP` what goes before (4; the buffer is full after 3.3). With 50 and 10
-//! it is as long as in `papers/trr/delay.toml`. With 10,007 slots what is measured should be some tens of seconds: a flow that the
-//! pointer has passed waits for a revolution, about 10 s, in which most of what it sends is pushed out, and then keeps up for a while.
+//! `GIVEWAY_PAPER_SECONDS` is the measurement interval of each trial (3 s by default), and
+//! `GIVEWAY_PAPER_WARMUP` the time before it (4 s; the buffer is full after 3.3 s). With 50 and 10 the times
+//! are those of `papers/trr/delay.toml`. With 10,007 slots the interval should be some tens of seconds: a
+//! flow that the pointer has passed waits for a revolution, about 10 s. During this time most of its packets
+//! are pushed out, and afterwards it keeps up for a while.
 //!
 //! # Setting
-//! That of `papers/trr`: packets of 800 bytes, a buffer of 4,000, a probe that has reserved 1 of 10 Mbit/s and never sends faster, and greedy flows
-//! that have reserved the rest and send at twice that. What differs:
-//! - The link counts the Ethernet header, so that a packet has 814 bytes; rates are of those.
-//! - `drr` has equal quanta, since frames have no class; its bound is that of its turns, and there is none where those are fewer than what the probe
-//!   needs.
-//! - The slots of `trr_sound` are as wide as a packet of 1,500 bytes takes, which a bridge must expect.
-//! - Of the excess: there is no third flow that has gone; half of the link was never reserved.
+//! The setting is that of `papers/trr`: packets of 800 bytes, a buffer of 4,000 packets, a probe that has
+//! reserved 1 of 10 Mbit/s and never sends faster, and greedy flows that have reserved the rest and send at
+//! twice that rate. There are differences:
+//! - The link counts the Ethernet header, so a packet has 814 bytes, also in rates.
+//! - `drr` has equal quanta, since frames have no class. Its bound follows from its turns. There is no bound
+//!   if the turns give the probe less than its rate.
+//! - A slot of `trr_sound` is the transmission time of a packet of 1,500 bytes, which a bridge must expect.
+//! - In the test of the excess, there is no third flow that has ended; half of the link was never reserved.
 //!
-//! Delays are from the kernel's stamp of a packet that comes to the router until its last bit is on the wire: what is seen is when the first one
-//! is, and the time on the link is added. The bound is for a flow that never sends two packets at once, and does not know of the lateness of
-//! the host.
+//! A delay is the time from the kernel's timestamp of a packet that enters the router until its last bit is
+//! on the wire. The measured end is the transmission of the first bit, and the time on the link is added. The
+//! bound is for a flow that never sends two packets at once, and does not include the lateness of the bridge.
 //!
-//! They print what they find, and fail only where a discipline with a guarantee loses a packet of the probe or is later than its bound and the
-//! measured lateness of the host, or where the test has not seen everything.
+//! The tests print their results. They fail only if a discipline with a guarantee loses a packet of the
+//! probe, if a delay exceeds its bound by more than the measured lateness of the bridge, or if the test has
+//! missed frames.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,38 +44,41 @@ use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 use serde_json::Value;
 
 use crate::bed::{Bed, Host};
-use crate::streams::{Live, Stream, Taps, Watched, asked, flood, keep_to_the_rate, lateness, number};
+use crate::streams::{Live, Stream, Taps, Watched, env_number, flood, keep_to_the_rate, lateness, number};
 
-/// The size that the paper recommends, IP length.
+/// IP length of a packet in bytes, as the paper recommends.
 const BYTES: u16 = 800;
-/// What every discipline here holds.
+/// Limit of every discipline here, in packets.
 const LIMIT: u64 = 4000;
-/// What 10,007 slots of 1 ms take, when others fill them as the pointer goes, and a little more: so long may a packet of `trr` wait.
+/// Longest sojourn time with `trr`: a revolution of 10,007 slots of 1 ms, and a reserve.
 const REVOLUTION: Duration = Duration::from_secs(11);
+/// Source port of the probe.
 const PROBE: u16 = 5004;
+/// Source port of the first greedy flow.
 const GREEDY: u16 = 7000;
 
-/// Who sends through which discipline.
+/// A discipline, a link and its traffic.
 struct Trial<'a> {
     spec: &'a str,
     link: Rate,
-    /// Keeps to its reservation.
+    /// The flow that never exceeds its reservation.
     probe: Option<Stream>,
-    /// All send equally much, on ports that follow each other.
+    /// Flows of equal rates with consecutive ports.
     greedy: Vec<Stream>,
-    /// What they send together.
+    /// Offered rate of all greedy flows together.
     offered: Rate,
 }
 
-/// What came of it.
-struct Outcome {
-    /// Every flow, the probe first.
+/// Result of a trial.
+struct Measured {
+    /// Packets of every flow, the probe first.
     watched: Vec<Watched>,
-    /// What is measured, in Unix time.
+    /// The measurement interval, as Unix time in nanoseconds.
     window: Range<u64>,
-    /// How many frames the test has not seen.
+    /// Number of frames that the test has missed.
     missed: u64,
-    told: Value,
+    /// Final statistics of the bridge.
+    statistics: Value,
 }
 
 impl Trial<'_> {
@@ -83,26 +90,28 @@ impl Trial<'_> {
         self.probe.iter().chain(&self.greedy).copied().collect()
     }
 
-    fn run(&self, bed: &Bed) -> Outcome {
-        let warmup = Duration::from_secs(asked("GIVEWAY_PAPER_WARMUP", 4));
-        let measured = Duration::from_secs(asked("GIVEWAY_PAPER_SECONDS", 3));
-        // Longer than anything here takes: nobody repeats a reservation.
+    fn run(&self, bed: &Bed) -> Measured {
+        let warmup = Duration::from_secs(env_number("GIVEWAY_PAPER_WARMUP", 4));
+        let measured = Duration::from_secs(env_number("GIVEWAY_PAPER_SECONDS", 3));
+        // Reservations are not refreshed, so they live longer than the trial.
         let lifetime = format!("{}s", (warmup + measured).as_secs() + 600);
         let dir = tempfile::tempdir().expect("there is room for a folder");
-        // All of them before anything is sent: opening a ring of this size holds the machine up.
-        let (mut asker, flooder, prober) = (Host::at(bed, "a0"), Host::at(bed, "a0"), Host::at(bed, "a0"));
+        // All sockets are opened before anything is sent, since opening a ring of this size stalls the
+        // machine.
+        let (mut requester, flooder, prober) =
+            (Host::at(bed, "a0"), Host::at(bed, "a0"), Host::at(bed, "a0"));
         let mut taps = Taps::open(bed);
 
         let rate = self.link.to_string();
         let all = ["--reserve-share", "100%", "--reserve-owner-share", "100%", "--reserve-open", "100%"];
-        let reserve = [&["--reserve", "--reserve-lifetime", &lifetime][..], &all].concat();
-        let reserve = if self.reserves() { &reserve[..] } else { &[] };
+        let flags = [&["--reserve", "--reserve-lifetime", &lifetime][..], &all].concat();
+        let flags = if self.reserves() { &flags[..] } else { &[] };
         let live =
-            Live::start(bed, dir.path(), &[&["--rate", &rate, "--qdisc", self.spec][..], reserve].concat());
+            Live::start(bed, dir.path(), &[&["--rate", &rate, "--qdisc", self.spec][..], flags].concat());
         let mut watched: Vec<Watched> = self.flows().into_iter().map(Watched::of).collect();
         if self.reserves() {
-            watched.iter().for_each(|of| ask_for(&mut asker, &of.stream));
-            assert_eq!(live.listed().len(), watched.len(), "everyone has what was asked for");
+            watched.iter().for_each(|of| reserve(&mut requester, &of.stream));
+            assert_eq!(live.listed().len(), watched.len(), "every flow has its reservation");
         }
 
         let stop = Arc::new(AtomicBool::new(false));
@@ -113,21 +122,23 @@ impl Trial<'_> {
         let begin = wall_ns();
         taps.watch(&mut watched, measured);
         let window = begin..wall_ns();
-        // What was measured is under way still, and nothing changes until it is there; but what is lost never is.
+        // Traffic continues until the packets of the interval have left. Lost packets never leave, so there
+        // is a limit.
         self.await_probe(&mut taps, &mut watched, &window, REVOLUTION);
         stop.store(true, Ordering::Relaxed);
         flooding.join().expect("it sends");
         if let Some(probing) = probing {
             probing.join().expect("it sends");
         }
-        // Then the router empties.
+        // Then the backlog leaves.
         let packet = watched[0].stream.counted();
         let all = Duration::from_nanos(self.link.time_for(LIMIT * packet).as_ps() / 1000);
         self.await_probe(&mut taps, &mut watched, &window, all);
-        Outcome { watched, window, missed: taps.missed(), told: live.end() }
+        Measured { watched, window, missed: taps.missed(), statistics: live.end() }
     }
 
-    /// Until all packets of the probe that came within a time have left, or those that have not never will.
+    /// Waits until all packets of the probe in the interval have left, or are known to be lost, at most for
+    /// this time.
     fn await_probe(&self, taps: &mut Taps, watched: &mut [Watched], window: &Range<u64>, patience: Duration) {
         let in_order = self.spec().properties(&LinkContext::new(self.link, Streams::new(0))).keeps_flow_order;
         let step = Duration::from_millis(100);
@@ -140,12 +151,13 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether it knows reservations.
+    /// True if the discipline honours reservations.
     fn reserves(&self) -> bool {
         !["fifo", "drr"].contains(&self.spec().name())
     }
 
-    /// Θ for the first flow, in seconds, and whether that is from its reservation. There is no best effort.
+    /// The latency Θ of the first flow in seconds, and true if it follows from its reservation; `None` if the
+    /// discipline has no bound. There is no best-effort traffic.
     fn latency(&self) -> Option<(f64, bool)> {
         let (spec, flows) = (self.spec(), self.flows());
         let context = LinkContext::new(self.link, Streams::new(0));
@@ -173,8 +185,8 @@ impl Trial<'_> {
     }
 }
 
-/// Reserves for a flow what it has, for as long as the router remembers it.
-fn ask_for(host: &mut Host, flow: &Stream) {
+/// Reserves the rate of a flow. The reservation has no end and is not refreshed.
+fn reserve(host: &mut Host, flow: &Stream) {
     let tuple =
         Tuple { from: [10, 0, 0, 1], to: [10, 0, 0, 2], from_port: flow.port, to_port: 6000, protocol: 17 };
     let sender = [2, 0, 0, 0, 0, 8];
@@ -187,39 +199,40 @@ fn ask_for(host: &mut Host, flow: &Stream) {
     assert_eq!(answer, Some(start.answer(None)));
 }
 
-impl Outcome {
-    /// What some flows got, in Mbit/s as the link counts.
-    fn got(&self, of: &[Watched]) -> f64 {
+impl Measured {
+    /// Throughput of these flows in Mbit/s, as the link counts.
+    fn throughput(&self, of: &[Watched]) -> f64 {
         let bytes: u64 = of.iter().map(|of| of.left_within(&self.window) * of.stream.counted()).sum();
         8e3 * bytes as f64 / (self.window.end - self.window.start) as f64
     }
 
-    /// Cells of a table: how late the host was.
-    fn host(&self) -> String {
+    /// Cells of a table with the lateness of the bridge.
+    fn lateness_cells(&self) -> String {
         let ms = |value: &Value| number(value) * 1e3;
         format!(
             "{:.3} | {:.3} | {:.3} | {}",
-            ms(&self.told["lateness_s"]["p999"]),
-            ms(&self.told["lateness_s"]["max"]),
-            ms(&self.told["longest_stall_s"]),
-            self.told["lost"]["ring"],
+            ms(&self.statistics["lateness_s"]["p999"]),
+            ms(&self.statistics["lateness_s"]["max"]),
+            ms(&self.statistics["longest_stall_s"]),
+            self.statistics["lost"]["ring"],
         )
     }
 }
 
-const OF_THE_HOST: &str = "host late p99.9, ms | max, ms | longest stall, ms | ring drops";
+/// Headings of the cells with the lateness of the bridge.
+const LATENESS: &str = "lateness p99.9, ms | max, ms | longest stall, ms | ring drops";
 
-/// Prints the beginning of a table.
+/// Prints the heading of a table.
 fn head(columns: &str) {
     println!("\n| {columns} |\n|{}", "---|".repeat(columns.split('|').count()));
 }
 
-/// Milliseconds, or a dash.
+/// Formats seconds as milliseconds; a dash for `None`.
 fn ms(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.3}", seconds * 1e3))
 }
 
-/// Figure 10, left, and figure 11.
+/// Figure 10 (left) and figure 11 of the paper.
 #[test]
 #[ignore = "takes minutes"]
 fn a_reserved_flow_among_greedy_ones_on_real_packets() {
@@ -227,7 +240,7 @@ fn a_reserved_flow_among_greedy_ones_on_real_packets() {
     let link = Rate::mbit(10);
     let probe = Stream { port: PROBE, bytes: BYTES, rate: Rate::mbit(1) };
     head(&format!(
-        "discipline | greedy flows | link, Mbit/s | share | probe: packets | lost | mean delay, ms | p99, ms | largest, ms | bound, ms | {OF_THE_HOST}"
+        "discipline | greedy flows | link, Mbit/s | share | probe: packets | lost | mean delay, ms | p99, ms | largest, ms | bound, ms | {LATENESS}"
     ));
     let mut broken = Vec::new();
     for spec in [
@@ -254,24 +267,24 @@ fn a_reserved_flow_among_greedy_ones_on_real_packets() {
                 outcome.watched[0].judge(bound.map_or(0.0, |(theta, _)| theta), link, &outcome.window);
             let on_link = link.time_for(probe.counted()).as_s();
             let whole = |delay: Option<f64>| ms(delay.map(|delay| delay + on_link));
-            let got = outcome.got(&outcome.watched);
+            let throughput = outcome.throughput(&outcome.watched);
             println!(
-                "| `{spec}` | {greedy} | {got:.3} | {:.2} % | {} | {} | {} | {} | {} | {} | {} |",
-                got * 1e8 / link.as_bit() as f64,
+                "| `{spec}` | {greedy} | {throughput:.3} | {:.2} % | {} | {} | {} | {} | {} | {} | {} |",
+                throughput * 1e8 / link.as_bit() as f64,
                 of_probe.packets,
                 of_probe.lost,
                 whole(of_probe.mean()),
                 whole(of_probe.quantile(0.99)),
                 whole(of_probe.quantile(1.0)),
-                // σ/ρ + Θ - L/ρ, with one packet for the burst.
+                // The bound is σ/ρ + Θ - L/ρ. The burst σ is one packet L, so the bound is Θ.
                 ms(bound.map(|(theta, _)| theta)),
-                outcome.host(),
+                outcome.lateness_cells(),
             );
-            let late = lateness(&outcome.told);
-            let kept = of_probe.packets > 0 && of_probe.lost == 0 && of_probe.worst <= late;
-            if bound.is_some_and(|(_, reserved)| reserved) && !kept {
+            let late = lateness(&outcome.statistics);
+            let meets_bound = of_probe.packets > 0 && of_probe.lost == 0 && of_probe.worst <= late;
+            if bound.is_some_and(|(_, reserved)| reserved) && !meets_bound {
                 broken.push(format!(
-                    "{spec}, {greedy} greedy flows: {} of {} lost, the worst {:.3} ms beyond its bound, the host {:.3} ms late",
+                    "{spec}, {greedy} greedy flows: {} of {} lost, the worst {:.3} ms beyond its bound, lateness {:.3} ms",
                     of_probe.lost,
                     of_probe.packets,
                     of_probe.worst * 1e3,
@@ -279,21 +292,21 @@ fn a_reserved_flow_among_greedy_ones_on_real_packets() {
                 ));
             }
             if outcome.missed > 0 {
-                broken.push(format!("{spec}, {greedy} greedy flows: {} frames unseen", outcome.missed));
+                broken.push(format!("{spec}, {greedy} greedy flows: {} frames missed", outcome.missed));
             }
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Figure 10, right.
+/// Figure 10 (right) of the paper.
 #[test]
 #[ignore = "takes minutes"]
-fn who_gets_the_excess_on_real_packets() {
+fn the_excess_rate_on_real_packets() {
     let Some(bed) = Bed::build("x") else { return };
     let link = Rate::mbit(8);
     head(&format!(
-        "discipline | 3 Mbit/s reserved: gets, Mbit/s | 1 Mbit/s reserved: gets, Mbit/s | ratio | together | {OF_THE_HOST}"
+        "discipline | 3 Mbit/s reserved: throughput, Mbit/s | 1 Mbit/s reserved: throughput, Mbit/s | ratio | together | {LATENESS}"
     ));
     let mut broken = Vec::new();
     for spec in [
@@ -308,15 +321,15 @@ fn who_gets_the_excess_on_real_packets() {
         let greedy = vec![flow(GREEDY, Rate::mbit(3)), flow(GREEDY + 1, Rate::mbit(1))];
         let trial = Trial { spec, link, probe: None, greedy, offered: Rate::mbit(16) };
         let outcome = trial.run(&bed);
-        let [large, small] = [0, 1].map(|at| outcome.got(&outcome.watched[at..=at]));
+        let [large, small] = [0, 1].map(|at| outcome.throughput(&outcome.watched[at..=at]));
         println!(
             "| `{spec}` | {large:.3} | {small:.3} | {:.2} | {:.3} | {} |",
             large / small,
             large + small,
-            outcome.host()
+            outcome.lateness_cells()
         );
         if outcome.missed > 0 {
-            broken.push(format!("{spec}: {} frames unseen", outcome.missed));
+            broken.push(format!("{spec}: {} frames missed", outcome.missed));
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));

@@ -1,5 +1,5 @@
-//! What is taken out of a capture, held against what is known: exports of simulations, whose applications did what a
-//! probe heard; and the example, whose programs measured.
+//! Workloads that are extracted from captures, compared with what is known: exports of simulations, whose
+//! applications a probe observed, and the example, whose programs measured.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +11,8 @@ use giveway_scenario::Scenario;
 use giveway_sim::Segment;
 use giveway_workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
 
-/// A home whose people browse, with connections for many objects and for one each; files and a call beside. All ends 5 s
-/// before the run does.
+/// A home with web users, whose connections carry many objects or one object each, file transfers, and a
+/// call. All traffic ends 5 s before the run.
 const HOME: &str = r#"
 duration = "25 s"
 warmup = "0 s"
@@ -62,9 +62,10 @@ to = "isp"
 stop = "20 s"
 "#;
 
-/// What a probe hears of connections.
+/// The connections that a probe observes.
 #[derive(Default)]
 struct Truth {
+    /// Connections by the numbers in their segments, `conn` and `serial`.
     connections: BTreeMap<(u32, u32), Talk>,
     /// Bytes of completed transfers.
     transfers: Vec<u64>,
@@ -75,9 +76,11 @@ struct Truth {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Talk {
-    /// When its first SYN went onto the link.
+    /// Transmission of the first SYN, in nanoseconds since the first packet.
     start: u64,
+    /// Bytes of the client.
     client: u64,
+    /// Bytes of the server.
     server: u64,
 }
 
@@ -94,7 +97,7 @@ impl Probe<Segment> for Truth {
             .entry((segment.conn, segment.serial))
             .or_insert(Talk { start, ..Talk::default() });
         let bytes = if segment.has(Segment::REPLY) { &mut talk.server } else { &mut talk.client };
-        // Data begin with number 1.
+        // The SYN has sequence number 0, so data begin with 1.
         let end = (segment.seq + u64::from(segment.len)).saturating_sub(1);
         *bytes = (*bytes).max(if segment.len > 0 { end } else { 0 });
     }
@@ -109,15 +112,15 @@ impl Probe<Segment> for Truth {
 }
 
 /// Runs the only trial of a scenario with a probe.
-fn heard(text: &str, folder: &Path) -> Truth {
-    let scenario = Scenario::parse(text, folder.to_owned()).expect("it is right");
+fn observed(text: &str, folder: &Path) -> Truth {
+    let scenario = Scenario::parse(text, folder.to_owned()).expect("it is valid");
     let mut truth = Truth::default();
-    let network = scenario.network().expect("it runs on one");
-    network.run(&scenario.trials()[0], &mut truth, &|_| true).expect("nobody stops it");
+    let network = scenario.network().expect("its backend is a network");
+    network.run(&scenario.trials()[0], &mut truth, &|_| true).expect("it is not stopped");
     truth
 }
 
-/// Runs it once more by the program, and takes out of its export what its applications did.
+/// Runs the scenario with the program, and extracts the workload from its export.
 fn extracted(text: &str, folder: &Path) -> (Workload, Seen, Local) {
     std::fs::write(folder.join("run.toml"), text).unwrap();
     let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
@@ -128,23 +131,23 @@ fn extracted(text: &str, folder: &Path) -> (Workload, Seen, Local) {
     for packet in Reader::open(folder.join("run.pcapng")).unwrap() {
         extraction.packet(&packet.unwrap());
     }
-    let (local, _) = extraction.guess().expect("it can be told");
+    let (local, _) = extraction.guess().expect("the addresses determine it");
     let (workload, seen) = extraction.finish(&local);
     (workload, seen, local)
 }
 
-/// A workload is done over a fast link, captured, and taken out of that again.
-fn again(workload: &Workload, folder: &Path) -> Workload {
+/// Replays a workload over a fast link, and extracts the workload from the capture of the replay.
+fn replayed(workload: &Workload, folder: &Path) -> Workload {
     let mut file = Vec::new();
     workload.write(&mut file).unwrap();
     std::fs::write(folder.join("workload.jsonl"), file).unwrap();
-    let (found, seen, _) = extracted(AGAIN, folder);
+    let (found, seen, _) = extracted(REPLAY, folder);
     assert_eq!((seen.missed, seen.unanswered, seen.strays, seen.open_before), (0, 0, 0, 0));
     found
 }
 
-/// As giveway compare would write it.
-const AGAIN: &str = r#"
+/// The scenario of the replay, as `giveway compare` writes it.
+const REPLAY: &str = r#"
 duration = "40 s"
 warmup = "0 s"
 disciplines = ["fifo limit 10000p"]
@@ -166,19 +169,20 @@ to = "isp"
 file = "workload.jsonl"
 "#;
 
-/// The same writes with the same cues, exchanges and pages; times as close as `close` has them, ns.
+/// Checks that two workloads have the same ADUs with the same triggers, epochs and pages. Times may differ by
+/// `close` nanoseconds.
 fn assert_same(found: &Workload, given: &Workload, close: u64) {
     assert_eq!(found.connections.len(), given.connections.len());
     for (found, given) in found.connections.iter().zip(&given.connections) {
-        let what = |connection: &Connection| -> Vec<_> {
-            connection.adus.iter().map(|write| (write.side, write.bytes, write.trigger)).collect()
+        let adus = |connection: &Connection| -> Vec<_> {
+            connection.adus.iter().map(|adu| (adu.side, adu.bytes, adu.trigger)).collect()
         };
-        assert_eq!(what(found), what(given), "\nfound {found:?}\ngiven {given:?}");
+        assert_eq!(adus(found), adus(given), "\nfound {found:?}\ngiven {given:?}");
         assert_eq!((found.direction, found.begun, found.ended), (given.direction, true, true));
-        let parts = |connection: &Connection| -> Vec<_> {
-            connection.epochs.iter().map(|exchange| (exchange.adus, exchange.page)).collect()
+        let epochs = |connection: &Connection| -> Vec<_> {
+            connection.epochs.iter().map(|epoch| (epoch.adus, epoch.page)).collect()
         };
-        assert_eq!(parts(found), parts(given));
+        assert_eq!(epochs(found), epochs(given));
         assert!(found.start.abs_diff(given.start) <= close, "{found:?} {given:?}");
         let rtts = (found.rtt.expect("seen"), given.rtt.expect("given"));
         assert!(rtts.0.abs_diff(rtts.1) <= close, "{rtts:?}");
@@ -202,6 +206,7 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items
 }
 
+/// The start and the bytes of an extracted connection.
 fn talk(connection: &Connection) -> Talk {
     Talk {
         start: connection.start,
@@ -211,15 +216,15 @@ fn talk(connection: &Connection) -> Talk {
 }
 
 #[test]
-fn a_simulated_home_is_found_as_it_was() {
+fn the_workload_of_a_simulated_home_is_extracted() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = heard(HOME, folder.path());
+    let truth = observed(HOME, folder.path());
     let (workload, seen, local) = extracted(HOME, folder.path());
     assert_eq!(local.to_string(), "10.0.0.1");
-    assert_eq!(truth.unfinished, 0, "all of it is over");
+    assert_eq!(truth.unfinished, 0, "all transfers are complete");
     assert!(truth.connections.len() > 100, "{}", truth.connections.len());
 
-    // The connections one by one: bytes of both sides, and when they began.
+    // Each connection has the same bytes of both sides, and the same start.
     assert_eq!(workload.connections.len(), truth.connections.len());
     let bytes = |talk: &Talk| (talk.client, talk.server);
     let found: Vec<Talk> = sorted(workload.connections.iter().map(talk));
@@ -230,30 +235,32 @@ fn a_simulated_home_is_found_as_it_was() {
     }
     assert_eq!((seen.missed, seen.unanswered, seen.strays, seen.open_before), (0, 0, 0, 0));
 
-    // Each path is 20 ms long, there and back; sending a packet takes 12 us.
+    // The round-trip time is 20 ms, and sending a packet takes 12 us.
     for connection in &workload.connections {
         let rtt = connection.rtt.expect("a handshake was seen");
         assert!((20_000_000..=21_000_000).contains(&rtt), "{rtt} ns");
     }
 
-    // Each exchange is an object with its request, or a transfer.
+    // Each epoch is an object with its request, or a transfer.
     let heavier = |connection: &Connection| -> Vec<u64> {
-        let of = |writes: &[giveway_workload::Adu], side| -> u64 {
-            writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum()
+        let of = |adus: &[giveway_workload::Adu], side| -> u64 {
+            adus.iter().filter(|adu| adu.side == side).map(|adu| adu.bytes).sum()
         };
-        let parts = connection.epochs_with_adus();
-        parts
-            .map(|(_, writes)| {
-                if of(writes, Side::Server) > 0 { of(writes, Side::Server) } else { of(writes, Side::Client) }
-            })
+        let epochs = connection.epochs_with_adus();
+        epochs
+            .map(
+                |(_, adus)| {
+                    if of(adus, Side::Server) > 0 { of(adus, Side::Server) } else { of(adus, Side::Client) }
+                },
+            )
             .collect()
     };
     let found = sorted(workload.connections.iter().flat_map(heavier));
     let simulated = sorted(truth.transfers);
-    assert_eq!(found.len(), simulated.len(), "as many exchanges");
+    assert_eq!(found.len(), simulated.len(), "the number of epochs");
     assert_eq!(found, simulated);
 
-    // The call is all there.
+    // The call has all its packets.
     assert_eq!(workload.trains.len(), 1);
     let train = &workload.trains[0];
     assert_eq!(
@@ -262,20 +269,21 @@ fn a_simulated_home_is_found_as_it_was() {
     );
 }
 
-/// What is done again is what was found, and is found again. Times differ by what packets wait for each other on the
-/// link, which with 10 Gbit/s is 1.2 us for each that leaves together with others.
+/// A workload that is replayed and extracted again is the same. Times differ because packets queue at the
+/// link: at 10 Gbit/s, by 1.2 us for each packet that leaves together with others.
 #[test]
-fn a_workload_that_is_done_again_is_found_again() {
+fn a_replayed_workload_is_extracted_again() {
     let folder = tempfile::tempdir().unwrap();
     let (workload, ..) = extracted(HOME, folder.path());
-    let found = again(&workload, folder.path());
+    let found = replayed(&workload, folder.path());
     assert_same(&found, &workload, 1_000_000);
 }
 
-/// Every kind of cue: servers that speak first, think times of both, pauses, uploads, the other way round. A pause of 40 ms
-/// or less within one side's data would be hidden by the delay of the acknowledgement: then the two writes are one.
+/// Every kind of trigger: servers that send first, think times of both sides, pauses, uploads, and both
+/// directions. A pause of at most 40 ms within the data of one side would be hidden by the delayed
+/// acknowledgement, and the two ADUs would be one.
 #[test]
-fn every_kind_of_write_is_found_again() {
+fn every_kind_of_adu_is_extracted_again() {
     let tcp = |start: u64, way: &str, rtt: u64, writes: &[(&str, u64, &str, u64)], exchanges: &[u32]| {
         let writes: Vec<String> = writes
             .iter()
@@ -295,7 +303,7 @@ fn every_kind_of_write_is_found_again() {
     };
     let lines = [
         r#"{"giveway_workload":1,"span":10000000000}"#.to_owned(),
-        // One each 100 ms, so that nobody waits for the other's packets.
+        // One connection starts every 100 ms, so that their packets do not queue.
         tcp(
             0,
             "up",
@@ -359,32 +367,32 @@ fn every_kind_of_write_is_found_again() {
     ];
     let folder = tempfile::tempdir().unwrap();
     let mut given = Workload::read(lines.join("\n").as_bytes()).unwrap();
-    let found = again(&given, folder.path());
-    // Port 80 means pages, whatever it was.
-    for exchange in given.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
-        exchange.page = None;
+    let found = replayed(&given, folder.path());
+    // Connections to port 80 get pages, which the given workload does not have.
+    for epoch in given.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
+        epoch.page = None;
     }
     let mut found = found;
-    for exchange in found.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
-        exchange.page = None;
+    for epoch in found.connections.iter_mut().flat_map(|connection| &mut connection.epochs) {
+        epoch.page = None;
     }
     assert_same(&found, &given, 1_000_000);
 }
 
-// -- reality ----------------------------------------------------------------------------------------
+// -- the example, captured from real hosts ----------------------------------------------------------
 
-/// Times of transfers of a closed loop over the example's link, and what its call and upload took.
+/// Completion times of the replayed example.
 #[derive(Default)]
-struct Heard {
-    /// When an exchange towards the home began, and how long it took, s.
+struct Observed {
+    /// Start and duration of each epoch towards the home, in seconds.
     down: Vec<(f64, f64)>,
-    /// How long the largest upload took, s.
+    /// Bytes and duration of the largest upload, the duration in seconds.
     upload: Option<(u64, f64)>,
-    /// The 99th percentile of the call's delay upwards, s.
+    /// Bytes and 99th percentile of the upstream delay of the call, the delay in seconds.
     call: Option<(u64, f64)>,
 }
 
-impl Probe<Segment> for Heard {
+impl Probe<Segment> for Observed {
     fn flow(&mut self, report: &FlowReport) {
         // Node 0 is the home.
         let took = report.end.since(report.start).as_s();
@@ -407,10 +415,10 @@ fn quantile(times: impl IntoIterator<Item = f64>, share: f64) -> f64 {
     times[((times.len() - 1) as f64 * share).round() as usize]
 }
 
-/// The example was recorded behind 2 Mbit/s up with a queue of 150 kB and 16 Mbit/s down. Done again over such a link,
-/// it takes as long as it took.
+/// The example was captured at a link of 2 Mbit/s upstream, with a queue of 150 kB, and 16 Mbit/s downstream.
+/// A replay over such a link has the same completion times, within tolerances.
 #[test]
-fn the_example_takes_as_long_as_it_took() {
+fn the_replayed_example_has_the_measured_times() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let folder = tempfile::tempdir().unwrap();
     let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
@@ -423,13 +431,13 @@ fn the_example_takes_as_long_as_it_took() {
     let kept = folder.path().join("out");
     let text = std::fs::read_to_string(kept.join("scenario.toml")).unwrap();
     let scenario = Scenario::parse(&text, kept.clone()).expect("it was just run");
-    let runs: Vec<Heard> = scenario
+    let runs: Vec<Observed> = scenario
         .trials()
         .iter()
         .map(|trial| {
-            let mut heard = Heard::default();
-            scenario.network().unwrap().run(trial, &mut heard, &|_| true).expect("nobody stops it");
-            heard
+            let mut observed = Observed::default();
+            scenario.network().unwrap().run(trial, &mut observed, &|_| true).expect("it is not stopped");
+            observed
         })
         .collect();
     assert_eq!(runs.len(), 5);
@@ -439,26 +447,26 @@ fn the_example_takes_as_long_as_it_took() {
     let mut captured: Vec<(f64, f64)> = Vec::new();
     let mut upload = (0, 0.0);
     for connection in &workload.connections {
-        for (exchange, writes) in connection.epochs_with_adus() {
-            let of = |side| writes.iter().filter(|write| write.side == side).map(|write| write.bytes).sum();
-            let (ask, answer): (u64, u64) = (of(Side::Client), of(Side::Server));
-            let took = exchange.took as f64 / 1e9;
-            // Connections live for a page; where it began is near enough for a phase.
-            match ask > answer {
-                false if exchange.whole => captured.push((connection.start as f64 / 1e9, took)),
-                true if ask > upload.0 => upload = (ask, took),
+        for (epoch, adus) in connection.epochs_with_adus() {
+            let of = |side| adus.iter().filter(|adu| adu.side == side).map(|adu| adu.bytes).sum();
+            let (request, response): (u64, u64) = (of(Side::Client), of(Side::Server));
+            let took = epoch.took as f64 / 1e9;
+            // A connection carries one page, so its start determines the phase.
+            match request > response {
+                false if epoch.whole => captured.push((connection.start as f64 / 1e9, took)),
+                true if request > upload.0 => upload = (request, took),
                 _ => {}
             }
         }
     }
     let measured: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(example.join("home-uplink.json")).unwrap()).unwrap();
-    // One-way, the 15 ms of the path included, which the simulation of a train leaves out.
+    // The measured one-way delay includes the 15 ms of the path, which the simulation of a train does not.
     let metrics = &measured["results"][0]["metrics"];
     let call = metrics["src.call-up.delay_p99_s"]["mean"].as_f64().unwrap() - 0.015;
 
     let simulated: Vec<(f64, f64)> = runs.iter().flat_map(|run| run.down.clone()).collect();
-    let mean = |of: &dyn Fn(&Heard) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let mean = |of: &dyn Fn(&Observed) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let mut lines: Vec<(String, f64, f64, f64)> = Vec::new();
     for (phase, from, to) in
         [("all", 0.0, 100.0), ("before", 0.0, 8.0), ("during", 8.0, 28.0), ("after", 28.0, 100.0)]
@@ -471,8 +479,8 @@ fn the_example_takes_as_long_as_it_took() {
         };
         for (name, share) in [("25 %", 0.25), ("median", 0.5), ("75 %", 0.75)] {
             let within = match (phase, name) {
-                // A quarter of all requests are sent during the upload, so this quantile lies between the two clusters of
-                // times, where they are ten times apart.
+                // A quarter of all requests are sent during the upload, so this quantile lies between the two
+                // clusters of times, where they are ten times apart.
                 ("all", "75 %") => 0.45,
                 _ => 0.2,
             };
@@ -483,11 +491,11 @@ fn the_example_takes_as_long_as_it_took() {
     lines.push(("call up, 99 %".to_owned(), call, mean(&|run| run.call.expect("there is one").1), 0.1));
     let count = |times: &[(f64, f64)]| times.iter().filter(|(start, _)| (8.0..28.0).contains(start)).count();
     assert_eq!((captured.len(), count(&captured)), (305, 80));
-    let mut table = format!("{} exchanges captured, {} simulated\n", captured.len(), simulated.len());
+    let mut table = format!("{} epochs captured, {} simulated\n", captured.len(), simulated.len());
     let mut wrong = 0;
     for (name, captured, simulated, within) in lines {
         let off = simulated / captured - 1.0;
-        let verdict = if off.abs() <= within { "" } else { "  <- too far" };
+        let verdict = if off.abs() <= within { "" } else { "  <- beyond the tolerance" };
         wrong += usize::from(off.abs() > within);
         table += &format!("{name:14} {captured:8.3} s {simulated:8.3} s {:+6.1} %{verdict}\n", 100.0 * off);
     }

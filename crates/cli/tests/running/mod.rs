@@ -1,6 +1,6 @@
 //! `giveway live` as a child process of a test.
 
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(dead_code, reason = "each test uses a part of this module")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,14 +11,15 @@ use super::bed::{Bed, nap};
 
 pub const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
 
-/// What a command says: code, output, errors.
-pub fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
+/// Runs a command to its end. Returns its exit code, standard output and standard error.
+pub fn giveway(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(GIVEWAY).args(arguments).output().expect("the program runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Waits until the file of `--ready` is there, the program has ended, or `most` has passed. Returns whether it is there.
+/// Waits until the file of `--ready` exists, the program has ended, or the time `most` has passed. Returns
+/// true if the file exists.
 pub fn is_ready(child: &mut Child, ready: &Path, most: Duration) -> bool {
     const PAUSE: Duration = Duration::from_millis(10);
     for _ in 0..most.as_millis() / PAUSE.as_millis() {
@@ -30,22 +31,22 @@ pub fn is_ready(child: &mut Child, ready: &Path, most: Duration) -> bool {
     ready.exists()
 }
 
-/// A `giveway live` that runs; it is killed when the test fails.
+/// A running `giveway live`. It is killed when this is dropped.
 pub struct Live {
     pub child: Child,
     errors: BufReader<std::process::ChildStderr>,
 }
 
 impl Live {
-    /// Starts it, and returns once frames pass.
+    /// Starts the program, and returns once frames pass.
     pub fn start(bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
         Live::start_with(Command::new(GIVEWAY), bed, dir, arguments)
     }
 
-    /// Starts `command` with the arguments of `giveway live` behind its own, and returns once frames pass.
+    /// Starts `command` with the arguments of `giveway live` after its own, and returns once frames pass.
     pub fn start_with(mut command: Command, bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
         let ready = dir.join("ready");
-        // A file of an earlier start says nothing about this one.
+        // A file of an earlier start must not count for this one.
         let _ = std::fs::remove_file(&ready);
         let mut child = command
             .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--ready"])
@@ -59,24 +60,25 @@ impl Live {
         let mut errors = BufReader::new(child.stderr.take().expect("it is piped"));
         if !began {
             let _ = child.kill();
-            let mut said = String::new();
-            let _ = errors.read_to_string(&mut said);
-            panic!("it did not begin: {said}");
+            let mut text = String::new();
+            let _ = errors.read_to_string(&mut text);
+            panic!("it did not begin: {text}");
         }
         Live { child, errors }
     }
 
-    /// Its process.
+    /// Number of the process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
+    /// Sends a signal, for example "-TERM".
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()));
     }
 
-    /// Waits for its end: code, output, errors.
+    /// Waits for the end of the program. Returns its exit code, standard output and standard error.
     pub fn end(&mut self) -> (Option<i32>, String, String) {
         let (mut out, mut errors) = (String::new(), String::new());
         self.child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
@@ -84,7 +86,7 @@ impl Live {
         (self.child.wait().expect("it ends").code(), out, errors)
     }
 
-    /// The next line of its errors.
+    /// Reads the next line of the standard error.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.errors.read_line(&mut line).expect("it is text");

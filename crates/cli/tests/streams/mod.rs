@@ -1,7 +1,7 @@
-//! Streams of packets through `giveway live`: the program between interfaces that tests make, who sends, and who watches what comes to it and
-//! what leaves it.
+//! Streams of packets through `giveway live`: the program between interfaces of a test, senders, and
+//! observers of the packets that enter and leave it.
 
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(dead_code, reason = "each test uses a part of this module")]
 
 use std::io::Read;
 use std::ops::Range;
@@ -17,21 +17,22 @@ use giveway_qdisc::Rate;
 use serde_json::Value;
 
 use crate::bed::{Bed, Host, nap};
-pub use crate::running::{GIVEWAY, is_ready, said};
+pub use crate::running::{GIVEWAY, giveway, is_ready};
 
-/// The value of a variable of the environment, or another.
-pub fn asked(name: &str, otherwise: u64) -> u64 {
+/// The number in an environment variable, or `otherwise`.
+pub fn env_number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The program as a bridge.
+/// A running `giveway live` with a control socket. It is killed when this is dropped.
 pub struct Live {
     child: Child,
+    /// Path of the control socket.
     pub socket: String,
 }
 
 impl Live {
-    /// Starts it, and returns once frames pass.
+    /// Starts the program, and returns once frames pass.
     pub fn start(bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
         let (ready, socket) = (dir.join("ready"), dir.join("s").display().to_string());
         let mut child = Command::new(GIVEWAY)
@@ -48,32 +49,32 @@ impl Live {
         Live { child, socket }
     }
 
-    /// How a direction keeps its reservations.
+    /// The state of the reservations of the forward direction.
     pub fn shown(&self) -> Value {
-        let (_, text, errors) = said(&["control", &self.socket, "show"]);
+        let (_, text, errors) = giveway(&["control", &self.socket, "show"]);
         let shown: Value =
             serde_json::from_str(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text} {errors}"));
         shown["directions"][0]["reservations"].clone()
     }
 
-    /// The flows that have a reservation.
+    /// The flows with a reservation.
     pub fn listed(&self) -> Vec<String> {
-        let (_, text, errors) = said(&["control", &self.socket, "reservations"]);
+        let (_, text, errors) = giveway(&["control", &self.socket, "reservations"]);
         let list: Value =
             serde_json::from_str(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text} {errors}"));
         let flows = list.as_array().expect("it is a list").iter();
         flows.map(|each| each["flow"].as_str().expect("flows are text").to_owned()).collect()
     }
 
-    /// Its end: what it says of the direction forward.
+    /// Ends the program. Returns the final statistics of the forward direction.
     pub fn end(mut self) -> Value {
         signal(&self.child, "-TERM");
         let (mut out, mut errors) = (String::new(), String::new());
         self.child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
         self.child.stderr.take().expect("it is piped").read_to_string(&mut errors).expect("it is text");
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "{errors}");
-        let told: Value = serde_json::from_str(&out).expect("it is JSON");
-        told["directions"][0].clone()
+        let statistics: Value = serde_json::from_str(&out).expect("it is JSON");
+        statistics["directions"][0].clone()
     }
 }
 
@@ -83,37 +84,40 @@ impl Drop for Live {
     }
 }
 
-/// A figure of what it says.
+/// A number in JSON.
 pub fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// How late frames left, and the link's time that was lost because the thread was away for more than the link makes up for; seconds. A packet
-/// can meet several stalls; that it met all of them is the only thing that is certain to be enough.
-pub fn lateness(told: &Value) -> f64 {
-    number(&told["lateness_s"]["max"]) + number(&told["stalled_s"])
+/// An upper bound of the delay that the machine adds to a packet, in seconds: the largest lateness of a
+/// frame, and the transmission time that was lost because the thread was not running. A packet can meet
+/// several stalls, so the bound includes all of them.
+pub fn lateness(statistics: &Value) -> f64 {
+    number(&statistics["lateness_s"]["max"]) + number(&statistics["stalled_s"])
 }
 
+/// Sends a signal to a process, for example "-TERM".
 pub fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// A flow of datagrams that says which and the how many-th each is.
+/// A flow of datagrams, each of which contains its number.
 #[derive(Clone, Copy)]
 pub struct Stream {
-    /// Of the source; what the flow is known by.
+    /// Source port, which identifies the flow.
     pub port: u16,
-    /// IP length.
+    /// IP length of a packet, in bytes.
     pub bytes: u16,
-    /// What it reserves; zero for best effort.
+    /// Reserved rate; zero for best effort.
     pub rate: Rate,
 }
 
-/// What a link with `--overhead 14` counts of a packet.
+/// Bytes that a link with `--overhead 14` counts for a packet in addition to its IP length.
 pub const OVERHEAD: u16 = 14;
 
 impl Stream {
+    /// Replaces `frame` by the datagram with this number.
     pub fn write(&self, number: u32, frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend([2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45, 0]);
@@ -127,7 +131,7 @@ impl Stream {
         frame.resize(14 + usize::from(self.bytes), 0);
     }
 
-    /// Port and number of a frame that is one of ours.
+    /// Port and number of a frame of these tests; `None` for other frames.
     pub fn read(frame: &[u8]) -> Option<(u16, u32)> {
         let ours =
             frame.get(12..15) == Some(&[8, 0, 0x45]) && frame.get(36..38) == Some(&6000u16.to_be_bytes());
@@ -136,13 +140,13 @@ impl Stream {
         ours.then_some((u16::from_be_bytes(*port), u32::from_be_bytes(*number)))
     }
 
-    /// What the link counts of a packet, in bytes.
+    /// Length of a packet as the link counts it, in bytes.
     pub fn counted(&self) -> u64 {
         u64::from(self.bytes + OVERHEAD)
     }
 }
 
-/// Sends a stream at its rate, never faster, until told to stop.
+/// Sends a stream at its rate, never faster, until `stop` is set. Returns the number of packets.
 pub fn keep_to_the_rate(mut host: Host, stream: Stream, stop: &Arc<AtomicBool>) -> thread::JoinHandle<u32> {
     let stop = Arc::clone(stop);
     thread::spawn(move || {
@@ -158,14 +162,15 @@ pub fn keep_to_the_rate(mut host: Host, stream: Stream, stop: &Arc<AtomicBool>) 
             stream.write(number, &mut frame[0]);
             host.send(&frame);
             number += 1;
-            // Late is late: two at once would be a burst.
+            // Lost time is not made up for, since two packets at once would be a burst.
             next = now + gap_ns;
         }
         number
     })
 }
 
-/// Sends streams, a packet of each in turn and so many at once, together at this rate, until told to stop. Returns how many packets they were.
+/// Sends one packet of each stream in turn, `at_once` packets at once, until `stop` is set. All streams
+/// together have this rate. Returns the number of packets.
 pub fn flood(
     mut host: Host,
     ports: Range<u16>,
@@ -200,34 +205,39 @@ pub fn flood(
     })
 }
 
-/// Watches a stream come to the router and leave it, by the kernel's stamps.
+/// The times at which the packets of a stream enter and leave the router, by the kernel's timestamps.
 pub struct Watched {
+    /// The stream.
     pub stream: Stream,
-    /// When which packet came, in nanoseconds of Unix time; zero for one that has not.
-    came: Vec<u64>,
-    left: Vec<u64>,
+    /// Arrival of each packet by its number, as Unix time in nanoseconds; zero if it has not arrived.
+    arrivals: Vec<u64>,
+    /// Departure of each packet by its number, likewise.
+    departures: Vec<u64>,
 }
 
-/// Where frames pass, before and behind the router.
+/// Observers of the frames before and behind the router.
 pub struct Taps {
     before: Host,
     behind: Host,
-    /// What came behind it, until it is known when it came before.
-    waiting: Vec<(u16, u32, u64)>,
+    /// Port, number and time of packets behind the router whose arrivals are not recorded yet.
+    departed: Vec<(u16, u32, u64)>,
 }
 
 impl Taps {
+    /// Opens both observers.
     pub fn open(bed: &Bed) -> Taps {
-        Taps { before: Host::at(bed, "a1"), behind: Host::at(bed, "b1"), waiting: Vec::new() }
+        Taps { before: Host::at(bed, "a1"), behind: Host::at(bed, "b1"), departed: Vec::new() }
     }
 
-    /// Notes what has passed. Returns how many packets left that are of no stream that is watched.
-    pub fn look(&mut self, watched: &mut [Watched]) -> u64 {
+    /// Records the times of packets that have passed. Returns the number of packets of other streams that
+    /// left.
+    pub fn record(&mut self, watched: &mut [Watched]) -> u64 {
         let mut others = 0;
-        let waiting = &mut self.waiting;
-        // What is behind the router now was before it already.
+        let departed = &mut self.departed;
+        // The frames behind the router are read first: they have been before the router already.
         let _ = self.behind.ends.receiver.receive(1 << 16, &mut |arrival| {
-            waiting.extend(Stream::read(arrival.bytes).map(|(port, number)| (port, number, arrival.wall_ns)));
+            departed
+                .extend(Stream::read(arrival.bytes).map(|(port, number)| (port, number, arrival.wall_ns)));
         });
         let note = |times: &mut Vec<u64>, number: u32, ns: u64| {
             let at = number as usize;
@@ -239,100 +249,105 @@ impl Taps {
         let _ = self.before.ends.receiver.receive(1 << 16, &mut |arrival| {
             let Some((port, number)) = Stream::read(arrival.bytes) else { return };
             if let Some(of) = watched.iter_mut().find(|of| of.stream.port == port) {
-                note(&mut of.came, number, arrival.wall_ns);
+                note(&mut of.arrivals, number, arrival.wall_ns);
             }
         });
-        for (port, number, ns) in self.waiting.drain(..) {
+        for (port, number, ns) in self.departed.drain(..) {
             match watched.iter_mut().find(|of| of.stream.port == port) {
-                Some(of) => note(&mut of.left, number, ns),
+                Some(of) => note(&mut of.departures, number, ns),
                 None => others += 1,
             }
         }
         others
     }
 
-    /// The same for a while.
+    /// Calls [`record`](Taps::record) for this time.
     pub fn watch(&mut self, watched: &mut [Watched], span: Duration) -> u64 {
         let end = monotonic_ns() + span.as_nanos() as u64;
         let mut others = 0;
         while monotonic_ns() < end {
-            others += self.look(watched);
+            others += self.record(watched);
             nap(Duration::from_millis(2));
         }
         others
     }
 
-    /// How many frames passed unseen.
+    /// Number of frames that the observers missed.
     pub fn missed(&mut self) -> u64 {
         self.before.ends.receiver.missed() + self.behind.ends.receiver.missed()
     }
 }
 
-/// What became of the packets of a stream that came within a time.
+/// Statistics of the packets of a stream that arrived in a time interval.
 pub struct Judged {
+    /// Number of packets that arrived.
     pub packets: usize,
-    /// Those that did not leave.
+    /// Number of these that did not leave.
     pub lost: usize,
-    /// Of those that did, in seconds, sorted; until the link begins to send them.
+    /// Delays of the others until the link begins to send them, in seconds, sorted.
     pub delays: Vec<f64>,
-    /// By how much the worst exceeds what it may have.
+    /// Largest delay beyond the deadline of a packet, in seconds; negative if all packets met their
+    /// deadlines.
     pub worst: f64,
 }
 
 impl Judged {
-    /// The delay that such a share of them do not exceed; `None` when none left.
+    /// The delay that this share of the packets does not exceed; `None` if no packet left.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.delays.len().checked_sub(1)?;
         Some(self.delays[((self.delays.len() as f64 * share) as usize).min(last)])
     }
 
+    /// The mean delay; `None` if no packet left.
     pub fn mean(&self) -> Option<f64> {
         (!self.delays.is_empty()).then(|| self.delays.iter().sum::<f64>() / self.delays.len() as f64)
     }
 }
 
-/// Of all times.
+/// The interval of all times.
 pub const EVER: Range<u64> = 0..u64::MAX;
 
 impl Watched {
+    /// An observation of a stream without packets.
     pub fn of(stream: Stream) -> Watched {
-        Watched { stream, came: Vec::new(), left: Vec::new() }
+        Watched { stream, arrivals: Vec::new(), departures: Vec::new() }
     }
 
-    /// When a packet left, if it did.
+    /// Departure of a packet; `None` if it has not left.
     fn left(&self, number: usize) -> Option<u64> {
-        self.left.get(number).copied().filter(|left| *left > 0)
+        self.departures.get(number).copied().filter(|left| *left > 0)
     }
 
-    /// How many packets left within a time.
+    /// Number of packets that left in a time interval.
     pub fn left_within(&self, window: &Range<u64>) -> u64 {
-        self.left.iter().filter(|left| window.contains(left)).count() as u64
+        self.departures.iter().filter(|left| window.contains(left)).count() as u64
     }
 
-    /// Whether packets that came within a time have not left.
+    /// True if packets that arrived in the interval have not left.
     pub fn waits(&self, window: &Range<u64>) -> bool {
-        let mut came = self.came.iter().enumerate().filter(|(_, came)| window.contains(came));
-        came.any(|(number, _)| self.left(number).is_none())
+        let mut arrived = self.arrivals.iter().enumerate().filter(|(_, at)| window.contains(at));
+        arrived.any(|(number, _)| self.left(number).is_none())
     }
 
-    /// Whether a packet that came after that time has left.
+    /// True if a packet that arrived after the interval has left.
     pub fn is_past(&self, window: &Range<u64>) -> bool {
-        let mut later = self.came.iter().enumerate().filter(|(_, came)| **came >= window.end);
+        let mut later = self.arrivals.iter().enumerate().filter(|(_, at)| **at >= window.end);
         later.any(|(number, _)| self.left(number).is_some())
     }
 
-    /// The packets that came within a time, when the latency of the router is `theta` seconds: packet k leaves by F_k + Θ - L/ρ,
-    /// F_k = max(a_k, F_(k-1)) + L/ρ. Frames leave the router when the link begins to send them, which is L/r before the bound's end.
+    /// Statistics of the packets that arrived in the interval. If the latency of the router is Θ (`theta`, in
+    /// seconds), packet k leaves by F_k + Θ - L/ρ, with F_k = max(a_k, F_(k-1)) + L/ρ. This deadline is for
+    /// its last bit, and the router sends the frame L/r earlier, when the link begins to transmit it.
     pub fn judge(&self, theta: f64, link: Rate, window: &Range<u64>) -> Judged {
         let at_rate = self.stream.rate.time_for(self.stream.counted()).as_s();
         let on_link = link.time_for(self.stream.counted()).as_s();
         let mut finish = 0.0f64;
         let mut judged = Judged { packets: 0, lost: 0, delays: Vec::new(), worst: f64::NEG_INFINITY };
-        let origin = self.came.first().copied().unwrap_or(0);
-        for (number, came) in self.came.iter().enumerate() {
-            let a = came.saturating_sub(origin) as f64 / 1e9;
+        let origin = self.arrivals.first().copied().unwrap_or(0);
+        for (number, arrival) in self.arrivals.iter().enumerate() {
+            let a = arrival.saturating_sub(origin) as f64 / 1e9;
             finish = finish.max(a) + at_rate;
-            if !window.contains(came) {
+            if !window.contains(arrival) {
                 continue;
             }
             judged.packets += 1;
