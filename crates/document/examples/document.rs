@@ -1,4 +1,4 @@
-//! A written page with everything that one can have. To see it:
+//! A page with all kinds of parts. Run it with
 //! `cargo run -p giveway-document --example document > page.html`.
 
 use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
@@ -85,7 +85,7 @@ const DISCIPLINES: [(&str, &str, f64); 4] = [
     ("EFD", "efd limit 300p", 1.2),
 ];
 
-/// Lines with intervals, both axes logarithmic, two panels; one point is not above zero.
+/// Two panels of lines with intervals on logarithmic axes. One point is not above zero.
 fn response_times() -> Figure {
     let panel = |title: &str, load: f64| Panel {
         title: title.into(),
@@ -117,7 +117,7 @@ fn response_times() -> Figure {
     }
 }
 
-/// Steps over time in one wide panel, with a bound that is of no discipline.
+/// Steps over time in one wide panel, with a bound that belongs to no discipline.
 fn table_sizes() -> Figure {
     let wave = |high: u64, at: u64| (high * (5 + at * 7 % 11) / 10 + at * at % 5) as f64;
     let over_time = |high| (0..200).map(move |at| Point::new(at as f64 * 5.0, wave(high, at)));
@@ -140,7 +140,7 @@ fn table_sizes() -> Figure {
     }
 }
 
-/// Many points, both axes logarithmic: more than are drawn.
+/// Points on logarithmic axes, more than are drawn.
 fn episodes() -> Figure {
     let points = (1..5000).map(|at: u64| {
         let packets = 1 + at * at % 3001;
@@ -161,7 +161,7 @@ fn episodes() -> Figure {
     }
 }
 
-/// Bars with intervals: by names, by numbers, and on a logarithmic axis.
+/// Bars with intervals, over names and over numbers, and on a logarithmic axis.
 fn losses() -> Figure {
     let bars = |factor: f64| {
         DISCIPLINES
@@ -191,7 +191,7 @@ fn losses() -> Figure {
     }
 }
 
-/// The largest transfers: several lines of one discipline; a panel without data.
+/// Several lines of one discipline, and a panel without data.
 fn progress() -> Figure {
     let line = |rate: f64, pause: f64| {
         (0..120).map(move |at| {

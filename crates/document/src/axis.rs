@@ -7,8 +7,8 @@ use crate::columns::number;
 /// The format of numbers at an axis: three digits, no exponents.
 pub const PLAIN: &str = ",.3~r";
 
-/// A logarithmic axis from `least` to `most`, with a little room, and few ticks: powers of ten, and their
-/// doubles and quintuples where there are not many. `encoding` gets a scale and an axis.
+/// A logarithmic axis from `least` to `most`, with a small margin and few ticks: powers of ten, and also two
+/// and five times a power if the axis is short. The scale and the axis are added to `encoding`.
 pub fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     let most = most.max(least * 1.01);
     let room = libm::pow(most / least, 0.03);
@@ -21,7 +21,7 @@ pub fn logarithmic(encoding: &mut Value, least: f64, most: f64, format: &str) {
     encoding["scale"] = json!({ "type": "log", "nice": false, "domain": [number(from), number(to)] });
     encoding["axis"] = json!({ "format": format, "values": ticks });
     if ticks.len() < 2 {
-        // So short an axis is nearly linear.
+        // Such a short axis is nearly linear.
         encoding["axis"] = json!({ "format": format, "tickCount": 3 });
     }
 }

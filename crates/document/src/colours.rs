@@ -9,7 +9,7 @@ const TABLE: &str = include_str!("../assets/colours.txt");
 /// The colour and the dash of a discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// `#rrggbb`.
+    /// The colour as `#rrggbb`.
     pub colour: String,
     /// Lengths of dash and gap in pixels; empty for a solid line.
     pub dash: Vec<u32>,
@@ -18,7 +18,8 @@ pub struct Look {
 /// Dashes of the first, second, third... discipline of a kind.
 const DASHES: [&[u32]; 5] = [&[], &[6, 3], &[2, 2], &[8, 3, 2, 3], &[12, 4]];
 
-/// Shades of the first, second, third...: how much of white (positive) or black is mixed in, in percent.
+/// Shades of the first, second, third... discipline of a kind: the share of white (positive) or black, in
+/// percent.
 const SHADES: [i32; 5] = [0, 35, -30, 55, -50];
 
 /// The looks of these disciplines, in their order. The colour of the first of a kind depends only on the
@@ -58,7 +59,7 @@ impl Look {
     }
 }
 
-/// The colour of a kind: from the table, or one of the table's chosen by the name.
+/// The colour of a kind: its own in the table, or one that its name chooses from the table.
 fn colour(kind: &str) -> &'static str {
     let known = table().find(|(name, _)| *name == kind);
     let (_, colour) = known.unwrap_or_else(|| {
@@ -68,6 +69,7 @@ fn colour(kind: &str) -> &'static str {
     colour
 }
 
+/// The kinds and colours of the table.
 fn table() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(' ')).map(|(name, colour)| (name, colour.trim()))

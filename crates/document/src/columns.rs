@@ -1,4 +1,4 @@
-//! The data of a chart as columns: rounded and thinned to what a screen can show.
+//! The data of a chart as columns, rounded and thinned to the amount that a screen can show.
 
 use serde_json::{Map, Number, Value};
 
@@ -22,7 +22,7 @@ pub fn number(value: f64) -> Value {
 
 /// A number with the given number of significant digits.
 pub fn rounded(value: f64, digits: usize) -> Value {
-    let rounded: f64 = format!("{value:.0$e}", digits - 1).parse().expect("a number that was just written");
+    let rounded: f64 = format!("{value:.0$e}", digits - 1).parse().expect("the text is a formatted number");
     // A whole number without its ".0" is shorter.
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         return Value::Number(Number::from(rounded as i64));
@@ -30,8 +30,8 @@ pub fn rounded(value: f64, digits: usize) -> Value {
     Number::from_f64(rounded).map_or(Value::Null, Value::Number)
 }
 
-/// At most `most` of the points, evenly spread over their order by size and then time, so that no size is
-/// left out and nothing is left to chance.
+/// At most `most` of the points, evenly spread over their order by size and then time. So all sizes are
+/// represented, and the choice is not random.
 pub fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     thinned_by(points, most, |point| *point)
 }
@@ -46,7 +46,7 @@ pub fn thinned_by<T: Copy>(points: &[T], most: usize, of: impl Fn(&T) -> (f64, f
     if sorted.len() <= most {
         return sorted;
     }
-    // The first and the last are always among them.
+    // The first and the last are always chosen.
     let last = sorted.len() - 1;
     (0..most).map(|i| sorted[i * last / (most - 1)]).collect()
 }

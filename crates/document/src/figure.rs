@@ -11,8 +11,8 @@ use self::omitted::Omitted;
 use crate::parts::Figure;
 use crate::shell::{Plots, Swatch};
 
-/// The width of the page in pixels, the room between panels, and the heights of panels by how many are beside
-/// each other.
+/// The width of the page, the space between panels, and the heights of panels for each number of panels in a
+/// row; pixels.
 const WIDTH: usize = 960;
 
 const BETWEEN: usize = 24;

@@ -7,7 +7,7 @@ use crate::figure::legend::Looks;
 use crate::parts::{Document, Figure, Part, Sheet, Tone};
 use crate::shell::{self, Plots, paragraphs};
 
-/// The template of a written page.
+/// The template of a page with text and figures.
 const DOCUMENT: (&str, &str) = ("document.html", include_str!("../assets/document.html"));
 
 impl Document {

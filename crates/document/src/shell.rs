@@ -36,7 +36,7 @@ struct Page<T> {
     scripts: Vec<String>,
     /// The licences of the libraries that draw charts; empty without charts.
     licences: String,
-    /// Specifications and data of all charts, as JSON that may stand in a script element.
+    /// Specifications and data of all charts, as JSON that is safe in a script element.
     charts: String,
     version: &'static str,
     #[serde(flatten)]
@@ -64,11 +64,11 @@ pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> Stri
     };
     let mut templates = Environment::new();
     let tight = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    templates.set_syntax(tight.expect("the usual syntax"));
+    templates.set_syntax(tight.expect("the syntax is valid"));
     for (name, text) in TEMPLATES.into_iter().chain([template]) {
         templates.add_template(name, text).expect("the templates are tested");
     }
-    let template = templates.get_template(template.0).expect("it was just added");
+    let template = templates.get_template(template.0).expect("the template was just added");
     template.render(Serde(page)).expect("the templates are tested")
 }
 
@@ -113,7 +113,7 @@ pub fn paragraphs(text: &str) -> Vec<String> {
     text.trim().split("\n\n").map(flowing).filter(|paragraph| !paragraph.is_empty()).collect()
 }
 
-/// JSON that cannot end the script element that it stands in: no `<`.
+/// JSON without `<`, so that it cannot end the script element around it.
 fn for_script(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
@@ -138,7 +138,8 @@ fn interpreter() -> String {
 mod tests {
     use super::*;
 
-    /// A script ends at the first `</script`, wherever it stands, and `<!--` starts something odd.
+    /// A script element ends at the first `</script`, even inside a string, and `<!--` changes how it is
+    /// parsed.
     #[test]
     fn nothing_inlined_ends_its_element() {
         let interpreter = interpreter();
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), hostile);
     }
 
-    /// The module has the shape that the rewriting relies on.
+    /// The module has the form that the conversion needs.
     #[test]
     fn the_interpreter_becomes_a_function() {
         let script = interpreter();

@@ -1,5 +1,4 @@
-//! A written page from outside: what is in it, what it must not let through, and what its figures are drawn
-//! from.
+//! Tests of complete pages: their content, the escaping of texts, and the data of their figures.
 
 use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
 use serde_json::{Value, json};
@@ -35,8 +34,8 @@ fn logarithmic() -> Axis {
     Axis { logarithmic: true, ..Axis::default() }
 }
 
-/// The elements of a page that are opened and not closed, or closed and not opened; scripts and comments are
-/// passed over.
+/// The elements of a page that are opened and not closed, or closed and not opened. Scripts and comments are
+/// skipped.
 fn unbalanced(page: &str) -> Vec<String> {
     const EMPTY: [&str; 6] = ["meta", "link", "line", "br", "hr", "img"];
     let mut open: Vec<String> = Vec::new();
@@ -71,7 +70,7 @@ fn unbalanced(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_page_has_all_its_parts_and_nothing_from_outside() {
+fn a_page_has_all_its_parts_and_loads_nothing() {
     let page = crate::example::document().html();
     assert_eq!(unbalanced(&page), Vec::<String>::new());
     for part in [
@@ -95,7 +94,7 @@ fn a_page_has_all_its_parts_and_nothing_from_outside() {
     assert_eq!(page, crate::example::document().html(), "the same document gives the same page");
 }
 
-/// Without figures there is nothing that draws, so the page has no libraries and is small.
+/// A page without figures contains no libraries, so it is small.
 #[test]
 fn a_page_without_figures_is_small() {
     let page =
@@ -106,10 +105,9 @@ fn a_page_without_figures_is_small() {
     assert!(!page.contains("Vega and Vega-Lite"), "what is not in it is not named");
 }
 
-/// Whatever stands in a text is shown, and does nothing: in every part, and in what the charts are drawn
-/// from.
+/// Texts are shown as text, and not interpreted as HTML, in every part and in the data of charts.
 #[test]
-fn texts_stay_text() {
+fn texts_are_escaped() {
     let hostile = || HOSTILE.to_owned();
     let axis = || Axis { title: hostile(), categories: vec![hostile()], ..Axis::default() };
     let figure = Figure {
@@ -146,7 +144,7 @@ fn texts_stay_text() {
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)"));
     assert!(page.contains("{{ 7 * 7 }}"), "and no template");
     assert_eq!(unbalanced(&page), Vec::<String>::new());
-    // The page's own elements, no more: watch.js, the data, three libraries and draw.js.
+    // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (6, 6));
     let chart = charts(&page)["figure1-panel1"].take();
     assert_eq!(chart["data"]["points"]["x"], json!([HOSTILE]));
@@ -175,24 +173,24 @@ fn a_logarithmic_axis_has_no_zero() {
     let page = page_of(both);
     assert!(page.contains("3 points of zero or less have no place on a logarithmic axis and are omitted."));
     assert!(page.contains("Intervals that reach down to zero end at the logarithmic axis."));
-    // A linear axis has a place for them.
+    // A linear axis can show them.
     let (_, data) = drawn(panel(Mark::Line, points()));
     assert_eq!(data["points"]["y"].as_array().unwrap().len(), 6);
 }
 
 #[test]
-fn what_is_no_number_is_left_out_and_counted() {
+fn points_that_are_not_numbers_are_omitted_and_counted() {
     let broken = [Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::new(1.0, 2.0)];
     let page = page_of(panel(Mark::Points, broken));
     assert!(page.contains("2 points without a value are omitted."));
     assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["y"], json!([2]));
-    // Nor does what is of no category.
+    // Points without a category are omitted as well.
     let x = Axis { categories: vec!["4".into(), "8".into()], ..Axis::default() };
     let points = [0.0, 1.0, 2.0, 0.5, -1.0].map(|x| Point::new(x, 1.0));
     let page = page_of(Panel { x, ..panel(Mark::Bars, points) });
     assert!(page.contains("3 points without a value are omitted."));
     assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["x"], json!(["4", "8"]));
-    // When nothing is left there is a sentence, and the reason stands below it.
+    // A panel without points has a sentence in place of the chart, and the reason below it.
     let page = page_of(panel(Mark::Points, [Point::new(f64::NAN, 1.0)]));
     assert!(page.contains("There are no data for this figure."));
     assert!(page.contains("One point without a value is omitted."));
@@ -202,7 +200,7 @@ fn what_is_no_number_is_left_out_and_counted() {
 /// Numbers along bars become categories, in their order. Bars of a logarithmic axis begin at its lower end,
 /// below the shortest of them.
 #[test]
-fn bars_stand_beside_each_other() {
+fn bars_have_categories() {
     let points = [8.0, 4.0, 12.5].map(|x| Point::within(x, 10.0 * x, 1.0));
     let (spec, data) = drawn(panel(Mark::Bars, points));
     assert_eq!(spec["layer"][0]["encoding"]["x"]["scale"]["domain"], json!(["4", "8", "12.5"]));
@@ -226,7 +224,7 @@ fn lines_follow_their_points_and_steps_keep_their_values() {
     assert_eq!(spec["layer"][0]["mark"]["interpolate"], "linear");
     let (spec, _) = drawn(panel(Mark::Steps, back));
     assert_eq!(spec["layer"][0]["mark"]["interpolate"], "step-after");
-    // What is beyond the axes is said.
+    // The caption reports points beyond the axes.
     let x = Axis { domain: Some((0.0, 2.5)), ..Axis::default() };
     let narrow = Panel { x, ..panel(Mark::Steps, back) };
     assert!(page_of(narrow.clone()).contains("One point lies outside the axes."));
@@ -246,8 +244,8 @@ fn clouds_are_thinned_and_lines_are_not() {
     assert_eq!(data["points"]["x"].as_array().unwrap().len(), 5_000);
 }
 
-/// A discipline has the colour of the reports, in every figure. Several series of one have its hue, and what
-/// is of no discipline has the page's own colours.
+/// A discipline has the colour of the reports in every figure. Several series of a discipline have its hue,
+/// and series without a discipline have colours of the page.
 #[test]
 fn colours_are_those_of_the_disciplines() {
     let figure = |series: &[(&str, &str)]| {
@@ -279,7 +277,7 @@ fn colours_are_those_of_the_disciplines() {
         json!({ "domain": ["first (las limit 300p)", "second", "first (efd limit 300p)"],
                 "range": [las, second, efd] })
     );
-    // One series without a name needs no key.
+    // A single series without a name has no key.
     assert_eq!(page.matches("class=\"key\"").count(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! Rows become Parquet. Times are in seconds, sizes in bytes; a missing value is null.
+//! Tables of rows as Parquet. Times are in seconds, sizes in bytes; a missing value is null.
 //!
 //! ```text
 //! columns/tables.rs   every table and column, with units and descriptions

@@ -4,14 +4,15 @@
 //! ```text
 //! error.rs     errors
 //! read.rs      a folder: manifest, summaries, and its tables column by column
-//! series.rs    from many rows to what a screen can show: thinning, medians, pixel columns, rounding
-//! charts.rs    which charts there are, and what each says; charts/ has a file per chart
+//! series.rs    reduction of rows to what a screen can show: medians, pixel columns
+//! charts.rs    the list of charts; charts/ has a file for each
 //! table.rs     the table of metrics, as on the terminal
-//! page.rs      puts the page together
+//! page.rs      the page
 //! ```
 //!
-//! A page is a template (`assets/`) with Vega-Lite inside it; the data are in it once, as columns. Charts are
-//! drawn when it is opened. The same folders give the same page, byte by byte: it has no clock.
+//! A page is a template (`assets/`) with Vega-Lite and the data, which it contains once, as columns. A
+//! browser draws the charts when it opens the page. The same folders give the same page, byte by byte,
+//! because it contains no time of its creation.
 
 mod charts;
 mod error;
@@ -68,7 +69,7 @@ impl Report {
     }
 }
 
-/// Writes a page, whole or not at all.
+/// Writes a page atomically: the file is complete or unchanged.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -36,7 +36,7 @@ fn plan() -> Vec<Trial> {
     m.disciplines.iter().flat_map(|one| m.seeds.iter().map(|seed| trial(&one.qdisc, *seed))).collect()
 }
 
-/// A run with as many flows as its seed, two samples, and one third as a metric.
+/// The record of a run with `seed` flows, two samples, and a third as a metric.
 fn record(seed: u64) -> Record {
     let mut recorder = Recorder::new(Layout {
         measured: vec![PortId(0)],
@@ -71,7 +71,7 @@ fn create(dir: &Path) -> RunFolder {
     RunFolder::create(dir, SCENARIO, manifest("0.1.0")).expect("a folder that can be written")
 }
 
-/// Runs what is not finished; returns all summaries in order, and how many had to run.
+/// Runs the trials that are not finished. Returns all summaries in order, and the number of trials that ran.
 fn run_all(folder: &RunFolder) -> (Vec<(Trial, Summary)>, usize) {
     let mut ran = 0;
     let runs = plan().into_iter().map(|trial| {
@@ -86,7 +86,7 @@ fn run_all(folder: &RunFolder) -> (Vec<(Trial, Summary)>, usize) {
     (runs.collect(), ran)
 }
 
-/// Column names, and how many rows.
+/// The names of the columns of a table, and the number of its rows.
 fn table(path: &Path) -> (Vec<String>, usize) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let names = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
@@ -111,10 +111,9 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The tables that must be asked for are there when they were, and only then; and a folder knows when they
-/// are missing.
+/// Optional tables are written on request only, and a trial without one of them counts as damaged.
 #[test]
-fn tables_that_were_asked_for() {
+fn optional_tables_are_written_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout {
         measured: vec![PortId(0)],
@@ -170,12 +169,12 @@ fn tables_that_were_asked_for() {
     );
     assert_eq!(folder.finished(&run), Some(record.summary));
     let gone = files(dir.path()).into_iter().find(|(name, _)| name.ends_with("seed-1/episodes.parquet"));
-    fs::remove_file(dir.path().join(gone.expect("it is there").0)).unwrap();
+    fs::remove_file(dir.path().join(gone.expect("the table was written").0)).unwrap();
     assert_eq!(folder.finished(&run), None);
     drop(folder);
-    // Another question has another answer, and these are not part of it.
-    let leave = Existing::Replace(&|_| ());
-    RunFolder::open(dir.path(), "duration = \"3 s\"\n", self::manifest("0.1.0"), leave).unwrap();
+    // A run of another scenario replaces the folder, and does not have these tables.
+    let replace = Existing::Replace(&|_| ());
+    RunFolder::open(dir.path(), "duration = \"3 s\"\n", self::manifest("0.1.0"), replace).unwrap();
     assert!(
         ["senders", "episodes", "bursts"]
             .iter()
@@ -184,7 +183,7 @@ fn tables_that_were_asked_for() {
 }
 
 #[test]
-fn a_whole_run() {
+fn a_complete_run_has_all_files() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     let (runs, ran) = run_all(&folder);
@@ -202,7 +201,8 @@ fn a_whole_run() {
     drop(folder);
     assert_eq!(fs::read(dir.path().join(LOCK)).unwrap(), b"", "and it is not any more");
 
-    // Flows: 1 + 2 under each discipline. Queue: two samples with a gauge each, four times. Links: one port.
+    // Flows: 1 + 2 for each discipline. Queue: two samples with a gauge each, in four trials. Links: one
+    // port.
     let (flows, queue) = (table(&dir.path().join("flows.parquet")), table(&dir.path().join("queue.parquet")));
     assert_eq!((flows.0[..3].join(" "), flows.1), ("qdisc seed source".to_owned(), 6));
     assert_eq!(
@@ -215,7 +215,7 @@ fn a_whole_run() {
     let (columns, rows) = table(&dir.path().join("summary.parquet"));
     assert_eq!((columns[..4].join(" "), rows), ("qdisc discipline seed fingerprint".to_owned(), 4));
     assert_eq!(columns.last().unwrap(), "third");
-    // The long form: as many rows as the wide one has numbers.
+    // The long form has a row for each number of the wide form.
     let (columns, rows) = table(&dir.path().join("metrics.parquet"));
     assert_eq!(columns.join(" "), "qdisc seed source port metric value unit");
     let numbers = runs.iter().flat_map(|(_, run)| run.metrics.iter()).filter(|(_, value)| value.is_some());
@@ -230,9 +230,9 @@ fn a_whole_run() {
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
-/// A run killed in the middle: two trials complete, one half-written beside its place, a table half-written.
-/// The second attempt runs the other two, and the folder is equal to that of an undisturbed run, byte for
-/// byte.
+/// A run is killed with two complete trials, one incomplete trial beside its place, and an incomplete table.
+/// The second attempt runs the other two trials, and the folder is equal to that of an undisturbed run, byte
+/// for byte.
 #[test]
 fn a_killed_run_resumes() {
     let undisturbed = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn a_killed_run_resumes() {
     fs::create_dir_all(efd.join(".seed-1.tmp")).unwrap();
     fs::write(efd.join(".seed-1.tmp/flows.parquet"), b"PAR1 half").unwrap();
     fs::write(dir.path().join(".flows.parquet.tmp"), b"PAR1 half").unwrap();
-    // Killed after a trial took its place, before the outdated one was removed.
+    // The run was killed after a trial was renamed to its place, and before the outdated one was removed.
     fs::create_dir_all(efd.join(".seed-9.old")).unwrap();
     drop(killed);
 
@@ -265,9 +265,9 @@ fn a_killed_run_resumes() {
     assert!(!efd.join(".seed-9.old").exists());
 }
 
-/// Cut short: what there is is merged, and the manifest says that it is not all.
+/// An interrupted run merges its finished trials, and its manifest is marked as incomplete.
 #[test]
-fn an_interrupted_run_is_valid_as_far_as_it_came() {
+fn an_interrupted_run_has_valid_tables_of_its_finished_trials() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     let first = plan().remove(0);
@@ -277,8 +277,8 @@ fn an_interrupted_run_is_valid_as_far_as_it_came() {
     assert!(fs::read_to_string(dir.path().join("manifest.json")).unwrap().contains("\"complete\": false"));
 }
 
-/// Another version: no old cell is taken for an answer, and no old table is left to be read as one. A new
-/// cell takes the place of the outdated one.
+/// Another version of Giveway uses no trial of the old version, removes the old tables, and replaces outdated
+/// trials.
 #[test]
 fn outdated_trials_run_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -299,9 +299,9 @@ fn outdated_trials_run_again() {
     assert_eq!(hidden.count(), 0);
 }
 
-/// A folder with another scenario in it stays as it is, to the byte, unless somebody says that it may go.
+/// A folder with a run of another scenario does not change, unless the user allows it to be replaced.
 #[test]
-fn another_experiment_is_refused() {
+fn a_run_of_another_scenario_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
@@ -313,17 +313,17 @@ fn another_experiment_is_refused() {
     let other = "duration = \"9 s\"\n";
     let error = RunFolder::create(dir.path(), other, manifest("0.1.0")).unwrap_err();
     assert!(error.is_refusal());
-    let said = error.to_string();
+    let text = error.to_string();
     for part in
         ["contains another experiment", "(scenario quick)", "`giveway run quick.toml`", " UTC by ", "--force"]
     {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!(files(dir.path()), before, "nothing was changed");
 
     let reported = std::cell::RefCell::new(Vec::new());
-    let tell = |thing: &str| reported.borrow_mut().push(thing.to_owned());
-    let folder = RunFolder::open(dir.path(), other, manifest("0.1.0"), Existing::Replace(&tell)).unwrap();
+    let removing = |thing: &str| reported.borrow_mut().push(thing.to_owned());
+    let folder = RunFolder::open(dir.path(), other, manifest("0.1.0"), Existing::Replace(&removing)).unwrap();
     let reported: Vec<String> = reported.into_inner();
     let name = |thing: &String| thing.strip_prefix(&format!("{}/", dir.path().display())).unwrap().to_owned();
     assert_eq!(
@@ -349,9 +349,9 @@ fn another_experiment_is_refused() {
     assert_eq!(fs::read_to_string(dir.path().join("notes.txt")).unwrap(), "mine");
 }
 
-/// A folder that is somebody's is refused, whatever is in it, and nothing in it is touched.
+/// A folder with other content is refused, whatever the content is, and does not change.
 #[test]
-fn a_folder_that_is_no_run_folder_is_refused() {
+fn a_folder_with_other_content_is_refused() {
     for (file, text) in [
         ("scenario.toml", "title = \"mine\""),
         ("manifest.json", "{}"),
@@ -370,14 +370,14 @@ fn a_folder_that_is_no_run_folder_is_refused() {
         let error = RunFolder::create(dir.path(), SCENARIO, manifest("0.1.0")).unwrap_err();
         assert!(error.is_refusal() && error.to_string().contains("--force"), "{file}: {error}");
         assert_eq!(files(dir.path()), before, "{file}");
-        // With leave, only what has the name of something of ours goes.
+        // With permission, only files with names of Giveway's files are removed.
         RunFolder::open(dir.path(), SCENARIO, manifest("0.1.0"), Existing::Replace(&|_| ())).unwrap();
         let ours = ["scenario.toml", "manifest.json", "report.html"].contains(&file);
         assert_eq!(ours, !path.exists() || fs::read_to_string(&path).unwrap() != text, "{file}");
     }
 }
 
-/// A link to a folder is as good as the folder. What is linked to from within is not followed when it is
+/// A link to a run folder is used like the folder. Links inside the folder are not followed when they are
 /// removed.
 #[test]
 #[cfg(unix)]
@@ -408,9 +408,9 @@ fn links_are_not_followed_into_other_places() {
     assert!(error.starts_with(&format!("cannot write {}", dangling.display())), "{error}");
 }
 
-/// Killed right after the folder was made: the next run takes it, without a word.
+/// A run was killed right after it created the folder. The next run uses the folder without a message.
 #[test]
-fn what_is_left_of_a_run_without_a_manifest_is_taken() {
+fn remains_of_a_run_without_a_manifest_are_reused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(LOCK), "process 1, since 2026-01-01 00:00:00 UTC").unwrap();
     fs::write(dir.path().join(".manifest.json.tmp"), "{").unwrap();
@@ -425,10 +425,10 @@ fn what_is_left_of_a_run_without_a_manifest_is_taken() {
     assert_eq!(files(dir.path()), files(fresh.path()));
 }
 
-/// Recordings of a live host have no scenario that could be run again: a new one takes the place of an old
+/// Recordings of a live bridge have no scenario that could be repeated, so a new recording replaces an old
 /// one.
 #[test]
-fn a_recording_takes_the_place_of_a_recording_only() {
+fn a_recording_replaces_only_a_recording() {
     let dir = tempfile::tempdir().unwrap();
     let live = || Manifest { created_by: "giveway live".into(), ..manifest("0.1.0") };
     let (old, new) = (dir.path().join("old"), dir.path().join("new"));
@@ -436,22 +436,22 @@ fn a_recording_takes_the_place_of_a_recording_only() {
     folder.finish(&run_all(&folder).0).unwrap();
     drop(folder);
     let folder = RunFolder::create(&old, "# rate 2mbit", live()).unwrap();
-    assert_eq!(folder.look(&plan()[0]), Kept::Missing, "nothing of the old one is left");
+    assert_eq!(folder.look(&plan()[0]), Kept::Missing, "the trials of the old one are removed");
     drop(folder);
     assert!(RunFolder::create(&old, SCENARIO, manifest("0.1.0")).unwrap_err().is_refusal());
     drop(create(&new));
     assert!(RunFolder::create(&new, "# rate 2mbit", live()).unwrap_err().is_refusal());
 }
 
-/// One process writes at a time, and a second one gets an error with the name of the first.
+/// One process writes at a time. A second process gets an error with the number of the first.
 #[test]
 fn a_folder_has_one_writer() {
     let dir = tempfile::tempdir().unwrap();
     let first = create(dir.path());
     let error = RunFolder::create(dir.path(), SCENARIO, manifest("0.1.0")).unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }) && !error.is_refusal());
-    let said = error.to_string();
-    assert!(said.contains(&format!("process {}, since 20", std::process::id())), "{said}");
+    let text = error.to_string();
+    assert!(text.contains(&format!("process {}, since 20", std::process::id())), "{text}");
     first.finish(&run_all(&first).0).unwrap();
     let reading = Report::read(&[dir.path()]).err().expect("it is being written").to_string();
     assert!(reading.contains("is being written by process "), "{reading}");
@@ -459,7 +459,7 @@ fn a_folder_has_one_writer() {
     drop(first);
     let report = Report::read(&[dir.path()]).unwrap();
     report.html().unwrap();
-    // A writer that comes while somebody reads is not kept waiting, and the reader notices.
+    // A reader does not block a writer, but notices it.
     let second = create(dir.path());
     let reading = report.html().unwrap_err().to_string();
     assert!(reading.contains("is being written by process "), "{reading}");
@@ -468,9 +468,9 @@ fn a_folder_has_one_writer() {
     assert!(reading.contains("is being written by another process"), "{reading}");
 }
 
-/// A trial that lost a file, or has half of one, is not finished, and what is wrong with it is reported.
+/// A trial with a missing or incomplete file does not count as finished, and its damage is reported.
 #[test]
-fn a_damaged_cell_runs_again() {
+fn a_damaged_trial_runs_again() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     let (runs, _) = run_all(&folder);
@@ -484,19 +484,16 @@ fn a_damaged_cell_runs_again() {
     };
     let table = fs::read(path.join("flows.parquet")).unwrap();
     fs::write(path.join("flows.parquet"), &table[..table.len() / 2]).unwrap();
-    let said = damage(&folder);
+    let text = damage(&folder);
     assert!(
-        said.contains("seed-1/flows.parquet is damaged: it has ") && said.contains(" were written"),
-        "{said}"
+        text.contains("seed-1/flows.parquet is damaged: it has ") && text.contains(" were written"),
+        "{text}"
     );
     fs::remove_file(path.join("flows.parquet")).unwrap();
     assert!(damage(&folder).ends_with("seed-1/flows.parquet is damaged: it is missing"));
     let error = folder.finish(&runs).unwrap_err().to_string();
     assert!(error.contains("flows.parquet") && error.contains("seed-1"), "{error}");
-    assert!(
-        !files(dir.path()).iter().any(|(name, _)| name.ends_with(".tmp")),
-        "nothing half-written is left"
-    );
+    assert!(!files(dir.path()).iter().any(|(name, _)| name.ends_with(".tmp")), "temporary files are removed");
 
     fs::write(path.join("summary.json"), b"{ half").unwrap();
     assert!(damage(&folder).contains("seed-1/summary.json is damaged: its content does not match"));
@@ -507,9 +504,9 @@ fn a_damaged_cell_runs_again() {
     assert_eq!(files(dir.path()), undamaged);
 }
 
-/// Two runs in each other's places: each is whole, and neither is what it is taken for.
+/// Two trials with exchanged folders are undamaged, but each is at the place of the other.
 #[test]
-fn trials_that_changed_places_run_again() {
+fn exchanged_trials_run_again() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
@@ -522,8 +519,11 @@ fn trials_that_changed_places_run_again() {
         fs::rename(efd.join("aside"), efd.join(b)).unwrap();
     };
     change("seed-1", "seed-2");
-    let said = Report::read(&[dir.path()]).err().expect("it is refused").to_string();
-    assert!(said.contains("it is not the one that the manifest lists") && said.contains("--out"), "{said}");
+    let error = Report::read(&[dir.path()]).err().expect("the report is refused").to_string();
+    assert!(
+        error.contains("it is not the one that the manifest lists") && error.contains("--out"),
+        "{error}"
+    );
     let folder = create(dir.path());
     assert!(
         matches!(folder.look(&trial("efd", 1)), Kept::Damaged(damage) if damage.why.contains("efd with seed 2"))
@@ -535,16 +535,16 @@ fn trials_that_changed_places_run_again() {
     assert_eq!(files(dir.path()), undamaged);
 }
 
-/// A page for a folder, or why there is none.
+/// The page of a folder, or the error.
 fn page(dir: &Path) -> Result<String, String> {
     Report::read(&[dir]).and_then(|report| report.html()).map_err(|error| error.to_string())
 }
 
-/// The attack: one bit of one file is flipped, for bits all over each file of a small folder. No report comes
-/// out that is not the right one, no flipped run is taken for a finished one, and the same command makes the
-/// folder right again or says which file keeps it from doing so.
+/// One bit of one file is flipped, for bits in all parts of each file of a small folder. No report is made of
+/// a damaged file, no damaged trial counts as finished, and the same command repairs the folder or names the
+/// file that prevents it.
 #[test]
-fn a_flipped_bit_is_never_believed() {
+fn a_flipped_bit_is_always_detected() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
@@ -552,7 +552,7 @@ fn a_flipped_bit_is_never_believed() {
     let undamaged = files(dir.path());
     let right = page(dir.path()).unwrap();
     let listed = || undamaged.iter().filter(|(_, content)| !content.is_empty());
-    // Sixteen bits of each file, from its first byte to its last, each time another one of its byte.
+    // Sixteen bits of each file, spread from its first byte to its last, at different positions in the byte.
     let flip = |name: &str, content: &[u8], number: usize| {
         let mut bytes = content.to_vec();
         bytes[number * (content.len() - 1) / 15] ^= 1 << (number % 8);
@@ -567,8 +567,8 @@ fn a_flipped_bit_is_never_believed() {
             flips += 1;
             match page(dir.path()) {
                 Ok(page) => assert!(page == right, "bit {number} of {name} changes the report"),
-                Err(said) => {
-                    assert!(said.contains(name) || name == "manifest.json", "{name}: {said}");
+                Err(error) => {
+                    assert!(error.contains(name) || name == "manifest.json", "{name}: {error}");
                     refused += 1;
                 }
             }
@@ -576,7 +576,7 @@ fn a_flipped_bit_is_never_believed() {
         restore(name, content);
     }
     assert!(flips > 500, "{flips}");
-    assert_eq!(refused, flips, "every one is noticed");
+    assert_eq!(refused, flips, "every flipped bit is detected");
 
     let folder = create(dir.path());
     for (name, content) in listed().filter(|(name, _)| name.starts_with("trials/")) {
@@ -600,9 +600,10 @@ fn a_flipped_bit_is_never_believed() {
                 assert_eq!(ran, usize::from(name.starts_with("trials/")), "{name}");
                 folder.finish(&runs).unwrap();
                 drop(folder);
-                assert!(files(dir.path()) == undamaged, "bit {} of {name} is not mended", number % 16);
+                assert!(files(dir.path()) == undamaged, "bit {} of {name} is not repaired", number % 16);
             }
-            // A digit of the format was hit: it looks like another Giveway's.
+            // The flipped bit is in the number of the format, so the folder looks like one of another
+            // version.
             Err(error) => {
                 assert!(name == "manifest.json" && error.is_refusal(), "{name}: {error}");
                 restore(name, content);
@@ -613,7 +614,7 @@ fn a_flipped_bit_is_never_believed() {
 
 /// A report does not show results that were edited by hand.
 #[test]
-fn an_edited_metric_is_never_believed() {
+fn an_edited_metric_is_detected() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     folder.finish(&run_all(&folder).0).unwrap();
@@ -625,12 +626,12 @@ fn an_edited_metric_is_never_believed() {
     let edited = text.replace("\"third\": 0.3", "\"third\": 0.9");
     assert_ne!(text, edited);
     fs::write(&summary, edited).unwrap();
-    let said = page(dir.path()).unwrap_err();
-    assert!(said.contains("seed-1/summary.json is damaged") && said.contains("--out"), "{said}");
+    let error = page(dir.path()).unwrap_err();
+    assert!(error.contains("seed-1/summary.json is damaged") && error.contains("--out"), "{error}");
     assert_eq!(run_all(&create(dir.path())).1, 1);
 }
 
-/// A file where a folder must be: refused even to the superuser, whom permissions do not stop.
+/// A file in place of a folder is an error for the superuser as well, to whom permissions do not apply.
 #[test]
 fn an_error_of_an_unwritable_folder_names_its_path() {
     let dir = tempfile::tempdir().unwrap();
@@ -642,9 +643,9 @@ fn an_error_of_an_unwritable_folder_names_its_path() {
     assert!(error.to_string().starts_with(&format!("cannot write {}", blocked.display())), "{error}");
 }
 
-/// The place of a trial is taken by a file: the error names it, and nothing half-written stays.
+/// A file is at the place of a trial. The error names the file, and no temporary file remains.
 #[test]
-fn a_cell_that_cannot_be_written_leaves_nothing() {
+fn a_trial_that_cannot_be_written_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     let blocked = dir.path().join(format!("trials/efd-{}", &Fingerprint::of("efd").to_string()[..16]));
@@ -655,11 +656,11 @@ fn a_cell_that_cannot_be_written_leaves_nothing() {
     assert_eq!(files(dir.path()), before);
 }
 
-/// The cost of checking: writes a run with a table of 100 MB of flows, and reads it with a check.
+/// Measures the cost of digests: writes a run with a table of 100 MB of flows, and reads it with a check.
 #[test]
 #[ignore = "a measurement, best with --release"]
-#[allow(clippy::disallowed_methods, reason = "a measurement reads a clock")]
-fn what_checking_costs() {
+#[allow(clippy::disallowed_methods, reason = "a measurement needs a clock")]
+fn cost_of_digests() {
     let mut recorder = Recorder::new(Layout { until: Time::s(3), ..Layout::default() });
     let mut rng = giveway_qdisc::Streams::new(1).rng();
     for id in 0..2_000_000 {

@@ -41,8 +41,9 @@ fn manifest() -> Manifest {
     }
 }
 
-/// Packets of 100 bytes from the first source and of 1,000 from the second, which wait one and ten times
-/// `wait`; one in ten is dropped. Transfers of some sizes.
+/// The record of a run. Packets of 100 bytes of the first source have a sojourn time of `wait`, and those of
+/// 1,000 bytes of the second source ten times as much. One in ten is dropped. There are transfers of several
+/// sizes.
 fn record(wait: Span) -> Record {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
     for number in 0..200_u64 {
@@ -97,7 +98,7 @@ fn charts(page: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_page_has_everything_and_nothing_from_outside() {
+fn a_page_is_complete_and_loads_nothing() {
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
     let page = page(&[dir.path()]);
@@ -125,23 +126,23 @@ fn a_page_has_everything_and_nothing_from_outside() {
     assert_eq!(page, self::page(&[dir.path()]), "the same folder gives the same page");
 }
 
-/// Titles, names and scenarios are the users'. What they write is shown, and does nothing.
+/// Titles, names and scenarios come from users. They are shown as text, and not interpreted as HTML.
 #[test]
-fn what_users_write_stays_text() {
+fn texts_of_users_are_escaped() {
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
     let page = page(&[dir.path()]);
     assert!(!page.contains("<script>alert"));
-    assert!(page.contains("&lt;script&gt;alert(1)"), "it is shown");
+    assert!(page.contains("&lt;script&gt;alert(1)"), "the text is shown");
     let legend = charts(&page)["run1-chart4"]["spec"].to_string();
-    assert!(legend.contains("alert(1)"), "and named in the chart");
-    // The page's own elements, no more: watch.js, the data, three libraries and draw.js.
+    assert!(legend.contains("alert(1)"), "the chart shows the name");
+    // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
     assert_eq!(page.matches("<script").count(), 6);
     assert_eq!(page.matches("</script").count(), 6);
 }
 
 #[test]
-fn several_folders_are_one_table_and_each_its_charts() {
+fn several_folders_share_a_table_and_have_their_charts() {
     let dir = tempfile::tempdir().unwrap();
     let (one, two) = (dir.path().join("before"), dir.path().join("after"));
     folder(&one);
@@ -151,14 +152,14 @@ fn several_folders_are_one_table_and_each_its_charts() {
     assert_eq!(page.matches("<h2>All metrics</h2>").count(), 1);
     assert_eq!(page.matches("<h2 class=\"run\">").count(), 2);
     assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 5);
-    // Folders of one name go by their paths.
+    // Folders with the same name are shown with their paths.
     let same = dir.path().join("elsewhere/before");
     folder(&same);
     let page = self::page(&[&one, &same]);
     assert!(page.contains("elsewhere&#x2f;before"));
 }
 
-/// Findings of the caller come before those of the report.
+/// Findings of the caller replace those of the report.
 #[test]
 fn findings_of_the_caller_are_used() {
     let dir = tempfile::tempdir().unwrap();
@@ -172,11 +173,10 @@ fn findings_of_the_caller_are_used() {
     assert!(page.contains("This run is unfinished: 1 of 4 trials are finished."));
 }
 
-/// Nothing was transferred, sent or dropped: a sentence stands in the place of each chart. Two charts more
-/// where bursts were measured: what comes and goes, and how self-similar the sources are, which takes a while
-/// to tell.
+/// A run with measured bursts has two more charts: the burstiness of arrivals and departures, and the
+/// self-similarity of the sources, which needs a long run.
 #[test]
-fn burstiness_is_drawn_where_it_was_measured() {
+fn burstiness_is_drawn_if_it_was_measured() {
     let page_of = |until| {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout { bursts: true, until, ..layout() };
@@ -206,7 +206,7 @@ fn burstiness_is_drawn_where_it_was_measured() {
     let long = page_of(Time::s(90));
     let charts = charts(&long);
     let named = |title: &str| {
-        let (before, _) = long.split_once(&format!("<h3>{title}</h3>")).expect("it has a title");
+        let (before, _) = long.split_once(&format!("<h3>{title}</h3>")).expect("the page has this chart");
         before.rsplit_once("<figure id=\"").unwrap().1.split_once('"').unwrap().0.to_owned()
     };
     let dispersion = &charts[named("Burstiness")]["data"]["dispersion"];
@@ -223,11 +223,12 @@ fn burstiness_is_drawn_where_it_was_measured() {
     assert!(short.contains("too short to estimate the self-similarity of the traffic, which needs 81.92 s."));
     let dir = tempfile::tempdir().unwrap();
     folder(dir.path());
-    assert!(!page(&[dir.path()]).contains("Burstiness"), "nobody asked");
+    assert!(!page(&[dir.path()]).contains("Burstiness"), "bursts were not measured");
 }
 
+/// Nothing was transferred, sent or dropped, so a sentence replaces each chart.
 #[test]
-fn what_is_missing_is_said_in_words() {
+fn a_missing_chart_is_replaced_by_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
     let trial = Trial { qdisc: "efd".into(), seed: 1 };
@@ -279,7 +280,7 @@ fn folders_without_a_report_have_a_reason() {
 }
 
 #[test]
-fn a_page_is_written_whole_or_not_at_all() {
+fn a_page_is_written_completely_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("report.html");
     report::write(&place, "old").unwrap();
@@ -287,5 +288,5 @@ fn a_page_is_written_whole_or_not_at_all() {
     assert_eq!(fs::read_to_string(&place).unwrap(), "new");
     let blocked = report::write(&dir.path().join("report.html/report.html"), "x").unwrap_err();
     assert!(blocked.to_string().starts_with("cannot write "), "{blocked}");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file remains");
 }

@@ -22,7 +22,7 @@ impl Looks {
 
     fn find(&self, spec: &str) -> &Look {
         let found = self.0.iter().find(|(known, _)| known == spec);
-        &found.expect("all figures of the document were looked at").1
+        &found.expect("the legend has the disciplines of all figures").1
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Legend(Vec<Entry>);
 struct Entry {
     name: String,
     discipline: String,
-    /// The name, with the discipline where another series has the same.
+    /// The name, with the discipline if another series has the same name.
     label: String,
     look: Look,
 }
@@ -78,7 +78,7 @@ impl Legend {
 
     pub(super) fn label(&self, series: &Series) -> &str {
         let mine = |entry: &&Entry| entry.name == series.name && entry.discipline == series.discipline;
-        &self.0.iter().find(mine).expect("it is of this figure").label
+        &self.0.iter().find(mine).expect("the series belongs to this figure").label
     }
 
     /// An encoding by series, with a value for each.

@@ -1,17 +1,17 @@
-//! Points that a figure does not draw, and the sentences that its caption has about them.
+//! Points that a figure does not draw, and the sentences about them in its caption.
 
-/// Counts of points that are not drawn, over all panels of a figure.
+/// The numbers of points that are not drawn, over all panels of a figure.
 #[derive(Default)]
 pub(super) struct Omitted {
-    /// Not finite, or of no category.
+    /// Points that are not finite, or that belong to no category.
     pub(super) unknown: usize,
-    /// Zero or less on a logarithmic axis.
+    /// Points of zero or less on a logarithmic axis.
     pub(super) no_logarithm: usize,
-    /// Outside the domain of an axis.
+    /// Points outside the domain of an axis.
     pub(super) beyond: usize,
     /// Intervals that begin at or below zero on a logarithmic axis.
     pub(super) cut: usize,
-    /// Panels with too many points: how many were drawn, of how many.
+    /// For each panel with too many points, the number of drawn points and of all points.
     pub(super) thinned: Option<(usize, usize)>,
 }
 

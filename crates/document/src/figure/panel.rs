@@ -1,4 +1,4 @@
-//! A panel: from series of points to the specification of a chart.
+//! The specification of a chart for the series of a panel.
 
 use serde_json::{Map, Value, json};
 
@@ -8,13 +8,13 @@ use crate::axis::{PLAIN, extent, logarithmic};
 use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
 use crate::parts::{Axis, Mark, Panel, Point, Series};
 
-/// Points of a panel, where they are drawn as points.
+/// The most points of a panel that are drawn as points.
 const MOST_POINTS: usize = 3_000;
 
-/// Lines of no more points than this show each.
+/// Lines with at most this number of points show each point.
 const FEW: usize = 30;
 
-/// Significant digits of what is drawn.
+/// Significant digits of the data of a chart.
 const DIGITS: usize = 6;
 
 /// The points of a series that can be drawn.
@@ -24,7 +24,7 @@ struct Drawn<'a> {
 }
 
 impl Panel {
-    /// Specification and data; `None` where there is nothing to draw.
+    /// The specification and the data; `None` if there is nothing to draw.
     pub(super) fn plot(
         &self,
         legend: &Legend,
@@ -64,14 +64,14 @@ impl Panel {
         }
         let spec = json!({
             "width": width, "height": height,
-            // All panels take the same room, whatever their numbers and titles take of it.
+            // All panels have the same size, whatever the space for their numbers and titles.
             "autosize": { "type": "fit", "contains": "padding" },
             "layer": layers,
         });
         Some((spec, tables))
     }
 
-    /// The points of a series that have a place on the axes.
+    /// The points of a series that have a position on the axes.
     fn drawable(&self, series: &Series, omitted: &mut Omitted) -> Vec<Point> {
         let beyond = |axis: &Axis, value: f64| {
             axis.domain.is_some_and(|(from, to)| value < from.min(to) || value > from.max(to))
@@ -94,12 +94,12 @@ impl Panel {
         kept
     }
 
-    /// Bars stand beside each other, so their axis has no scale.
+    /// True if the x axis is logarithmic. The axis of bars is not, because they are beside each other.
     fn is_logarithmic_in_x(&self) -> bool {
         self.x.logarithmic && self.x.categories.is_empty() && self.mark != Mark::Bars
     }
 
-    /// The names along the x axis; `None` where it has numbers.
+    /// The names along the x axis; `None` for an axis with numbers.
     fn categories(&self, drawn: &[Drawn<'_>]) -> Option<Categories> {
         if !self.x.categories.is_empty() {
             let names = self.x.categories.clone();
@@ -129,7 +129,7 @@ impl Panel {
                     x["scale"] = json!({ "domain": names, "padding": 0.5 });
                 }
                 let characters: usize = names.iter().map(|name| name.chars().count() + 2).sum();
-                // Names that do not fit beside each other are turned.
+                // Names that do not fit beside each other are rotated.
                 let angle = if characters <= 40 { 0 } else { -35 };
                 x["axis"] =
                     json!({ "labelAngle": angle, "labelLimit": 180, "ticks": false, "labelPadding": 6 });
@@ -142,7 +142,7 @@ impl Panel {
     fn y_encoding<'a>(&self, points: impl Iterator<Item = &'a Point>) -> Value {
         let mut y = json!({ "field": "y", "title": titled(&self.y) });
         let values = points.flat_map(|point| {
-            // Room below the shortest bar, or it would not be seen.
+            // The margin makes the shortest bar visible.
             let foot = if self.mark == Mark::Bars { point.y / 1.5 } else { point.y };
             [foot, point.low, point.high]
         });
@@ -150,8 +150,8 @@ impl Panel {
         y
     }
 
-    /// Marks do not describe themselves one by one: the panel has a label, and Vega-Lite would make
-    /// expressions of titles.
+    /// The layers of the chart. Their marks have no descriptions of single items: the panel has a label, and
+    /// Vega-Lite would make expressions of titles.
     fn layers(&self, x: &Value, y: &Value, legend: &Legend, drawn: &[Drawn<'_>]) -> Vec<Value> {
         let clip = self.x.domain.is_some() || self.y.domain.is_some();
         let mut encoding = json!({ "x": x, "y": y, "color": legend.colour() });
@@ -185,7 +185,7 @@ impl Panel {
                 let mut line = encoding.clone();
                 line["strokeDash"] = legend.dash();
                 line["strokeWidth"] = legend.line_width();
-                // As the points come, not from omitted to right.
+                // Lines connect the points in their order, not from left to right.
                 line["order"] = json!({ "value": null });
                 let steps = self.mark == Mark::Steps;
                 let between = if steps { "step-after" } else { "linear" };
@@ -232,12 +232,12 @@ struct Categories {
 impl Categories {
     fn name(&self, x: f64) -> &str {
         let at = self.at.iter().position(|known| *known == x);
-        &self.names[at.expect("only what has a category is drawn")]
+        &self.names[at.expect("only points with a category are drawn")]
     }
 }
 
-/// A title as it may stand in an expression: Vega-Lite puts those of tooltips there and does not escape them
-/// well.
+/// A title that is safe in an expression: Vega-Lite puts the titles of tooltips into expressions, and does
+/// not escape them completely.
 fn in_expression(axis: &Axis, otherwise: &str) -> String {
     let plain = |c: &char| c.is_alphanumeric() || " ()/%,.-+µ".contains(*c);
     let title: String = axis.title.chars().filter(plain).collect();
@@ -248,7 +248,7 @@ fn titled(axis: &Axis) -> Value {
     if axis.title.is_empty() { Value::Null } else { json!(axis.title) }
 }
 
-/// The scale of an axis of numbers. A linear one begins at zero where `zero` says so.
+/// The scale of an axis with numbers. A linear scale begins at zero if `zero` is true.
 fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = f64>, zero: bool) {
     encoding["type"] = json!("quantitative");
     match (axis.logarithmic, axis.domain) {
@@ -268,7 +268,7 @@ fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = 
     }
 }
 
-/// Keeps so many points of a panel that a screen can show them.
+/// Keeps as many points of a panel as a screen can show.
 fn thin(drawn: &mut [Drawn<'_>], omitted: &mut Omitted) {
     let all: usize = drawn.iter().map(|series| series.points.len()).sum();
     if all <= MOST_POINTS {

@@ -18,7 +18,7 @@ use super::arrays::{text, whole};
 use super::tables;
 use crate::seal::{Digest, Hashing};
 
-/// Rows of a row group, which a reader has in memory at a time.
+/// Rows of a row group. A reader needs memory for one group.
 const GROUP_ROWS: usize = 1 << 17;
 
 /// Writes a table and syncs it to the disk.
@@ -29,7 +29,7 @@ pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetEr
 }
 
 /// Writes the tables of several trials into one, in this order, with the discipline and the seed as the first
-/// columns. Has one row group in memory at a time.
+/// columns. It needs memory for one row group.
 pub(crate) fn merge<'a>(
     path: &Path,
     parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,

@@ -11,8 +11,8 @@ use giveway_qdisc::Quantity;
 use super::arrays::{real, text, whole};
 use super::tables;
 
-/// One row per run, a column for each parameter that any of the disciplines has, and one for each metric that
-/// any of the runs has.
+/// The summary: one row per run, a column for each parameter of any discipline, and one for each metric of
+/// any run.
 pub(crate) fn summary(
     disciplines: &[Discipline],
     runs: &[(Trial, Summary)],
@@ -90,8 +90,8 @@ fn parameters<'a>(
     known.iter().map(values).collect()
 }
 
-/// The column of a parameter: its name, its unit, and whether it holds text. Equal names with different units
-/// are different columns, since a limit may count packets or bytes.
+/// The column of a parameter: its name, its unit, and true if its values are texts. Equal names with
+/// different units are different columns, since a limit may count packets or bytes.
 fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
     match value {
         Quantity::Text(_) => (format!("param.{name}"), "", true),
@@ -108,7 +108,7 @@ fn column((name, value): &(String, Quantity)) -> (String, &'static str, bool) {
     }
 }
 
-/// One row per metric and run.
+/// The metrics in the long form: one row per metric and run.
 pub(crate) fn metrics(runs: &[(Trial, Summary)]) -> Result<RecordBatch, ArrowError> {
     let all = runs.iter().flat_map(|(trial, run)| {
         run.metrics.iter().filter_map(move |(name, value)| Some((trial, name, named(name), value?)))

@@ -338,7 +338,7 @@ pub(crate) fn described(field: Field, unit: &str, what: &str) -> Field {
     field.with_metadata(about)
 }
 
-/// The page of the book about all of them, as Markdown.
+/// The page of the book about all tables, as Markdown.
 pub fn page() -> String {
     let mut page = String::from(
         "# Files of a run\n\n\

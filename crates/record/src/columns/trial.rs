@@ -10,7 +10,7 @@ use giveway_qdisc::{DropReason, Ending, FlowKind, FlowReport};
 use super::arrays::{maybe_whole, real, text, whole};
 use super::tables;
 
-/// One row per flow.
+/// The flows: one row per flow.
 pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     let flows = &record.flows;
     let has_size = |flow: &FlowReport| matches!(flow.kind, FlowKind::Transfer | FlowKind::Group);
@@ -52,7 +52,7 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// One row per sample of a backlog.
+/// The backlogs: one row per sample.
 pub(crate) fn queue(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.backlog?))).collect();
     tables::QUEUE.batch(vec![
@@ -63,7 +63,7 @@ pub(crate) fn queue(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// One row per gauge and sample.
+/// The gauges: one row per gauge and sample.
 pub(crate) fn gauges(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows: Vec<_> = record.queue.iter().filter_map(|row| Some((row, row.gauge?))).collect();
     tables::GAUGES.batch(vec![
@@ -74,7 +74,7 @@ pub(crate) fn gauges(record: &Record) -> Result<RecordBatch, ArrowError> {
     ])
 }
 
-/// One row per port; two columns for each reason to drop.
+/// The links: one row per port, with two columns for each drop reason.
 pub(crate) fn links(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.links;
     let mut columns = vec![

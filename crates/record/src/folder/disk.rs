@@ -112,7 +112,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<Digest, FolderError
 
 /// A hidden name next to `path`.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let name = path.file_name().expect("what is written has a name").to_string_lossy();
+    let name = path.file_name().expect("a written file has a name").to_string_lossy();
     path.with_file_name(format!(".{name}.{ending}"))
 }
 
@@ -204,7 +204,7 @@ mod tests {
         first.keep().unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "first");
 
-        // What a killed writer left is used again; what is dropped leaves nothing.
+        // The file of a killed writer is reused, and a dropped writer removes its file.
         fs::write(dir.path().join(".page.html.tmp"), "a half-written page, longer than the next").unwrap();
         let third = NewFile::begin(&place).unwrap();
         third.file().write_all(b"third").unwrap();

@@ -14,9 +14,9 @@ use crate::seal::{self, Damage, Digest};
 pub enum Kept {
     /// It is finished, for this scenario and version, and no bit of it has changed.
     Finished(Summary),
-    /// It is absent.
+    /// It does not exist.
     Missing,
-    /// It is of another version of Giveway, this one.
+    /// It was made by another version of Giveway, which is this one.
     Outdated(String),
     /// One of its files is damaged.
     Damaged(Damage),

@@ -1,8 +1,9 @@
 //! One process writes a run folder at a time.
 //!
 //! The lock is an advisory lock of the system (flock(2) on Linux) on the file `.giveway.lock` in the folder.
-//! It ends with its process, however that ends, so no clean-up is needed. Meanwhile the file contains the
-//! process that has the lock. The file is not removed, since two processes could then lock different files.
+//! It ends with its process, even if that is killed, so no clean-up is needed. Meanwhile the file contains
+//! the process that has the lock. The file is not removed, since two processes could then lock different
+//! files.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -59,7 +60,8 @@ impl Lock {
         Err(FolderError::Busy { path: dir.to_owned(), holder: "another process".to_owned() })
     }
 
-    /// The process that is writing a folder, if any. Changes nothing, and works for read-only folders.
+    /// The process that is writing a folder, if any. The function changes nothing, and works for read-only
+    /// folders.
     pub(crate) fn holder(dir: &Path) -> Option<String> {
         let path: PathBuf = dir.join(LOCK);
         // An empty file is a free lock. A test takes the lock for a moment, in which a writer would be
@@ -89,7 +91,7 @@ fn sign(mut file: &File) -> std::io::Result<()> {
 /// The text of the owner of the lock, if it is complete.
 fn signed(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
-    // The file may be half written.
+    // The file may be incomplete.
     text.ends_with(" UTC").then_some(text)
 }
 

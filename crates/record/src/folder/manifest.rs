@@ -18,7 +18,7 @@ pub struct Manifest {
     pub machine: String,
     /// The command of the comparison, with all flags.
     pub created_by: String,
-    /// Begin of the comparison: RFC 3339, UTC.
+    /// The start of the comparison: RFC 3339, UTC.
     pub created: Option<String>,
     /// The title of the scenario.
     pub title: String,
@@ -31,8 +31,8 @@ pub struct Manifest {
 /// The number of the format of run folders. It grows if a table or a column is added or changes its meaning,
 /// so that readers can refuse other formats.
 ///
-/// 2: the tables `delays` and `shares`; what is measured; in `flows` the columns `kind` and `measured`; in
-/// `links` the drops within the measurement interval.
+/// 2: the tables `delays` and `shares`; in the manifest the measured ports; in `flows` the columns `kind` and
+/// `measured`; in `links` the drops within the measurement interval.
 ///
 /// 3: in `flows` the columns `longest_pause_s` and `paused_s`; optionally, the tables `senders` and
 /// `episodes`.

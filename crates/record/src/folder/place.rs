@@ -172,7 +172,7 @@ fn another(dir: &Path, manifest: &Path, stamp: &Stamp) -> FolderError {
 pub(super) struct Thing {
     /// Name, with a description for folders.
     name: String,
-    /// Its files.
+    /// The files of the entry.
     files: Vec<PathBuf>,
     /// Folders to remove once they are empty, the innermost first.
     dirs: Vec<PathBuf>,
@@ -180,7 +180,7 @@ pub(super) struct Thing {
 
 /// The tables of runs, those of older formats included.
 fn tables() -> impl Iterator<Item = &'static str> {
-    /// Up to format 5.
+    /// The table of sojourn times up to format 5.
     const OLD: [&str; 1] = ["delays.parquet"];
     TABLES.iter().map(|(name, _)| *name).chain(OLD)
 }

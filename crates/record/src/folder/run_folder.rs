@@ -108,7 +108,8 @@ impl RunFolder {
         existing: Existing<'_>,
     ) -> Result<(), FolderError> {
         let found = match place::look(dir, asked)? {
-            // Another process may have written meanwhile; half of a folder does not look like a run folder.
+            // Another process may have written meanwhile, and an incomplete folder does not look like a run
+            // folder.
             Found::Taken(_) => match Lock::holder(dir) {
                 Some(holder) => return Err(FolderError::Busy { path: dir.to_owned(), holder }),
                 None => place::look(dir, asked)?,
@@ -127,12 +128,13 @@ impl RunFolder {
         RunFolder { findings: Some(findings), ..self }
     }
 
-    /// The commit of the sources, for people: which trials are run again depends on the version alone.
+    /// Sets the commit of the sources, for information only: the version alone determines which trials run
+    /// again.
     pub fn with_commit(self, commit: Option<String>) -> RunFolder {
         RunFolder { commit, ..self }
     }
 
-    /// Copies a file into the folder, as something that belongs to it.
+    /// Copies a file into the folder, under the name `name`. The file then belongs to the folder.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -257,7 +259,7 @@ impl RunFolder {
 mod tests {
     use super::*;
 
-    /// A reader without the lock may see half of a folder, which looks like no run folder.
+    /// A reader without the lock may see an incomplete folder, which does not look like a run folder.
     #[test]
     fn a_folder_that_is_being_made_is_busy_and_not_foreign() {
         let dir = tempfile::tempdir().unwrap();

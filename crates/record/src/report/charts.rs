@@ -16,7 +16,7 @@ use super::read::Folder;
 pub(super) use frame::{Chart, Disciplines, Drawn};
 pub(super) use glance::chart as glance;
 
-/// Number of measured ports with charts of their own. The page names the other ports in a sentence.
+/// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
 const MOST_PORTS: usize = 4;
 
 /// The charts of one folder, in the order of the page.
@@ -32,7 +32,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     Ok(charts)
 }
 
-/// The measured ports without charts of their own.
+/// The measured ports without their own charts.
 pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
     folder.manifest.measured.ports.get(MOST_PORTS..).unwrap_or_default()
 }

@@ -32,7 +32,7 @@ struct Findings {
     sentences: Vec<String>,
 }
 
-/// A chart in its place.
+/// A chart with its caption, as the template uses it.
 #[derive(Serialize)]
 struct ChartView {
     id: String,

@@ -1,6 +1,7 @@
-//! From many rows to what a screen can show. Every function here loses something; the captions say what.
+//! Reduction of many rows to the amount that a screen can show. Every function here loses details; the
+//! captions name them.
 
-/// Least, median and most within one pixel column.
+/// The smallest value, the median and the largest value within one pixel column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Column {
     pub at: f64,
@@ -9,9 +10,9 @@ pub(super) struct Column {
     pub most: f64,
 }
 
-/// At most `columns` columns from `from` to `until`: of the values in each the least, the median and the
-/// most. A column stands at its middle; columns without a value are left out. Values are in the order of
-/// time.
+/// Divides the time from `from` to `until` into at most `columns` columns, each with the smallest value, the
+/// median and the largest value. The position of a column is its middle. Columns without a value are left
+/// out. Values must be in the order of time.
 pub(super) fn pixel_columns(values: &[(f64, f64)], from: f64, until: f64, columns: usize) -> Vec<Column> {
     let width = (until - from) / columns as f64;
     let place = |at: f64| (((at - from) / width) as usize).min(columns - 1);
@@ -31,7 +32,7 @@ pub(super) fn pixel_columns(values: &[(f64, f64)], from: f64, until: f64, column
     chunks.map(column).collect()
 }
 
-/// Size bins per decade, and how many transfers a bin needs to have a median.
+/// Size bins per decade, and the number of transfers that a bin needs to have a median.
 pub(super) const BINS_PER_DECADE: f64 = 5.0;
 pub(super) const BIN_NEEDS: usize = 5;
 
@@ -56,7 +57,7 @@ pub(super) fn medians_by_size(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    /// Ten values in two columns; the peak is kept where it is.
+    /// Ten values in two columns. The column with the peak keeps it.
     #[test]
     fn a_pixel_column_keeps_its_extremes() {
         let values: Vec<(f64, f64)> = (0..10).map(|i| (f64::from(i), f64::from(i % 5))).collect();
@@ -73,7 +74,7 @@ mod tests {
         assert!(pixel_columns(&[], 0.0, 10.0, 5).is_empty());
     }
 
-    /// Five of about 1 kB, four of 10 kB: the four are too few.
+    /// Five transfers of about 1 kB have a median. Four of 10 kB are too few.
     #[test]
     fn medians_need_company() {
         let kilo = [1.0, 5.0, 2.0, 4.0, 3.0].map(|seconds| (1_000.0 + seconds, seconds));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::charts::Disciplines;
 use super::read::Folder;
 
-/// The table as the template takes it.
+/// The table as the template uses it.
 #[derive(Serialize)]
 pub(super) struct View {
     /// The port, if there is a table for each port.
@@ -48,7 +48,8 @@ struct CellView {
     first: bool,
 }
 
-/// One table over all folders; a table for each measured port where they all measure the same several.
+/// One table over all folders; or a table for each measured port, if all folders measure the same ports and
+/// more than one.
 pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> {
     let first = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
     if first.len() < 2 || folders.iter().any(|folder| folder.manifest.measured.ports != first) {
@@ -104,7 +105,7 @@ fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disci
     }
 }
 
-/// The interval is written apart, so that it can be smaller.
+/// Splits a text into the mean and its interval, which is shown in a smaller font.
 fn cell(text: &str, first: bool) -> CellView {
     let (mean, half) =
         text.split_once('±').map_or((text, String::new()), |(mean, half)| (mean, format!("± {half}")));

@@ -67,7 +67,8 @@ impl Disciplines {
 
     /// Short name and look of a discipline.
     pub fn find(&self, spec: &str) -> (&str, &Look) {
-        let (_, name, look) = self.iter().find(|(known, ..)| *known == spec).expect("it is of these folders");
+        let (_, name, look) =
+            self.iter().find(|(known, ..)| *known == spec).expect("the discipline is in one of the folders");
         (name, look)
     }
 
@@ -85,13 +86,13 @@ impl Disciplines {
         })
     }
 
-    /// The width of its lines: each a little narrower than the one before it, which is below it, so that
-    /// lines which coincide show as borders of each other.
+    /// The width of its lines. Each line is a little narrower than the previous one, which is below it, so
+    /// that coinciding lines show as borders.
     pub(super) fn line_width(&self) -> Value {
         let below = |at: usize| (self.names.len() - 1 - at).min(2);
         let range: Vec<f64> = (0..self.names.len()).map(|at| 1.8 + 1.2 * below(at) as f64).collect();
         let mut width = self.colour();
-        // Widths have an order; the names of disciplines are in theirs.
+        // An ordinal scale gives the widths in the order of the disciplines.
         width["type"] = json!("ordinal");
         width["scale"]["range"] = json!(range);
         width
@@ -110,7 +111,7 @@ impl Disciplines {
     }
 }
 
-/// A title with its port, where there are several.
+/// A title with its port, if there are several.
 pub(super) fn at_port(title: &str, port: &str, folder: &Folder) -> String {
     if folder.manifest.measured.ports.len() > 1 { format!("{title} at {port}") } else { title.to_owned() }
 }
@@ -128,8 +129,8 @@ pub(super) fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Co
     Drawn::Plot { spec, data }
 }
 
-/// Small multiples, one per discipline: a panel each, with the same axes. One below the other while they are
-/// few, otherwise in two columns. `layers` returns the layers of a panel from its axis of time.
+/// Small multiples: a panel for each discipline, with the same axes. Few panels are in one column, many in
+/// two. `layers` returns the layers of a panel from its axis of time.
 pub(super) fn panels(
     names: &[&str],
     data: &str,
@@ -160,7 +161,7 @@ pub(super) fn panels(
         "data": { "name": data },
         "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
         "columns": columns, "bounds": "flush",
-        // Room for a panel's title, and for the numbers and the title of the right one's axis.
+        // Space for the title of a panel, and for the numbers and the title of the axis of the right panel.
         "spacing": { "row": 42, "column": 60 },
     })
 }

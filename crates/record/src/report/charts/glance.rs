@@ -40,10 +40,10 @@ const FIGURES: [Figure; 9] = [
     figure("flows_incomplete", "Unfinished transfers", "", true, Kind::Count("number per run")),
 ];
 
-/// Beyond this ratio between two means the axis is logarithmic.
+/// The axis is logarithmic if the ratio of two means is larger.
 const WIDE: f64 = 20.0;
 const PANELS_PER_ROW: usize = 3;
-/// Of one panel, in pixels.
+/// The width of one panel, pixels.
 const PANEL_WIDTH: u32 = 250;
 
 pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> Chart {
@@ -119,7 +119,7 @@ struct Axis {
     log: bool,
     /// The beginning of the axis.
     least: f64,
-    /// The largest mean, with some room.
+    /// The end of the axis: the largest mean, with a margin.
     most: f64,
 }
 

@@ -20,7 +20,7 @@ pub(super) fn charts(
 fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart, ReportError> {
     let title = at_port("Queue length over time", port, folder);
     let specs = folder.disciplines();
-    // As many columns as a panel has pixels.
+    // One column for each pixel of a panel.
     let pixels = if specs.len() > 3 { 400 } else { 860 };
     let until = folder.manifest.measured.until_s;
     let mut columns: Vec<_> =
@@ -60,7 +60,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
     let spec = panels(&names, "queue", (0.0, until), |x| {
-        // Room above, so that the labels of the axis stay inside the panel.
+        // The margin above keeps the labels of the axis inside the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {
             json!({ "field": field, "type": "quantitative", "title": "packets",

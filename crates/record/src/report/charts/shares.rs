@@ -9,7 +9,7 @@ use super::frame::{Chart, Disciplines, at_port, panels, plot};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
 
-/// Sources with a colour of their own. The other sources are drawn as one.
+/// The largest number of sources with their own colour. The other sources are drawn as one.
 const MOST_SOURCES: usize = 7;
 const OTHERS: &str = "others";
 

@@ -14,8 +14,8 @@ use parquet::errors::ParquetError;
 use crate::columns;
 use crate::report::error::{ReportError, file_error, table_error};
 
-/// Visits the rows of a table. `visit` gets the batch, with the columns in the order of `columns`, and the
-/// number of the row.
+/// Visits the rows of a table. `visit` is called with the batch, which has the columns in the order of
+/// `columns`, and the number of the row in it.
 pub(super) fn rows(
     path: &Path,
     columns: &[&str],
