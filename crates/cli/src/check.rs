@@ -55,7 +55,7 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 /// # Errors
 /// If the file cannot be read, or the scenario is invalid.
 pub fn read(file: &Path, sets: &[String]) -> Result<Scenario, CliError> {
-    let draft = Draft::load(file).map_err(|error| CliError::Usage(error.to_string()))?;
+    let draft = Draft::load(file)?;
     let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
     Ok(draft.finish().map_err(Box::new)?)
 }

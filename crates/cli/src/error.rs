@@ -7,7 +7,8 @@ use giveway_live::LiveError;
 use giveway_papers::PaperError;
 use giveway_record::FolderError;
 use giveway_runner::{Outcome, RunnerError, chain};
-use giveway_scenario::ScenarioError;
+use giveway_scenario::{LoadError, ScenarioError};
+use giveway_testbed::TestbedError;
 
 use crate::live::BridgeError;
 use crate::reservation_args::KeyError;
@@ -41,6 +42,12 @@ pub enum CliError {
     /// The key file of a reservation cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The machine cannot run a test bed.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
+    /// A scenario file cannot be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// A scenario is invalid. Each mistake is shown with its line.
     #[error(transparent)]
     Scenario(#[from] Box<ScenarioError>),
@@ -61,6 +68,8 @@ impl CliError {
             | CliError::Bridge(_)
             | CliError::Via(_)
             | CliError::Key(_)
+            | CliError::Testbed(_)
+            | CliError::Load(_)
             | CliError::Scenario(_) => Outcome::Wrong,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),

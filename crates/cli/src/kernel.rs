@@ -127,32 +127,28 @@ struct Build {
 
 /// Runs `giveway kernel`.
 pub fn kernel(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    let done = match &args.command {
+    let text = match &args.command {
         Command::Load(args) => load(args),
         Command::Unload { dev: Some(dev), .. } => unload(dev),
         Command::Unload { dev: None, .. } => unload_gone(),
         Command::Show { dev, json } => shown(dev.as_deref(), *json),
         Command::List => list(),
         Command::Build(args) => build(args),
-    };
-    match done {
-        Ok(text) => {
-            write!(out, "{text}")?;
-            Ok(Outcome::Done)
-        }
-        Err(error) => Err(error.into()),
-    }
+    }?;
+    write!(out, "{text}")?;
+    Ok(Outcome::Done)
 }
 
-fn load(args: &Load) -> Result<String, KernelError> {
+fn load(args: &Load) -> Result<String, CliError> {
     let Load { discipline, dev, rate, limit, reserve, route, object, replace } = args;
-    let plan = Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?)?;
+    let plan =
+        Plan::new(discipline, *rate, *limit, attach::largest_packet(dev)?).map_err(KernelError::from)?;
     if plan.kind != Kind::Trr && !reserve.is_empty() {
-        return Err(KernelError::Precondition(
+        return Err(CliError::Usage(
             "only trr has reservations: leave out --reserve, or load trr".to_owned(),
         ));
     }
-    let reservations = [reserve.clone(), plan.routes(route)?].concat();
+    let reservations = [reserve.clone(), plan.routes(route).map_err(KernelError::from)?].concat();
     let attached = attach::load(&LoadRequest {
         device: dev,
         plan: &plan,
@@ -165,14 +161,14 @@ fn load(args: &Load) -> Result<String, KernelError> {
     Ok(format!("{dev}: {}\n", line(&attached)))
 }
 
-fn unload(dev: &str) -> Result<String, KernelError> {
+fn unload(dev: &str) -> Result<String, CliError> {
     match attach::unload(dev)? {
         None => Ok(format!("{dev}: the earlier qdisc is restored\n")),
-        Some(missing) => Err(KernelError::Precondition(missing)),
+        Some(missing) => Err(CliError::Usage(missing)),
     }
 }
 
-fn unload_gone() -> Result<String, KernelError> {
+fn unload_gone() -> Result<String, CliError> {
     let gone = attach::unload_gone()?;
     let removed: String = gone.iter().map(|of| format!("{}: {}, removed\n", of.device, line(of))).collect();
     Ok(if removed.is_empty() {
@@ -182,12 +178,12 @@ fn unload_gone() -> Result<String, KernelError> {
     })
 }
 
-fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
+fn shown(dev: Option<&str>, json: bool) -> Result<String, CliError> {
     let mut all = attach::all()?;
     if let Some(dev) = dev {
         all = attach::find(dev)?.into_iter().collect();
         if all.is_empty() {
-            return Err(KernelError::Precondition(format!(
+            return Err(CliError::Usage(format!(
                 "{dev} has no discipline of Giveway; giveway kernel list shows all"
             )));
         }
@@ -224,7 +220,7 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, KernelError> {
     })
 }
 
-fn list() -> Result<String, KernelError> {
+fn list() -> Result<String, CliError> {
     let mut text = format!("{}\n", terminal::bold("for the kernel"));
     for kind in Kind::ALL {
         let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
@@ -241,17 +237,16 @@ fn list() -> Result<String, KernelError> {
     Ok(text)
 }
 
-fn build(args: &Build) -> Result<String, KernelError> {
+fn build(args: &Build) -> Result<String, CliError> {
     let Build { discipline, out, btf, name, journal, rate, limit, force } = args;
-    may_write(out, outputs::Kind::Object, *force)
-        .map_err(|error| KernelError::Precondition(error.to_string()))?;
+    may_write(out, outputs::Kind::Object, *force)?;
     // The rate is a parameter that `load` sets, so the object does not depend on it. But a plan needs one.
     let rate = rate.unwrap_or(Rate::mbit(10));
-    let plan = Plan::new(discipline, Some(rate), *limit, 1514)?;
+    let plan = Plan::new(discipline, Some(rate), *limit, 1514).map_err(KernelError::from)?;
     let own = format!("giveway_{}", plan.kind.name());
     let name = name.as_ref().unwrap_or(&own);
     if !name.starts_with(&own) || name.len() > 15 {
-        return Err(KernelError::Precondition(format!(
+        return Err(CliError::Usage(format!(
             "--name: a name begins with {own} and has at most 15 letters, as in {own}_2"
         )));
     }

@@ -107,8 +107,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     }
     giveway_testbed::ready()
         .and_then(|()| giveway_testbed::has_tcp(live))
-        .and_then(|()| args.pcap.as_ref().map_or(Ok(()), |_| giveway_testbed::pcap::ready()))
-        .map_err(|error| CliError::Usage(error.to_string()))?;
+        .and_then(|()| args.pcap.as_ref().map_or(Ok(()), |_| giveway_testbed::pcap::ready()))?;
     if let Some((queue, error)) = giveway_testbed::lacks_bpf(live) {
         show::diagnostics(
             scenario.origin(),

@@ -7,7 +7,7 @@ use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
 
-/// A function that builds a discipline, each time with random streams of its own. The discipline is traced if
+/// A function that builds a discipline, each time with other random streams. The discipline is traced if
 /// there is a tracer.
 pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'static str) -> Build {
     let mut built = 0u64;

@@ -127,7 +127,7 @@ impl Controller {
         for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
             let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
             if was.qdisc != is.qdisc {
-                // Each discipline gets random streams of its own, named by the number of changes.
+                // Each discipline gets other random streams, named by the number of changes.
                 let changes = handle.status().changes.to_string();
                 let streams = self.streams.within(name).within(&changes);
                 handle.send(Command::Qdisc(builder(is.qdisc.clone(), streams, self.tracer.clone(), name)));

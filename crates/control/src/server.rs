@@ -168,7 +168,7 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// Serves clients concurrently, in a thread of its own, until the listener fails.
+/// Serves clients concurrently in the calling thread, until the listener fails.
 ///
 /// # Errors
 /// The error of the system if it cannot wait for clients.

@@ -1,12 +1,11 @@
-//! The tables and the findings, for people.
+//! Tables and findings of a comparison for the terminal.
 
 use std::io::{self, Write};
 
 use giveway_measure::{Estimate, Row, Style};
-use giveway_workload::Direction;
-
 use giveway_runner::Results;
 use giveway_runner::compare::{Capture, Link, Mode, word};
+use giveway_workload::Direction;
 
 use crate::terminal;
 
