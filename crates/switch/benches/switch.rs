@@ -23,10 +23,10 @@ const BATCH: u64 = 10_000;
 /// Slots before the first measurement, after which queues are stationary.
 const WARM: u64 = 50_000;
 const LOAD: f64 = 0.9;
-/// Longer than any of this lasts: at ten million slots per second, a day.
+/// Slots of a plan, more than any measurement runs: a day at ten million slots per second.
 const END: u64 = 1 << 40;
 
-/// Arbiter, and ports.
+/// Arbiters and numbers of ports.
 const CASES: [(&str, usize); 11] = [
     ("islip", 16),
     ("p_spf", 16),
@@ -42,8 +42,8 @@ const CASES: [(&str, usize); 11] = [
 ];
 
 fn traffic() -> TrafficSpec {
-    let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");
-    (onoff.from_json)(json!({ "load": LOAD })).expect("a load is all that it needs")
+    let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("onoff is registered");
+    (onoff.from_json)(json!({ "load": LOAD })).expect("onoff needs only a load")
 }
 
 fn arbiters(criterion: &mut Criterion) {
@@ -52,14 +52,14 @@ fn arbiters(criterion: &mut Criterion) {
     for (arbiter, ports) in CASES {
         let plan = Plan {
             ports,
-            arbiter: arbiter.parse().expect("it is written right"),
+            arbiter: arbiter.parse().expect("the arbiter is valid"),
             traffic: traffic(),
             slots: END,
             warmup: 0,
             streams: Streams::new(1),
             folder: PathBuf::new(),
         };
-        let mut sim = Sim::new(&plan).expect("this can be run");
+        let mut sim = Sim::new(&plan).expect("the plan is valid");
         let mut slot = WARM;
         sim.step_to(slot);
         group.bench_function(BenchmarkId::new(arbiter, ports), |bencher| {
@@ -73,12 +73,12 @@ fn arbiters(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Drawing the arrivals of as many slots, at 16 ports.
+/// Measures drawing the arrivals of as many slots, at 16 ports.
 fn arrivals(criterion: &mut Criterion) {
     let context = TrafficContext { ports: 16, streams: Streams::new(1), folder: PathBuf::new() };
-    let mut offered = traffic().build(&context).expect("this can be built");
+    let mut offered = traffic().build(&context).expect("the traffic is valid");
     let mut fresh = Vec::with_capacity(16);
-    // By input: from which slot on nothing is drawn yet.
+    // By input: the first slot whose arrivals are not drawn yet.
     let mut drawn = [0; 16];
     let mut slot = 0;
     let mut group = criterion.benchmark_group("switch");

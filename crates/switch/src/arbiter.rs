@@ -115,7 +115,7 @@ impl<const W: usize> Matching<W> {
     pub fn pair(&mut self, input: usize, output: usize) {
         debug_assert!(
             !self.inputs.has(input) && !self.outputs.has(output),
-            "one of {input}, {output} is matched"
+            "input {input} or output {output} is matched already"
         );
         self.pairs[self.count] = (input as u16, output as u16);
         self.count += 1;
@@ -159,7 +159,7 @@ pub struct ArbiterContext {
 }
 
 impl ArbiterContext {
-    /// The context of one of several arbiters of the same switch, with random numbers of its own.
+    /// The context of one of several arbiters of the same switch, with separate random numbers.
     pub fn within(&self, name: &str) -> ArbiterContext {
         ArbiterContext { ports: self.ports, streams: self.streams.within(name) }
     }
@@ -170,7 +170,8 @@ impl ArbiterContext {
 pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// Description in one line, for `giveway list`.
     const SUMMARY: &'static str;
-    /// Default of [`Options::mode`](crate::options::Options::mode): the mode that the arbiter was designed for.
+    /// Default of [`Options::mode`](crate::options::Options::mode): the mode for which the arbiter was
+    /// designed.
     const MODE: Mode = Mode::Packet;
     /// Default of [`Options::phases`](crate::options::Options::phases) in preemptive mode.
     const PHASES: Phases = Phases::Sequential;

@@ -161,7 +161,7 @@ mod tests {
         let mut seen = [0u32; 4];
         let n = 1_000_000;
         (0..n).for_each(|_| seen[table.pick(rng.word())] += 1);
-        assert_eq!(seen[2], 0, "what has no weight never comes");
+        assert_eq!(seen[2], 0, "a value without weight never occurs");
         for (seen, weight) in seen.iter().zip(weights) {
             let share = f64::from(*seen) / f64::from(n);
             // Four standard deviations.

@@ -69,7 +69,7 @@ pub(crate) struct Inputs<const W: usize> {
     fresh: Vec<Arrival>,
     /// Kinds of packets, by number.
     kinds: Vec<Kind>,
-    /// Cells of a packet arrive one after the other, see [`Offered::serial`].
+    /// True if the cells of a packet arrive one after the other: [`Offered::serial`].
     serial: bool,
     /// The rule for the begin of packets.
     begin: Begin,

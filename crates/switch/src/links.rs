@@ -109,7 +109,7 @@ impl Links {
         }
     }
 
-    /// Resets the maxima to what is at the outputs at `tick`, to which the links have advanced.
+    /// Resets the maxima to the backlogs at `tick`, to which the links have advanced.
     pub fn reset_maxima(&mut self, tick: u64) {
         let ticks = self.links.iter().map(|link| link.busy_until.saturating_sub(tick));
         let short = self.links.iter().map(|link| {
@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn short_packets_first_without_interruption() {
-        // Nine cells are being sent when a packet of 5 and then a short one come.
+        // Nine cells are being sent when a packet of 5 cells and then a short one arrive.
         let offers = [(10, 9), (11, 5), (12, 1)];
         assert_eq!(run(true, &offers), [(9, 19), (1, 20), (5, 25)]);
         assert_eq!(run(false, &offers), [(9, 19), (5, 24), (1, 25)]);
-        // One that comes in the very tick in which the link becomes free is there in time.
+        // A short packet that arrives in the tick in which the link becomes free is in time.
         assert_eq!(run(true, &[(10, 2), (11, 3), (12, 1)]), [(2, 12), (1, 13), (3, 16)]);
         // After an idle time.
         assert_eq!(run(true, &[(10, 2), (20, 1)]), [(2, 12), (1, 21)]);

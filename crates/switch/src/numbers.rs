@@ -22,24 +22,34 @@ impl Outcome {
     /// | name | meaning |
     /// |---|---|
     /// | `offered`, `throughput` | cells that arrived and that crossed, per slot and port |
-    /// | `wait_mean_slots`, `wait_p50_slots`, `_p95_`, `_p99_`, `_max_` | waiting time: from arrival to the end of the crossing, less the duration of an undisturbed crossing |
-    /// | `..._p50_slots`, `_p95_`, `_p99_` | the smallest time that at least this share of the packets does not exceed; above 2,047 ticks (slots, without speedup) to a thousandth, and never above `_max_` |
-    /// | `wait_ci_slots` | half of the 95 % interval of its mean, from the means of 20 batches |
+    /// | `wait_mean_slots`, `wait_p50_slots`, `_p95_`, `_p99_`, `_max_` | waiting time |
+    /// | `wait_ci_slots` | half of the 95 % interval of the mean waiting time, from the means of 20 batches |
     /// | `delay_...` | from arrival to the end of the crossing |
     /// | `through_...` | from arrival to the end of the output link |
-    /// | `short_wait_...`, `long_wait_...` and so on | the same for one class; `short_packets`, `long_packets` are the numbers of packets |
+    /// | `short_wait_...`, `long_wait_...` and so on | times of one class |
+    /// | `short_packets`, `long_packets` | number of packets of one class |
     /// | `cells_N_wait_mean_slots` | mean waiting time of packets of N cells, if there are at most 16 kinds |
-    /// | `output_short`, `output_long` | share of the slots of outputs in which a cell of a short, or of another packet crossed; with output queueing, where many cross in one slot, cells per slot of an output, at most 1 |
-    /// | `output_blocked` | share in which the output idled because its input sent a short packet to another output |
-    /// | `output_held` | share in which the output idled because a short packet took one of both ports of a new match |
-    /// | `output_unmatched` | share in which the output idled although an input had a packet for it |
-    /// | `output_idle` | share in which no input had a packet for the output |
+    /// | `output_short`, `output_long` | share of slots with a cell of a short packet, or of another packet |
+    /// | `output_blocked` | share of slots in which a short packet blocked the output |
+    /// | `output_held` | share of slots in which a short packet delayed a new match of the output |
+    /// | `output_unmatched` | share of slots in which the output idled with a packet at an input for it |
+    /// | `output_idle` | share of slots in which no input had a packet for the output |
     /// | `queue_max_cells`, `input_max_cells` | largest backlog of one queue of an input, and of one input |
-    /// | `short_max_packets` | largest number in one queue for short packets, after arrivals and before service |
+    /// | `short_max_packets` | largest number of packets in one queue for short packets |
     /// | `output_max_cells`, `output_short_max_packets` | largest backlog at one output |
     /// | `backlog_cells` | cells in the switch at the end |
     /// | `backlog_slope` | growth of the backlog, in cells per slot and port |
-    /// | `stable` | 1 when it does not grow, 0 when it does, null when the run is too short for a decision |
+    /// | `stable` | 1 if the backlog does not grow, 0 if it grows, null if the run is too short to decide |
+    ///
+    /// - The waiting time is the time from arrival to the end of the crossing, less the duration of an
+    ///   undisturbed crossing.
+    /// - A quantile is the smallest time that at least this share of the packets does not exceed. It is exact
+    ///   up to 2,047 ticks (slots, without speedup), above that to a thousandth, and never above the maximum.
+    /// - `output_...` are shares of the slots of all outputs. With output queueing many cells cross to an
+    ///   output in one slot: `output_short` and `output_long` are then cells per slot of an output, up to 1.
+    /// - A *blocked* output idles because its input sends a short packet to another output. A *held* output
+    ///   idles because a short packet took one of both ports of a new match.
+    /// - `short_max_packets` is measured after the arrivals and before the service of a slot.
     pub fn numbers(&self) -> Vec<(String, Option<f64>)> {
         let mut out = Vec::new();
         let mut push = |name: String, value: Option<f64>| out.push((name, value));

@@ -89,7 +89,7 @@ impl Options {
     /// The names of the fields. The registry separates options from an arbiter's own parameters by them.
     pub(crate) const NAMES: [&str; 6] = ["mode", "speedup", "input", "phases", "hold", "lazy"];
 
-    /// Refuses options that have no meaning in `mode` or with queues at that place.
+    /// Refuses options that have no meaning in `mode` or with this queueing.
     ///
     /// # Errors
     /// The option, and what to write instead.

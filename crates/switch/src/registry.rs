@@ -111,14 +111,14 @@ macro_rules! registry {
         }),*];
 
         impl Algorithm {
-            /// The name under which it is registered.
+            /// The name in the registry.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Algorithm::$name(_) => stringify!($name)),*
                 }
             }
 
-            /// Its own parameters by name, as a JSON object.
+            /// The parameters of the algorithm by name, as a JSON object.
             pub fn parameters(&self) -> serde_json::Value {
                 let value = match self {
                     $(Algorithm::$name(config) => serde_json::to_value(config)),*

@@ -84,8 +84,8 @@ impl<const W: usize> Shared<W> {
         }
     }
 
-    /// Counts the outputs by what they do in this slot, see [`Slots`](crate::statistics::Slots). The others
-    /// are idle because no packet is for them.
+    /// Counts the outputs by their use in this slot, in the classes of [`Slots`](crate::statistics::Slots).
+    /// The other outputs are idle because the switch has no packet for them.
     #[inline]
     pub fn account(&mut self, short: u64, long: u64, blocked: u64, held: u64, unmatched: u64) {
         let slots = &mut self.statistics.slots;

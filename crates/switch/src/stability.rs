@@ -65,11 +65,11 @@ fn trend(batches: &[Batch], ports: usize) -> Option<Trend> {
     Some(Trend { slope, error, verdict })
 }
 
-/// Bisects an interval until it is no wider than `width`, and returns its ends. `below` returns `true` for
+/// Bisects an interval until it is at most `width` wide, and returns its ends. `below` returns `true` for
 /// points below the one that is searched. The result contains that point if the first interval does and
 /// `below` changes only once.
 ///
-/// `below` usually needs a run of a switch, or several to reduce noise.
+/// A call of `below` usually runs a switch, or several switches to reduce noise.
 ///
 /// # Errors
 /// The first error of `below`.
@@ -101,7 +101,7 @@ mod tests {
         (1..=20).map(batch).collect()
     }
 
-    /// A saw with teeth of several lengths, so that neighbours resemble each other.
+    /// A sawtooth with teeth of several lengths, so that neighbouring values are correlated.
     fn saw(number: u64) -> f64 {
         (number * 7 % 5 + number * 3 % 11) as f64
     }

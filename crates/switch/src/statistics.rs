@@ -94,8 +94,8 @@ impl Statistics {
         }
     }
 
-    /// Begins the measurement interval: clears everything but the backlog. `longest` are the queues that
-    /// there are now.
+    /// Begins the measurement interval: clears everything but the backlog. `longest` has the present lengths
+    /// of the longest queues.
     pub fn reset(&mut self, longest: Longest) {
         for of in &mut self.of {
             of.waits.clear();

@@ -116,7 +116,7 @@ macro_rules! sources {
         }),*];
 
         impl TrafficSpec {
-            /// The name under which it is registered.
+            /// The name in the registry.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(TrafficSpec::$name(_) => stringify!($name)),*

@@ -49,7 +49,7 @@ impl<const W: usize> Wheel<W> {
     #[inline]
     pub fn clear(&mut self, port: usize, now: u64) {
         if self.far.has(port) {
-            // This is rare, so no place is kept for such ports, and all are searched.
+            // This is rare, so the row of such a port is not stored, and all rows are searched.
             self.far.remove(port);
             self.spokes.iter_mut().for_each(|spoke| spoke.remove(port));
             return;

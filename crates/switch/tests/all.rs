@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: one link for all of them.
+//! The tests of this crate, in one program that is linked once.
 
 #[global_allocator]
 static COUNTING: giveway_counting::Counting = giveway_counting::Counting;

@@ -21,7 +21,7 @@ fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
     let counted = giveway_counting::calls() - before;
     // With output and combined queueing no arbiter is called.
     let called = !matches!(spec.queueing(), Queueing::Output | Queueing::Combined);
-    assert!(pairs > 0 || !called, "{spec} has decided something");
+    assert!(pairs > 0 || !called, "{spec} must match pairs");
     counted
 }
 

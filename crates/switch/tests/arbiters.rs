@@ -41,13 +41,13 @@ fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), S
     let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
     for (input, output) in pairs.iter().map(|(input, output)| (usize::from(*input), usize::from(*output))) {
         if !paper.inputs.has(input) || !paper.outputs.has(output) {
-            return Err(format!("{input}-{output}: one of them is not free"));
+            return Err(format!("{input}-{output}: one of the ports is not free"));
         }
         if !paper.requests.of_input[input].has(output) {
-            return Err(format!("{input}-{output}: there is no such request"));
+            return Err(format!("{input}-{output} is not requested"));
         }
         if inputs.has(input) || outputs.has(output) {
-            return Err(format!("{input}-{output}: one of them is matched twice"));
+            return Err(format!("{input}-{output}: one of the ports is matched twice"));
         }
         inputs.insert(input);
         outputs.insert(output);
@@ -90,7 +90,7 @@ proptest! {
         keeps_the_contract::<1>(shape)?;
     }
 
-    /// Rows of any sufficient width give the same answers: an arbiter works on ports, not on words. Since
+    /// Rows of any sufficient width give the same pairs: an arbiter works on ports, not on words. Since
     /// every arbiter is built anew, this is also: same seed, same answers.
     #[test]
     fn answers_do_not_depend_on_the_width_of_rows(shape in shape(2..=64)) {
@@ -145,7 +145,7 @@ fn every_arbiter_works_in_every_mode() {
             Queueing::Combined => &[Mode::Cell],
         };
         for mode in modes {
-            let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("it is registered");
+            let onoff = SOURCES.iter().find(|source| source.name == "onoff").expect("onoff is registered");
             let plan = Plan {
                 ports: 5,
                 arbiter: Spec {

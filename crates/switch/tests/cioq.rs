@@ -13,15 +13,15 @@ const AFTER: u64 = 3_000;
 
 /// Traffic by its name and parameters.
 fn traffic(name: &str, parameters: serde_json::Value) -> TrafficSpec {
-    let source = SOURCES.iter().find(|source| source.name == name).expect("it is registered");
-    (source.from_json)(parameters).expect("these are its parameters")
+    let source = SOURCES.iter().find(|source| source.name == name).expect("the source is registered");
+    (source.from_json)(parameters).expect("the parameters are valid")
 }
 
 /// Independent cells in the first [`SLOTS`] slots, as a list, so that both switches can send all of them.
 fn cells(ports: usize, load: f64, pattern: &str) -> TrafficSpec {
     let context = TrafficContext { ports, streams: Streams::new(5), folder: Default::default() };
     let parameters = json!({ "load": load, "pattern": pattern });
-    let mut offered = traffic("bernoulli", parameters).build(&context).expect("it can be offered");
+    let mut offered = traffic("bernoulli", parameters).build(&context).expect("the parameters are valid");
     let mut packets = Vec::new();
     for (from, source) in offered.sources.iter_mut().enumerate() {
         while let Some(arrival) = source.next().filter(|arrival| arrival.first < SLOTS) {
@@ -39,17 +39,17 @@ fn run(arbiter: &str, ports: usize, traffic: &TrafficSpec) -> Outcome {
 fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> Outcome {
     let plan = Plan {
         ports,
-        arbiter: arbiter.parse().expect("it is an arbiter"),
+        arbiter: arbiter.parse().expect("the arbiter is valid"),
         traffic: traffic.clone(),
         slots,
         warmup: 0,
         streams: Streams::new(5),
         folder: Default::default(),
     };
-    let outcome = giveway_switch::run(&plan).expect("it can be run");
-    assert_eq!(outcome.backlog, 0, "{arbiter}: all have crossed");
+    let outcome = giveway_switch::run(&plan).expect("the plan is valid");
+    assert_eq!(outcome.backlog, 0, "{arbiter}: all packets have crossed");
     let left: u64 = outcome.all.through.counts.iter().map(|(_, count)| count).sum();
-    assert_eq!(left, outcome.all.count, "{arbiter}: all have left");
+    assert_eq!(left, outcome.all.count, "{arbiter}: all packets have left");
     outcome
 }
 
@@ -81,7 +81,7 @@ proptest! {
         let mut taken = std::collections::BTreeSet::new();
         let mut packets = Vec::new();
         for (slot, from, to) in arrivals {
-            // One cell in a slot and input.
+            // At most one cell per slot and input.
             if from < ports && to < ports && taken.insert((slot, from)) {
                 packets.push(json!({ "slot": slot, "from": from, "to": to, "cells": 1 }));
             }
@@ -93,10 +93,10 @@ proptest! {
     }
 }
 
-/// Without speedup it is an input-queued switch: at a load of 0.9 delays are longer by a tenth or more.
-/// Delays at a speedup of 1.5 are between both.
+/// A switch without speedup is input-queued: at a load of 0.9 its delays are longer by a tenth or more.
+/// Delays at a speedup of 1.5 are between those of output queueing and those without speedup.
 #[test]
-fn less_speedup_is_worse() {
+fn delays_grow_with_less_speedup() {
     for pattern in ["uniform", "diagonal"] {
         let traffic = cells(8, 0.9, pattern);
         let mean = |arbiter: &str| run(arbiter, 8, &traffic).all.through.mean.expect("cells have left");
@@ -114,7 +114,7 @@ fn packets_are_complete_with_their_last_cell() {
     let traffic = traffic("list", json!({ "packets": [packet(0, 0, 3), packet(0, 1, 2)] }));
     let outcome = run("cioq", 2, &traffic);
     let through: Vec<f64> =
-        outcome.kinds.iter().map(|(_, of)| of.through.mean.expect("it has left")).collect();
+        outcome.kinds.iter().map(|(_, of)| of.through.mean.expect("packets have left")).collect();
     // Cells of slots 0, 0, 1, 1, 2 are sent in slots 1 to 5; of two cells the second is the fourth of all.
     assert_eq!(through, [5.0, 6.0]);
 }

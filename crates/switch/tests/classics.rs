@@ -30,8 +30,8 @@ fn run_seeded(
     slots: u64,
     seed: u64,
 ) -> Outcome {
-    let entry = ALL.iter().find(|entry| entry.name == name).expect("it is registered");
-    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
+    let entry = ALL.iter().find(|entry| entry.name == name).expect("the name is registered");
+    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("the name is registered");
     let plan = Plan {
         ports,
         arbiter: Spec {
@@ -55,24 +55,24 @@ fn run(name: &str, iterations: Option<u32>, ports: usize, load: f64, slots: u64)
 /// Karol, Hluchyj and Morgan 1987, table I: saturation of input queues with heads of line, by size of the
 /// switch.
 #[test]
-fn heads_of_line_block() {
+fn head_of_line_blocking_limits_throughput() {
     for (ports, want) in [(2, 0.75), (4, 325.0 / 496.0), (8, 0.6184)] {
         assert_within(throughput(&run("fifo", None, ports, 1.0, 400_000)), want);
     }
     let (large, _) = throughput(&run("fifo", None, 64, 1.0, 20_000));
-    assert!(large > 0.586 && large < 0.60, "2 - sqrt(2) = 0.586 is what remains of large ones: {large}");
+    assert!(large > 0.586 && large < 0.60, "the limit of large switches is 2 - sqrt(2) = 0.586: {large}");
 }
 
-/// The mean wait of output queues: (N - 1)/N * p/(2 (1 - p)), the article's equation for the queue at one
-/// output.
+/// The mean waiting time of output queues: (N - 1)/N * p/(2 (1 - p)), the equation of Karol, Hluchyj and
+/// Morgan 1987 for the queue at one output.
 #[test]
-fn output_queues_wait_as_known() {
+fn mean_waiting_time_of_output_queues() {
     for load in [0.5, 0.8] {
         for ports in [4, 16] {
             let outcome = run("oq", None, ports, load, 400_000);
             let wait = mean_and_band(&outcome, |batch| {
                 let all = batch.means[2];
-                // Less the slot in which the cell itself leaves.
+                // Without the slot in which the cell leaves.
                 all.through.unwrap() - all.delay.unwrap() - 1.0
             });
             let n = ports as f64;
@@ -81,33 +81,34 @@ fn output_queues_wait_as_known() {
     }
 }
 
-/// With one iteration of PIM and every queue filled, an input is matched unless no output grants it: 1 - (1 -
-/// 1/N)^N. Of queue-proportional proposals alone the same holds for outputs, once all queues have about the
-/// same length.
+/// The throughput of one iteration of PIM with every queue filled is 1 - (1 - 1/N)^N: an input is matched
+/// unless no output grants it. With queue-proportional proposals alone the same holds for outputs, once all
+/// queues have about the same length.
 #[test]
-fn ports_that_choose_by_lot_collide() {
+fn random_choices_collide() {
     for (ports, want) in [(4, 0.683_594), (16, 0.643_926)] {
         assert_within(throughput(&run("pim", Some(1), ports, 1.0, 60_000)), want);
     }
     assert_within(throughput(&run("qps", Some(0), 16, 1.0, 60_000)), 0.643_926);
 }
 
-/// McKeown 1999, section II: the pointers of RRM march in step. A switch of 2 x 2 carries one half; one of 16
-/// x 16 keeps up at a load of 0.62. Its throughput at higher loads depends on how the pointers synchronised,
-/// and is less.
+/// McKeown 1999, section II: the pointers of RRM synchronise. The throughput of a 2 x 2 switch is one half. A
+/// 16 x 16 switch carries a load of 0.62. At higher loads its throughput is below that, and depends on how
+/// the pointers synchronised.
 #[test]
-fn pointers_that_march_in_step_collide() {
+fn synchronised_pointers_collide() {
     assert_within(throughput(&run("rrm", Some(1), 2, 1.0, 20_000)), 0.5);
     let stable = run("rrm", Some(1), 16, 0.62, 100_000);
     assert!((stable.throughput - stable.offered).abs() < 0.003, "{} of 0.62", stable.throughput);
-    let beyond = run("rrm", Some(1), 16, 0.65, 100_000);
-    assert!(beyond.throughput < 0.6, "{} of 0.65", beyond.throughput);
+    let overloaded = run("rrm", Some(1), 16, 0.65, 100_000);
+    assert!(overloaded.throughput < 0.6, "{} of 0.65", overloaded.throughput);
 }
 
-/// At a load of 0.63 RRM is metastable: over the same time some runs keep up with short queues, and others
-/// have tipped over, with queues that only grow. Longer runs all tip over, so no load there is called stable.
+/// At a load of 0.63 RRM is metastable: over the same time some runs keep short queues, and in others the
+/// pointers have synchronised and the queues only grow. In longer runs the pointers always synchronise, so
+/// loads in this range do not count as stable.
 #[test]
-fn pointers_may_fall_into_step_late() {
+fn pointers_may_synchronise_late() {
     let one = serde_json::json!({ "iterations": 1 });
     let lost = |seed: u64| {
         let outcome = run_seeded("rrm", one.clone(), 16, 0.63, "uniform".into(), 600_000, seed);
@@ -118,7 +119,7 @@ fn pointers_may_fall_into_step_late() {
     assert!(lost.iter().any(|lost| *lost > 0.05), "{lost:?}");
 }
 
-/// Pointers that slip apart carry any uniform load below 1, with a single iteration.
+/// Arbiters whose pointers slip apart carry any uniform load below 1, with a single iteration.
 #[test]
 fn pointers_that_slip_apart_do_not_collide() {
     for name in ["islip", "drrm", "firm"] {
@@ -127,13 +128,13 @@ fn pointers_that_slip_apart_do_not_collide() {
     }
 }
 
-/// A queue with one slot in N to itself, at load p/N: its mean wait is (N - 1)/(2 (1 - p)).
+/// The mean waiting time of a queue with one fixed slot in N, at load p/N: (N - 1)/(2 (1 - p)).
 ///
 /// A frame of N slots brings A cells, binomial with mean p and E[A(A - 1)] = p^2 (N - 1)/N, and takes one. So
 /// E[A(A - 1)]/(2 (1 - p)) cells are left from earlier frames, E[A(A - 1)]/(2 p) are before a cell in its own
 /// frame, each costs N slots, and the next slot of the queue is (N - 1)/2 slots away.
 #[test]
-fn fixed_slots_wait_as_known() {
+fn mean_waiting_time_of_fixed_slots() {
     for load in [0.5, 0.8] {
         let outcome = run("tdm", None, 16, load, 400_000);
         let wait = mean_and_band(&outcome, |batch| batch.means[2].wait.unwrap());
@@ -141,11 +142,11 @@ fn fixed_slots_wait_as_known() {
     }
 }
 
-/// Two thirds to the output opposite, one third to the next (Giaccone, Prabhakar, Shah 2003): arbiters with
-/// pointers or random choices alone lose more than a tenth; those that remember the last matching carry all
-/// of it.
+/// Diagonal traffic, two thirds to the opposite output and one third to the next (Giaccone, Prabhakar, Shah
+/// 2003): arbiters with only pointers or random choices lose more than a tenth of the load. Arbiters that
+/// keep the last matching carry all of it.
 #[test]
-fn diagonal_traffic_needs_weights_and_memory() {
+fn diagonal_traffic_needs_the_last_matching() {
     let carried =
         |name: &str| run_pattern(name, serde_json::json!({}), 16, 0.98, "diagonal", 60_000).throughput;
     for name in ["islip", "pim", "firm"] {
@@ -154,9 +155,9 @@ fn diagonal_traffic_needs_weights_and_memory() {
     assert!((carried("serena") - 0.98).abs() < 0.005, "serena: {}", carried("serena"));
 }
 
-/// Chang, Chen and Huang 2000: a fixed schedule carries the traffic that it was made for, and only that.
+/// Chang, Chen and Huang 2000: a fixed schedule carries only the traffic for which it was computed.
 #[test]
-fn a_fixed_schedule_carries_what_it_was_made_for() {
+fn a_fixed_schedule_carries_only_its_own_pattern() {
     use serde_json::json;
     for (pattern, own) in [
         (json!("uniform"), json!({ "pattern": "uniform" })),
@@ -170,13 +171,13 @@ fn a_fixed_schedule_carries_what_it_was_made_for() {
         assert!(lost < 0.003, "{pattern}: {} of {}", outcome.throughput, outcome.offered);
     }
     let other = run_pattern("tdm", json!({}), 16, 0.95, "diagonal", 20_000).throughput;
-    assert!(other < 0.2, "two slots in 16 are all that a diagonal has of a uniform schedule: {other}");
+    assert!(other < 0.2, "a uniform schedule has only two of 16 slots for a diagonal: {other}");
 }
 
-/// With output queueing, packets whose cells arrive at once cross at once: no packet waits at an input.
+/// With output queueing, packets whose cells arrive in one slot cross in one slot and never wait at an input.
 #[test]
 fn output_queues_take_whole_packets() {
-    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("it is registered");
+    let bernoulli = SOURCES.iter().find(|source| source.name == "bernoulli").expect("the name is registered");
     let parameters = serde_json::json!({ "load": 0.6, "sizes": { "fixed": 9 } });
     let plan = Plan {
         ports: 4,

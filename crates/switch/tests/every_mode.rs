@@ -9,19 +9,19 @@ use serde_json::json;
 const SLOTS: u64 = 6_000;
 
 fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Options) -> Outcome {
-    let entry = ALL.iter().find(|entry| entry.name == name).expect("it is in the registry");
-    let algorithm = (entry.from_json)(parameters.clone()).expect("these are its parameters").algorithm;
-    let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("it is in the list");
+    let entry = ALL.iter().find(|entry| entry.name == name).expect("the arbiter is registered");
+    let algorithm = (entry.from_json)(parameters.clone()).expect("the parameters are valid").algorithm;
+    let onoff = SOURCES.iter().find(|entry| entry.name == "onoff").expect("onoff is registered");
     let plan = Plan {
         ports,
         arbiter: Spec { options, algorithm },
-        traffic: (onoff.from_json)(json!({ "load": 0.6 })).expect("a load is all that it needs"),
+        traffic: (onoff.from_json)(json!({ "load": 0.6 })).expect("onoff needs only a load"),
         slots: SLOTS,
         warmup: SLOTS / 10,
         streams: Streams::new(3),
         folder: std::path::PathBuf::new(),
     };
-    giveway_switch::run(&plan).expect("this can be run")
+    giveway_switch::run(&plan).expect("the plan is valid")
 }
 
 /// Arbiters with virtual output queues, with parameters that change their results.
@@ -48,7 +48,10 @@ fn check(ports: usize, options: &Options) {
         let outcome = run(ports, name, &parameters, options.clone());
         let what = format!("{ports} ports, {name} {parameters}, {options:?}");
         assert!((outcome.throughput - outcome.offered).abs() < 0.02, "{what}: {}", outcome.throughput);
-        assert!(outcome == run(ports, name, &parameters, options.clone()), "{what}: not the same again");
+        assert!(
+            outcome == run(ports, name, &parameters, options.clone()),
+            "{what}: a second run has another result"
+        );
     }
 }
 
@@ -83,7 +86,7 @@ fn more_ports_than_a_word_has_bits() {
     for mode in [Mode::Cell, Mode::Packet, Mode::Preemptive] {
         let options = Options { mode: Some(mode), ..Options::default() };
         for (name, parameters) in arbiters() {
-            // A fixed schedule of 70 ports needs longer than this to fill its queues.
+            // A fixed schedule of 70 ports needs more slots than this run has to fill its queues.
             if parameters != json!({}) || name == "tdm" {
                 continue;
             }

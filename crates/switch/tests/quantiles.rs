@@ -1,5 +1,5 @@
-//! Numbers of one run do not contradict each other: quantiles are in order and not above the maximum, nor is
-//! the mean, and shares add up to one.
+//! The numbers of one run are consistent: quantiles are in order, neither they nor the mean are above the
+//! maximum, and shares add up to one.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn check_times(what: &str, times: &Times) {
     // The counts include the longest time.
     assert_eq!(quantiles[6], max, "{what}");
     assert!(mean <= max, "{what}: mean {mean}, max {max}");
-    // The definition once more. The upper end of a range may exceed the longest time.
+    // The definition, computed independently. The upper end of a range may exceed the longest time.
     let at_most = |time: f64| -> u64 {
         times.counts.iter().filter(|(other, _)| other.min(max) <= time).map(|(_, count)| count).sum()
     };
@@ -101,18 +101,18 @@ proptest! {
         slots in 40u64..5_000,
         seed in 0u64..1_000,
     ) {
-        let source = SOURCES.iter().find(|source| source.name == kind).expect("it is registered");
+        let source = SOURCES.iter().find(|source| source.name == kind).expect("the source is registered");
         let sizes = json!({ "trimodel": { "a": 1, "b": 9, "c": 24, "pa": 0.559, "pb": 0.2 } });
         let parameters = json!({ "load": load, "pattern": pattern, "sizes": sizes });
         let plan = Plan {
             ports,
-            arbiter: arbiter.parse().expect("it is an arbiter"),
-            traffic: (source.from_json)(parameters).expect("these are its parameters"),
+            arbiter: arbiter.parse().expect("the arbiter is valid"),
+            traffic: (source.from_json)(parameters).expect("the parameters are valid"),
             slots,
             warmup: slots / 7,
             streams: Streams::new(seed),
             folder: Default::default(),
         };
-        check(&giveway_switch::run(&plan).expect("it can be run"));
+        check(&giveway_switch::run(&plan).expect("the plan is valid"));
     }
 }

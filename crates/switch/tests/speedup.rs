@@ -1,5 +1,5 @@
-//! A faster fabric with packets that begin to cross before all of them is there: each begins at the exact
-//! time, and not a slot of the link later.
+//! A faster fabric with cut-through: packets begin to cross before their last cell has arrived. Each begins
+//! at the exact time, and not a slot of the link later.
 //!
 //! The oracle is a switch with one output that counts ticks one by one and checks, cell by cell, that each
 //! cell of a packet has arrived when the fabric needs it. It has no formula for the earliest time.
@@ -27,7 +27,7 @@ type Ticks = BTreeMap<u64, Vec<u64>>;
 
 /// Runs packets for output 0 until all of them have left.
 fn run(arbiter: &str, ports: usize, packets: &[Packet]) -> Outcome {
-    let list = SOURCES.iter().find(|source| source.name == "list").expect("it is registered");
+    let list = SOURCES.iter().find(|source| source.name == "list").expect("list is registered");
     let listed: Vec<_> = packets
         .iter()
         .map(|packet| json!({ "slot": packet.first, "from": packet.from, "to": 0, "cells": packet.cells, "class": "long" }))
@@ -36,23 +36,23 @@ fn run(arbiter: &str, ports: usize, packets: &[Packet]) -> Outcome {
     let cells: u64 = packets.iter().map(|packet| packet.cells).sum();
     let plan = Plan {
         ports,
-        arbiter: arbiter.parse().expect("it is an arbiter"),
-        traffic: (list.from_json)(json!({ "packets": listed })).expect("these are its parameters"),
+        arbiter: arbiter.parse().expect("the arbiter is valid"),
+        traffic: (list.from_json)(json!({ "packets": listed })).expect("the parameters are valid"),
         slots: last + 2 * cells + 30,
         warmup: 0,
         streams: Streams::new(1),
         folder: Default::default(),
     };
-    let outcome = giveway_switch::run(&plan).expect("it can be run");
-    assert_eq!(outcome.all.count, packets.len() as u64, "all have crossed");
+    let outcome = giveway_switch::run(&plan).expect("the plan is valid");
+    assert_eq!(outcome.all.count, packets.len() as u64, "all packets have crossed");
     outcome
 }
 
-/// Each time as often as it occurred, in ticks.
+/// All times in ticks, each as often as it occurred.
 fn ticks(times: &Times, slot_ticks: u64) -> Vec<u64> {
     let whole = |slots: f64| {
         let ticks = slots * slot_ticks as f64;
-        assert!((ticks - ticks.round()).abs() < 1e-6, "{slots} slots are no whole ticks");
+        assert!((ticks - ticks.round()).abs() < 1e-6, "{slots} slots are not a whole number of ticks");
         ticks.round() as u64
     };
     let counts = times.counts.iter();
@@ -73,7 +73,7 @@ fn measured(outcome: &Outcome, speedup: Speedup) -> (Ticks, Ticks) {
 
 /// Compares the measurements with the oracle: means and maxima exactly, each time within its range.
 fn compare(outcome: &Outcome, speedup: Speedup, (waits, throughs): &(Ticks, Ticks)) {
-    // From 2,048 ticks on, 1,024 ranges to each doubling.
+    // From 2,048 ticks on, each doubling has 1,024 ranges.
     let counted = |ticks: &Ticks| -> Ticks {
         let end =
             |ticks: &u64| if *ticks < 2_048 { *ticks } else { ticks | ((1 << (ticks.ilog2() - 10)) - 1) };
@@ -91,7 +91,7 @@ fn compare(outcome: &Outcome, speedup: Speedup, (waits, throughs): &(Ticks, Tick
     }
 }
 
-/// When a packet may begin.
+/// The condition under which a packet may begin to cross.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     /// Every cell must have arrived when the fabric needs it.
@@ -100,7 +100,7 @@ enum Rule {
     StoreAndForward,
 }
 
-/// The oracle, tick by tick: waits, and times to the end of the output link.
+/// The oracle, tick by tick: waiting times, and times to the end of the output link.
 fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Ticks, Ticks) {
     let (slot, fabric) = (speedup.slot_ticks(), speedup.fabric_ticks());
     let mut inputs = vec![VecDeque::new(); ports];
@@ -108,7 +108,7 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
     sorted.sort_by_key(|packet| packet.first);
     sorted.iter().for_each(|packet| inputs[packet.from].push_back(*packet));
     let (mut waits, mut throughs) = (Ticks::new(), Ticks::new());
-    // The input whose turn is next, and how many cells of the packet that crosses are left.
+    // The input whose turn is next, and the remaining cells of the packet that crosses.
     let (mut pointer, mut crossing) = (0, 0);
     let mut link_free = 0;
     let mut left = packets.len();
@@ -123,11 +123,11 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
             let may = |packet: &Packet| {
                 // Cell j arrives in slot `first + j` of the link, and would cross in slot j of the fabric
                 // from now on.
-                let there = |j: u64| match rule {
+                let arrived = |j: u64| match rule {
                     Rule::CutThrough => tick + j * fabric >= (packet.first + j) * slot,
                     Rule::StoreAndForward => tick >= (packet.first + j) * slot,
                 };
-                (0..packet.cells).all(there)
+                (0..packet.cells).all(arrived)
             };
             let turns = (0..ports).map(|step| (pointer + step) % ports);
             let next = turns.into_iter().find(|input| inputs[*input].front().is_some_and(may));
@@ -153,14 +153,18 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
     (waits, throughs)
 }
 
-/// Nine cells at a speedup of 1.2: a slot of the link has 6 ticks, one of the fabric 5, and the fabric gains
-/// a tick with each of the 8 cells after the first. What comes in slot 0 may begin at tick 8, and the fabric
-/// begins a slot at tick 10: it waits for 10 ticks, and its last cell crosses from tick 50 on, two ticks
-/// after it is there. What comes in slot 4, at tick 24, may begin at 32 and begins at 35: 11 ticks. In slot 5
-/// it is 30, 38 and 40: 10. In slot 2 it would be 12 and 20, which is exact: 8. Rounded up to slots of the
-/// link they would be 15, 16, 15 and 13.
+/// Packets of nine cells at a speedup of 1.2. A slot of the link has 6 ticks and one of the fabric 5, so the
+/// fabric gains a tick with each of the 8 cells after the first.
+///
+/// - A packet of slot 0 may begin at tick 8, and the fabric begins a slot at tick 10. The packet waits for 10
+///   ticks, and its last cell crosses from tick 50 on, two ticks after its arrival.
+/// - A packet of slot 4, at tick 24, may begin at tick 32, begins at 35 and waits for 11 ticks.
+/// - A packet of slot 5, at tick 30, may begin at tick 38, begins at 40 and waits for 10 ticks.
+/// - A packet of slot 2, at tick 12, may begin at tick 20, begins then and waits for 8 ticks.
+///
+/// Rounded up to slots of the link the waiting times would be 15, 16, 15 and 13.
 #[test]
-fn nine_cells_begin_in_time() {
+fn nine_cells_begin_at_the_earliest_slot() {
     for (slot, wait) in [(0, 10), (4, 11), (5, 10), (2, 8)] {
         for mode in
             ["islip speedup 1.2", "islip speedup 1.2 mode cell", "fifo speedup 1.2", "p_spf speedup 1.2"]
@@ -175,14 +179,14 @@ fn nine_cells_begin_in_time() {
     }
 }
 
-/// At a speedup of 2 the packet of 4 cells may begin 3 half slots after its first cell, in the midst of a
-/// slot of the link.
+/// At a speedup of 2 a packet of 4 cells may begin 3 half slots after its first cell, in the middle of a slot
+/// of the link.
 #[test]
 fn half_slots_are_not_rounded() {
     let outcome = run("islip speedup 2", 2, &[Packet { first: 7, from: 1, cells: 4 }]);
     assert_eq!(outcome.all.wait.max, Some(1.5));
     let whole = run("islip speedup 2 input store_and_forward", 2, &[Packet { first: 7, from: 1, cells: 4 }]);
-    assert_eq!(whole.all.wait.max, Some(0.0), "it arrives with its last cell, and begins then");
+    assert_eq!(whole.all.wait.max, Some(0.0), "the packet begins when its last cell arrives");
 }
 
 fn speedups() -> impl Strategy<Value = Speedup> {
@@ -195,7 +199,7 @@ fn speedups() -> impl Strategy<Value = Speedup> {
         Just(Speedup::new(1, 1)),
         drawn,
     ]
-    .prop_map(|speedup| speedup.expect("it is between 1 and 4"))
+    .prop_map(|speedup| speedup.expect("the ratio is between 1 and 4"))
 }
 
 proptest! {
@@ -204,7 +208,7 @@ proptest! {
     /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the
     /// oracle.
     #[test]
-    fn waits_are_exact(
+    fn waiting_times_are_exact(
         speedup in speedups(),
         rule in prop_oneof![3 => Just(Rule::CutThrough), 1 => Just(Rule::StoreAndForward)],
         ports in 2usize..=4,
@@ -230,10 +234,10 @@ proptest! {
         compare(&outcome, speedup, &slow(rule, speedup, ports, &packets));
     }
 
-    /// From one input the queue is one, whatever the mode: the same with one queue for all, cell by cell, and
-    /// where short packets could interrupt.
+    /// Packets of one input for one output have the same times in all modes: with one queue per input, cell
+    /// by cell, and with priority or preemption by short packets.
     #[test]
-    fn one_input_waits_alike_in_every_mode(
+    fn waiting_times_of_one_input_do_not_depend_on_the_mode(
         speedup in speedups(),
         drawn in prop::collection::vec((0u64..12, 1u64..=12), 1..25),
     ) {

@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 
 /// Runs an arbiter; the first half is not measured.
 fn run(arbiter: &str, ports: u32, source: &str, traffic: Value, slots: u64) -> Outcome {
-    let source = SOURCES.iter().find(|entry| entry.name == source).expect("it is registered");
+    let source = SOURCES.iter().find(|entry| entry.name == source).expect("the source is registered");
     let plan = Plan {
         ports: ports as usize,
-        arbiter: arbiter.parse().expect("it is written right"),
-        traffic: (source.from_json)(traffic).expect("it is written right"),
+        arbiter: arbiter.parse().expect("the text is valid"),
+        traffic: (source.from_json)(traffic).expect("the text is valid"),
         slots,
         warmup: slots / 2,
         streams: Streams::new(5),
         folder: PathBuf::new(),
     };
-    giveway_switch::run(&plan).expect("this can be run")
+    giveway_switch::run(&plan).expect("the plan is valid")
 }
 
 /// Cells that arrive independently.
@@ -39,16 +39,17 @@ fn packets_at(arbiter: &str, ports: u32, load: f64, slots: u64) -> Outcome {
 }
 
 fn paper() -> Mix {
-    Mix::trimodel([1, 9, 24], 0.559, 0.200).expect("it is a mix")
+    Mix::trimodel([1, 9, 24], 0.559, 0.200).expect("the shares are valid")
 }
 
 #[track_caller]
 fn assert_stable(outcome: &Outcome, what: &str) {
-    let trend = outcome.trend().expect("there are batches enough");
+    let trend = outcome.trend().expect("the run has eight batches or more");
     assert_eq!(trend.verdict, Stability::Stable, "{what}: {trend:?}");
 }
 
-/// Equation (1) of the P-SPF paper, which is Karol, Hluchyj and Morgan's: cells in output queues.
+/// Equation (1) of the P-SPF paper, by Karol, Hluchyj and Morgan: the mean waiting time of cells in output
+/// queues.
 #[test]
 fn output_queues() {
     for ports in [4, 16] {
@@ -56,7 +57,7 @@ fn output_queues() {
             let outcome = cells_at("oq mode cell", ports, load, "uniform", 400_000);
             let wait = mean_and_band(&outcome, |batch| {
                 let all = batch.means[2];
-                // Less the slot in which the cell itself leaves.
+                // Without the slot in which the cell leaves.
                 all.through.expect("cells left") - all.delay.expect("cells crossed") - 1.0
             });
             assert_within(wait, cells::output_queueing_wait(load, Ports::Finite(ports)).unwrap());
@@ -64,7 +65,7 @@ fn output_queues() {
     }
 }
 
-/// The Markov chain of the heads of line.
+/// The saturation throughput of input queues, from the Markov chain of the heads of line.
 #[test]
 fn input_queues_at_saturation() {
     for ports in [2, 4, 16] {
@@ -73,7 +74,8 @@ fn input_queues_at_saturation() {
     }
 }
 
-/// Two iterations of PIM with all queues filled: the recursion over the ports that the first leaves.
+/// Two iterations of PIM with all queues filled: the recursion over the ports that the first iteration leaves
+/// unmatched.
 #[test]
 fn parallel_iterative_matching_at_saturation() {
     for ports in [4, 16] {
@@ -82,11 +84,11 @@ fn parallel_iterative_matching_at_saturation() {
     }
 }
 
-/// Equations (8) and (10): the cost of short packets when every line is full. An output is blocked while its
-/// long packet is stopped, in its first slot (`held`) or later. The formulae are approximations, good to
-/// 0.0005; 0.001 is for the length of the run, too.
+/// Equations (8) and (10): the cost of short packets if every link is fully loaded. An output is blocked
+/// while its long packet is stopped, in its first slot (`held`) or later. The formulae are approximations
+/// with an error of at most 0.0005. The bound of 0.001 allows for the length of the run as well.
 #[test]
-fn what_preemption_costs() {
+fn throughput_lost_to_preemption() {
     let mix = paper();
     let short_rate = preemption::short_rate_at_full_load(&mix);
     for ports in [4, 8, 16, 32, 64] {
@@ -96,27 +98,27 @@ fn what_preemption_costs() {
         let expected = preemption::blocked(short_rate, Ports::Finite(ports)).unwrap();
         assert!((blocked - expected).abs() < 0.001, "N = {ports}: {blocked} of {expected}");
         let most = preemption::max_throughput(&mix, Ports::Finite(ports)).unwrap();
-        // In a run of this length some queues are still empty at times, which is none of the formula's.
+        // In a run of this length some queues are still empty at times. The formula assumes full queues.
         assert!((outcome.throughput - most).abs() < 0.0015, "N = {ports}: {} of {most}", outcome.throughput);
     }
 }
 
-/// The capacity is more than equation (10) has: where not every line is full, fewer short packets interrupt.
+/// The capacity is above equation (10): if not every link is fully loaded, fewer short packets interrupt.
 #[test]
-fn how_much_preemption_carries() {
+fn capacity_with_preemption() {
     let capacity = preemption::capacity(&paper(), Ports::Finite(16)).unwrap();
     assert_stable(&packets_at("p_spf", 16, capacity - 0.02, 4_000_000), "below");
     let above = packets_at("p_spf", 16, capacity + 0.01, 1_000_000);
-    let trend = above.trend().expect("there are batches enough");
+    let trend = above.trend().expect("the run has eight batches or more");
     assert!(trend.slope > 0.005 + 3.0 * trend.error, "{trend:?}");
     let most = preemption::max_throughput(&paper(), Ports::Finite(16)).unwrap();
     assert!((most..=capacity).contains(&above.throughput), "{most}, {}, {capacity}", above.throughput);
 }
 
-/// Equation (2): short packets wait for each other alone, as at an output queue. At higher loads they come in
-/// runs, and it is too low.
+/// Equation (2): short packets wait only for each other, as at an output queue. At higher loads short packets
+/// arrive in runs, and the equation underestimates the waiting time.
 #[test]
-fn how_long_short_packets_wait() {
+fn waiting_time_of_short_packets() {
     for (ports, slots) in [(8, 4_000_000), (16, 2_000_000)] {
         let outcome = packets_at("p_spf", ports, 0.2, slots);
         let wait = outcome.class(Class::Short).wait.mean.expect("short packets crossed");
@@ -132,7 +134,7 @@ fn maximal_matching_needs_a_speedup() {
         let arbiter = format!("islip iterations 16 mode cell speedup {speedup}");
         cells_at(&arbiter, 16, 0.95, "diagonal", 100_000)
     };
-    let trend = with(1.0).trend().expect("there are batches enough");
+    let trend = with(1.0).trend().expect("the run has eight batches or more");
     assert_eq!(trend.verdict, Stability::Growing, "{trend:?}");
     assert_stable(&with(speedup::MAXIMAL_MATCHING), "speedup 2");
 }

@@ -37,8 +37,9 @@ fn a_short_packet_breaks_two_connections() {
     insta::assert_snapshot!(trace("p_spf", 3, 8, &[(0, 0, 1, 2), (0, 1, 1, 3), (0, 2, 0, 6), (3, 1, 0, 1)]));
 }
 
-/// Both halves at once: in slot 3 input 0 is free and has a long packet for 1, while a short one of input 1
-/// goes there. The new match holds both ports and sends nothing until slot 4.
+/// In parallel phases input 0 is free in slot 3 and matches its long packet with output 1, while a short
+/// packet of input 1 crosses to that output. The new match holds both ports and sends its first cell in slot
+/// 4.
 #[test]
 fn parallel_phases_hold_a_new_match() {
     let packets = [(3, 0, 1, 2), (3, 1, 1, 1)];

@@ -1,6 +1,6 @@
-//! The switch against a transcription of the papers: port by port, cell by cell, with nothing clever in it.
-//! Both meet the same packets, and every cell must cross in the same slot, from the same input to the same
-//! output.
+//! The switch compared with a transcription of the papers: port by port and cell by cell, without
+//! optimizations. Both receive the same packets, and every cell must cross in the same slot, from the same
+//! input to the same output.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Arrivals {
     }
 }
 
-/// A slow switch.
+/// A switch of the transcription.
 trait Slow {
     fn arrive(&mut self, input: usize, output: usize, kind: Kind);
     fn slot(&mut self) -> Vec<Cell>;
@@ -219,8 +219,8 @@ fn islip(n: usize, cells: bool) -> Islip {
 }
 
 fn onoff(load: f64) -> TrafficSpec {
-    // Long packets of one cell, too: section 3 of the paper leaves their case open, and the switch holds
-    // their ports.
+    // The mix has long packets of one cell. Section 3 of the paper leaves their case open, and the switch
+    // holds their ports.
     let mix = serde_json::json!([
         { "cells": 1, "share": 0.5 },
         { "cells": 1, "share": 0.1, "class": "long" },
@@ -267,9 +267,9 @@ fn same(arbiter: &str, n: usize, load: f64, slots: u64, mut slow: impl Slow) {
     assert!(crossed as f64 > 0.8 * load * slots as f64 * n as f64, "{crossed} cells");
 }
 
-/// A million slots in all, with every width of rows.
+/// P-SPF over a million slots, with every width of rows.
 #[test]
-fn p_spf_does_what_the_paper_says() {
+fn p_spf_follows_the_paper() {
     same("p_spf", 2, 0.9, 200_000, PSpf::new(2));
     same("p_spf", 5, 0.95, 300_000, PSpf::new(5));
     same("p_spf", 16, 0.9, 450_000, PSpf::new(16));
@@ -280,7 +280,7 @@ fn p_spf_does_what_the_paper_says() {
 }
 
 #[test]
-fn islip_does_what_the_article_says() {
+fn islip_follows_the_article() {
     same("islip", 3, 0.95, 300_000, islip(3, false));
     same("islip", 16, 0.9, 400_000, islip(16, false));
     same("islip mode cell", 16, 0.9, 300_000, islip(16, true));

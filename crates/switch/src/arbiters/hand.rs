@@ -6,7 +6,7 @@ use crate::queues::Requests;
 use crate::row::Row;
 use giveway_qdisc::Streams;
 
-/// Queues by input (a line) and output.
+/// Queues by input (a row) and output.
 #[derive(Clone)]
 pub struct Hand {
     cells: Vec<Vec<u64>>,

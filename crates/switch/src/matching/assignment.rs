@@ -22,8 +22,8 @@ const LANES: usize = 4;
 ///
 /// A search compares one number for each column, its key. From the high bits down it has the loss of the path
 /// and, for ties, a bit that is set if the column is matched, the row from which the path reaches it, and its
-/// place in the order of columns. Prices carry loss, bit and place, weights only the loss, and offsets the
-/// row, so that one addition makes a key and the least key names the column.
+/// position in the order of columns. Prices carry loss, bit and position, weights only the loss, and offsets
+/// the row, so that one addition makes a key and the least key names the column.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     /// Number of columns.

@@ -104,21 +104,21 @@ impl PortOrder {
         length
     }
 
-    /// Adds a port to a list of `length` ports if `there`, without a branch, and returns the new length.
+    /// Adds a port to a list of `length` ports if `present`, without a branch, and returns the new length.
     /// Ports must be added in ascending order. Unless the order is random, [`turn`](PortOrder::turn) must
     /// follow the last one.
     #[inline]
-    pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, there: bool) -> usize {
-        let mut place = length;
+    pub fn add_if(&mut self, list: &mut [u16], length: usize, port: usize, present: bool) -> usize {
+        let mut index = length;
         if self.ties == Ties::Random {
-            // An inside-out shuffle: the new port takes a random place, and the port that was there moves to
-            // the end.
+            // An inside-out shuffle: the new port takes a random position, and the port at that position
+            // moves to the end.
             let other = self.dice.below(length + 1);
-            place = if there { other } else { length };
-            list[length] = list[place];
+            index = if present { other } else { length };
+            list[length] = list[index];
         }
-        list[place] = port as u16;
-        length + usize::from(there)
+        list[index] = port as u16;
+        length + usize::from(present)
     }
 
     /// Rotates items that are sorted by port into the order of the ports. Does nothing if the order is random
@@ -131,13 +131,13 @@ impl PortOrder {
         }
     }
 
-    /// If the order is random, swaps the item at `place` with a random one from there on. Calls for ascending
-    /// places visit all items in a random order.
+    /// If the order is random, swaps the item at `index` with a random one from `index` on. Calls with
+    /// ascending indices visit all items in a random order.
     #[inline]
-    pub fn next<T>(&mut self, list: &mut [T], place: usize) {
+    pub fn next<T>(&mut self, list: &mut [T], index: usize) {
         if self.ties == Ties::Random {
-            let other = place + self.dice.below(list.len() - place);
-            list.swap(place, other);
+            let other = index + self.dice.below(list.len() - index);
+            list.swap(index, other);
         }
     }
 
@@ -158,8 +158,8 @@ impl PortOrder {
         there.then_some(port)
     }
 
-    /// The port of a row that comes first, and `true`; for an empty row some number, and `false`. Without a
-    /// branch on the number of ports, which could not be predicted.
+    /// The port of a row that comes first, and `true`; for an empty row an arbitrary port, and `false`. The
+    /// function has no branch on the number of ports, because the processor could not predict it.
     #[inline]
     pub fn choose<const W: usize>(&mut self, row: Row<W>) -> (usize, bool) {
         let port = match self.ties {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_order_of_four_ports_is_as_likely() {
+    fn all_orders_of_four_ports_are_equally_likely() {
         let mut order = PortOrder::new(Ties::Random, 64, &Streams::new(1));
         let row: Row<1> = [3, 17, 40, 63].into_iter().collect();
         let mut seen = std::collections::BTreeMap::<Vec<u16>, u32>::new();
@@ -198,12 +198,12 @@ mod tests {
         assert_eq!(seen.len(), 24);
         for (ports, times) in seen {
             // 10000 each; four standard deviations.
-            assert!((9608..=10392).contains(&times), "{ports:?} came {times} times");
+            assert!((9608..=10392).contains(&times), "{ports:?} occurred {times} times");
         }
     }
 
     #[test]
-    fn picks_are_as_likely() {
+    fn all_picks_are_equally_likely() {
         let mut order = PortOrder::new(Ties::Random, 16, &Streams::new(2));
         let row: Row<1> = [0, 5, 15].into_iter().collect();
         let mut seen = [0; 16];
@@ -211,15 +211,15 @@ mod tests {
         assert_eq!(seen.iter().filter(|times| **times > 0).count(), 3);
         for port in row {
             // 30000 each; four standard deviations are 566.
-            assert!((29_434..=30_566).contains(&seen[port]), "{port} came {} times", seen[port]);
+            assert!((29_434..=30_566).contains(&seen[port]), "{port} occurred {} times", seen[port]);
         }
         assert_eq!(order.pick(Row::<1>::EMPTY), None);
     }
 
     #[test]
-    fn every_bit_is_as_likely() {
+    fn all_bits_are_equally_likely() {
         let mut dice = Dice::new(Streams::new(3).rng());
-        assert_eq!(dice.bit(0), 0, "whatever it is, it must not be beyond the ports");
+        assert_eq!(dice.bit(0), 0, "the result for an empty word is arbitrary, but it is a port");
         for word in [1u64 << 63, 0b101, 0b1_0011, 0b1111, 0x8000_0000_0101_0011, u64::MAX] {
             let count = word.count_ones();
             let mut seen = [0u32; 64];
@@ -227,13 +227,13 @@ mod tests {
             for (bit, times) in seen.into_iter().enumerate() {
                 // 10000 each; four standard deviations are at most 400.
                 let range = if word >> bit & 1 != 0 { 9600..=10_400 } else { 0..=0 };
-                assert!(range.contains(&times), "{bit} of {word:#x} came {times} times");
+                assert!(range.contains(&times), "{bit} of {word:#x} occurred {times} times");
             }
         }
     }
 
     #[test]
-    fn ports_that_are_not_there_change_no_order() {
+    fn absent_ports_do_not_change_the_order() {
         for ties in [Ties::Random, Ties::Fixed] {
             let mut order = PortOrder::new(ties, 64, &Streams::new(4));
             let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
@@ -257,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn place_by_place_every_order_is_as_likely() {
+    fn all_orders_of_single_steps_are_equally_likely() {
         let mut order = PortOrder::new(Ties::Random, 16, &Streams::new(5));
         let mut seen = std::collections::BTreeMap::<[u16; 3], u32>::new();
         for _ in 0..60_000 {
             let mut list = [1, 2, 3];
-            (0..3).for_each(|place| order.next(&mut list, place));
+            (0..3).for_each(|index| order.next(&mut list, index));
             *seen.entry(list).or_default() += 1;
         }
         assert!(seen.len() == 6 && seen.values().all(|times| (9635..=10_365).contains(times)), "{seen:?}");

@@ -104,7 +104,7 @@ fn maximum_weight() {
                 let pairs = table.decided(&mwm::Config { weight, ties });
                 assert_eq!(sum(table, weight, &pairs), want, "{weight:?} {ties:?} {table:?} {pairs:?}");
                 if weight == Weight::PortOccupancy {
-                    // The theorem of Mekkittikul and McKeown: it is of maximum size, too.
+                    // The theorem of Mekkittikul and McKeown: the matching has maximum size, too.
                     assert_eq!(pairs.len(), best_size(table), "{table:?} {pairs:?}");
                 }
             }
@@ -114,8 +114,8 @@ fn maximum_weight() {
     check::<2>();
 }
 
-/// Tables with these numbers of free inputs and outputs among 32 ports: with few different weights, so that
-/// ties are many, or with weights that are just light enough for the small cases, or too heavy for them.
+/// A table with these numbers of free inputs and outputs among 32 ports. Some tables have few different
+/// weights and therefore many ties. Others have weights just below or above the limit of the small cases.
 fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
     let full = [0.3, 0.6, 1.0][rng.below(3) as usize];
     let most = [1, 2, 3, 100, 1 << 32, 1 << 39][rng.below(6) as usize];
@@ -134,7 +134,7 @@ fn shape(inputs: usize, outputs: usize, rng: &mut Rng) -> Table<1> {
 
 /// The algorithm depends on the number of free ports: the result is a maximum for each.
 #[test]
-fn every_shape_of_few_ports() {
+fn all_numbers_of_few_ports() {
     let mut rng = Streams::new(6).rng();
     for (inputs, outputs) in (1..=9).flat_map(|inputs| (1..=9).map(move |outputs| (inputs, outputs))) {
         for _ in 0..30 {
@@ -181,7 +181,7 @@ fn best_matchings(
 
 /// With random ties every maximum occurs at some time; with other ties only one of them does.
 #[test]
-fn at_random_every_maximum_comes() {
+fn random_ties_produce_all_maxima() {
     let mut rng = Streams::new(7).rng();
     for (inputs, outputs) in (1..=4).flat_map(|inputs| (1..=4).map(move |outputs| (inputs, outputs))) {
         for _ in 0..3 {
@@ -197,9 +197,9 @@ fn at_random_every_maximum_comes() {
     }
 }
 
-/// Where all ports are alike, no number of a port makes a matching likelier.
+/// With equal weights every matching is equally likely: random ties do not prefer a port by its number.
 #[test]
-fn random_ties_do_not_know_numbers() {
+fn random_ties_do_not_prefer_port_numbers() {
     for ports in [2, 3, 4] {
         let table = Table::<1>::of(vec![vec![5; 16]; 16]);
         let free: Vec<usize> = [1, 6, 9, 14][..ports].to_vec();
@@ -241,10 +241,10 @@ fn greedy_is_maximal_and_worth_half() {
     });
 }
 
-/// One arbiter through many slots, whose prices and pairs are those of the slot before, and whose weights
-/// change as those of a switch do, or altogether: always as good as one that has seen nothing.
+/// An arbiter that keeps prices and pairs from slot to slot finds the same weight as a new arbiter. Weights
+/// change between slots as in a switch, and sometimes completely.
 #[test]
-fn what_is_kept_from_slot_to_slot_changes_no_weight() {
+fn kept_prices_and_pairs_do_not_change_the_weight() {
     let mut rng = Streams::new(4).rng();
     for run in 0..60 {
         let ports = [2, 3, 5, 8, 12, 16][run % 6];
@@ -252,7 +252,8 @@ fn what_is_kept_from_slot_to_slot_changes_no_weight() {
         let mut table = table::<1>(ports, &mut rng).only(&[], &[]);
         let mut arbiter = table.arbiter(&config);
         for slot in 0..150 {
-            // Mostly all ports are free, sometimes a few: then nothing is kept, and nothing must be spoilt.
+            // Usually all ports are free. With a few free ports nothing is kept, and the kept state must
+            // stay valid.
             let free = if rng.below(8) == 0 { 0.3 } else { 1.0 };
             table.inputs = (0..ports).filter(|_| rng.uniform() < free).collect();
             table.outputs = (0..ports).filter(|_| rng.uniform() < free).collect();
@@ -276,7 +277,7 @@ fn what_is_kept_from_slot_to_slot_changes_no_weight() {
     }
 }
 
-/// Prices may rise with every slot; they are lowered before they are too high for anything.
+/// Prices may rise with every slot. They are lowered before a key overflows.
 #[test]
 fn very_heavy_weights() {
     let mut rng = Streams::new(5).rng();
@@ -294,7 +295,7 @@ fn very_heavy_weights() {
 
 /// Pairs whose weight is reduced are matched as well.
 #[test]
-fn weights_without_end() {
+fn weights_above_the_limit_are_reduced() {
     let table = Table::<1>::of(vec![vec![1 << 60; 16]; 16]);
     let config = mwm::Config::default();
     assert_eq!(table.decided(&config).len(), 16);

@@ -158,7 +158,7 @@ fn two_rows(weights: &[u64], width: usize) -> (usize, usize) {
 /// The two heaviest columns of a row of at least two, the heaviest first.
 #[inline]
 fn two(weights: &[u64]) -> (usize, usize) {
-    // A key has the weight and, for ties, the place of the column, so that a maximum replaces a branch.
+    // A key has the weight and, for ties, the position of the column, so that a maximum replaces a branch.
     let key = |column: usize| weights[column].min(1 << 53) << 10 | (1023 - column as u64);
     let (mut best, mut next) = (key(0).max(key(1)), key(0).min(key(1)));
     for column in 2..weights.len() {

@@ -148,7 +148,7 @@ impl Block {
         &self.outputs[..self.sides.1]
     }
 
-    /// Reads all weights, each once, and passes them to `weight`: the places of input and output, and the
+    /// Reads all weights, each once, and passes them to `weight`: the positions of input and output, and the
     /// weight, which is 0 where there is nothing to send.
     #[inline]
     pub fn visit<const W: usize>(

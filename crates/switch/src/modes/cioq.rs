@@ -58,10 +58,10 @@ pub(super) struct Cioq {
     free: Vec<u64>,
     /// By output: cells at all inputs for it.
     requested: Vec<u64>,
-    /// Packets in the switch, and free places.
+    /// Packets in the switch, and unused entries.
     packets: Vec<Parts>,
-    /// Free places of `packets`.
-    places: Vec<u32>,
+    /// Indices of unused entries in `packets`.
+    unused: Vec<u32>,
     /// The matching of the present slot.
     stable: Stable,
     /// The tick at which the links send next.
@@ -77,7 +77,7 @@ impl Cioq {
             free: vec![0; ports],
             requested: vec![0; ports],
             packets: Vec::new(),
-            places: Vec::new(),
+            unused: Vec::new(),
             stable: Stable::new(ports),
             sending: 0,
         }
@@ -94,8 +94,8 @@ impl Cioq {
             // The cushion of the cell: cells that have crossed and will leave before it. These are all cells
             // at the output, because deadlines of an output only grow.
             let list = &mut self.inputs[input];
-            let place = self.outputs[output].len().min(list.len());
-            list.insert(place, Cell { deadline, packet, to });
+            let index = self.outputs[output].len().min(list.len());
+            list.insert(index, Cell { deadline, packet, to });
             self.requested[output] += 1;
             shared.statistics.queue_has(list.len() as u64);
         }
@@ -106,13 +106,13 @@ impl Cioq {
     fn send<const W: usize>(&mut self, shared: &mut Shared<W>) {
         for queue in &mut self.outputs {
             shared.links.record_backlog(queue.len() as u64);
-            let Some(Reverse((_, place))) = queue.pop() else { continue };
-            let parts = &mut self.packets[place as usize];
+            let Some(Reverse((_, index))) = queue.pop() else { continue };
+            let parts = &mut self.packets[index as usize];
             parts.to_leave -= 1;
             if parts.to_leave == 0 {
                 let Packet { arrived, kind, .. } = parts.packet;
                 shared.statistics.left(kind, arrived, self.sending + shared.clock.slot_ticks);
-                self.places.push(place);
+                self.unused.push(index);
             }
         }
     }
@@ -121,10 +121,10 @@ impl Cioq {
 impl<const W: usize> Fabric<W> for Cioq {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         let parts = Parts { packet, to_cross: packet.cells, to_leave: packet.cells };
-        let place = match self.places.pop() {
-            Some(place) => {
-                self.packets[place as usize] = parts;
-                place
+        let index = match self.unused.pop() {
+            Some(index) => {
+                self.packets[index as usize] = parts;
+                index
             }
             None => {
                 self.packets.push(parts);
@@ -134,7 +134,7 @@ impl<const W: usize> Fabric<W> for Cioq {
         let last = shared.arriving[input].last;
         debug_assert_eq!(self.arriving[input].cells, 0, "packets of a link arrive one after the other");
         self.arriving[input] =
-            Arriving { packet: place, to: packet.to, cells: u64::from(packet.cells), last };
+            Arriving { packet: index, to: packet.to, cells: u64::from(packet.cells), last };
         self.insert(input, shared.clock.slot - 1, shared);
     }
 
@@ -188,8 +188,8 @@ impl<const W: usize> Fabric<W> for Cioq {
 const NO_INPUT: u16 = u16::MAX;
 
 /// Stable matchings (Gale and Shapley): each input offers the cells of its list from the first on, and an
-/// output keeps the offer with the smallest deadline. For every cell that does not cross, there crosses a
-/// cell ahead of it in the list of its input, or a cell for its output with a smaller deadline.
+/// output keeps the offer with the smallest deadline. For every cell that does not cross, a cell ahead of it
+/// in the list of its input crosses, or a cell for its output with a smaller deadline.
 struct Stable {
     /// By output: the input whose offer it keeps, and the index of the cell in the list.
     kept: Vec<(u16, u32)>,
@@ -213,12 +213,12 @@ impl Stable {
             // has no more.
             let mut input = first;
             while let Some(cell) = inputs[input].get(self.next[input] as usize) {
-                let place = self.next[input];
+                let index = self.next[input];
                 self.next[input] += 1;
                 let output = usize::from(cell.to);
                 if cell.deadline < self.deadlines[output] {
                     self.deadlines[output] = cell.deadline;
-                    let (before, _) = std::mem::replace(&mut self.kept[output], (input as u16, place));
+                    let (before, _) = std::mem::replace(&mut self.kept[output], (input as u16, index));
                     if before == NO_INPUT {
                         break;
                     }
@@ -252,21 +252,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_would_rather_have_another(inputs in lists()) {
+        fn no_cell_that_stays_could_replace_a_pair(inputs in lists()) {
             let mut stable = Stable::new(5);
             stable.solve(&inputs);
             let mut crossing = [None; 5];
-            for (output, &(input, place)) in stable.kept.iter().enumerate() {
+            for (output, &(input, index)) in stable.kept.iter().enumerate() {
                 if input != NO_INPUT {
-                    let cell = inputs[usize::from(input)][place as usize];
+                    let cell = inputs[usize::from(input)][index as usize];
                     prop_assert_eq!(usize::from(cell.to), output);
-                    prop_assert_eq!(crossing[usize::from(input)].replace(place), None, "an input is in two pairs");
+                    prop_assert_eq!(crossing[usize::from(input)].replace(index), None, "an input is in two pairs");
                     prop_assert_eq!(stable.deadlines[output], cell.deadline);
                 }
             }
             for (list, crossing) in inputs.iter().zip(crossing) {
-                for (place, cell) in (0..).zip(list) {
-                    let ahead = crossing.is_some_and(|crossing| crossing <= place);
+                for (index, cell) in (0..).zip(list) {
+                    let ahead = crossing.is_some_and(|crossing| crossing <= index);
                     let before = stable.deadlines[usize::from(cell.to)] <= cell.deadline;
                     prop_assert!(ahead || before, "{:?} could cross", cell);
                 }

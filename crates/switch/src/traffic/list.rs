@@ -47,7 +47,7 @@ impl Traffic for Config {
             if let Some(port) =
                 [packet.from, packet.to].iter().find(|port| usize::from(**port) >= context.ports)
             {
-                let message = format!("there is no port {port}: ports are 0 to {}", context.ports - 1);
+                let message = format!("port {port} does not exist: write 0 to {}", context.ports - 1);
                 return Err(Invalid::new("packets", message));
             }
             let part = Part { cells: packet.cells, share: 1.0, class: packet.class };

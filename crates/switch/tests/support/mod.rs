@@ -1,4 +1,4 @@
-//! Random demands, for tests of arbiters without a switch around them.
+//! Random demands, for tests that call an arbiter directly.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use giveway_qdisc::{Rng, Streams};
@@ -22,18 +22,18 @@ pub struct Paper<const W: usize> {
     arrivals: Vec<(usize, usize)>,
 }
 
-/// Drawn slots.
+/// The distribution of random slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub ports: usize,
-    /// Of 100 queues, how many are not empty.
+    /// Percentage of the queues that are not empty.
     pub filled: u64,
-    /// Of 100 ports, how many are busy.
+    /// Percentage of the ports that are busy.
     pub busy: u64,
     pub seed: u64,
 }
 
-/// Ticks of a slot of the fabric, in slots on paper.
+/// Length of a slot of the fabric, in ticks.
 const SLOT: u64 = 3;
 
 impl Shape {
@@ -74,7 +74,9 @@ impl Shape {
             }
             let asked = paper.requests.of_input[input];
             if !asked.is_empty() && rng.below(2) == 0 {
-                let output = asked.nth(rng.below(asked.count() as u64) as usize).expect("it is one of them");
+                let output = asked
+                    .nth(rng.below(asked.count() as u64) as usize)
+                    .expect("the index is below the count");
                 paper.arrivals.push((input, output));
             }
         }
@@ -86,7 +88,7 @@ impl Shape {
 }
 
 impl<const W: usize> Paper<W> {
-    /// Calls an arbiter as a mode of the switch does, which is only if ports are free.
+    /// Calls an arbiter as the modes of the switch do: only if ports are free.
     pub fn ask(&self, arbiter: &mut dyn Arbiter<W>, matching: &mut Matching<W>) {
         matching.clear();
         for (input, output) in &self.arrivals {
@@ -119,14 +121,14 @@ impl<const W: usize> Weights for Paper<W> {
 /// Builds an arbiter for a switch of `ports` ports.
 pub fn build<const W: usize>(spec: &Spec, ports: usize, seed: u64) -> Box<dyn Arbiter<W>> {
     let context = ArbiterContext { ports, streams: Streams::new(seed).within("arbiters") };
-    spec.arbiter(&context).expect("it can be built")
+    spec.arbiter(&context).expect("the specification is valid")
 }
 
 /// An arbiter with a number of iterations, if it has that parameter.
 pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
     let mut parameters = (entry.default)().parameters();
     *parameters.get_mut("iterations")? = iterations.into();
-    Some((entry.from_json)(parameters).expect("it has such a parameter"))
+    Some((entry.from_json)(parameters).expect("iterations is a parameter"))
 }
 
 /// An arbiter with its default parameters, with one iteration, and with as many iterations as ports.

@@ -27,10 +27,11 @@ enum Carries {
 }
 
 /// Time in nanoseconds, sender, receiver, IP length, payload, interface.
-type Line = (u64, [u8; 4], [u8; 4], u32, Carries, u32);
+type Row = (u64, [u8; 4], [u8; 4], u32, Carries, u32);
 
-/// Every size and class, each 512 ns after the one before: 10 slots of 64 bytes at 10 Gbit/s.
-const EVERY: [Line; 6] = [
+/// Packets of every size and class. Each follows 512 ns after the one before: 10 slots of 64 bytes at
+/// 10 Gbit/s.
+const EVERY: [Row; 6] = [
     (5000, A, C, 40, ACK, 0),
     (5512, A, C, 64, Carries::Udp, 0),
     (6024, A, C, 64, Carries::Tcp(24), 0),
@@ -40,14 +41,14 @@ const EVERY: [Line; 6] = [
 ];
 
 /// A folder with a capture named `c.pcapng`.
-fn capture(lines: &[Line]) -> TempDir {
+fn capture(rows: &[Row]) -> TempDir {
     let mut writer = Writer::new(Vec::new(), "test").unwrap();
     let ethernet =
         InterfaceDescription { link: giveway_capture::LinkType(1), ..InterfaceDescription::default() };
     for _ in 0..3 {
         writer.interface(&ethernet).unwrap();
     }
-    for (time, from, to, bytes, carries, interface) in lines.iter().copied() {
+    for (time, from, to, bytes, carries, interface) in rows.iter().copied() {
         let mut data = vec![2; 12];
         let transport = match carries {
             Carries::Tcp(data) => {
@@ -80,15 +81,15 @@ fn spec(more: Value) -> TrafficSpec {
     (entry.from_json)(value).unwrap()
 }
 
-fn place(folder: &Path, ports: usize, seed: u64) -> TrafficContext {
+fn context(folder: &Path, ports: usize, seed: u64) -> TrafficContext {
     TrafficContext { ports, streams: Streams::new(seed), folder: folder.to_owned() }
 }
 
 fn build(folder: &TempDir, ports: usize, more: Value) -> Result<Offered, Invalid> {
-    spec(more).build(&place(folder.path(), ports, 1))
+    spec(more).build(&context(folder.path(), ports, 1))
 }
 
-/// All packets as (input, slot, output, kind), by input; at most `most` of each.
+/// All packets as (input, slot, output, kind), by input; at most `most` of each input.
 fn packets(offered: Offered, most: usize) -> Vec<(usize, u64, u16, Kind)> {
     let mut all = Vec::new();
     for (input, mut source) in offered.sources.into_iter().enumerate() {
@@ -100,14 +101,14 @@ fn packets(offered: Offered, most: usize) -> Vec<(usize, u64, u16, Kind)> {
     all
 }
 
-/// First slots, cells and classes of a capture whose packets have one source.
-fn of_one_source(lines: &[Line], more: Value) -> Vec<(u64, u32, Class)> {
-    let offered = build(&capture(lines), 4, more).unwrap();
+/// First slots, cells and classes of the packets of a capture with one source.
+fn of_one_source(rows: &[Row], more: Value) -> Vec<(u64, u32, Class)> {
+    let offered = build(&capture(rows), 4, more).unwrap();
     packets(offered, 20).into_iter().map(|(_, slot, _, kind)| (slot, kind.cells, kind.class)).collect()
 }
 
-fn refused(lines: &[Line], more: Value) -> String {
-    build(&capture(lines), 4, more).err().expect("it makes no sense").to_string()
+fn refused(rows: &[Row], more: Value) -> String {
+    build(&capture(rows), 4, more).err().expect("invalid parameters").to_string()
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn packets_have_the_cells_and_classes_of_the_paper() {
     let expected =
         [(0, 1, Short), (10, 1, Short), (20, 1, Long), (30, 2, Long), (40, 9, Long), (50, 24, Long)];
     assert_eq!(of_one_source(&EVERY, json!({})), expected);
-    // At a tenth of the rate slots are ten times as long; larger cells are fewer, and take longer.
+    // At a tenth of the rate a slot is ten times as long. A packet has fewer larger cells, in longer slots.
     let slots = |more: Value| -> Vec<(u64, u32)> {
         of_one_source(&EVERY, more).iter().map(|(slot, cells, _)| (*slot, *cells)).collect()
     };
@@ -140,7 +141,7 @@ fn packets_wait_upstream_while_their_link_is_busy() {
 }
 
 #[test]
-fn other_packets_are_left_out_and_time_never_goes_back() {
+fn packets_without_ip_are_skipped_and_slots_ascend() {
     let odd = [
         (0, A, C, 28, Carries::Arp, 0),
         (1024, A, C, 40, ACK, 0),
@@ -152,14 +153,14 @@ fn other_packets_are_left_out_and_time_never_goes_back() {
 }
 
 #[test]
-fn ports_follow_from_addresses_and_from_the_seed() {
-    let lines: Vec<Line> = (0..200u8)
+fn addresses_and_the_seed_determine_the_ports() {
+    let rows: Vec<Row> = (0..200u8)
         .map(|n| (u64::from(n) * 100, [10, 1, 0, n % 20], [10, 2, 0, n % 50], 40, ACK, u32::from(n % 3)))
         .collect();
-    let folder = capture(&lines);
+    let folder = capture(&rows);
     let at = |inputs: &str, seed: u64| {
         let spec = spec(json!({ "inputs": inputs }));
-        packets(spec.build(&place(folder.path(), 8, seed)).unwrap(), 1000)
+        packets(spec.build(&context(folder.path(), 8, seed)).unwrap(), 1000)
     };
     let used = |mut ports: Vec<usize>| {
         ports.sort_unstable();
@@ -176,8 +177,8 @@ fn ports_follow_from_addresses_and_from_the_seed() {
         assert!((6..=8).contains(&by_output), "{inputs}: {by_output} outputs");
     }
     assert_ne!(at("source", 1), at("source", 2), "another seed, other ports");
-    // 32 flows for one host: by its address they leave together, by flow they do not.
-    let one_host: Vec<Line> = (0..32u8).map(|n| (0, [10, 1, 0, n], C, 40, ACK, 0)).collect();
+    // 32 flows for one host leave at one port if the address selects it, and at several if the flow does.
+    let one_host: Vec<Row> = (0..32u8).map(|n| (0, [10, 1, 0, n], C, 40, ACK, 0)).collect();
     let one_host = capture(&one_host);
     for (outputs, expected) in [("destination", 1..=1), ("flow", 6..=8)] {
         let leaving = packets(build(&one_host, 8, json!({ "outputs": outputs })).unwrap(), 99);
@@ -194,17 +195,17 @@ fn ports_follow_from_addresses_and_from_the_seed() {
     assert_eq!(by_interface.iter().map(|packet| packet.0).collect::<Vec<_>>(), [1, 2, 2]);
 }
 
-/// An address has the same port as a source and as a destination by chance only, 1 in 16; so has a flow that
-/// selects both ports.
+/// Inputs and outputs are selected independently: an address, or a flow that selects both ports, has the same
+/// input and output with probability 1/16.
 #[test]
-fn inputs_and_outputs_are_chosen_apart() {
-    let lines: Vec<Line> = (0..1024u32)
+fn inputs_and_outputs_are_independent() {
+    let rows: Vec<Row> = (0..1024u32)
         .map(|n| {
             let address = [10, 3, (n / 256) as u8, (n % 256) as u8];
             (u64::from(n), address, address, 40, ACK, 0)
         })
         .collect();
-    let folder = capture(&lines);
+    let folder = capture(&rows);
     for more in [json!({}), json!({ "inputs": "flow", "outputs": "flow" })] {
         let met = packets(build(&folder, 16, more).unwrap(), 2000);
         assert_eq!(met.len(), 1024);
@@ -215,7 +216,7 @@ fn inputs_and_outputs_are_chosen_apart() {
 }
 
 #[test]
-fn speed_and_load_change_distances_alone() {
+fn speed_and_load_change_only_the_gaps() {
     let starts =
         |more: Value| -> Vec<u64> { of_one_source(&EVERY, more).iter().map(|packet| packet.0).collect() };
     assert_eq!(starts(json!({ "speed": 2.0 })), [0, 5, 10, 15, 20, 29]);
@@ -227,12 +228,12 @@ fn speed_and_load_change_distances_alone() {
     let rates = offered.rates.expect("the input has half of a cell per slot");
     let all: f64 = (0..4).map(|input| rates.input(input)).sum();
     assert!((all - 0.5).abs() < 1e-12, "{all}");
-    // The one input that is used would have 1.2 cells a slot.
+    // The only input in use would have 1.2 cells per slot.
     assert!(build(&capture(&EVERY), 4, json!({ "load": 0.3 })).unwrap().rates.is_none());
 }
 
 #[test]
-fn it_begins_again_where_the_last_packet_ended() {
+fn a_repetition_begins_at_the_end_of_the_last_packet() {
     let two = [(0, A, C, 40, ACK, 0), (512, A, C, 128, Carries::Udp, 0)];
     let starts =
         |more: Value| -> Vec<u64> { of_one_source(&two, more).iter().map(|packet| packet.0).collect() };
@@ -246,7 +247,7 @@ fn it_begins_again_where_the_last_packet_ended() {
 }
 
 #[test]
-fn nonsense_is_refused_with_what_to_write() {
+fn invalid_parameters_are_refused_with_a_correction() {
     let of = |more: Value| refused(&EVERY, more);
     for load in [0.0, -0.5, 1.01] {
         assert!(of(json!({ "load": load })).contains("above 0 and at most 1, such as 0.8"), "{load}");
@@ -271,31 +272,31 @@ fn files_that_are_not_captures_are_refused() {
     let folder = capture(&EVERY);
     let path = folder.path().join("c.pcapng");
     let whole = fs::read(&path).unwrap();
-    let said = |content: &[u8], more: Value| {
+    let error = |content: &[u8], more: Value| {
         fs::write(&path, content).unwrap();
         build(&folder, 4, more).err().map(|error| error.to_string())
     };
-    let no_capture = said(b"{ \"a\": 1 }", json!({})).unwrap();
+    let no_capture = error(b"{ \"a\": 1 }", json!({})).unwrap();
     assert!(no_capture.contains("is neither pcap nor pcapng"), "{no_capture}");
     assert!(no_capture.contains("c.pcapng"), "{no_capture}");
     let cut = &whole[..whole.len() - 5];
-    let damaged = said(cut, json!({})).unwrap();
+    let damaged = error(cut, json!({})).unwrap();
     assert!(damaged.contains("is damaged at byte"), "{damaged}");
     assert!(damaged.ends_with("write limit = \"5p\" to use the packets before it"), "{damaged}");
-    assert_eq!(said(cut, json!({ "limit": "5p" })), None);
+    assert_eq!(error(cut, json!({ "limit": "5p" })), None);
     let no_ip = refused(&[(0, A, C, 28, Carries::Arp, 0)], json!({}));
     assert!(no_ip.contains("holds no IP packet (1 others)"), "{no_ip}");
 }
 
-/// Through a switch: all arrives, all crosses, and each class is counted.
+/// All packets of a capture arrive at a switch and cross it, and each class is counted.
 #[test]
-fn a_switch_carries_it() {
+fn a_switch_carries_a_capture() {
     let folder = capture(&EVERY);
     let plan = Plan {
         ports: 4,
         arbiter: "p_spf".parse().unwrap(),
         traffic: spec(json!({ "repeat": true })),
-        // 74 slots a round.
+        // A repetition takes 74 slots.
         slots: 74 * 20,
         warmup: 74 * 10,
         streams: Streams::new(1),
@@ -306,10 +307,10 @@ fn a_switch_carries_it() {
     assert_eq!(outcome.offered, outcome.throughput);
     assert_eq!(outcome.class(Class::Short).count, 20);
     assert_eq!(outcome.class(Class::Long).count, 40);
-    assert_eq!(outcome.all.wait.max, Some(0.0), "they come one by one, and nobody is in the way");
+    assert_eq!(outcome.all.wait.max, Some(0.0), "the packets never compete for a port");
 }
 
-/// The capture of the examples: all of its packets, and all of their cells.
+/// Traffic from the capture of the examples has all of its packets and all of their cells.
 #[test]
 fn the_example() {
     let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -323,7 +324,7 @@ fn the_example() {
         short += u32::from(ip.short);
     }
     let spec = spec(json!({ "file": file, "inputs": "flow", "rate": "100mbit" }));
-    let all = packets(spec.build(&place(&examples, 4, 1)).unwrap(), usize::MAX);
+    let all = packets(spec.build(&context(&examples, 4, 1)).unwrap(), usize::MAX);
     assert_eq!(all.len(), count);
     assert_eq!(all.iter().map(|packet| packet.3.cells).sum::<u32>(), cells);
     let classed_short = all.iter().filter(|packet| packet.3.class == Class::Short).count();
@@ -332,6 +333,6 @@ fn the_example() {
     for input in 0..4 {
         let of_input: Vec<_> = all.iter().filter(|packet| packet.0 == input).collect();
         let apart = of_input.windows(2).all(|two| two[1].1 >= two[0].1 + u64::from(two[0].3.cells));
-        assert!(apart, "cells of an input come one after the other");
+        assert!(apart, "cells of an input arrive one after the other");
     }
 }
