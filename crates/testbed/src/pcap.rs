@@ -107,6 +107,7 @@ impl Pcap {
     }
 
     /// Waits until `until` is true. Returns false on timeout.
+    #[expect(clippy::disallowed_methods, reason = "waits for another process in real time")]
     fn wait(&mut self, mut until: impl FnMut(&mut Pcap) -> bool) -> bool {
         let mut waited = Duration::ZERO;
         while !until(self) {
