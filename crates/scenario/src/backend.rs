@@ -57,6 +57,7 @@ impl Backend {
     }
 }
 
+/// The parameters of each spec, by name.
 fn quantities<S: SpecType>(specs: &[S]) -> Vec<Vec<(String, Quantity)>> {
     specs.iter().map(|spec| S::catalogue().quantities(spec)).collect()
 }

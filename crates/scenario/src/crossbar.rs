@@ -47,10 +47,10 @@ pub struct Crossbar {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Parts {
-    /// The switch.
+    /// The size of the switch, its rate and its speedup.
     #[schemars(with = "Part")]
     pub switch: IgnoredAny,
-    /// The traffic: one table for all inputs.
+    /// The traffic, which is one source for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
     /// The times and the seeds of a quick check (--short).

@@ -29,6 +29,7 @@ pub enum Severity {
 }
 
 impl Diagnostic {
+    /// An error without a label and a remedy.
     pub(crate) fn error(span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -38,12 +39,15 @@ impl Diagnostic {
             help: None,
         }
     }
+    /// A warning without a label and a remedy.
     pub(crate) fn warning(span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
+    /// The diagnostic with a label.
     pub(crate) fn label(self, label: impl Into<String>) -> Diagnostic {
         Diagnostic { label: clipped(label.into()), ..self }
     }
+    /// The diagnostic with a remedy.
     pub(crate) fn help(self, help: impl Into<String>) -> Diagnostic {
         Diagnostic { help: Some(clipped(help.into())), ..self }
     }

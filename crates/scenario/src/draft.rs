@@ -12,7 +12,9 @@ use crate::words::choices;
 /// A parsed scenario file with the changes of flags.
 #[derive(Clone, Debug)]
 pub struct Draft {
+    /// The text of the file, and the flags.
     pub(crate) origin: Origin,
+    /// The keys at the top of the file, with the changes of flags.
     pub(crate) root: Table,
     /// The folder that file names are relative to.
     pub(crate) folder: PathBuf,
@@ -37,6 +39,7 @@ impl Draft {
         Draft::named("scenario", text, folder.into())
     }
 
+    /// Parses the text of a file that messages call `name`.
     fn named(name: &str, text: &str, folder: PathBuf) -> Draft {
         let mut diagnostics = Vec::new();
         let mut root = tree::document(text, &mut diagnostics);
@@ -120,7 +123,9 @@ fn rename_host(root: &mut Table, diagnostics: &mut Vec<Diagnostic>) {
 
 /// One step of a path.
 struct Step<'a> {
+    /// The key, or the number or name of an element of a list.
     name: &'a str,
+    /// The place in the origin.
     span: Range<usize>,
 }
 

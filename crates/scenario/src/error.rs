@@ -92,12 +92,14 @@ pub struct LoadError {
 }
 
 impl LoadError {
+    /// The error of the system for a file, with a similar file if there is one.
     pub(crate) fn new(path: &Path, source: io::Error) -> LoadError {
         let near = if source.kind() == io::ErrorKind::NotFound { near(path) } else { None };
         LoadError { path: path.to_owned(), near, source }
     }
 }
 
+/// The end of the message about a missing file.
 fn did_you_mean(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {}?", near.display()))
 }

@@ -59,7 +59,9 @@ impl Origin {
 /// An excerpt while it is built.
 #[derive(Default)]
 struct Clipped {
+    /// The lines so far.
     text: String,
+    /// The bytes of `text` to underline; `None` before the first of them.
     span: Option<Range<usize>>,
 }
 

@@ -17,7 +17,9 @@ use crate::words::{choices, grouped};
 
 /// A scenario while it is read, with the diagnostics so far.
 pub(crate) struct Reading {
+    /// The texts that places refer to.
     pub origin: Origin,
+    /// The errors and warnings so far.
     pub diagnostics: Vec<Diagnostic>,
 }
 

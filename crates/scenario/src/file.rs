@@ -43,7 +43,8 @@ pub(crate) struct Top {
     /// The last part of a run, which is not measured, so that earlier transfers can complete. Only on a
     /// network. Default: 0 s.
     pub cooldown: Option<Length>,
-    /// The number of runs of each discipline, with seeds 1, 2, ...; or a list of seeds. Default: 1.
+    /// The number of seeds (1, 2, ...), or a list of seeds. Each discipline runs once with each seed.
+    /// Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
     /// The disciplines to compare, with the same arrivals. On a network each of them runs in turn at the
@@ -107,7 +108,9 @@ pub(crate) struct Short {
 /// A length of time: a time with its unit, or a number of slots of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Length {
+    /// A time.
     Time(Span),
+    /// A number of slots.
     Slots(u64),
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 /// The texts of a scenario: its file, then the flags of the command line. Spans count bytes over all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
+    /// The file, then the flags in their order.
     parts: Vec<Part>,
 }
 
@@ -16,6 +17,7 @@ pub(crate) struct Part {
     flag: bool,
     /// The byte of the origin at which the text begins.
     start: usize,
+    /// The text of the file or flag.
     text: String,
     /// The start of each line. A file with many mistakes would otherwise be scanned for each of them.
     lines: Vec<usize>,
@@ -49,16 +51,19 @@ impl Part {
         if self.flag { format!("{} ", self.name) } else { String::new() }
     }
 
+    /// The text of the file or flag.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
+    /// The byte at which each line begins.
     pub(crate) fn line_starts(&self) -> &[usize] {
         &self.lines
     }
 }
 
 impl Origin {
+    /// The origin of a file without flags.
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
         Origin { parts: vec![Part::new(name.into(), false, 0, text.into())] }
     }

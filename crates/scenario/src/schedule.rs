@@ -12,22 +12,29 @@ use crate::tree::{Node, Table, Value};
 /// The duration of a run, and its first and last parts, which are not measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    /// The duration of a run.
     pub duration: Span,
+    /// The first part, which is not measured.
     pub warmup: Span,
+    /// The last part, which is not measured.
     pub cooldown: Span,
 }
 
 /// The times and the number of seeds of a quick check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortRun {
+    /// The times of a run.
     pub times: Times,
+    /// The number of seeds.
     pub seeds: u32,
 }
 
 /// The times of a scenario, for a full run and for a quick check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
+    /// The times of a full run.
     pub times: Times,
+    /// The times and the number of seeds of a quick check.
     pub short: ShortRun,
 }
 

@@ -32,6 +32,7 @@ impl Reading {
         }
     }
 
+    /// Reads a spec that is written as a table with a `kind`.
     fn spec_table<S: SpecType>(&mut self, table: &Table) -> Option<S> {
         let catalogue = S::catalogue();
         let words = (&*catalogue.about.one(), catalogue.about.noun);

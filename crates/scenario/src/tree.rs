@@ -12,7 +12,9 @@ use crate::diagnostic::Diagnostic;
 /// A value with its place in the origin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
+    /// The place of the value.
     pub span: Range<usize>,
+    /// The value.
     pub value: Value,
 }
 
@@ -32,15 +34,20 @@ pub(crate) enum Value {
 /// Keys with their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
+    /// The place of the table. It begins with the header, or with the brace of an inline table.
     pub span: Range<usize>,
+    /// The keys, in the order of the file.
     pub entries: Vec<Entry>,
 }
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
+    /// The name of the key.
     pub key: String,
+    /// The place of the key.
     pub key_span: Range<usize>,
+    /// The value, with its place.
     pub node: Node,
 }
 
@@ -65,6 +72,7 @@ pub(crate) fn flag(text: &str, start: usize, diagnostics: &mut Vec<Diagnostic>) 
     }
 }
 
+/// Converts a parsed value. `start` is the byte of the origin at which its text begins.
 fn build(value: &Spanned<DeValue<'_>>, start: usize, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let span = value.span().start + start..value.span().end + start;
     let value = match value.get_ref() {
@@ -94,6 +102,7 @@ fn build(value: &Spanned<DeValue<'_>>, start: usize, diagnostics: &mut Vec<Diagn
     Node { span, value }
 }
 
+/// Converts a parsed table, like [`build`].
 fn build_table(
     table: &DeTable<'_>,
     span: Range<usize>,
@@ -175,9 +184,11 @@ impl Table {
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
+    /// The value of a key, for changes.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
+    /// True if the table has a key.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

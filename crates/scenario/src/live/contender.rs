@@ -43,8 +43,10 @@ pub struct KernelQueue {
 /// The discipline of the network if all compared ones are in the kernel.
 const PLACEHOLDER: &str = "fifo limit 1000p";
 
+/// The prefix of a discipline of the kernel.
 const PREFIX: &str = "kernel:";
 
+/// The prefix of a discipline of Giveway in the kernel.
 const BPF_PREFIX: &str = "bpf:";
 
 impl Contender {
@@ -105,7 +107,9 @@ impl fmt::Display for KernelQueue {
 
 /// A discipline in the kernel, as the scenario has it.
 pub(crate) enum Taken {
+    /// A discipline of the kernel.
     Kernel(KernelQueue),
+    /// A discipline of Giveway in the kernel: its spec.
     Bpf(String),
 }
 

@@ -30,8 +30,11 @@ pub(crate) struct Emulated {
     pub near: Vec<u16>,
     /// The hosts behind it.
     pub far: Vec<u16>,
+    /// The direction from the near hosts to the far hosts.
     pub forward: Direction,
+    /// The direction from the far hosts to the near hosts.
     pub reverse: Direction,
+    /// The TCP of all traffic.
     pub tcp: TcpConfig,
 }
 
@@ -48,6 +51,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// The network that a test bed emulates; `None` if it cannot.
     fn emulated(mut self) -> Option<Emulated> {
         self.keys();
         let (forward, reverse) = self.bottleneck()?;

@@ -68,6 +68,7 @@ pub enum Bound {
 
 /// A stream at a link that it crosses.
 struct Crossing<'a> {
+    /// The stream.
     stream: &'a Stream,
     /// The number of flows that cross; `None` if it varies.
     flows: Option<u64>,

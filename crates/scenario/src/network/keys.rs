@@ -11,16 +11,16 @@ use crate::file::Part;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Parts {
-    /// The TCP of all traffic.
+    /// The TCP parameters of all traffic. An entry of traffic can have others.
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
-    /// The links. A node exists if a link names it.
+    /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
-    /// The traffic sources; on a switch one table for all inputs.
+    /// The traffic sources. A switch has one source for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
-    /// The measurements.
+    /// The measured ports, the sampling interval and optional measurements.
     #[schemars(with = "Part")]
     pub record: IgnoredAny,
     /// The times and the seeds of a quick check (--short).

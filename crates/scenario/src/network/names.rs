@@ -89,7 +89,9 @@ fn check(part: &str, start: usize) -> Result<(), InvalidName> {
 /// The error of a text that does not name nodes, with the bytes of the text that it is about.
 #[derive(Debug, PartialEq, Eq)]
 struct InvalidName {
+    /// The bytes of the text.
     bytes: Range<usize>,
+    /// The reason.
     error: NameError,
 }
 

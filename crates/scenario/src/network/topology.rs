@@ -88,12 +88,16 @@ const MOST_PORTS: usize = 262_144;
 
 /// The network of a scenario.
 pub(crate) struct Topology {
+    /// The names of the nodes, by number.
     pub nodes: Vec<String>,
+    /// The ports, by number.
     pub ports: Vec<Port>,
     /// True if every link was valid. Otherwise nodes may be missing, and messages about them would be
     /// misleading.
     pub whole: bool,
+    /// The numbers of the nodes, by name.
     node_numbers: BTreeMap<String, u16>,
+    /// The numbers of the ports, by name.
     port_numbers: BTreeMap<String, usize>,
 }
 
@@ -154,8 +158,11 @@ struct Building {
 /// The keys of one direction of a link, without its nodes.
 #[derive(Default)]
 struct Direction<'a> {
+    /// The keys with simple values.
     keys: DirectionKeys,
+    /// The discipline as it is written.
     qdisc: Option<&'a Node>,
+    /// The discipline; `None` if it is not written or wrong.
     queue: Option<Queue>,
 }
 
