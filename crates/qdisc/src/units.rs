@@ -462,9 +462,19 @@ impl Dimension {
         let scaled = mantissa.checked_mul(u128::from(*num)).ok_or_else(too_large)?;
         let divisor = scale * u128::from(*den);
         if scaled % divisor != 0 {
+            let (what, base) = (self.what, self.base);
+            // Without the value of the unit, 4.4 MB looks like a whole number of bytes.
+            let plural = if base.ends_with("/s") { "" } else { "s" };
+            let near = match scaled / divisor {
+                0 => String::new(),
+                near => format!(
+                    " (1 {unit} is {} {base}{plural}); write \"{near}{}\"",
+                    num / den,
+                    self.units[0].0
+                ),
+            };
             return Err(UnitError(format!(
-                "\"{trimmed}\" is finer than {} can be: its smallest step is 1 {}",
-                self.what, self.base
+                "\"{trimmed}\" is finer than {what} can be: its smallest step is 1 {base}{near}"
             )));
         }
         u64::try_from(scaled / divisor).map_err(|_| too_large())
@@ -786,6 +796,14 @@ mod tests {
             format!("\"99999999999tbit\" is too large for a rate: {most}")
         );
         assert_eq!(message("0.5bit"), "\"0.5bit\" is finer than a rate can be: its smallest step is 1 bit/s");
+        assert_eq!(
+            message("0.0123456kbit"),
+            "\"0.0123456kbit\" is finer than a rate can be: its smallest step is 1 bit/s (1 kbit is 1000 bit/s); write \"12bit\""
+        );
+        assert_eq!(
+            "4.4 MB".parse::<Bytes>().unwrap_err().to_string(),
+            "\"4.4 MB\" is finer than a size can be: its smallest step is 1 byte (1 MB is 1048576 bytes); write \"4613734b\""
+        );
         assert_eq!(
             span("0.1ps").unwrap_err(),
             "\"0.1ps\" is finer than a time can be: its smallest step is 1 picosecond"
