@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Burst shaping queueing: crates/disciplines/src/shape/bsq.rs in the kernel. V. Darlagiannis, M. Karsten, R.
+// Burst shaping queueing: crates/disciplines/src/shape/bsq.rs for the kernel. V. Darlagiannis, M. Karsten, R.
 // Steinmetz, 2003.
 //
-// - Sub-queues stand in a tree: the root is the neighbour, a branch is a next hop beyond. A packet waits
-//   where its way ends, or where `level` says that nobody looks further. Each node serves its own queue and
-//   its branches in turn, a packet at a time; what is empty has no turn. So what parts at the next router
-//   leaves in turn, and what goes the same way keeps its order.
-// - The kernel knows the next hop of a packet and not those after it. They are configured: a mark stands for
-//   a route, of at most four hops. With nft a mark can follow from the address, which makes of its rules the
-//   extended routing table of the paper. What has no way is the neighbour's own.
-// - The rates of the downstream links are not configured: all branches weigh the same.
-// - When the buffer is full the oldest packet of the largest sub-queue goes, by bytes or packets, and of
-//   equally large ones that of the node that was first there; with `drop tail`, the arrival.
-// - Which places of a node hold packets is a set of bits in one word: a router has up to 63 links beyond it,
-//   and who is next is found in one step per hop. The tree has as many nodes as routes were configured, so
-//   none is forgotten.
+// - Sub-queues form a tree: the root is the neighbour, and a branch is a next hop after its parent. A packet
+//   is queued at the node where its route ends, at most `level` hops down. Each node serves its own queue and
+//   its branches in turn, one packet at a time; an empty one has no turn. So packets that separate at the
+//   next router leave in turn, and packets with the same route keep their order.
+// - The kernel knows the next hop of a packet, but not those after it. They are configured: a mark stands for
+//   a route of at most four hops. nft can set the mark by the address, so its rules are the extended routing
+//   table of the paper. A packet without a route belongs to the neighbour itself.
+// - The rates of the downstream links are not configured: all branches have the same weight.
+// - When the buffer is full, the oldest packet of the largest sub-queue is dropped, by bytes or packets; of
+//   equally large ones, that of the node that was created first. With `drop tail` it is the arriving packet.
+// - The places of a node with packets are a set of bits in one word: a router has up to 63 downstream links,
+//   and the next place is found in one step per hop. The configured routes bound the number of nodes, so
+//   nodes are never removed.
 #define ASKS_MARK
 #include "giveway.h"
 #include "flows.h"
 #include "heap.h"
 
-// Hops that a way has at most, 16 bits each, the first in the lowest.
+// Largest number of hops of a route: 16 bits each, the first hop in the lowest bits.
 #define HOPS 4
-// Places of a node: its own queue, and its branches.
+// Number of places of a node: its own queue, and its branches.
 #define PLACES 64
-// Beyond the last place.
+// After the last place.
 #define OVER PLACES
 
 struct tree_node {
-	FLOW_HEAD; // its key is the way to it
+	FLOW_HEAD; // the key is the route to the node
 	struct list queue;
 	u64 bytes; // of its own queue
-	// The places that hold packets. While it has no branches it has no turns, and no places.
+	// Places with packets. A node without branches has neither turns nor places.
 	u64 busy;
-	u32 turn;   // the first place that had no turn in this round
-	u32 parent; // 0: it is the root
-	u32 place;  // which it has there
+	u32 turn;   // first place without a turn in this round
+	u32 parent; // 0 for the root
+	u32 place;  // at the parent
 	u32 branches;
 	u32 children[PLACES]; // by place
 };
@@ -52,7 +52,7 @@ INLINE u64 node_size(u32 at)
 	return params.measure_packets ? nodes[at & MASK].queue.len : nodes[at & MASK].bytes;
 }
 
-// Nodes are numbered as they are made.
+// Nodes are numbered in the order of their creation.
 INLINE u64 node_number(u32 at)
 {
 	return at;
@@ -60,18 +60,18 @@ INLINE u64 node_number(u32 at)
 
 LONGEST(largest, node_size, node_number)
 
-// ---------------------------------------------------------------------------------------------------- the
+// ----------------------------------------------------------------------------------------------------
 // tree
 
-// The way to a node as a key of the table, whose lowest bits differ where any do. Different ways have
-// different keys.
+// Key of a route in the table. Different routes have different keys, and a difference in any bit changes the
+// low bits, which select the bucket.
 INLINE u64 key_of(u64 way)
 {
 	u64 mixed = way * 0x9e3779b97f4a7c15ULL;
 	return mixed >> 32 | mixed << 32;
 }
 
-// So many hops of a way.
+// The first hops of a route.
 INLINE u64 part(u64 way, u32 hops)
 {
 	return hops < HOPS ? way & ~(~0ULL << 16 * hops) : way;
@@ -90,18 +90,18 @@ INLINE u32 create(u64 way, u32 parent)
 	if (!parent)
 		return place;
 	first = !above->branches;
-	// The loader counts them.
+	// The loader checks this limit.
 	if (above->branches < PLACES - 1)
 		above->branches++;
 	node->place = above->branches;
 	above->children[node->place & (PLACES - 1)] = place;
-	// Until now there was nobody to take turns with.
+	// With the first branch, the own queue begins to take turns.
 	if (first && above->queue.len)
 		above->busy |= 1;
 	return place;
 }
 
-// The node of a way that nobody went yet.
+// The node of a route without a node yet. Creates the missing nodes.
 __noinline int explore(u64 way)
 {
 	u32 at = ROOT;
@@ -118,7 +118,7 @@ __noinline int explore(u64 way)
 	return at;
 }
 
-// The node where a packet waits.
+// The node in whose queue a packet is stored.
 INLINE u32 find(u32 at)
 {
 	u64 way = part(packets[at & MASK].reserved, params.level);
@@ -126,7 +126,8 @@ INLINE u32 find(u32 at)
 	return place ? place : explore(way);
 }
 
-// The node at which a queue waits for its turn, and its place there. With branches it takes turns with them.
+// The node at which a queue takes turns, and its place there: the node itself if it has branches, otherwise
+// the parent.
 INLINE u32 waits_at(u32 at, u32 *place)
 {
 	struct tree_node *node = &nodes[at & MASK];
@@ -134,7 +135,7 @@ INLINE u32 waits_at(u32 at, u32 *place)
 	return node->branches ? at : node->parent;
 }
 
-// A queue holds packets now, and each node above it that had none waits for turns.
+// A queue becomes backlogged: it joins the turns, and so does each node above that was empty.
 INLINE void wake(u32 at)
 {
 	u32 place;
@@ -150,7 +151,7 @@ INLINE void wake(u32 at)
 	}
 }
 
-// A queue holds none any more.
+// A queue becomes empty: it leaves the turns, and so does each node above that is now empty.
 INLINE void sleep(u32 at)
 {
 	u32 place;
@@ -165,7 +166,7 @@ INLINE void sleep(u32 at)
 	}
 }
 
-// The node whose queue is served next. Every node on the way there gives a turn.
+// The node whose queue is served next. Each node on the path gives a turn.
 INLINE u32 give_turns(void)
 {
 	u32 at = ROOT;
@@ -181,7 +182,7 @@ INLINE u32 give_turns(void)
 		if (!waiting)
 			break;
 		place = __builtin_ctzll(waiting) & (PLACES - 1);
-		// A round is over after the last place, even for a branch that is new then.
+		// A round ends after the last place, even if a branch is created then.
 		node->turn = place < node->branches ? place + 1 : OVER;
 		if (!place)
 			break;
@@ -219,10 +220,10 @@ INLINE u32 pop(u32 place)
 	return at;
 }
 
-// ---------------------------------------------------------------------------------------------------- the
-// calls
+// ----------------------------------------------------------------------------------------------------
+// callbacks
 
-// Turns that others had before are not forgotten.
+// The positions of the turns are state, so a packet never stands alone.
 static bool stands_alone(u32 at)
 {
 	return false;

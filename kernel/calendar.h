@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Items in the order of the slots of time in which they are due, then in the order in which they were filed:
-// crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time; which of them are
-// not empty is a set of bits, in two steps of 64. An item that is due beyond the window waits in a heap until
-// the window reaches it. Items are numbers below ROOM, not 0.
+// Items in the order of the slots of time in which they are due, then in the order of insertion:
+// crates/qdisc/src/blocks/calendar.rs. An array of slots is a window that moves with time. A set of bits, in
+// two levels of 64, has the slots that are not empty. An item after the end of the window is kept in a heap
+// until the window reaches it. Items are numbers from 1 to ROOM - 1.
 //
-// One item alone is in neither: most of the time a link has one packet or none. And the window moves when it
-// must, not when it may: who files says from where on anything will ever be due, and what is filed never
-// comes before that or before the first that is filed.
+// A single item is in neither, because a link usually has at most one packet. The window moves only when
+// necessary: the caller passes the slot before which no further item will be due, and no item is inserted
+// before that slot or before the first item.
 #pragma once
 
 #include "heap.h"
 
-// The most slots of a window: two steps of 64.
+// Largest number of slots of a window: two levels of 64.
 #define SLOTS 4096
 #define SLOT_MASK (SLOTS - 1)
 #define NO_SLOT (~0U)
 
 struct filed {
 	u32 next, prev;
-	u32 slot; // plus one; 0: not in the window
+	u32 slot; // slot plus one; 0 if the item is not in the window
 };
 
 struct ends {
 	u32 head, tail;
 };
 
-// What `_first` found.
+// Result of `_first`.
 struct due {
 	u64 slot;
-	u32 item; // 0: nothing is filed
+	u32 item; // 0 if there is no item
 };
 
 #define CALENDAR(name)                                                                                      \
@@ -37,11 +37,11 @@ struct due {
 	struct filed name##_filed[ROOM];                                                                    \
 	struct ends name##_ends[SLOTS];                                                                     \
 	u64 name##_bits[64], name##_words;                                                                  \
-	/* How many are filed; of them in the window. */                                                    \
+	/* Number of items; of those in the window. */                                                      \
 	u32 name##_len, name##_inside;                                                                      \
-	/* The only one that is filed. One that was left by the others stays where it is. */                \
+	/* The single item. A last remaining item stays in the window or heap. */                           \
 	struct due name##_only;                                                                             \
-	/* The slot with which the window begins; how many items were ever filed in the heap. */            \
+	/* First slot of the window; number of items so far that were in the heap. */                       \
 	u64 name##_floor, name##_overflowed;                                                                \
 	INLINE u32 name##_index(u64 slot)                                                                   \
 	{                                                                                                   \
@@ -64,7 +64,7 @@ struct due {
 		ends->tail = item;                                                                          \
 		name##_inside++;                                                                            \
 	}                                                                                                   \
-	/* The first slot with items from `from` on; NO_SLOT when there is none before the array ends. */   \
+	/* The first slot with items from `from` to the end of the array, or NO_SLOT. */                    \
 	INLINE u32 name##_busy(u32 from)                                                                    \
 	{                                                                                                   \
 		u32 word = from / 64 & 63;                                                                  \
@@ -78,7 +78,7 @@ struct due {
 		}                                                                                           \
 		return 64 * word + __builtin_ctzll(bits);                                                   \
 	}                                                                                                   \
-	/* The first slot that has an item, and the item that was filed there first. */                     \
+	/* The first slot with an item, and its first item. */                                              \
 	INLINE struct due name##_first(void)                                                                \
 	{                                                                                                   \
 		u32 from, slot, item;                                                                       \
@@ -95,7 +95,7 @@ struct due {
 		item = name##_ends[slot & SLOT_MASK].head;                                                  \
 		return (struct due){ name##_floor + (slot >= from ? slot - from : slot + params.slots - from), item }; \
 	}                                                                                                   \
-	/* Nothing is due before `slot` any more: the window moves there, or as far as what is filed allows. */ \
+	/* Moves the window to `slot`, or as far as the items allow: no further item is due before `slot`. */   \
 	INLINE void name##_advance(u64 slot)                                                                \
 	{                                                                                                   \
 		struct due first = name##_first();                                                          \
@@ -115,7 +115,7 @@ struct due {
 	}                                                                                                   \
 	INLINE void name##_put(u32 item, u64 slot)                                                          \
 	{                                                                                                   \
-		/* What is overdue goes to the first slot of the window. */                                 \
+		/* An overdue item goes to the first slot of the window. */                                 \
 		if (slot < name##_floor)                                                                    \
 			slot = name##_floor;                                                                \
 		if (slot - name##_floor < params.slots)                                                     \
@@ -138,7 +138,7 @@ struct due {
 		name##_put(item, slot);                                                                     \
 		return 0;                                                                                   \
 	}                                                                                                   \
-	/* Files an item; nothing will be due before `from` any more but what is filed. */                  \
+	/* Inserts an item. No further item will be due before `from`. */                                   \
 	INLINE void name##_file(u32 item, u64 slot, u64 from)                                               \
 	{                                                                                                   \
 		if (name##_len++)                                                                           \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Deficit round robin: see drr.h.
+// Deficit round robin, with the code of drr.h.
 #define ASKS_FLOW
 #include "giveway.h"
 #include "drr.h"
 
-// A flow that empties leaves the round, and nothing of it stays.
+// A flow that empties leaves the round without any state, so a packet may stand alone.
 static bool stands_alone(u32 at)
 {
 	return !too_large(packets[at & MASK].bytes);
@@ -30,7 +30,7 @@ static void accept(u32 at, u64 now)
 		victim = round_give_up();
 		if (!victim)
 			break;
-		// The arrival is the newest of its flow, and without it everything fits.
+		// The arriving packet is the newest of its flow, and without it the backlog is within the limit.
 		doom(victim, victim == at ? OVERLIMIT : PUSHOUT);
 	}
 }

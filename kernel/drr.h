@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Deficit round robin: crates/disciplines/src/fair/drr.rs in the kernel, with a queue for each flow and the
-// longest that pays. M. Shreedhar, G. Varghese, 1996.
+// Deficit round robin: crates/disciplines/src/fair/drr.rs for the kernel, with a queue for each flow, and
+// drops from the longest queue. M. Shreedhar, G. Varghese, 1996.
 //
-// - The flows that have packets stand in a round. The first gets its quantum once per visit and sends while
-//   its deficit covers its next packet; then it goes to the end, keeping the rest. A flow that empties
-//   leaves, and its deficit with it.
-// - When the buffer is full the newest packet of the longest queue goes, in bytes; of equally long ones the
-//   first in the round pays.
+// - The flows with packets form a round. The first gets its quantum once per visit and sends while its
+//   deficit covers its next packet; then it moves to the end and keeps the rest. A flow that empties leaves
+//   the round and loses its deficit.
+// - When the buffer is full, the newest packet of the longest queue, in bytes, is dropped; of equally long
+//   queues it is that of the first in the round.
 #pragma once
 
 #include "flows.h"
@@ -16,24 +16,24 @@
 struct turn {
 	FLOW_HEAD;
 	struct list queue;
-	u64 bytes;   // what it holds
-	u64 deficit; // what it may send before its next quantum
-	u64 ticket;  // its place in the round: drawn whenever it goes to the end
+	u64 bytes;   // backlog
+	u64 deficit; // bytes that it may send before its next quantum
+	u64 ticket;  // position in the round; it is larger after each move to the end
 };
 
 struct turn turns[ROOM];
 LISTS(turns)
 TABLE(turns)
 
-// The flows that have packets; the first is being served.
+// Flows with packets; the first is being served.
 struct list in_round;
-// Whether the first flow already got its quantum on this visit.
+// True if the first flow has got its quantum on this visit.
 bool granted;
 u64 tickets;
 
 INLINE u64 turn_bytes(u32 at)
 {
-	// One that is gone holds nothing.
+	// A removed flow has a backlog of 0.
 	return turns[at & MASK].bytes;
 }
 
@@ -44,7 +44,7 @@ INLINE u64 turn_ticket(u32 at)
 
 LONGEST(longest_turn, turn_bytes, turn_ticket)
 
-// Puts a packet at the end of its flow's queue; a new flow goes to the end of the round.
+// Appends a packet to its flow's queue. A new flow joins the end of the round.
 INLINE void round_append(u32 at)
 {
 	struct packet *packet = &packets[at & MASK];
@@ -65,7 +65,7 @@ INLINE void round_append(u32 at)
 	longest_turn_grew(place);
 }
 
-// Takes a packet out of its flow's queue; a flow without packets leaves the round.
+// Removes a packet from its flow's queue. A flow without packets leaves the round.
 INLINE void round_take(u32 at)
 {
 	struct packet *packet = &packets[at & MASK];
@@ -81,8 +81,8 @@ INLINE void round_take(u32 at)
 	}
 }
 
-// The next packet of the first flow, if its deficit covers it; otherwise the flow goes to the end, and the
-// answer is 0.
+// Returns the next packet of the first flow, if its deficit covers it. Otherwise moves the flow to the end,
+// and returns 0.
 INLINE u32 round_visit(void)
 {
 	u32 place = in_round.head, at;
@@ -103,7 +103,7 @@ INLINE u32 round_visit(void)
 	return 0;
 }
 
-// The packet whose turn it is, taken out; 0 when there is none. A quantum that is smaller than a packet takes
+// Removes and returns the next packet; 0 if there is none. With a quantum smaller than a packet this takes
 // several rounds.
 INLINE u32 round_next(void)
 {
@@ -123,7 +123,7 @@ INLINE u32 round_next(void)
 	return found;
 }
 
-// Takes the newest packet of the longest queue; 0 when there is none.
+// Removes and returns the newest packet of the longest queue; 0 if there is none.
 INLINE u32 round_give_up(void)
 {
 	u32 place = longest_turn_queue(), at;

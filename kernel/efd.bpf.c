@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Early Flow Discard: crates/disciplines/src/size/efd.rs in the kernel. J. Chen, M. Heusse, G. Urvoy-Keller,
+// Early Flow Discard: crates/disciplines/src/size/efd.rs for the kernel. J. Chen, M. Heusse, G. Urvoy-Keller,
 // NETWORKING 2011.
 //
 // - The first `threshold` of a flow goes to a high queue, the rest to a low one that is served when the high
 //   one is empty.
-// - A flow is known while a packet of it is queued, so the table is never larger than the buffer.
-// - The two queues are one line. When it is full its last packet gives way: the newest low one, or the
-//   arrival.
+// - A flow has an entry while one of its packets is queued, so the table is never larger than the buffer.
+// - The two queues share one buffer. When it is full, the packet that would leave last is dropped: the newest
+//   low packet, or the arriving one.
 #define ASKS_FLOW
 #include "giveway.h"
 #include "flows.h"
 
 struct flow {
 	FLOW_HEAD;
-	u32 offered; // what it sent since it became backlogged, in the threshold's unit; it stays at the largest number
-	u32 queued;  // how many of its packets are queued
+	u32 offered; // amount since it became backlogged, in the threshold's unit, saturating
+	u32 queued;  // number of its queued packets
 };
 
 struct flow flows[ROOM];
@@ -24,7 +24,7 @@ TABLE(flows)
 
 struct list high, low;
 
-// Enters a packet in the books of its flow. Whether it goes to the low queue.
+// Counts a packet for its flow. Returns true if the packet goes to the low queue.
 INLINE bool count_in(u32 at)
 {
 	struct packet *packet = &packets[at & MASK];
@@ -48,7 +48,7 @@ INLINE void leave(struct list *list, u32 at)
 		flows_forget(place);
 }
 
-// Drops from the end of the line until the rest fits.
+// Drops the packets that would leave last until the backlog is within the limit.
 INLINE void push_out(u32 arrival)
 {
 	AT_MOST(ROOM) {
@@ -66,7 +66,7 @@ INLINE void push_out(u32 arrival)
 	}
 }
 
-// A flow of which nothing is queued is not known.
+// A flow without queued packets has no state, so a packet may stand alone.
 static bool stands_alone(u32 at)
 {
 	return !too_large(packets[at & MASK].bytes);

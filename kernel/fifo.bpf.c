@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// First in, first out: crates/disciplines/src/shape/fifo.rs in the kernel.
+// First in, first out: crates/disciplines/src/shape/fifo.rs for the kernel.
 //
-// Departure order is acceptance order. When it is full the arriving packet is refused, or with `drop head`
-// the oldest make room.
+// Departure order is acceptance order. A full queue refuses the arriving packet, or with `drop head` drops
+// the oldest packets.
 #include "giveway.h"
 
 struct list queue;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A table of flows by key: chains from an array of buckets, through the flows themselves. No two flows share
-// an entry. A key is a keyed hash already, so its low bits are the bucket.
+// A table of flows by key: an array of buckets with chains through the flows. Each flow has its own entry. A
+// key is a keyed hash, so its low bits are the bucket.
 #pragma once
 
-// What an entry begins with.
+// First fields of an entry.
 #define FLOW_HEAD                                                                                           \
-	u32 next, prev; /* in the list that it is in, or among the free ones */                             \
+	u32 next, prev; /* in its list, or among the free entries         */                             \
 	u64 key;                                                                                            \
 	u32 chain_next, chain_prev
 
-// The table of the flows in `array`, for which LISTS was said.
+// Declares the table of the flows in `array`, for which LISTS is declared, too.
 #define TABLE(array)                                                                                        \
 	u32 array##_buckets[ROOM];                                                                   \
 	/* The entry with this key, or 0. */                                                                \
@@ -26,7 +26,7 @@
 		}                                                                                           \
 		return at;                                                                                  \
 	}                                                                                                   \
-	/* A new entry with a key that is not there; 0 when there is no room. */                            \
+	/* A new entry with a new key; 0 if the table is full. */                                           \
 	INLINE u32 array##_add(u64 key)                                                                     \
 	{                                                                                                   \
 		u32 at = array##_take(), first = array##_buckets[key & MASK];                               \

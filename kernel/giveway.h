@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What every Giveway discipline in the kernel is built on: packets, lists, counters, the journal.
+// Common part of the Giveway disciplines in the kernel: packets, lists, counters, the journal.
 //
 // Principles
-// - A discipline decides about numbers. A packet that came is put into a slot (`slots`), and from then on it
-//   is the number of that slot, as in the Rust disciplines it is a place in a slab. Only port.h touches a
-//   socket buffer.
-// - Number 0 is nobody. So memory that is all zero is a state: nothing held, everything free, every list
+// - A discipline makes decisions about numbers. An arriving packet is stored in a slot (`slots`), and the
+//   number of this slot identifies it, as a place in a slab does in the Rust disciplines. Only port.h
+//   accesses a socket buffer.
+// - Number 0 stands for no packet. So memory of zeros is a valid state: no backlog, all slots free, all lists
 //   empty.
-// - Arrays have ROOM elements, a power of two, and are indexed with `& MASK`: for the verifier that is the
-//   proof of every access, and no access needs a branch for what cannot happen.
-// - All state is in global variables, none of them static: of those the compiler makes pieces that BTF does
-//   not know. The kernel calls a root qdisc under its lock, so nothing here is locked; and it shares globals
-//   between all qdiscs of one kind, so port.h refuses a second one. Who wants two loads this twice, under two
-//   names.
-// - Integers only. Times are nanoseconds of CLOCK_MONOTONIC, as the watchdog takes them.
+// - Arrays have ROOM elements, a power of two, and are indexed with `& MASK`: this proves every access to the
+//   verifier without a branch for impossible cases.
+// - All state is in global variables that are not static, because the compiler splits static ones into parts
+//   that BTF does not describe. The kernel calls a root qdisc under its lock, so there are no locks here. It
+//   shares globals among all qdiscs of one kind, so port.h refuses a second one. To use two, load the program
+//   twice, under two names.
+// - Integers only. Times are nanoseconds of CLOCK_MONOTONIC, the clock of the watchdog.
 //
-// The licence that is declared to the kernel is "Dual MIT/GPL". It gives the functions that a qdisc needs
-// only to programs that declare a licence that is compatible with the GPL; this is the string for one under
-// MIT (and Apache-2.0, here as everywhere in Giveway) that says so. No line of the kernel is in here.
+// The licence that is declared to the kernel is "Dual MIT/GPL". The kernel provides the functions that a
+// qdisc needs only to programs with a licence that is compatible with the GPL, and this is the string for a
+// program under MIT (and Apache-2.0, as all of Giveway). No line of the kernel is in this file.
 #pragma once
 
-// The functions of the kernel are declared below, whatever the version of bpftool that wrote the types.
+// The functions of the kernel are declared below, so that the version of bpftool does not matter.
 #define BPF_NO_KFUNC_PROTOTYPES
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-// Packets, flows and reservations that there is room for, plus one each.
+// Size of the arrays of packets, flows and reservations: one more than their largest number.
 #ifdef GIVEWAY_ROOM
 #define ROOM GIVEWAY_ROOM
 #else
@@ -38,7 +38,7 @@ _Static_assert((ROOM & MASK) == 0, "ROOM is a power of two");
 
 #define INLINE static __always_inline __attribute__((unused))
 
-// What the kernel offers to a qdisc.
+// Functions of the kernel for a qdisc.
 extern u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
 extern void bpf_kfree_skb(struct sk_buff *skb) __ksym;
 extern void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
@@ -48,14 +48,14 @@ extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
-// A loop over 0 to n - 1, through a pointer to the number; the verifier takes the number for unknown, so that
-// it looks at one turn and not at all of them.
+// A loop over 0 to n - 1, through a pointer to the number. The number is unknown to the verifier, so it
+// checks one iteration instead of all.
 #define EACH(at, n)                                                                                         \
 	for (struct bpf_iter_num at##_turn __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),      \
 	     *at##_unused __attribute__((unused)) = (bpf_iter_num_new(&at##_turn, 0, (n)), (void *)0);      \
 	     ({ at = bpf_iter_num_next(&at##_turn); });)
 
-// A loop that its body leaves by `break`; the bound is for the verifier, which wants to know that it ends.
+// A loop that its body leaves with `break`. The bound proves to the verifier that it ends.
 #define AT_MOST(n)                                                                                          \
 	for (struct bpf_iter_num turn __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),           \
 	     *unused __attribute__((unused)) = (bpf_iter_num_new(&turn, 0, (n)), (void *)0);                \
@@ -66,19 +66,19 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
 // Written once, before the qdisc is attached. A limit is in packets or in bytes; the other one is 0.
 struct params {
-	u64 rate;            // of the link, bit/s; 0: it is not shaped here
+	u64 rate;            // of the link, bit/s; 0: no shaping
 	u64 limit_packets;
 	u64 limit_bytes;
-	u64 threshold_packets; // efd: what of a flow goes ahead; `threshold_unit` says which
+	u64 threshold_packets; // efd: high-priority part of a flow; see `threshold_in_bytes`
 	u64 threshold_bytes;
 	u64 threshold_in_bytes;
 	u64 quantum;         // drr, trr: bytes per round
-	u64 drop_head;       // fifo, bsq: the oldest packet makes room
-	u64 flows;           // trr: reservations at once
-	u64 slots;           // trr: of the calendar
-	u64 width_ps;        // trr: the time of one of them
-	u64 level;           // bsq: hops beyond the neighbour that have sub-queues
-	u64 measure_packets; // bsq: the largest sub-queue has the most packets, not bytes
+	u64 drop_head;       // fifo, bsq: a full buffer drops the oldest packet
+	u64 flows;           // trr: largest number of reservations
+	u64 slots;           // trr: number of slots of the calendar
+	u64 width_ps;        // trr: width of a slot, picoseconds
+	u64 level;           // bsq: number of next hops after the neighbour with sub-queues
+	u64 measure_packets; // bsq: the largest sub-queue is that with the most packets, not bytes
 };
 
 SEC(".data.params") struct params params = {};
@@ -86,7 +86,7 @@ SEC(".data.params") struct params params = {};
 // ----------------------------------------------------------------------------------------------------
 // counters
 
-// Why a packet was dropped: the numbers and names that Giveway has everywhere.
+// Reason of a drop, with the numbers and names of all of Giveway.
 enum reason { OVERLIMIT, PUSHOUT, EARLY, CONGESTED, FLOW_LIMIT, TOO_LARGE, NO_CLASS, POLICY, RESET };
 
 struct counters {
@@ -95,17 +95,17 @@ struct counters {
 	u64 dropped_packets, dropped_bytes;
 	u64 held_packets, held_bytes;
 	u64 flow_table, flow_table_most;
-	// Dropped packets by reason, in its order.
+	// Dropped packets by reason, in the order of `enum reason`.
 	u64 overlimit, pushout, early, congested, flow_limit, too_large, no_class, policy, reset;
-	// EFD's.
+	// Of EFD.
 	u64 high_packets, low_packets;
-	// TRR's.
+	// Of TRR.
 	u64 reserved_bit, refused_packets, beyond_window;
 };
 
 SEC(".data.counters") struct counters counters = {};
 
-// Whether what is held is no more than may be. The arrival is held, and what is doomed is not.
+// True if the backlog is within the limit. The backlog includes the arriving packet, and not doomed ones.
 INLINE bool fits_in(void)
 {
 	if (params.limit_bytes)
@@ -113,7 +113,7 @@ INLINE bool fits_in(void)
 	return counters.held_packets <= params.limit_packets;
 }
 
-// Whether a packet would not even fit alone.
+// True if a packet alone exceeds the limit.
 INLINE bool too_large(u32 bytes)
 {
 	return params.limit_bytes && bytes > params.limit_bytes;
@@ -131,15 +131,16 @@ INLINE void flow_is_gone(void)
 	counters.flow_table--;
 }
 
-// ---------------------------------------------------------------------------------------------------- lists
+// ----------------------------------------------------------------------------------------------------
+// lists
 
 struct list {
 	u32 head, tail, len;
 };
 
-// Lists through an array whose elements have `next` and `prev`, and who is free in it. A free number is used
-// again before a new one, the last one first: the Rust slab does so, and a tie between equally long queues
-// goes by numbers in TRR.
+// Lists through an array whose elements have `next` and `prev`, and the free elements of the array. The
+// element that was freed last is used first, before new ones, as in the Rust slab: TRR resolves ties between
+// equally long queues by these numbers.
 #define LISTS(array)                                                                                        \
 	u32 array##_free, array##_used;                                                              \
 	INLINE u32 array##_take(void)                                                                       \
@@ -197,10 +198,10 @@ struct list {
 
 struct packet {
 	u32 next, prev;
-	u32 bytes;     // as the kernel counts them: with the header of the link
-	u32 flow;      // the discipline's number for its flow
-	u64 key;       // the flow, as the kernel hashes it; not known while it stands alone
-	u64 reserved;  // what its mark says: the rate reserved for it in bit/s, or its way
+	u32 bytes;     // as the kernel counts them, with the header of the link
+	u32 flow;      // number of its flow in the discipline
+	u64 key;       // hash of the flow by the kernel; unknown while the packet stands alone
+	u64 reserved;  // value of its mark: the reserved rate in bit/s, or the route
 	u32 number;    // in the order of arrival
 	u32 reason;    // of its drop
 };
@@ -208,8 +209,8 @@ struct packet {
 struct packet packets[ROOM];
 LISTS(packets)
 
-// Packets that this call drops, in that order. The port gives them back to the kernel when the discipline has
-// answered.
+// Packets that this call drops, in the order of the drops. The port returns them to the kernel after the call
+// of the discipline.
 struct list doomed;
 
 INLINE void doom(u32 at, u32 reason)
@@ -220,12 +221,12 @@ INLINE void doom(u32 at, u32 reason)
 	packets_push_back(&doomed, at);
 }
 
-// ---------------------------------------------------------------------------------------------------- the
+// ----------------------------------------------------------------------------------------------------
 // journal
 
-// With -DGIVEWAY_JOURNAL=ENTRIES every call of the discipline is written down with what came of it, so that
-// the Rust discipline can be called in the same way. It stops when it is full. Entry 0 says how many follow,
-// in `now`.
+// With -DGIVEWAY_JOURNAL=ENTRIES every call of the discipline is recorded with its result, so that the same
+// calls can be made of the Rust discipline. The journal stops when it is full. `now` of entry 0 is the number
+// of entries that follow.
 enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD };
 
 struct entry {
@@ -280,15 +281,16 @@ INLINE void note(u64 now, u32 kind, u32 at) {}
 INLINE void begin_journal(void) {}
 #endif
 
-// What a discipline is. `accept` keeps the packet or dooms it or others; `next` says who leaves, taken out of
-// all lists, or 0; `clear` forgets everything. `stands_alone` says of a packet that comes when nothing is
-// held whether it may wait without being accepted: whose it is does not matter then, and when it leaves
-// before another one comes it is as if it had not been there. Most packets of a link that is not full are
-// such, and to know whose a packet is costs more than all decisions about it. `accept_first` accepts it after
-// all, when another one comes: it fits.
+// The functions of a discipline. `accept` enqueues the packet, or dooms it or others. `next` removes the
+// packet that leaves from all lists and returns it, or 0. `clear` returns to the initial state.
+// `stands_alone` is called for a packet that arrives without a backlog. It returns true if the packet may be
+// queued without a call of `accept`: its flow does not matter then, and if it leaves before the next arrival,
+// it has no effect on the state. On a link that is not full most packets are such, and the hash of the flow
+// costs more than all decisions. `accept_first` accepts the packet later, when another one arrives. It is
+// within the limit.
 //
-// Before it includes this, a discipline defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK if
-// it reads `reserved`.
+// Before a discipline includes this file, it defines ASKS_FLOW if it reads the keys of packets, and ASKS_MARK
+// if it reads `reserved`.
 static bool stands_alone(u32 at);
 static void accept_first(u32 at);
 static void accept(u32 at, u64 now);

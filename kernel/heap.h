@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Items in the order of a key each, of two numbers: the least is known, and a key is changed or taken out
-// wherever it stands, in O(log n). A binary heap. Items are numbers below ROOM, not 0.
+// A binary heap of items, each with a key of two numbers. The item with the least key is known, and any key
+// can be changed or removed in O(log n). Items are numbers from 1 to ROOM - 1.
 #pragma once
 
 struct order {
@@ -17,9 +17,9 @@ INLINE bool less(struct order one, struct order other)
 #define DEPTH 32
 
 #define HEAP(name)                                                                                          \
-	/* Items from 1 on; how many. */                                                                    \
+	/* Items, from index 1 on, and their number. */                                                     \
 	u32 name##_items[ROOM], name##_len;                                                          \
-	/* By item: its key, and its place in the heap; 0 when it is not in. */                             \
+	/* By item: its key, and its index in the heap; 0 if it is not in it. */                            \
 	struct order name##_keys[ROOM];                                                                \
 	u32 name##_spots[ROOM];                                                                      \
 	INLINE struct order name##_key(u32 spot)                                                              \
@@ -31,7 +31,7 @@ INLINE bool less(struct order one, struct order other)
 		name##_items[spot & MASK] = item;                                                           \
 		name##_spots[item & MASK] = spot;                                                           \
 	}                                                                                                   \
-	/* Puts an item where it belongs, from the spot on that it has. */                                  \
+	/* Moves an item from its index to its position. */                                                 \
 	__noinline int name##_settle(u32 item)                                                              \
 	{                                                                                                   \
 		struct order own = name##_keys[item & MASK];                                                  \
@@ -57,7 +57,7 @@ INLINE bool less(struct order one, struct order other)
 		name##_put(spot, item);                                                                     \
 		return 0;                                                                                   \
 	}                                                                                                   \
-	/* Puts an item in, or gives it another key. */                                                     \
+	/* Inserts an item, or changes its key. */                                                          \
 	INLINE void name##_set(u32 item, struct order key)                                                    \
 	{                                                                                                   \
 		name##_keys[item & MASK] = key;                                                             \
@@ -92,10 +92,10 @@ INLINE bool less(struct order one, struct order other)
 		name##_len = 0;                                                                             \
 	}
 
-// Finds the longest of many queues, without a call when one shrinks:
-// crates/qdisc/src/blocks/longest_queue.rs. A key may be too long, never too short; the truth is asked when a
-// queue comes up as the longest. `truth(queue)` says how long it is, 0 where it is gone, and `ticket(queue)`
-// who is first among equals.
+// Finds the longest of many queues, without a call when a queue shrinks:
+// crates/qdisc/src/blocks/longest_queue.rs. A key is an upper bound of the length, and is corrected when its
+// queue is at the top of the heap. `truth(queue)` returns the length, 0 if the queue is gone, and
+// `ticket(queue)` the order of equally long queues.
 #define LONGEST(name, truth, ticket)                                                                        \
 	HEAP(name)                                                                                          \
 	INLINE void name##_grew(u32 queue)                                                                  \

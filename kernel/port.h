@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The four calls of the kernel, once for all disciplines: a packet's life, top-down. Included last.
+// The callbacks of the kernel for all disciplines, in the order of a packet's life. Included last.
 //
-// - A packet's flow is the kernel's own hash of it (`bpf_skb_get_hash`), which knows tunnels, VLANs and IPv6,
-//   and which for a local connection is the connection's. It has 32 bits and a key of its own since the
-//   machine started. It is asked for when it matters: not where one packet waits alone (see `stands_alone`).
-// - With a rate the port is the link: it hands out a packet only when the one before it would have been sent,
-//   and asks the watchdog to be called then. The watchdog is late, always; so the schedule goes on from when
-//   the link was free, not from when it was asked, as far back as CATCH_UP. Where there is no rate, nobody
-//   asks for the time.
-// - Reservations are by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): a map says what rate a
-//   flow with this mark has, or what way its packets go.
+// - The flow of a packet is the kernel's hash of it (`bpf_skb_get_hash`), which handles tunnels, VLANs and
+//   IPv6, and is that of the socket for a local connection. It has 32 bits, and a random key since the
+//   machine started. It is computed only if necessary, not for a packet that stands alone (`stands_alone`).
+// - With a rate the port emulates the link: it releases a packet only when the previous one would have been
+//   sent, and schedules the watchdog for that time. The watchdog is always late, so the schedule continues
+//   from the time at which the link became free, not from that of the call, up to CATCH_UP back. Without a
+//   rate the time is not read.
+// - Reservations are identified by the mark of a packet (`SO_MARK`, or `meta mark set` of nft): a map has the
+//   rate of a flow with this mark, or the route of its packets.
 #pragma once
 
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP 1
 #define EBUSY 16
 
-// How much of the time that it was called too late a shaped link makes up for.
+// Largest delay of the watchdog that a shaped link makes up for, in nanoseconds.
 #define CATCH_UP 10000000ULL
 
 struct held_packet {
@@ -38,7 +38,7 @@ struct {
 	__type(value, u64);
 } reservations SEC(".maps");
 
-// The same for low marks, which people use: without a hash it costs a tenth.
+// Reservations of low marks, the usual ones: an array costs a tenth of a hash.
 #define LOW_MARKS 1024
 
 struct {
@@ -48,13 +48,14 @@ struct {
 	__type(value, u64);
 } low_marks SEC(".maps");
 
-// The one qdisc whose state this is. Its address is only compared.
+// Address of the qdisc that owns this state, for comparison only.
 u64 owner;
-// When it was attached. All times here are since then, as a host of the Rust disciplines has them.
+// Time at which the qdisc was attached. All times here are relative to it, as in a backend of the Rust
+// disciplines.
 u64 epoch;
-// When the link has sent what it is sending.
+// End of the transmission of the current packet.
 u64 free_at;
-// The packet that the discipline does not know yet; 0: it knows all.
+// The packet that the discipline has not accepted yet; 0 if there is none.
 u32 lone;
 
 INLINE struct sk_buff *take_out(u32 at)
@@ -92,7 +93,7 @@ INLINE void count_drop(u32 bytes, u32 reason)
 #define MARKS 0
 #endif
 
-// What a discipline may know of a packet at once.
+// Fills in the metadata that are available without the hash of the flow.
 INLINE void describe(u32 at, u32 bytes, u32 mark)
 {
 	struct packet *packet = &packets[at & MASK];
@@ -104,7 +105,7 @@ INLINE void describe(u32 at, u32 bytes, u32 mark)
 		return;
 	if (mark < LOW_MARKS) {
 		reserved = bpf_map_lookup_elem(&low_marks, &mark);
-		// Where one call is made of both, it is none to the map without a hash.
+		// Without this barrier the compiler merges both calls, and the array look-up is no longer inlined.
 		asm volatile("" : "+r"(reserved));
 	} else {
 		reserved = bpf_map_lookup_elem(&reservations, &mark);
@@ -118,7 +119,7 @@ INLINE u64 clock(void)
 	return params.rate || JOURNALS ? bpf_ktime_get_ns() - epoch : 0;
 }
 
-// The packet that stood alone does not any more.
+// Accepts the packet that stood alone, because another one arrives.
 __noinline int join(void)
 {
 	u32 at = lone;
@@ -138,8 +139,8 @@ __noinline int join(void)
 SEC("struct_ops")
 int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
-	// The kernel has this from the length of the buffer (qdisc_pkt_len_init), so that no length in a header
-	// can change it.
+	// The kernel computes this from the length of the buffer (qdisc_pkt_len_init), so a false length in a
+	// header has no effect.
 	u32 bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len, mark = skb->mark;
 	u64 now = clock();
 	struct sk_buff *before;
@@ -152,7 +153,7 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 	counters.arrived_bytes += bytes;
 	slot = at ? bpf_map_lookup_elem(&slots, &at) : NULL;
 	if (!slot) {
-		// The loader gives room for all that a limit admits.
+		// The loader makes the arrays large enough for the limit, so this is not expected.
 		count_drop(bytes, OVERLIMIT);
 		sch->qstats.drops++;
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -167,7 +168,7 @@ int BPF_PROG(giveway_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf
 		bpf_kfree_skb(before);
 	note(now, ENQUEUED, at);
 
-	// A link that had nothing to send begins now.
+	// An idle link starts now.
 	if (!counters.held_packets && free_at < now)
 		free_at = now;
 	if (lone)
@@ -229,7 +230,7 @@ struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 	else
 		at = next(now);
 	if (!at) {
-		// One that has looked for long, with a quantum far below its packets, is asked again.
+		// A search that found no packet, with a quantum far below the packets, continues at the next call.
 		bpf_qdisc_watchdog_schedule(sch, bpf_ktime_get_ns() + 1, 0);
 		return NULL;
 	}
@@ -252,7 +253,7 @@ struct sk_buff *BPF_PROG(giveway_dequeue, struct Qdisc *sch)
 SEC("struct_ops")
 int BPF_PROG(giveway_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	// Another qdisc of this kind would share its packets with the first.
+	// A second qdisc of this kind would share the state of the first.
 	if (owner)
 		return -EBUSY;
 	owner = (u64)sch;
@@ -264,7 +265,7 @@ int BPF_PROG(giveway_init, struct Qdisc *sch, struct nlattr *opt, struct netlink
 	return 0;
 }
 
-// Gives everything up. The kernel forgets the lengths itself.
+// Drops the backlog. The kernel resets its own counters of the backlog.
 SEC("struct_ops")
 void BPF_PROG(giveway_reset, struct Qdisc *sch)
 {
@@ -293,13 +294,13 @@ void BPF_PROG(giveway_reset, struct Qdisc *sch)
 SEC("struct_ops")
 void BPF_PROG(giveway_destroy, struct Qdisc *sch)
 {
-	// Also called for one that was refused.
+	// Also called for a qdisc that was refused.
 	if (owner == (u64)sch)
 		owner = 0;
 }
 
 #ifndef GIVEWAY_NAME
-#error "build with -DGIVEWAY_NAME: what tc will call it, at most 15 letters"
+#error "build with -DGIVEWAY_NAME: its name in tc, at most 15 letters"
 #endif
 
 SEC(".struct_ops")

@@ -2,10 +2,10 @@
 //
 // Virtual time without 128-bit numbers: crates/qdisc/src/blocks/ticks.rs, in slots.
 //
-// The Rust discipline counts in ticks of 2^-20 ps, in 128 bits, and divides by a slot's width to know the
-// slot. A BPF program has neither. But a width is a whole number of picoseconds, so a time can be kept as
-// what the division would give: the slot and the ticks since its beginning. Sums carry at the width; nothing
-// is rounded that is not rounded there, and nothing is divided but what a packet of a new length costs.
+// The Rust discipline counts in ticks of 2^-20 ps, in 128 bits, and divides by the width of a slot to find
+// the slot. A BPF program has no 128-bit numbers. But a width is a whole number of picoseconds, so a time is
+// stored as the result of the division: the slot, and the ticks since its beginning. Sums carry at the width.
+// Rounding is the same as in Rust, and the only division is for the time of a packet with a new length.
 #pragma once
 
 #define TICKS_PER_PS (1ULL << 20)
@@ -46,7 +46,7 @@ INLINE struct stamp minus(struct stamp time, struct stamp span)
 	return (struct stamp){ time.slot - span.slot, time.ticks - span.ticks };
 }
 
-// A length of time.
+// A time span from picoseconds.
 INLINE struct stamp span(u64 ps)
 {
 	u64 width = params.width_ps, slots = 0;
@@ -57,7 +57,7 @@ INLINE struct stamp span(u64 ps)
 	return (struct stamp){ slots, ps * TICKS_PER_PS };
 }
 
-// What `bytes` take at `rate`, rounded up to a tick. Up to 2 MB, and below 2^44 bit/s.
+// Transmission time of `bytes` at `rate`, rounded up to a tick. For up to 2 MB, and below 2^44 bit/s.
 INLINE struct stamp to_send(u32 bytes, u64 rate)
 {
 	u64 most = bytes * PS_PER_BYTE_AT_1_BIT, ps, rest;
@@ -65,6 +65,6 @@ INLINE struct stamp to_send(u32 bytes, u64 rate)
 		return (struct stamp){};
 	ps = most / rate;
 	rest = most % rate * TICKS_PER_PS;
-	// The rest is a picosecond at most.
+	// The remainder is at most a picosecond.
 	return plus(span(ps), (struct stamp){ 0, rest / rate + (rest % rate != 0) });
 }

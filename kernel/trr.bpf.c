@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Timestamp round robin, corrected: crates/disciplines/src/reserved/trr_sound.rs in the kernel, with
+// Timestamp round robin, corrected: crates/disciplines/src/reserved/trr_sound.rs for the kernel, with
 // common/guaranteed.rs around it.
 //
-// - Only the oldest packet of a flow is stamped: S = T of the packet before it, or max(V, that) when the flow
-//   had nothing queued; T = S + L/rate. The flow with the lowest slot of T is next.
-// - Virtual time V goes with real time, and is shifted forward to the slot of the earliest S when all who
-//   wait start later.
-// - A reservation is admitted while the sum fits the link; silent flows keep theirs until others need the
-//   room. A packet that comes without one is best effort, and so is what follows it; what its flow has queued
-//   before leaves first.
-// - Packets without a reservation share by bytes what the reserved flows leave (drr.h). When the buffer is
-//   full the longest of their queues pays; when there is none, the longest of the reserved flows.
+// - Only the oldest packet of a flow has a stamp: S = T of the packet before it, or max(V, T) if the flow had
+//   no packet queued; T = S + L/rate. The flow with the lowest slot of T is next.
+// - Virtual time V follows real time, and is shifted forward to the slot of the earliest S when all queued
+//   flows start later.
+// - A reservation is admitted while the sum of rates fits the link. Silent flows keep their reservation until
+//   other flows need the room. A packet without a reservation is best effort, and so are the packets after
+//   it; packets that its flow queued before leave first.
+// - Packets without a reservation share the rest of the link by bytes (drr.h). When the buffer is full, the
+//   longest of their queues loses a packet; without such packets the longest reserved queue does.
 #define ASKS_FLOW
 #define ASKS_MARK
 #include "giveway.h"
@@ -20,31 +20,31 @@
 #include "stamp.h"
 
 struct flow {
-	FLOW_HEAD; // its list is that of the silent ones
+	FLOW_HEAD; // `next` and `prev` are in the list of silent flows
 	struct list queue;
 	u64 rate;
-	u64 bytes; // what it holds
-	// The last length and what it costs: traffic repeats its lengths, and divisions are slow.
+	u64 bytes; // backlog
+	// The last length and its cost, since lengths repeat and divisions are slow.
 	u64 priced;
 	struct stamp cost;
-	struct stamp stamp; // T of its oldest packet; when it has none, of the last that left
-	bool lapsed; // its last packet came without a reservation
+	struct stamp stamp; // T of its oldest packet, or of its last departed packet if none is queued
+	bool lapsed; // true if its last packet had no reservation
 };
 
 struct flow flows[ROOM];
 LISTS(flows)
 TABLE(flows)
 
-// Flows that have nothing queued, the longest silent first.
+// Flows without queued packets, the longest silent first.
 struct list silent;
 u32 known;
 
 struct stamp virtual_time;
 u64 as_of;
 
-// The flows that wait, by the slot of T.
+// Backlogged flows, by the slot of T.
 CALENDAR(due)
-// Those of them that start in a later slot than virtual time's, by the slot of S.
+// Backlogged flows that start in a later slot than that of virtual time, by the slot of S.
 CALENDAR(later)
 
 INLINE u64 flow_bytes(u32 at)
@@ -59,7 +59,7 @@ INLINE u64 flow_number(u32 at)
 
 LONGEST(longest_flow, flow_bytes, flow_number)
 
-// ---------------------------------------------------------------------------------------------------- the
+// ----------------------------------------------------------------------------------------------------
 // schedule
 
 INLINE struct stamp cost_of(u32 place, u32 at)
@@ -78,7 +78,7 @@ INLINE struct stamp virtual_at(u64 now)
 	return plus(virtual_time, span((now - as_of) * 1000));
 }
 
-// Real time passes.
+// Advances virtual time by the real time that has passed.
 INLINE void pass(u64 now)
 {
 	virtual_time = virtual_at(now);
@@ -101,14 +101,14 @@ __noinline int shift_to_starts(void)
 	return 0;
 }
 
-// When all who wait start in later slots, virtual time is shifted to the first of these.
+// Shifts virtual time to the first start if all queued flows start in later slots.
 INLINE void shift(void)
 {
 	if (later_len)
 		shift_to_starts();
 }
 
-// A packet becomes the oldest of its flow; it starts at `start`.
+// Sets the stamp of a packet that becomes the oldest of its flow and starts at `start`.
 INLINE void head(u32 place, struct stamp cost, struct stamp start)
 {
 	struct stamp stamp = plus(start, cost);
@@ -169,13 +169,13 @@ INLINE bool fits(u64 old, u64 new)
 	return sum >= new && sum <= params.rate;
 }
 
-// Whether nothing that this flow did, which has nothing queued, matters any more.
+// True if the history of this flow, which has no packet queued, has no effect any more.
 INLINE bool passed(u32 place, u64 now)
 {
 	return !before(virtual_at(now), flows[place & MASK].stamp);
 }
 
-// A flow that has nothing queued is no longer known.
+// Removes a flow without queued packets.
 INLINE void forget(u32 place)
 {
 	flows_remove(&silent, place);
@@ -184,8 +184,8 @@ INLINE void forget(u32 place)
 	known--;
 }
 
-// Ends the reservation of a flow that was silent for long. Whether there was one. The first may have a debt;
-// then another is looked at, and it comes last.
+// Ends the reservation of the flow that has been silent longest. Returns true if there was one. If the first
+// has a debt, it moves to the end, and the next one is examined.
 INLINE bool release_silent(u64 now)
 {
 	for (int turn = 0; turn < 2; turn++) {
@@ -202,7 +202,8 @@ INLINE bool release_silent(u64 now)
 	return false;
 }
 
-// What waits of a flow as best effort came before what comes now.
+// Moves the flow's queued best-effort packets to its reservation, since they arrived before the current
+// packet.
 INLINE void change_over(u32 place, u64 key, u64 now)
 {
 	AT_MOST(ROOM) {
@@ -215,7 +216,7 @@ INLINE void change_over(u32 place, u64 key, u64 now)
 	}
 }
 
-// A flow that has no reservation gets one, if it fits; 0 otherwise.
+// Admits a flow without a reservation, if its rate fits. Returns the flow, or 0.
 INLINE u32 admit(u64 key, u64 rate, u64 now)
 {
 	bool refused = false;
@@ -246,7 +247,7 @@ INLINE u32 admit(u64 key, u64 rate, u64 now)
 	return place;
 }
 
-// The flow with whose reservation a packet is served; 0 when it is best effort.
+// Returns the flow whose reservation serves a packet; 0 for best effort.
 INLINE u32 reservation(u64 key, u64 rate, u64 now)
 {
 	u32 place = flows_find(key);
@@ -276,7 +277,7 @@ INLINE u32 reservation(u64 key, u64 rate, u64 now)
 	return place;
 }
 
-// Takes the newest packet of the reserved flow that holds the most bytes.
+// Removes the newest packet of the reserved flow with the most queued bytes.
 INLINE u32 revoke(void)
 {
 	u32 place = longest_flow_queue(), at;
@@ -294,10 +295,11 @@ INLINE u32 revoke(void)
 	return at;
 }
 
-// ---------------------------------------------------------------------------------------------------- the
-// calls
+// ----------------------------------------------------------------------------------------------------
+// callbacks
 
-// Where nobody has a reservation. What comes with one, or after one, needs to be stamped or taken for lapsed.
+// Only while no flow has a reservation. A packet with a reservation needs a stamp, and one without may end
+// the reservation of its flow.
 static bool stands_alone(u32 at)
 {
 	return !known && !packets[at & MASK].reserved && !too_large(packets[at & MASK].bytes);
@@ -330,7 +332,7 @@ static void accept(u32 at, u64 now)
 			victim = revoke();
 		if (!victim)
 			break;
-		// The newest packet of its flow is the arrival.
+		// The newest packet of its flow is the arriving one.
 		doom(victim, victim == at ? OVERLIMIT : PUSHOUT);
 	}
 }
@@ -340,7 +342,7 @@ static u32 next(u64 now)
 	struct due first;
 	struct stamp start;
 	u32 at, following;
-	// While nobody with a reservation waits, time can pass later: what passes is a sum without rounding.
+	// While no reserved flow is backlogged, virtual time can advance later, since the sum is exact.
 	if (!due_len)
 		return round_next();
 	pass(now);
@@ -351,7 +353,7 @@ static u32 next(u64 now)
 	start = flows[first.item & MASK].stamp;
 	following = flows[first.item & MASK].queue.head;
 	leave(first.item);
-	// Not due before what just left: the window needs nobody's leave.
+	// The next packet is not due before the one that just left, so the window need not move.
 	if (following)
 		head(first.item, cost_of(first.item, following), start);
 	shift();

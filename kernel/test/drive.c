@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the virtual machine of `cargo xtask test-kernel` needs beside the programs of its distribution:
-// traffic, and the journal of a discipline as a file.
+// Tool of the virtual machine of `cargo xtask test-kernel`: sends traffic, and writes the journal of a
+// discipline to a file.
 //
-//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED    bursts and pauses; flow f has mark f % (MARKS +
-//   1), not always drive flood DEV SECONDS BYTES FLOWS MARK               as much as goes; prints packets and
-//   processor seconds drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID    bursts, and who takes them
-//   runs in between; prints packets and the processor seconds of this process and of those two drive liars
-//   DEV PACKETS BYTES LENGTH                   their IP headers say LENGTH drive strangers DEV PACKETS BYTES
-//   MARKS                each packet of a flow that nobody saw before, with marks in turn drive dump PINNED
-//   FILE OFFSET                          the entries of a pinned journal, from that byte of the file on drive
-//   attach PROGRAMS LINKS                            every program pinned in a folder, to what it was loaded
-//   for
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED
+//       bursts and pauses; flow f usually has the mark f % (MARKS + 1)
+//   drive flood DEV SECONDS BYTES FLOWS MARK
+//       sends as fast as possible; prints packets and processor seconds
+//   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID
+//       bursts, between which the two processes receive; prints packets and processor seconds of all three
+//   drive liars DEV PACKETS BYTES LENGTH
+//       packets with the false length LENGTH in the IP header
+//   drive strangers DEV PACKETS BYTES MARKS
+//       each packet of a new flow, with marks in turn
+//   drive dump PINNED FILE OFFSET
+//       writes the entries of a pinned journal to the file, from this byte on
+//   drive attach PROGRAMS LINKS
+//       attaches every program that is pinned in a folder, and pins the links
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -41,8 +46,7 @@ static void fail(const char *what)
 
 static uint64_t state;
 
-// SplitMix64 (Steele, Lea, Flood 2014): the same traffic from the same seed, as far as the machine's clock
-// lets it.
+// SplitMix64 (Steele, Lea, Flood 2014), so that a seed determines the traffic, except for its exact times.
 static uint64_t drawn(uint64_t below)
 {
 	uint64_t z = (state += 0x9e3779b97f4a7c15);
@@ -70,8 +74,8 @@ static int open_socket(const char *dev)
 	return fd;
 }
 
-// UDP from 10.0.0.1 to 10.0.0.2, the flow in the source port, and if it is a large number in the source
-// address: `bytes` with the link's header.
+// A UDP frame from 10.0.0.1 to 10.0.0.2 with `bytes` bytes, link header included. The flow is in the source
+// port, and for large numbers in the source address, too.
 static unsigned char frame[1514];
 
 static void prepare(int bytes, int flow)
@@ -103,7 +107,7 @@ static void send_marked(int fd, int bytes, uint32_t mark)
 		head->cmsg_len = CMSG_LEN(sizeof mark);
 		memcpy(CMSG_DATA(head), &mark, sizeof mark);
 	}
-	// A packet that the discipline refuses is an error here, and none to us.
+	// ENOBUFS means that the discipline refused the packet, which is expected.
 	if (sendmsg(fd, &message, 0) < 0 && errno != ENOBUFS)
 		fail("sendmsg");
 }
@@ -121,14 +125,14 @@ static int send_traffic(char **word)
 			int flow = drawn(2) ? hot : (int)drawn(flows);
 			int bytes = !mixed ? 1000 : drawn(3) ? 60 + drawn(1455) : 60;
 			uint32_t mark = marks ? flow % (marks + 1) : 0;
-			// Now and then a flow asks for another rate, or for none.
+			// Sometimes a flow requests another rate, or none.
 			if (marks && !drawn(50))
 				mark = drawn(marks + 1);
 			prepare(bytes, flow);
 			send_marked(fd, bytes, mark);
 		}
 		switch (drawn(40)) {
-		case 0: pause_us(20000 + drawn(30000)); break; // everything leaves meanwhile
+		case 0: pause_us(20000 + drawn(30000)); break; // The queue empties in this time.
 		case 1 ... 15: pause_us(drawn(3000)); break;
 		}
 	}
@@ -147,7 +151,7 @@ static int flood(char **word)
 	struct timespec begun, now;
 	struct rusage used;
 	long sent = 0;
-	// One mark is the socket's: to say it with each packet would be counted.
+	// The mark is set on the socket, since a mark per packet would add to the measured cost.
 	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark))
 		fail("SO_MARK");
 	clock_gettime(CLOCK_MONOTONIC, &begun);
@@ -184,7 +188,7 @@ static int send_strangers(char **word)
 	return 0;
 }
 
-// What a process has had of the processor, in nanoseconds.
+// Processor time of a process, in nanoseconds.
 static uint64_t had(const char *process)
 {
 	char path[64];
@@ -202,15 +206,15 @@ static int send_bursts(char **word)
 	int fd = open_socket(word[0]), bursts = atoi(word[1]), bytes = atoi(word[2]), flows = atoi(word[3]), mark = atoi(word[4]);
 	int packets = atoi(word[5]);
 	struct sched_param first = { .sched_priority = 10 };
-	// Nobody takes packets while there are more to send.
+	// Real-time priority, so that packets are received only after a burst.
 	if (sched_setscheduler(0, SCHED_FIFO, &first))
 		fail("SCHED_FIFO");
-	// The mark is the socket's: to say it with each packet would be counted.
+	// The mark is set on the socket, since a mark per packet would add to the measured cost.
 	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark))
 		fail("SO_MARK");
 	uint64_t before = 0, after = 0;
 	for (int burst = 0; burst <= bursts; burst++) {
-		// The first one finds everything cold.
+		// The first burst warms up the caches.
 		if (burst == 1)
 			before = had("self") + had(word[6]) + had(word[7]);
 		for (int i = 0; i < packets; i++) {
@@ -256,7 +260,7 @@ static int dump(char **word)
 	return 0;
 }
 
-// The links are pinned, too: who removes them takes the programs out again.
+// The links are pinned, too. Removing them detaches the programs.
 static int attach(char **word)
 {
 	DIR *folder = opendir(word[0]);

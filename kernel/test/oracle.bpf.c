@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a qdisc of the kernel's own does, call by call, in the journal that our disciplines write of
-// themselves (kernel/giveway.h).
+// Records each call of one of the kernel's own qdiscs, in the format of the journal of our disciplines
+// (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
 //   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE] ...
 //
-// - Programs stand before and behind the two functions of the qdisc, which the kernel calls under the lock of
-//   the root. So there is one call at a time, and one call's notes are in globals.
-// - A packet is numbered when it comes. What the call that brought it drops is in the list that it hands back
-//   to be freed; what is dropped when the link asks is freed there and then, which is a tracepoint.
-// - A flow is the packet's mark.
-// - CoDel reads the clock itself, in steps of 1,024 ns. What it read is known: it writes the time of arrival
-//   into the packet, and how long the last packet that it looked at has waited into its state. Those are the
-//   times of the journal.
-// - Whatever else of its state the judge wants to see goes into `reserved`.
+// - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
+//   the root. So there is one call at a time, and its data are in globals.
+// - A packet gets its number at arrival. Packets that the enqueue call drops are in the list that it returns
+//   to be freed; packets that the dequeue call drops are freed at once, which is a tracepoint.
+// - The flow is the mark of the packet.
+// - CoDel reads the clock itself, in steps of 1,024 ns. The value is recovered: CoDel writes the time of
+//   arrival into the packet, and the sojourn time of the last packet into its state. The journal has these
+//   times.
+// - Further state for the comparison is in `reserved`.
 //
-// Names of the kernel's functions and fields are facts about it; no line of it is in here.
+// Names of the kernel's functions and fields are facts; no line of the kernel is in this file.
 #define BPF_NO_KFUNC_PROTOTYPES
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -26,7 +26,7 @@
 #define INLINE static __always_inline __attribute__((unused))
 
 enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED };
-// Of a packet that came: the arrival itself; another one; and one that was dropped when the link asked.
+// Dropped packet: the arriving one, another one at an arrival, or one at a dequeue.
 enum reason { OVERLIMIT = 0, PUSHOUT = 1, CONGESTED = 3 };
 
 struct entry {
@@ -43,7 +43,7 @@ struct {
 	__type(value, struct entry);
 } journal SEC(".maps");
 
-// The packets that are held, by address.
+// Numbers of the queued packets, by address.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -52,7 +52,7 @@ struct {
 } numbers SEC(".maps");
 
 u32 arrivals;
-// The call that runs.
+// The current call.
 u64 came_at, freed_before;
 u32 arrival, enqueued_at;
 bool dequeues;
@@ -82,7 +82,7 @@ INLINE u32 length(struct sk_buff *skb)
 	return BPF_CORE_READ(cb, pkt_len);
 }
 
-// Forgets a packet and says which it was.
+// Removes a packet and returns its number.
 INLINE bool forget(u64 skb, u32 *number)
 {
 	u32 *known = bpf_map_lookup_elem(&numbers, &skb);
@@ -102,7 +102,7 @@ INLINE bool forget(u64 skb, u32 *number)
 #define SHIFT 0
 #endif
 
-// The time as the qdisc takes it, in nanoseconds.
+// The time in the resolution of the qdisc, in nanoseconds.
 INLINE u64 clock(void)
 {
 	return bpf_ktime_get_ns() >> SHIFT << SHIFT;
@@ -110,7 +110,7 @@ INLINE u64 clock(void)
 
 #if SHIFT
 
-// The first word that CoDel has in a packet: when it came.
+// The first word of CoDel's data in a packet: the time of arrival.
 INLINE u32 arrived(struct sk_buff *skb)
 {
 	u32 time = 0;
@@ -119,7 +119,7 @@ INLINE u32 arrived(struct sk_buff *skb)
 	return time;
 }
 
-// The last time at which CoDel's clock was `time`, in nanoseconds.
+// Latest time at which CoDel's clock was `time`, in nanoseconds.
 INLINE u64 unwrapped(u32 time)
 {
 	u64 now = bpf_ktime_get_ns() >> SHIFT;
@@ -149,8 +149,8 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 }
 #endif
 
-// ---------------------------------------------------------------------------------------------------- RED
-// and PIE
+// ----------------------------------------------------------------------------------------------------
+// RED and PIE
 
 #ifdef WATCH_RED
 struct red_vars {
@@ -182,8 +182,7 @@ int BPF_PROG(updated, void *params, struct pie_vars *vars, u32 backlog)
 }
 #endif
 
-// The state that an arrival met or made: RED's average; PIE's accumulated probability, and how long it still
-// lets bursts pass.
+// State after an arrival: RED's average; PIE's accumulated probability, and its burst allowance.
 INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 {
 #if defined(WATCH_RED)
@@ -196,7 +195,7 @@ INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 #endif
 }
 
-// ---------------------------------------------------------------------------------------------------- the
+// ----------------------------------------------------------------------------------------------------
 // calls
 
 SEC("fentry/" QDISC_ENQUEUE)
@@ -226,7 +225,7 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 #endif
 		note_state(entry, sch);
 	}
-	// The last one dropped is the first of the list.
+	// The packet that was dropped last is the first of the list.
 	bpf_probe_read_kernel(&at, sizeof at, to_free);
 	for (int turn = 0; turn < 256 && at && at != freed_before; turn++) {
 		if (forget(at, &number))
