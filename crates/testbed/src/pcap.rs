@@ -1,8 +1,8 @@
 //! The capture of a run: every packet that crosses the interface of the near hosts.
 //!
 //! A forward packet is captured before it enters the queue of the bottleneck, and a reverse packet after it
-//! has left that queue, as in a capture at home. `tcpdump` writes a temporary pcap file. At the end of the run
-//! its packets are copied into a pcapng file.
+//! has left that queue, as in a capture at home. `tcpdump` writes a temporary pcap file. At the end of the
+//! run its packets are copied into a pcapng file.
 //!
 //! If tcpdump is too slow, the kernel drops packets of the capture. Their number is reported.
 
@@ -22,7 +22,8 @@ use crate::command::exists;
 use crate::error::TestbedError;
 use crate::topology::{NEAR, Namespace, Topology};
 
-/// Bytes of each packet that are kept: the headers of Ethernet, IPv4 and TCP with all options have 94.
+/// Number of bytes of each packet that are captured. The headers of Ethernet, IPv4 and TCP with all options
+/// have 94 bytes.
 const SNAP: &str = "96";
 /// Buffer of tcpdump in the kernel, in KiB.
 const BUFFER: &str = "65536";
@@ -42,17 +43,17 @@ pub(crate) struct Pcap {
 /// Checks that this machine has tcpdump.
 ///
 /// # Errors
-/// If there is no tcpdump.
+/// If tcpdump is not installed.
 pub fn ready() -> Result<(), TestbedError> {
     if exists("tcpdump", "--version") {
         return Ok(());
     }
-    Err(TestbedError::missing("there is no program tcpdump", "apt-get install tcpdump"))
+    Err(TestbedError::missing("the program tcpdump is not installed", "apt-get install tcpdump"))
 }
 
 impl Pcap {
-    /// Starts tcpdump. Packets that are sent after this function returns are captured. `scratch` is a folder for
-    /// temporary files.
+    /// Starts tcpdump. Packets that are sent after this function returns are captured. `scratch` is a folder
+    /// for temporary files.
     ///
     /// # Errors
     /// The message of tcpdump, if it does not start.
@@ -62,7 +63,7 @@ impl Pcap {
             File::create(&messages).map_err(TestbedError::system(format!("write {}", messages.display())))?;
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &topology.name(Namespace::Near), "tcpdump"]);
-        // Without -Z it becomes another user, who may not write the file.
+        // Without -Z tcpdump changes to another user, who has no permission to write the file.
         command.args([
             "-i",
             NEAR,
@@ -76,7 +77,7 @@ impl Pcap {
             "root",
             "-w",
         ]);
-        // A process group of its own: Ctrl-C must not end it before the run is over.
+        // A separate process group: Ctrl-C must not end tcpdump before the run is over.
         command.arg(&raw).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
         let tcpdump = command.spawn().map_err(TestbedError::system("start tcpdump"))?;
@@ -87,7 +88,7 @@ impl Pcap {
         }
     }
 
-    /// Stops tcpdump, writes the packets to `file`, and returns the number of packets that are missing there.
+    /// Stops tcpdump and writes the packets to `file`. Returns the number of packets that the kernel dropped.
     ///
     /// # Errors
     /// The message of tcpdump, or of the system.
@@ -142,13 +143,13 @@ impl Drop for Pcap {
     }
 }
 
-/// The packets that the kernel dropped, from the last messages of tcpdump.
+/// The number of packets that the kernel dropped, from the last messages of tcpdump.
 fn missed(messages: &str) -> Option<u64> {
     let line = messages.lines().find(|line| line.contains("dropped by kernel"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Writes a capture of tcpdump as pcapng. The file is complete or not there.
+/// Copies a capture of tcpdump to a pcapng file. After an error the file does not exist or is not changed.
 fn copy(raw: &Path, file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let input: Box<dyn Read + Send> = Box::new(BufReader::new(File::open(raw)?));
@@ -164,7 +165,7 @@ fn copy(raw: &Path, file: &Path) -> io::Result<()> {
                 name: NEAR,
                 description: "the near hosts of a test bed",
                 link: frame.link,
-                snap: SNAP.parse().expect("it is a number"),
+                snap: SNAP.parse().expect("the constant is a number"),
                 ..InterfaceDescription::default()
             })?),
         };
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missed_packets_in_the_messages_of_tcpdump() {
+    fn the_number_of_missed_packets_is_read_from_the_messages_of_tcpdump() {
         let messages = "tcpdump: listening on cli, link-type EN10MB (Ethernet), snapshot length 128 bytes\n\
             12 packets captured\n14 packets received by filter\n2 packets dropped by kernel\n";
         assert_eq!(missed(messages), Some(2));

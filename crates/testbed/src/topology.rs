@@ -274,8 +274,8 @@ impl NamespaceHandle {
 
 const NETNS: &str = "/run/netns";
 
-/// The address of a host. Near hosts have private addresses (RFC 1918), far hosts have those for benchmarks of
-/// networks (RFC 2544), so that a capture shows which side is the local one.
+/// The address of a host. Near hosts have private addresses (RFC 1918), far hosts have those for benchmarks
+/// of networks (RFC 2544), so that a capture shows which side is the local one.
 fn address(namespace: Namespace, number: u8) -> Ipv4Addr {
     match namespace {
         Namespace::Near => Ipv4Addr::new(192, 168, 1, number),

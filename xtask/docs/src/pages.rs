@@ -63,7 +63,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut contents = String::new();
     for (folder, title, entries) in &parts {
         contents.push_str(&format!("- [{title}](reference/{folder}.md)\n"));
-        const TABLE: &str = "| name | what it is |\n| --- | --- |\n";
+        const TABLE: &str = "| name | description |\n| --- | --- |\n";
         let mut index = format!("# {title}\n\n");
         let mut family = None;
         for (at, entry) in entries.iter().enumerate() {
@@ -128,7 +128,7 @@ fn traffic() -> Vec<Entry> {
     entries.collect()
 }
 
-/// The keys that every source of traffic has beside its parameters.
+/// The keys that every source of traffic has in addition to its parameters.
 fn common_keys() -> String {
     let of = |placed: Placed| {
         let placed = giveway_sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
@@ -136,8 +136,8 @@ fn common_keys() -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "They belong to `[[traffic]]`, beside the parameters of the source. The keys of `tcp` have [their own page](tcp.md).\n\n{}\n\
-         `from` and `to` are left out if a file names the nodes: always with {}, and with {} if its file has nodes.\n",
+        "These keys belong to `[[traffic]]`, in addition to the parameters of the source. [TCP](tcp.md) lists the keys of `tcp`.\n\n{}\n\
+         Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
         of(Placed::File),
         of(Placed::Either)
@@ -148,7 +148,7 @@ fn arbiters() -> Vec<Entry> {
     let options = schemars::schema_for!(Options).to_value();
     let entries = giveway_switch::ALL.iter().map(|entry| {
         let mut schema = (entry.schema)().to_value();
-        // Parameters of every arbiter stand once, on the index page.
+        // The parameters of every arbiter are on the index page only.
         if let (Some(own), Some(all)) =
             (schema["properties"].as_object_mut(), options["properties"].as_object())
         {
@@ -192,7 +192,7 @@ fn page(entry: &Entry) -> String {
     page
 }
 
-/// The parameters of every connection, whatever its congestion control.
+/// The page of TCP: the parameters of every connection, with any congestion control.
 fn tcp() -> String {
     let schema = schemars::schema_for!(TcpConfig).to_value();
     format!(
@@ -215,7 +215,7 @@ fn keys(schema: &Value) -> String {
     ];
     format!(
         "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \
-         have their own pages, as has [TCP](tcp.md). Editors complete and check \
+         have separate pages, and so has [TCP](tcp.md). Editors complete and check \
          scenarios with the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )
@@ -257,7 +257,7 @@ mod tests {
             assert!(page.contains(&format!("| `{key}` | ")), "{key}: {page}");
         }
         assert!(page.ends_with(
-            "`from` and `to` are left out if a file names the nodes: always with [`flow_list`](traffic/flow_list.md), and with \
+            "Leave out `from` and `to` if a file has the nodes: always with [`flow_list`](traffic/flow_list.md), and with \
              [`datagram_list`](traffic/datagram_list.md) if its file has nodes.\n"
         ));
         assert!(traffic().iter().all(|entry| entry.beside.contains("(../traffic.md#keys-of-every-source)")));
