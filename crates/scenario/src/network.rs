@@ -1,6 +1,7 @@
 //! Scenarios on a network: links, traffic and measurements.
 
 mod bounds;
+mod crossings;
 mod keys;
 mod lints;
 mod model;

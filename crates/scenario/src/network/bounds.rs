@@ -10,11 +10,12 @@
 //! turn is at least the reservation.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Guarantee, LinkContext, Rate, Streams};
+use giveway_qdisc::{Bytes, Downstream, Guarantee, LinkContext, Rate, Streams};
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
+use super::crossings::{Crossing, crossings};
 use super::model::Network;
-use super::topology::{Queue, downstream};
+use super::topology::{Port, Queue, downstream};
 use super::traffic::Stream;
 
 /// The delay bounds at a link that reserved flows cross.
@@ -66,165 +67,160 @@ pub enum Bound {
     Uncounted,
 }
 
-/// A stream at a link that it crosses.
-struct Crossing<'a> {
-    /// The stream.
-    stream: &'a Stream,
-    /// The number of flows that cross; `None` if it varies.
-    flows: Option<u64>,
-    /// True if data cross the link, false if acknowledgements do.
-    data: bool,
-}
-
 impl Network {
     /// The delay bounds of reserved flows, for each link with a discipline other than the default, in the
-    /// order of the links. `burst`: the most bytes of a flow that arrive at once, at least one packet; by
+    /// order of the links. `burst` is the most bytes of a flow that arrive at once, at least one packet; by
     /// default one packet.
     pub fn bounds(&self, burst: Option<Bytes>) -> Vec<LinkBounds> {
-        let paths = self.paths();
-        // For each port, the data and the acknowledgements of each stream that cross it, with the number of
-        // pairs of nodes between which they do: in the order of the streams, data first.
-        let mut crossing: Vec<Vec<(&Stream, bool, u64)>> = vec![Vec::new(); self.ports.len()];
-        for stream in &self.traffic {
-            for data in [true, false] {
-                if !data && !stream.spec.answered() {
-                    continue;
-                }
-                for (from, to) in &stream.pairs {
-                    let path = if data { paths.path(*from, *to) } else { paths.path(*to, *from) };
-                    for port in path.unwrap_or_default() {
-                        match crossing[port].last_mut() {
-                            Some((same, of_data, pairs))
-                                if std::ptr::eq(*same, stream) && *of_data == data =>
-                            {
-                                *pairs += 1;
-                            }
-                            _ => crossing[port].push((stream, data, 1)),
-                        }
-                    }
-                }
-            }
-        }
-        let mut links = Vec::new();
-        for (at, crossing) in crossing.into_iter().enumerate() {
-            let crossings = crossing.into_iter().map(|(stream, data, pairs)| Crossing {
-                stream,
-                flows: stream.spec.lasting().map(|each| u64::from(each) * pairs),
-                data,
-            });
-            links.extend(self.at(at, &crossings.collect::<Vec<_>>(), burst));
-        }
-        links
+        let crossings = crossings(self.traffic.iter(), self.ports.len(), &self.paths());
+        let downstream = downstream(&self.ports);
+        let links = self.ports.iter().zip(&crossings).filter_map(|(port, crossings)| {
+            let link = Link::new(port, crossings, &downstream)?;
+            Some(match &port.queue {
+                Queue::Compare => link.bounds(&self.disciplines, burst),
+                Queue::Fixed(spec) => link.bounds(std::slice::from_ref(spec), burst),
+            })
+        });
+        links.collect()
     }
+}
 
-    /// The bounds at one link; `None` if it has no reservations, or the default discipline.
-    fn at(&self, at: usize, crossings: &[Crossing<'_>], burst: Option<Bytes>) -> Option<LinkBounds> {
-        let port = &self.ports[at];
+/// A link with reservations, and its traffic.
+struct Link<'a> {
+    /// The port that sends to the link.
+    port: &'a Port,
+    /// The context of the disciplines.
+    context: LinkContext,
+    /// All traffic that crosses the link.
+    crossings: &'a [Crossing<'a>],
+    /// The traffic with reservations.
+    reserved: Vec<&'a Crossing<'a>>,
+    /// The largest packet of traffic without a reservation; zero if there is none.
+    best_effort: Bytes,
+}
+
+impl<'a> Link<'a> {
+    /// The link of a port; `None` if it has no reservations, or the default discipline.
+    fn new(port: &'a Port, crossings: &'a [Crossing<'a>], downstream: &Downstream) -> Option<Link<'a>> {
         let reserving = |crossing: &&Crossing<'_>| crossing.data && crossing.stream.reserved.as_bit() > 0;
         let reserved: Vec<&Crossing<'_>> = crossings.iter().filter(reserving).collect();
         if reserved.is_empty() || port.queue.is_usual() {
             return None;
         }
-        let disciplines = match &port.queue {
-            Queue::Compare => self.disciplines.clone(),
-            Queue::Fixed(spec) => vec![spec.clone()],
-        };
-        let context = port.context(&Streams::new(0), &downstream(&self.ports));
-        // A varying number of flows counts as one: the check of reservations assumes that, too.
-        let count = |crossing: &Crossing<'_>| crossing.flows.unwrap_or(1);
         let best_effort = if reserved.len() < crossings.len() { port.mtu } else { Bytes(0) };
-        let streams = reserved.iter().map(|of| {
-            let packet = largest(of.stream, port.mtu);
-            let burst = burst.map_or(packet, |burst| burst.max(packet));
-            // Only traffic at the same time counts.
-            let beside = reserved
-                .iter()
-                .filter(|other| other.stream.start < of.stream.stop && of.stream.start < other.stream.stop);
-            let flow = |of: &Crossing<'_>| Flow {
-                rate: of.stream.reserved.as_bit() as f64,
-                packet: largest(of.stream, port.mtu).0 as f64,
-            };
-            let others = beside.flat_map(|other| {
-                let same = std::ptr::eq(*other, *of);
-                std::iter::repeat_n(flow(other), (count(other) - u64::from(same)) as usize)
-            });
-            let flows = std::iter::once(flow(of)).chain(others).collect();
-            let server = Server { link: port.rate.as_bit() as f64, flows, best_effort: best_effort.0 as f64 };
-            let bound = |spec: &Spec| match spec.properties(&context).guarantee {
-                Guarantee::Nothing => Bound::Nothing,
-                Guarantee::Turns => turns(spec, of, crossings, burst, &context),
-                Guarantee::Reserved => delay(Scheduler::Wfq, &server, burst),
-                Guarantee::ReservedInSlots(width) => {
-                    delay(Scheduler::TimestampRoundRobin(width.as_s()), &server, burst)
-                }
-                Guarantee::ReservedInClasses(width) => {
-                    delay(Scheduler::VirtualTimeRoundRobin(width.as_s()), &server, burst)
-                }
-                Guarantee::ReservedInGroups(packet) => {
-                    delay(Scheduler::QuickFair(packet.0 as f64), &server, burst)
-                }
-            };
-            StreamBounds {
-                name: of.stream.name.clone(),
-                flows: count(of),
-                reserved: of.stream.reserved,
-                packet,
-                burst,
-                bounds: disciplines.iter().map(bound).collect(),
-            }
-        });
-        let streams = streams.collect();
-        let sum = reserved.iter().map(|of| of.stream.reserved.as_bit().saturating_mul(count(of)));
-        Some(LinkBounds {
-            link: port.name.clone(),
-            rate: port.rate,
-            reserved: Rate::bit(sum.fold(0, u64::saturating_add)),
-            best_effort,
-            flows: crossings.iter().map(|crossing| crossing.flows).sum(),
-            streams,
-            disciplines,
-        })
+        let context = port.context(&Streams::new(0), downstream);
+        Some(Link { port, context, crossings, reserved, best_effort })
     }
+
+    /// The bounds of all reserved traffic.
+    fn bounds(&self, disciplines: &[Spec], burst: Option<Bytes>) -> LinkBounds {
+        let rates = self
+            .reserved
+            .iter()
+            .map(|crossing| crossing.stream.reserved.as_bit().saturating_mul(count(crossing)));
+        LinkBounds {
+            link: self.port.name.clone(),
+            rate: self.port.rate,
+            reserved: Rate::bit(rates.fold(0, u64::saturating_add)),
+            best_effort: self.best_effort,
+            flows: self.crossings.iter().map(flows).sum(),
+            disciplines: disciplines.to_vec(),
+            streams: self.reserved.iter().map(|crossing| self.stream(crossing, disciplines, burst)).collect(),
+        }
+    }
+
+    /// The bounds of one reserved stream.
+    fn stream(&self, crossing: &Crossing<'_>, disciplines: &[Spec], burst: Option<Bytes>) -> StreamBounds {
+        let packet = largest(crossing.stream, self.port.mtu);
+        let burst = burst.map_or(packet, |burst| burst.max(packet));
+        let server = self.server(crossing);
+        StreamBounds {
+            name: crossing.stream.name.clone(),
+            flows: count(crossing),
+            reserved: crossing.stream.reserved,
+            packet,
+            burst,
+            bounds: disciplines.iter().map(|spec| self.bound(spec, crossing, &server, burst)).collect(),
+        }
+    }
+
+    /// The link as a server of a flow of `crossing`, which is the first, and of the flows that are reserved
+    /// at the same time.
+    fn server(&self, crossing: &Crossing<'_>) -> Server {
+        let flow = |crossing: &Crossing<'_>| Flow {
+            rate: crossing.stream.reserved.as_bit() as f64,
+            packet: largest(crossing.stream, self.port.mtu).0 as f64,
+        };
+        let stream = crossing.stream;
+        let simultaneous = self
+            .reserved
+            .iter()
+            .filter(|other| other.stream.start < stream.stop && stream.start < other.stream.stop);
+        let others = simultaneous.flat_map(|other| {
+            let same = std::ptr::eq(*other, crossing);
+            std::iter::repeat_n(flow(other), (count(other) - u64::from(same)) as usize)
+        });
+        Server {
+            link: self.port.rate.as_bit() as f64,
+            flows: std::iter::once(flow(crossing)).chain(others).collect(),
+            best_effort: self.best_effort.0 as f64,
+        }
+    }
+
+    /// The bound of a discipline for the first flow of `server`, which is one of `crossing`.
+    fn bound(&self, spec: &Spec, crossing: &Crossing<'_>, server: &Server, burst: Bytes) -> Bound {
+        let scheduler = match spec.properties(&self.context).guarantee {
+            Guarantee::Nothing => return Bound::Nothing,
+            Guarantee::Turns => return self.turns(spec, crossing, burst),
+            Guarantee::Reserved => Scheduler::Wfq,
+            Guarantee::ReservedInSlots(width) => Scheduler::TimestampRoundRobin(width.as_s()),
+            Guarantee::ReservedInClasses(width) => Scheduler::VirtualTimeRoundRobin(width.as_s()),
+            Guarantee::ReservedInGroups(packet) => Scheduler::QuickFair(packet.0 as f64),
+        };
+        delay(scheduler, server, burst)
+    }
+
+    /// The bound for a flow of `crossing` if every flow gets a turn, which determines its rate.
+    fn turns(&self, spec: &Spec, crossing: &Crossing<'_>, burst: Bytes) -> Bound {
+        let context = &self.context;
+        let turn = |crossing: &Crossing<'_>| spec.turn(crossing.stream.class, context).0 as f64;
+        let mut turns = vec![(turn(crossing), largest(crossing.stream, context.mtu).0 as f64)];
+        for other in self.crossings {
+            let Some(count) = flows(other) else { return Bound::Uncounted };
+            let packet = if other.data { largest(other.stream, context.mtu) } else { context.mtu };
+            let count = count - u64::from(std::ptr::eq(other, crossing));
+            turns.extend(std::iter::repeat_n((turn(other), packet.0 as f64), count as usize));
+        }
+        let quanta: Vec<f64> = turns.iter().map(|(quantum, _)| *quantum).collect();
+        let (link, frame) = (context.rate.as_bit() as f64, quanta.iter().sum::<f64>());
+        let share = |quantum: f64| link * quantum / frame;
+        if share(quanta[0]) < crossing.stream.reserved.as_bit() as f64 {
+            return Bound::Share(Rate::bit(share(quanta[0]) as u64));
+        }
+        let flows = turns.iter().map(|(quantum, packet)| Flow { rate: share(*quantum), packet: *packet });
+        let server = Server { link, flows: flows.collect(), best_effort: 0.0 };
+        delay(Scheduler::DrrThatForgets(&quanta), &server, burst)
+    }
+}
+
+/// The number of flows that cross a link; `None` if it varies.
+fn flows(crossing: &Crossing<'_>) -> Option<u64> {
+    crossing.stream.spec.lasting().map(|each| u64::from(each) * crossing.pairs)
+}
+
+/// The number of flows, or one if it varies. The check of reservations assumes that, too.
+fn count(crossing: &Crossing<'_>) -> u64 {
+    flows(crossing).unwrap_or(1)
 }
 
 /// The largest IP packet of a stream at a link with this `mtu`.
 fn largest(stream: &Stream, mtu: Bytes) -> Bytes {
-    let of_tcp = || if stream.spec.answered() { Bytes(stream.tcp.mss.0 + 40) } else { mtu };
-    stream.spec.largest().unwrap_or_else(of_tcp).min(mtu)
+    let by_tcp = || if stream.spec.answered() { Bytes(stream.tcp.mss.0 + 40) } else { mtu };
+    stream.spec.largest().unwrap_or_else(by_tcp).min(mtu)
 }
 
 /// The bound for the first flow of `server`: σ/ρ + Θ - L/ρ, since the packet itself is in σ and in Θ.
 fn delay(scheduler: Scheduler<'_>, server: &Server, burst: Bytes) -> Bound {
     let burst = 8.0 * burst.0 as f64 / server.flows[0].rate;
     server.lateness(scheduler, 0).map_or(Bound::Nothing, |late| Bound::Delay(burst + late))
-}
-
-/// The bound for a flow of `of` if every flow gets a turn, which determines its rate.
-fn turns(
-    spec: &Spec,
-    of: &Crossing<'_>,
-    crossings: &[Crossing<'_>],
-    burst: Bytes,
-    context: &LinkContext,
-) -> Bound {
-    let turn = |of: &Crossing<'_>| spec.turn(of.stream.class, context).0 as f64;
-    let mut flows = vec![(turn(of), largest(of.stream, context.mtu).0 as f64)];
-    for other in crossings {
-        let Some(count) = other.flows else { return Bound::Uncounted };
-        let packet = if other.data { largest(other.stream, context.mtu).0 } else { context.mtu.0 } as f64;
-        let count = count - u64::from(std::ptr::eq(other, of));
-        flows.extend(std::iter::repeat_n((turn(other), packet), count as usize));
-    }
-    let quanta: Vec<f64> = flows.iter().map(|(quantum, _)| *quantum).collect();
-    let (link, frame) = (context.rate.as_bit() as f64, quanta.iter().sum::<f64>());
-    let share = |quantum: f64| link * quantum / frame;
-    if share(quanta[0]) < of.stream.reserved.as_bit() as f64 {
-        return Bound::Share(Rate::bit(share(quanta[0]) as u64));
-    }
-    let flows = flows.iter().map(|(quantum, packet)| Flow { rate: share(*quantum), packet: *packet });
-    delay(
-        Scheduler::DrrThatForgets(&quanta),
-        &Server { link, flows: flows.collect(), best_effort: 0.0 },
-        burst,
-    )
 }

@@ -26,9 +26,9 @@ pub(crate) fn check(
     topology: &Topology,
     paths: &Paths,
 ) {
-    let crossings = crossings(network, topology, paths);
-    queues(reading, network, root, &crossings);
-    let longest = crossings.iter().flatten().map(|crossing| crossing.longest).max();
+    let traffic = port_traffic(network, topology, paths);
+    queues(reading, network, root, &traffic);
+    let longest = traffic.iter().flatten().map(|traffic| traffic.longest).max();
     if let Some(longest) = longest
         && network.times.duration < longest * 10
     {
@@ -50,7 +50,7 @@ pub(crate) fn check(
 
 /// The properties of the traffic that crosses a port.
 #[derive(Clone, Copy)]
-struct Crossing<'a> {
+struct PortTraffic<'a> {
     /// The shortest base round-trip time.
     shortest: Span,
     /// The longest base round-trip time.
@@ -61,8 +61,12 @@ struct Crossing<'a> {
 
 /// The traffic that crosses each port. A base round-trip time is the propagation in both directions, and the
 /// transmission of one full packet in the forward direction.
-fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Vec<Option<Crossing<'a>>> {
-    let mut crossings: Vec<Option<Crossing<'a>>> = vec![None; topology.ports.len()];
+fn port_traffic<'a>(
+    network: &'a Network,
+    topology: &Topology,
+    paths: &Paths,
+) -> Vec<Option<PortTraffic<'a>>> {
+    let mut traffic: Vec<Option<PortTraffic<'a>>> = vec![None; topology.ports.len()];
     for stream in &network.traffic {
         let packet = packet(stream);
         for (from, to) in &stream.pairs {
@@ -74,8 +78,8 @@ fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Ve
             let transmission = there.iter().map(|at| port(at).rate.time_for(port(at).mtu.0));
             let trip = transmission.fold(propagation, |a, b| a + b);
             for at in there {
-                let new = Crossing { shortest: trip, longest: trip, largest: None };
-                let known = crossings[at].get_or_insert(new);
+                let new = PortTraffic { shortest: trip, longest: trip, largest: None };
+                let known = traffic[at].get_or_insert(new);
                 known.shortest = known.shortest.min(trip);
                 known.longest = known.longest.max(trip);
                 if let Some(packet) = packet
@@ -86,7 +90,7 @@ fn crossings<'a>(network: &'a Network, topology: &Topology, paths: &Paths) -> Ve
             }
         }
     }
-    crossings
+    traffic
 }
 
 /// The largest packet of a stream; `None` if it is not known.
@@ -101,16 +105,16 @@ fn full_segment(stream: &Stream) -> Bytes {
 
 /// Adds the warnings of disciplines, and warnings of buffers out of proportion to the bandwidth-delay
 /// product.
-fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[Option<Crossing<'_>>]) {
+fn queues(reading: &mut Reading, network: &Network, root: &Table, traffic: &[Option<PortTraffic<'_>>]) {
     let compared = root.get("disciplines").map(Node::items).unwrap_or_default();
-    for (port, crossing) in network.ports.iter().zip(crossings) {
+    for (port, traffic) in network.ports.iter().zip(traffic) {
         match (&port.queue, &port.written) {
             (Queue::Compare, _) => {
                 for (spec, node) in network.disciplines.iter().zip(compared) {
-                    queue(reading, spec, node, port, *crossing);
+                    queue(reading, spec, node, port, *traffic);
                 }
             }
-            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *crossing),
+            (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *traffic),
             // The user did not write the default queue.
             (Queue::Fixed(_), None) => {}
         }
@@ -118,13 +122,13 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, crossings: &[O
 }
 
 /// Warns of one discipline at one port.
-fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing: Option<Crossing<'_>>) {
+fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: Option<PortTraffic<'_>>) {
     let context = port.context(&Streams::new(0), &Downstream::default());
     for warning in spec.warnings(&context) {
         let wrong = Diagnostic::warning(node.span.clone(), warning);
         reading.report(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
     }
-    if let Some((largest, name)) = crossing.and_then(|crossing| crossing.largest) {
+    if let Some((largest, name)) = traffic.and_then(|traffic| traffic.largest) {
         for advice in spec.advice(largest, &context) {
             let wrong = Diagnostic::warning(reading.parameter(node, "avpkt"), advice.warning);
             let label = format!("at {}, {}, with traffic \"{name}\"", port.name, port.rate);
@@ -136,7 +140,7 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, crossing:
         Limit::Packets(packets) => packets as f64 * port.mtu.0 as f64,
         Limit::Bytes(bytes) => bytes as f64,
     };
-    let Some(Crossing { shortest, longest, .. }) = crossing else { return };
+    let Some(PortTraffic { shortest, longest, .. }) = traffic else { return };
     let product = |trip: Span| port.rate.bytes_per_s() * trip.as_s();
     let place = reading.parameter(node, "limit");
     if bytes * PROPORTION < product(shortest) {
