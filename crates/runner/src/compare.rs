@@ -1,12 +1,13 @@
-//! A capture over links of other rates, with each of several disciplines.
+//! Comparison of disciplines with the traffic of a capture, over links of other rates.
 //!
-//! The capture becomes a workload: the requests, responses and think times of its applications ([`Mode::Flows`]), or its packets
-//! at their times ([`Mode::Replay`]). For each link the workload becomes a scenario that anybody can run again, and the tables
-//! of its runs become findings.
+//! The traffic is either that of its applications, as requests, responses and think times ([`Mode::Flows`]),
+//! or its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
+//! which can be run again with `giveway run`, and the tables of its runs become findings.
 
 mod capture;
 mod findings;
 mod link;
+mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use giveway_disciplines::{ALL, Spec};
 use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 use giveway_scenario::Scenario;
-use giveway_workload::{Direction, Local};
+use giveway_workload::Local;
 
 use crate::report::write_report;
 use crate::session::scenario_name;
@@ -23,20 +24,12 @@ use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
 pub use capture::Capture;
 pub use link::Link;
+pub use words::{Mode, word};
 
-/// The behaviour of the simulated senders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Applications transfer the captured data over TCP, which reacts to the link.
-    Flows,
-    /// Packets arrive when they were captured, and no sender reacts.
-    Replay,
-}
-
-/// The disciplines that are compared by default. The fifo is about as long as that of a home router.
+/// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
 pub const DEFAULT: [&str; 5] = ["fifo limit 100p", "fq_codel", "pie", "drr limit 100p", "efd limit 100p"];
 
-/// The longest round trip that is accepted: two hops over a geostationary satellite and back take two seconds.
+/// The longest accepted round-trip time. Two hops over a geostationary satellite and back take 2 s.
 const LONGEST_RTT: Span = Span::s(10);
 
 /// The request for a comparison.
@@ -55,15 +48,15 @@ pub struct Request {
     pub local: Option<Local>,
     /// Runs of each discipline; `None` is 5 for flows, 1 for replay.
     pub seeds: Option<u32>,
-    /// The folder that keeps everything, if anything is kept.
+    /// The folder for the results; `None` keeps none.
     pub out: Option<PathBuf>,
-    /// The file for the packets of the queues, if one is written.
+    /// The file for the packets of the queues; `None` writes none.
     pub export: Option<PathBuf>,
-    /// Outputs replace whatever is at their places.
+    /// True if outputs may replace any files at their places.
     pub force: bool,
 }
 
-/// A comparison whose capture is read and whose places are checked.
+/// A comparison that can run: the capture is read, and the outputs are checked.
 pub struct Comparison {
     request: Request,
     links: Vec<Link>,
@@ -71,16 +64,16 @@ pub struct Comparison {
     place: link::Place,
 }
 
-/// The end of a comparison.
+/// The result of a comparison.
 pub struct Compared {
-    /// The worst end of its runs.
+    /// The worst outcome of its runs.
     pub outcome: Outcome,
-    /// The report of all links side by side, if there are several and they are kept.
+    /// The path of the report on all links side by side; `None` with one link, or if nothing is kept.
     pub side_by_side: Option<PathBuf>,
 }
 
 impl Request {
-    /// Checks the request, then reads the capture, which may take a while.
+    /// Checks the request, then reads the capture. A large capture takes a while.
     ///
     /// # Errors
     /// When the request, an output file or the capture cannot be used.
@@ -96,7 +89,7 @@ impl Request {
             return Err(refused(message.to_owned()));
         }
         if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
-            let message = "--rate: a link of 0 sends nothing; write for example --rate 10mbit";
+            let message = "--rate: a link with rate 0 sends nothing; write for example --rate 10mbit";
             return Err(refused(message.to_owned()));
         }
         let links: Vec<Link> =
@@ -169,11 +162,11 @@ impl Comparison {
     }
 }
 
-/// Parses the names of disciplines; "all" stands for every discipline that can be in front of a link, and no names for
-/// [`DEFAULT`]. Each discipline appears once.
+/// Parses the specs of disciplines. "all" stands for every discipline that can be in front of a link, and an
+/// empty list for [`DEFAULT`]. Each discipline appears once.
 ///
 /// # Errors
-/// [`RunnerError::Usage`] for the first name that is wrong.
+/// [`RunnerError::Usage`] for the first invalid spec.
 pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
     let mut specs: Vec<Spec> = Vec::new();
     let texts = match texts {
@@ -198,28 +191,15 @@ pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
     Ok(specs)
 }
 
-/// Every discipline that can be in front of a link without further parameters: those of [`DEFAULT`] with their parameters, and
-/// no shapers, which would be a second link.
+/// Every discipline that can be in front of a link without further parameters; those of [`DEFAULT`] with
+/// their parameters. Shapers are left out, because they would be a second link.
 fn all() -> impl Iterator<Item = Spec> {
     let tuned = |name: &str| {
         let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));
         known.find(|spec| spec.name() == name)
     };
     let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
-    ALL.iter()
-        .map(move |entry| tuned(entry.name).unwrap_or_else(entry.default))
-        .filter(move |spec| spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving)
-}
-
-/// The name of a direction in messages.
-pub fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "upstream",
-        Direction::Down => "downstream",
-    }
-}
-
-/// A path as messages show it.
-fn shown(path: &Path) -> String {
-    path.display().to_string()
+    ALL.iter().map(move |entry| tuned(entry.name).unwrap_or_else(entry.default)).filter(move |spec| {
+        spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving
+    })
 }

@@ -1,8 +1,8 @@
-//! How much processor time the program has taken.
+//! The processor time of the program.
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// User time of all threads so far, in seconds; zero where the system does not say.
+/// The user time of all threads since the start, seconds; 0 if the system does not report it.
 pub fn user_s() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
     usage.map_or(0.0, |usage| usage.user_time().tv_sec() as f64 + usage.user_time().tv_usec() as f64 * 1e-6)

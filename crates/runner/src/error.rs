@@ -1,4 +1,4 @@
-//! Reasons why a command does not start or does not end.
+//! The errors of runs, and their causes in one line.
 
 use std::error::Error;
 use std::io;
@@ -7,15 +7,16 @@ use giveway_record::FolderError;
 use giveway_record::report::ReportError;
 use giveway_scenario::ScenarioError;
 
-use crate::{Outcome, outputs};
+use crate::Outcome;
 
-/// An error of the runner. Its causes are in [`source`](Error::source); [`chain`] has all of them in one line.
+/// An error of the runner. Its causes are in [`source`](Error::source); [`chain`] has all of them in one
+/// line.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The request cannot be carried out. The message says what to type.
+    /// The request cannot be carried out. The message suggests a valid one.
     #[error("{0}")]
     Usage(String),
-    /// The scenario has nothing that a flag asks for.
+    /// The scenario does not have what a flag needs.
     #[error("{0}")]
     Unsupported(String),
     /// A file or folder cannot be opened, read or written.
@@ -46,17 +47,17 @@ pub enum RunnerError {
     /// The caller cannot show the results.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
-    /// The front end has the message already.
+    /// The front end has shown the message already.
     #[error("the message was printed")]
     Reported(Outcome),
 }
 
 impl RunnerError {
-    /// The end of a command that fails with this error.
+    /// The outcome of a command that fails with this error.
     pub fn outcome(&self) -> Outcome {
         match self {
             RunnerError::Usage(_) | RunnerError::Scenario(_) => Outcome::Wrong,
-            RunnerError::Folder(error) => outputs::outcome(error),
+            RunnerError::Folder(error) => outcome_of_folder(error),
             RunnerError::Report(ReportError::Busy { .. }) => Outcome::Failed,
             RunnerError::Report(_) => Outcome::Wrong,
             RunnerError::Reported(outcome) => *outcome,
@@ -74,7 +75,13 @@ impl RunnerError {
     }
 }
 
-/// An error and its causes in one line. A cause that the message before it contains already is left out.
+/// The outcome of a command that cannot use a run folder: wrong if another request could use it, failed
+/// otherwise.
+pub fn outcome_of_folder(error: &FolderError) -> Outcome {
+    if error.is_refusal() { Outcome::Wrong } else { Outcome::Failed }
+}
+
+/// An error and its causes in one line. A cause is left out if the text before it contains it.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,24 +1,29 @@
-//! `--export`: what a simulation's queues did, as a capture that other tools read.
+//! `--export`: the packets of a simulation's queues as a capture for other tools.
 //!
-//! A queueing point is an interface. A packet is there when it departs: when its first bit goes on the link. One that
-//! the queue drops is there at that time, with a comment that says why; so is one that was marked, or lost on the wire.
-//! In Wireshark `not frame.comment contains "dropped"` shows what departed.
+//! A queueing point is an interface. A packet appears when it departs, which is when its first bit is sent on
+//! the link. A dropped packet appears at the time of the drop, with the reason in a comment. Packets that
+//! were marked, or lost on the wire, have a comment as well. In Wireshark
+//! `not frame.comment contains "dropped"` shows the departures.
 //!
-//! Simulated packets have headers and no bytes: they are cut behind the headers, and those are made up as follows.
+//! Simulated packets have no bytes. The capture has their headers only, which are filled in as follows:
 //!
-//! - Node n is 10.x.y.1, its number in two bytes. Whoever opens connections takes ports from 1024 on for them, for each
-//!   other node anew, in the order in which they appear in the file; when the ports are used up 10.x.y.2 follows, as
-//!   another machine behind the node would. Servers listen on 80, streams of datagrams go to 5004.
-//! - A host that stands beyond its node is 100.64.x.y, the number of its distance in two bytes: hosts at different
-//!   distances have different addresses. Where its ports are used up 100.65.x.y follows.
-//! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window is as large as it can be: a simulated
-//!   segment does not carry it. PSH is never set: what an application wrote at once is not known.
-//! - A packet that has a label (`giveway_qdisc::Label`) carries it as the option of `giveway_wire::label`, and has the label that it left
-//!   with. It is 4 bytes longer than in the simulation then, in its IP header and in the capture: a simulated label takes
-//!   no bytes, and had the packet kept its length, its data would have lost them and the numbers of TCP would have gaps.
-//!   Wireshark shows `Unknown (0x9e)` among the IP options; `ip[20:2] == 9e:04` finds labelled packets. One that has no
-//!   room for a label in its 65,535 bytes is written without.
-//! - The checksums of TCP and UDP are 0; that of IP is right. The identification counts the datagrams of a stream.
+//! - Node n has the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
+//!   separately for each other node, in the order in which its connections appear in the file. When the ports
+//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80, and
+//!   streams of datagrams go to port 5004.
+//! - A host on an access link has the address 100.64.x.y, with the number of its access delay in two bytes:
+//!   hosts with different delays have different addresses. When its ports are used up, 100.65.x.y follows.
+//! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window has its largest value,
+//!   because a simulated segment does not carry one. PSH is never set, because the writes of an application
+//!   are not known.
+//! - A packet with a label (`giveway_qdisc::Label`) carries it as the option of `giveway_wire::label`, with
+//!   the value at its departure. The packet is then 4 bytes longer than in the simulation, in its IP header
+//!   and in the capture. A simulated label has no length: if the packet kept its length, its data would
+//!   become shorter, and the sequence numbers of TCP would have gaps. Wireshark shows `Unknown (0x9e)` among
+//!   the IP options, and `ip[20:2] == 9e:04` finds labelled packets. If there is no room for the option
+//!   within 65,535 bytes, the label is left out.
+//! - The checksums of TCP and UDP are 0, and that of IP is correct. The identification counts the datagrams
+//!   of a stream.
 
 mod files;
 #[cfg(test)]
@@ -35,26 +40,29 @@ use giveway_wire::label;
 
 pub use files::{Exports, Target, places};
 
-/// Writes what the queueing points of a run did.
+/// A probe that writes the packets of a run's queueing points as a capture.
 pub struct Exporter<W: Write> {
     writer: Writer<W>,
-    /// The interface of a port, by number.
+    /// The interface of each port, by its number; `None` if the port is not exported.
     interfaces: Vec<Option<u32>>,
     conversations: Conversations,
-    /// Packets that were marked and have neither left nor been dropped. Two that look the same are counted.
+    /// Marked packets that have neither departed nor been dropped, with the number of those that look the
+    /// same.
     marked: BTreeMap<(PortId, Mark), u32>,
-    /// The last departure: only the next event tells whether it was lost on the wire.
+    /// The last departure. It is written with the next event, which shows if the packet was lost on the wire.
     departed: Option<Departed>,
-    /// Headers, used again for every packet.
+    /// The headers of the current packet; a buffer that is reused.
     headers: Vec<u8>,
+    /// The number of packets written.
     packets: u64,
     /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
-/// What tells a packet from the others of its port: flow, offset in the flow, arrival, length.
+/// The identity of a packet at its port: flow, offset in the flow, arrival, length.
 type Mark = (u64, u64, Time, u32);
 
+/// A packet that left its queue.
 struct Departed {
     at: PortId,
     meta: Meta,
@@ -67,7 +75,7 @@ impl<W: Write> Exporter<W> {
     /// An exporter with an interface for every port of the network that is measured or compared.
     ///
     /// # Errors
-    /// What the output says.
+    /// When the output cannot be written.
     pub fn new(out: W, network: &Network, trial: &Trial) -> io::Result<Exporter<W>> {
         let mut writer = Writer::new(out, concat!("giveway ", env!("CARGO_PKG_VERSION")))?;
         let mut interfaces = Vec::new();
@@ -98,7 +106,7 @@ impl<W: Write> Exporter<W> {
         })
     }
 
-    /// Writes what is left, and gives the output back with the number of packets.
+    /// Writes the last departure, and returns the output with the number of packets.
     ///
     /// # Errors
     /// The first error of the whole run.
@@ -110,7 +118,7 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Writes the last departure.
+    /// Writes the last departure. `lost` is true if the packet was lost on the wire.
     fn settle(&mut self, lost: bool) {
         let Some(Departed { at, meta, segment, now, marked }) = self.departed.take() else { return };
         let comment = match (marked, lost) {
@@ -145,7 +153,7 @@ impl<W: Write> Exporter<W> {
         *self.interfaces.get(at.0 as usize)?
     }
 
-    /// Whether this packet was marked at this port; it is forgotten with that.
+    /// Returns true if this packet was marked at this port, and removes it from the marked packets.
     fn was_marked(&mut self, at: PortId, meta: &Meta) -> bool {
         if meta.ecn != Ecn::Marked {
             return false;
@@ -164,7 +172,8 @@ fn mark(meta: &Meta) -> Mark {
     (meta.flow.0, u64::from(meta.offset), meta.arrived, meta.bytes)
 }
 
-/// A packet on its way over the link is told before it is lost there; a mark is told before the packet leaves.
+/// A simulation reports a departure before the loss of the packet on the wire, and a mark before the
+/// departure.
 impl<W: Write> Probe<Segment> for Exporter<W> {
     fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
         self.settle(false);
@@ -194,15 +203,17 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
 
 // -- addresses --------------------------------------------------------------------------------------
 
-/// An address and a port.
+/// The address and the port of one end of a conversation.
 type End = ([u8; 4], u16);
 
-/// Who talks to whom, from which address and port.
+/// The addresses and ports of all conversations.
 #[derive(Default)]
 struct Conversations {
-    /// Which of its pair's conversations a connection is. Streams are numbered apart from connections.
+    /// The number of each conversation among those of its pair of hosts. Streams and connections are numbered
+    /// separately.
     numbers: BTreeMap<(bool, u32, u32), u32>,
-    /// How many conversations a pair of hosts has had, the client first: nodes, and the host beyond one of them.
+    /// The number of conversations of each pair of hosts: the node of the client, that of the server, and the
+    /// host on an access link of one of them.
     pairs: BTreeMap<(u16, u16, u16), u32>,
 }
 
@@ -214,7 +225,7 @@ impl Conversations {
     const WEB: u16 = 80;
     const MEDIA: u16 = 5004;
 
-    /// Where a segment comes from, and where it goes.
+    /// The source and the destination of a segment.
     fn ends(&mut self, meta: &Meta, segment: &Segment) -> (End, End) {
         let reply = segment.has(Segment::REPLY);
         let datagram = segment.has(Segment::DATAGRAM);
@@ -225,7 +236,7 @@ impl Conversations {
             *next += 1;
             *next - 1
         });
-        // After sixteen million conversations of a pair, addresses come again.
+        // After sixteen million conversations of a pair, addresses repeat.
         let machine = (number / Conversations::PORTS % Conversations::CLIENTS) as u8;
         let port = number % Conversations::PORTS + Conversations::FIRST_PORT;
         let address = |node, machine| match segment.host {
@@ -238,12 +249,13 @@ impl Conversations {
     }
 }
 
+/// The address of a machine at a node.
 fn address(node: u16, machine: u8) -> [u8; 4] {
     let [high, low] = node.to_be_bytes();
     [10, high, low, machine]
 }
 
-/// Out of 100.64.0.0/10, RFC 6598.
+/// The address of a machine on an access link, from 100.64.0.0/10 (RFC 6598).
 fn far_address(host: u16, machine: u8) -> [u8; 4] {
     let [high, low] = host.to_be_bytes();
     [100, 64 + machine % 64, high, low]
@@ -251,6 +263,7 @@ fn far_address(host: u16, machine: u8) -> [u8; 4] {
 
 // -- headers ----------------------------------------------------------------------------------------
 
+/// Writes the IP and transport headers of a segment.
 fn headers(meta: &Meta, segment: &Segment, from: End, to: End, out: &mut Vec<u8>) {
     let mut options = Vec::new();
     let transport = if segment.has(Segment::DATAGRAM) {
@@ -281,7 +294,7 @@ fn headers(meta: &Meta, segment: &Segment, from: End, to: End, out: &mut Vec<u8>
 }
 
 fn tcp_flags(segment: &Segment) -> u8 {
-    // RFC 9293 section 3.1, bits from the lowest.
+    // RFC 9293, section 3.1, from the lowest bit.
     let wire = [
         (Segment::FIN, 0x01),
         (Segment::SYN, 0x02),
@@ -293,8 +306,8 @@ fn tcp_flags(segment: &Segment) -> u8 {
     wire.iter().filter(|(flag, _)| segment.has(*flag)).map(|(_, bit)| bit).sum()
 }
 
-/// The window scale in a SYN, RFC 7323 section 2.2, so that windows are read as large; blocks of received data, RFC 2018
-/// section 3. Whatever else would be there is filled up by the header.
+/// Writes the TCP options: the window scale in a SYN (RFC 7323, section 2.2), so that tools show large
+/// windows, and the blocks of received data (RFC 2018, section 3). The header adds padding.
 fn tcp_options(segment: &Segment, options: &mut Vec<u8>) {
     const NO_OPERATION: u8 = 1;
     const WINDOW_SCALE: [u8; 4] = [NO_OPERATION, 3, 3, 14];

@@ -1,17 +1,17 @@
-//! The caller's side: where messages and progress go, and who stops the runs.
+//! The interface of the caller: it receives messages and progress, and can stop the runs.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Receives messages and progress, and says when to stop. Used from several threads at once.
+/// Receives messages and progress, and can stop the runs. Several threads call it at the same time.
 pub trait Frontend: Sync {
     /// Shows an error or a warning.
     fn message(&self, text: &str);
 
-    /// Shows a remark, which a quiet front end leaves out.
+    /// Shows a remark. A quiet front end leaves it out.
     fn remark(&self, _text: &str) {}
 
-    /// Returns true once the runs should stop. Each trial asks many times.
+    /// Returns true once the runs should stop. Each trial calls it many times.
     fn stopped(&self) -> bool {
         false
     }
@@ -36,14 +36,14 @@ impl Frontend for Silent {
     }
 }
 
-/// A bar that nobody sees.
+/// A progress bar that shows nothing.
 pub struct NoBar;
 
 impl Bar for NoBar {
     fn advance(&self, _: u64) {}
 }
 
-/// Steps of a bar for one run: shares of a run are shown to a thousandth.
+/// The steps of a bar for one run of length 1.
 const STEPS: u64 = 1000;
 
 /// The progress of runs of different lengths, on one bar.
@@ -76,7 +76,7 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The run is complete to this share, 0 to 1.
+    /// Moves the bar to this share of the run, 0 to 1. A share that is smaller than before has no effect.
     pub fn done(&self, share: f64) {
         let now = ((share * self.most as f64) as u64).min(self.most);
         let new = now.saturating_sub(self.shown.load(Ordering::Relaxed));
@@ -87,7 +87,7 @@ impl Part<'_> {
     }
 }
 
-/// The message of a panic that was caught.
+/// The message of a caught panic.
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -1,17 +1,19 @@
 //! Runs scenarios: each discipline with each seed, in parallel, with results in folders that can be resumed.
 //!
-//! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads, keeps each result
-//! in a run folder if there is one, and returns the table. [`compare`] turns a capture into scenarios for links of other
-//! rates, and the tables of their runs into findings. [`search`] finds the load of a switch at which something changes.
+//! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads,
+//! keeps each result in a run folder if it has one, and returns the table. [`compare`] turns a capture into
+//! scenarios for links of other rates, and the tables of their runs into findings. [`search`] finds the load
+//! of a switch at which the queues begin to grow, or at which two schedulers are equal.
 //!
-//! Nothing here prints. Messages, progress and interruptions go through a [`Frontend`], which the caller implements: the
-//! program `giveway` with a terminal, a test with nothing ([`Silent`]). Errors are [`RunnerError`]s.
+//! This crate does not print. Messages, progress and interruptions go through a [`Frontend`], which the
+//! caller implements: the program `giveway` with a terminal, tests with [`Silent`]. Errors are
+//! [`RunnerError`]s.
 //!
 //! # Decisions
-//! - Results come in the order of the trials, whichever thread was faster: a table does not depend on the number of threads.
-//! - A trial that panics fails alone; the others go on.
-//! - Places of outputs are checked before anything runs, so that a run of an hour does not end in a file that cannot be
-//!   written.
+//! - Results are in the order of the trials, so a table does not depend on the number of threads.
+//! - If a trial panics, only this trial fails, and the others continue.
+//! - The paths of outputs are checked before anything runs, so that a run of an hour does not end with a file
+//!   that cannot be written.
 
 pub mod compare;
 pub mod cpu;
@@ -30,10 +32,10 @@ pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
 pub use session::{Observe, Results, Session, pool, question, scenario_name};
 pub use traces::PortFile;
 
-/// The end of a command. The worst of several is the largest.
+/// The outcome of a command, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Everything ran.
+    /// All runs finished.
     Done,
     /// A run failed, or its result could not be written.
     Failed,

@@ -1,13 +1,15 @@
-//! Output files that the user names. A file that exists is replaced only if it is of the same kind, or with `--force`: a typing
-//! mistake must not cost a scenario.
+//! Output files that the user names. An existing file is replaced only if it has the same kind, or with
+//! `--force`, so that a typing mistake does not destroy a scenario.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use giveway_record::{Existing, FolderError};
+use giveway_record::Existing;
 
-use crate::{Frontend, Outcome, RunnerError};
+use crate::{Frontend, RunnerError};
+
+pub use crate::error::outcome_of_folder as outcome;
 
 /// The kinds of files that Giveway writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +39,12 @@ pub const READY: &str = "ready\n";
 const LOOKED_AT: u64 = 4096;
 
 impl Kind {
-    /// Its name in messages, with its article.
+    /// The name of the kind in messages, with its article.
     fn name(self) -> &'static str {
         match self {
             Kind::Capture => "a capture in the format pcapng",
             Kind::Trace => "a trace of operations",
-            Kind::Ready => "a file that says \"ready\"",
+            Kind::Ready => "a file with the text \"ready\"",
             Kind::Page => "a report of Giveway",
             Kind::Object => "an object file (ELF)",
             Kind::Claims => "a list of claims with their verdicts",
@@ -52,11 +54,12 @@ impl Kind {
 
     /// Returns true when a file that begins with `bytes` is of this kind. An empty file counts as every kind.
     fn begins(self, bytes: &[u8]) -> bool {
-        // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section 4.1).
+        // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section
+        // 4.1).
         const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
         const ELF: &[u8] = b"\x7fELF";
         let text = String::from_utf8_lossy(bytes);
-        // How our JSON begins, whatever the white space.
+        // The beginning of our JSON, without white space.
         let json = |begin: &str| {
             let plain = |text: &str| text.split_whitespace().collect::<String>();
             plain(&text).starts_with(begin)
@@ -78,13 +81,14 @@ impl Kind {
     }
 }
 
-/// Checks that a file may be written at `place`: nothing is there, or a file of the same kind, or `force` is true. The front end
-/// gets the name of a file that `force` replaces. A place that is not a regular file (a pipe, a device) always passes.
+/// Checks that a file may be written at `place`: there is no file, or one of the same kind, or `force` is
+/// true. The front end shows the name of a file that `force` replaces. A place that is not a regular file (a
+/// pipe, a device) always passes.
 ///
 /// # Errors
-/// [`RunnerError::Usage`], with what to type.
+/// [`RunnerError::Usage`] if another file is there; the message names the remedies.
 pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), RunnerError> {
-    // Checked before it is opened: opening a named pipe waits for its writer.
+    // The type is checked first, because opening a named pipe waits for its writer.
     if !fs::metadata(place).is_ok_and(|data| data.is_file()) {
         return Ok(());
     }
@@ -105,20 +109,15 @@ pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend)
     )))
 }
 
-/// The messages for things that `force` removes.
+/// A function that shows the name of a thing that `force` removes.
 pub fn removing(frontend: &dyn Frontend) -> impl Fn(&str) {
     move |thing| frontend.message(&format!("--force: removing {thing}"))
 }
 
-/// The rule for a folder that exists: it is kept, or with `force` what Giveway wrote there is removed. `removing` gets the name
-/// of each thing before it goes.
+/// The rule for an existing folder: it is kept; with `force`, everything that Giveway wrote there is removed.
+/// `removing` is called with the name of each thing before it is removed.
 pub fn existing(force: bool, removing: &dyn Fn(&str)) -> Existing<'_> {
     if force { Existing::Replace(removing) } else { Existing::Keep }
-}
-
-/// The end of a command that gets no folder: wrong if another command would get one, failed if the place cannot be used.
-pub fn outcome(error: &FolderError) -> Outcome {
-    if error.is_refusal() { Outcome::Wrong } else { Outcome::Failed }
 }
 
 #[cfg(test)]
@@ -137,7 +136,7 @@ mod tests {
         Kind::AgainstJson,
     ];
 
-    fn mine(kind: Kind) -> Vec<u8> {
+    fn example(kind: Kind) -> Vec<u8> {
         match kind {
             Kind::Capture => {
                 let mut file = Vec::new();
@@ -162,11 +161,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("file");
         for kind in KINDS {
-            assert!(may_write(&place, kind, false, &Silent).is_ok(), "nothing is there");
+            assert!(may_write(&place, kind, false, &Silent).is_ok(), "there is no file");
         }
         for kind in KINDS {
             for there in KINDS {
-                std::fs::write(&place, mine(there)).unwrap();
+                std::fs::write(&place, example(there)).unwrap();
                 let checked = may_write(&place, kind, false, &Silent);
                 assert_eq!(checked.is_ok(), kind == there, "{kind:?} over {there:?}: {checked:?}");
             }

@@ -7,7 +7,7 @@ use giveway_record::report::{self, Report};
 use crate::outputs::{Kind, may_write};
 use crate::{Frontend, RunnerError};
 
-/// Reads run folders and writes their report, side by side where there are several.
+/// Reads run folders, and writes one report of all of them.
 ///
 /// # Errors
 /// When a folder cannot be read, or the report cannot be written at `place`.

@@ -1,4 +1,4 @@
-//! A session: scenarios are run trial by trial, and what comes out is kept.
+//! A session runs scenarios trial by trial, and keeps their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,13 @@ use crate::frontend::{Frontend, Part, Progress, panic_message};
 use crate::traces::{PortFile, Traces};
 use crate::{Outcome, RunnerError, chain, cpu, outputs};
 
-/// The end of one trial.
+/// The outcome of one trial.
 enum Ran {
-    /// With a summary, and the remarks of its traffic sources.
+    /// It finished, with its summary and the remarks of its traffic sources.
     Finished(Summary, Vec<String>),
     /// The user stopped it.
     Stopped,
+    /// It failed, with the reason.
     Failed(String),
 }
 
@@ -30,9 +31,9 @@ pub struct Results {
     pub table: Table,
     /// Sentences about the table, from the caller's function.
     pub findings: Vec<String>,
-    /// Trials that finished.
+    /// The number of trials that finished.
     pub finished: usize,
-    /// Trials that the scenario has.
+    /// The number of trials of the scenario.
     pub planned: usize,
     /// Remarks of the traffic sources, once for each seed.
     pub remarks: Vec<String>,
@@ -44,12 +45,13 @@ pub struct Results {
     pub report: Option<PathBuf>,
     /// Processor time of the runs, seconds.
     pub cpu_s: f64,
-    /// The worst end of any trial or file.
+    /// The worst outcome of any trial or file.
     pub outcome: Outcome,
 }
 
-/// Runs one trial and observes it: the trial, whether series over time are kept, and a function that takes the progress (0 to
-/// 1) and returns false when the run is to stop. Returns the record and remarks, or `None` if it was stopped.
+/// A function that runs and records one trial. Its arguments are the trial, true if samples over time are
+/// kept, and a function that takes the progress (0 to 1) and returns false if the run must stop. It returns
+/// the record and remarks, `None` if it was stopped, or the reason why it failed.
 pub type Observe<'a> = dyn Fn(&Trial, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
     + Sync
     + 'a;
@@ -66,22 +68,22 @@ pub struct Session<'a> {
     traces: Vec<PortFile>,
     /// A file that is copied into each run folder: its name there, and its place.
     beside: Option<(&'static str, PathBuf)>,
-    /// Outputs may replace whatever is at their places.
+    /// True if outputs may replace any files at their places.
     force: bool,
 }
 
-/// A pool of `jobs` threads; 0 stands for as many as there are processors.
+/// A pool of `jobs` threads; 0 stands for one for each processor.
 ///
 /// # Errors
-/// When they cannot be started.
+/// When the threads cannot be started.
 pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, RunnerError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
     pool.map_err(|source| RunnerError::Threads { jobs, source })
 }
 
 impl<'a> Session<'a> {
-    /// A session of `jobs` trials at a time; 0 stands for as many as there are processors. `command` and `created` (RFC 3339)
-    /// go into the manifests of run folders.
+    /// A session that runs `jobs` trials at a time; 0 stands for one for each processor. `command` and
+    /// `created` (RFC 3339) are recorded in the manifests of run folders.
     ///
     /// # Errors
     /// When the threads cannot be started.
@@ -104,12 +106,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Where messages and progress of this session go.
+    /// The front end, which receives the messages and the progress of this session.
     pub fn frontend(&self) -> &'a dyn Frontend {
         self.frontend
     }
 
-    /// Makes outputs replace files and folders at their places, whatever they hold, if `force` is true.
+    /// Makes outputs replace any files and folders at their places if `force` is true.
     pub fn replacing(self, force: bool) -> Session<'a> {
         Session { force, ..self }
     }
@@ -119,7 +121,8 @@ impl<'a> Session<'a> {
         Session { beside: Some((name, file)), ..self }
     }
 
-    /// Makes this session write a capture of the first seed of each discipline to `export`, if that names a file.
+    /// Makes this session write a capture of the first seed of each discipline to `export`; `None` writes
+    /// none.
     pub fn exporting(self, export: Option<PathBuf>) -> Session<'a> {
         Session { export, ..self }
     }
@@ -129,10 +132,11 @@ impl<'a> Session<'a> {
         Session { traces, ..self }
     }
 
-    /// Simulates one scenario. Its results are kept in `dir` if there is one, together with what `find` writes about them.
+    /// Simulates one scenario. With `dir`, its results are kept in this folder, together with the findings
+    /// that `find` makes of the table.
     ///
     /// # Errors
-    /// When there is no place for the results; the front end has the message.
+    /// When an output cannot be created. The front end has shown the message.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -145,7 +149,8 @@ impl<'a> Session<'a> {
         self.run_by(scenario, name, dir, find, simulate)
     }
 
-    /// Runs one scenario like [`run`](Session::run), with a function that runs each trial: on a test bed, for example.
+    /// Runs one scenario like [`run`](Session::run), but calls `by` for each trial, for example to run it on
+    /// a test bed.
     ///
     /// # Errors
     /// As [`run`](Session::run).
@@ -161,7 +166,8 @@ impl<'a> Session<'a> {
             self.frontend.message(&chain(&error));
             error.outcome()
         };
-        // The folder is checked before files are created, and created after them: a new folder stays, a new file does not.
+        // The folder is checked before files are created, but created after them: a failure removes new
+        // files, not folders.
         let asked = dir.map(|_| question(scenario)).unwrap_or_default();
         if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
             return Err(outcome);
@@ -177,7 +183,7 @@ impl<'a> Session<'a> {
         let before = cpu::user_s();
         let kept = self.kept(&trials, folder.as_ref());
         let progress = Progress::new(self.frontend, name, trials.len());
-        // The results are in the order of the trials, whichever thread was faster.
+        // `collect` keeps the order of the trials, so results do not depend on the threads.
         let ran: Vec<Ran> = self.pool.install(|| {
             trials
                 .par_iter()
@@ -197,7 +203,8 @@ impl<'a> Session<'a> {
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
                 Ran::Finished(summary, own) => {
-                    // Every discipline has the same arrivals, so remarks of sources appear once for each seed.
+                    // Every discipline has the same arrivals, so remarks of sources appear once for each
+                    // seed.
                     if trial.discipline == 0 {
                         remarks
                             .extend(own.into_iter().map(|remark| format!("seed {}, {remark}", trial.seed)));
@@ -242,8 +249,9 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Returns how the command ends if the folder at `dir` cannot take the results, with a message to the front end; `None` if
-    /// it can. `asked` is everything that the results depend on: [`question`].
+    /// Returns the outcome of the command if the folder at `dir` cannot be used for the results, after a
+    /// message to the front end; `None` if it can. `asked` is everything that the results depend on:
+    /// [`question`].
     pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
         let command = self.provenance.0.as_str();
         let removing = outputs::removing(self.frontend);
@@ -254,7 +262,8 @@ impl<'a> Session<'a> {
         Some(outputs::outcome(&error))
     }
 
-    /// The results that the folder has already. What is damaged or came from another build is reported, and runs again.
+    /// The results that the folder already has. Damaged results, and those of another build, are reported and
+    /// run again.
     fn kept(&self, trials: &[Trial], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
         let Some(folder) = folder else { return vec![None; trials.len()] };
         if let Some(damage) = folder.repaired() {
@@ -263,9 +272,9 @@ impl<'a> Session<'a> {
         let kept: Vec<Kept> =
             self.pool.install(|| trials.par_iter().map(|trial| folder.look(&recorded(trial))).collect());
         let mut outdated: Vec<(String, usize)> = Vec::new();
-        let mut there = Vec::new();
+        let mut results = Vec::new();
         for (trial, kept) in trials.iter().zip(kept) {
-            there.push(match kept {
+            results.push(match kept {
                 Kept::Finished(summary) => Some(summary),
                 Kept::Missing => None,
                 Kept::Damaged(damage) => {
@@ -290,10 +299,10 @@ impl<'a> Session<'a> {
                 folder.version()
             ));
         }
-        there
+        results
     }
 
-    /// Opens or makes the folder that keeps the runs.
+    /// Opens or creates the folder that keeps the runs.
     fn folder(
         &self,
         dir: &Path,
@@ -338,7 +347,7 @@ impl<'a> Session<'a> {
         if self.frontend.stopped() {
             return Ran::Stopped;
         }
-        // A trial that is exported or traced runs although its result is there.
+        // A trial that is exported or traced runs even if its result exists.
         let (export, trace) = (exports.of(trial), traces.of(trial));
         if export.is_none()
             && trace.is_none()
@@ -387,7 +396,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Completes the folder, and writes its report unless there is nothing to report.
+/// Completes the folder, and writes its report if any run finished. Returns the path of the report.
 fn keep(
     folder: RunFolder,
     findings: Option<Vec<String>>,
@@ -407,25 +416,26 @@ fn keep(
     Ok(Some(place))
 }
 
-/// The name of a scenario: that of its file, without the ending.
+/// The name of a scenario: the name of its file without the extension.
 pub fn scenario_name(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Everything that results depend on: the scenario, and the content of the files that it names. The places of these files do
-/// not matter, so a folder that is moved together with them is still that of the same scenario.
+/// Everything that results depend on: the text of the scenario, and the digests of the files that it names.
+/// It does not contain the paths of these files, so a folder that is moved together with them still belongs
+/// to the same scenario.
 pub fn question(scenario: &Scenario) -> String {
     let mut text = scenario.text();
     for file in scenario.files() {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // The file was read a moment ago; if it is gone, the runs report that.
+        // The file was read a moment ago. If it no longer exists, the runs report that.
         let print = Digest::of_file(&file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
         text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
     }
     text
 }
 
-/// A trial as the run folder names it.
+/// The trial as run folders identify it.
 fn recorded(trial: &Trial) -> giveway_measure::Trial {
     giveway_measure::Trial { qdisc: trial.name.clone(), seed: trial.seed }
 }

@@ -8,15 +8,16 @@ use rayon::prelude::*;
 use crate::frontend::{Frontend, Progress, panic_message};
 use crate::{Outcome, RunnerError, pool};
 
-/// Runs every job of a study, `threads` at a time (0: as many as there are processors), until the user stops it. Jobs whose
-/// time is measured run first and alone.
+/// Runs every job of a study on `threads` threads (0: one for each processor), until the user stops it. Jobs
+/// that measure real time run first, one after the other.
 ///
 /// # Errors
-/// When the threads cannot be started. A job that fails is reported to the front end, and the others go on.
+/// When the threads cannot be started. A job that fails is reported to the front end, and the others
+/// continue.
 pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Results, Outcome), RunnerError> {
     let jobs = study.jobs();
     let pool = pool(threads)?;
-    // The bar counts simulated seconds: runs differ tenfold in length.
+    // The bar counts simulated seconds, because runs differ tenfold in length.
     let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
     let progress = Progress::new(frontend, study.id(), seconds.iter().sum::<u64>() as usize);
     let one = |(job, seconds): (&Job, &u64)| {

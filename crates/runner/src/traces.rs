@@ -1,4 +1,4 @@
-//! `--trace-port`: the operations of a port's discipline, in a file that `giveway replay-check` runs again.
+//! `--trace-port`: the operations of a port's discipline, in a file that `giveway replay-check` replays.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::export::{Target, places};
 use crate::outputs::Kind;
 use crate::{Frontend, RunnerError};
 
-/// `PORT=FILE`.
+/// A port and the file for its operations, as `PORT=FILE` on the command line.
 #[derive(Clone, Debug)]
 pub struct PortFile {
     port: String,
@@ -35,13 +35,14 @@ impl FromStr for PortFile {
     }
 }
 
-/// The traces that the trials of a scenario write: one for each port in question and each discipline, of its first seed.
+/// The traces that the trials of a scenario write: one for each named port and each discipline, of the first
+/// seed.
 #[derive(Default)]
 pub struct Traces<'a> {
     seed: u64,
-    /// The network of the ports; `None` where nothing is traced.
+    /// The network of the ports; `None` if nothing is traced.
     network: Option<&'a Network>,
-    /// By discipline.
+    /// The traces of each discipline.
     runs: Vec<RunTraces>,
 }
 
@@ -51,10 +52,10 @@ pub struct RunTraces {
 }
 
 impl<'a> Traces<'a> {
-    /// Creates the files, so that a place that cannot be written is known before anything runs.
+    /// Creates the files, so that a file that cannot be written is reported before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the port or the file.
+    /// When the scenario has no such port, or a file may not or cannot be written.
     pub fn begin(
         asked: &[PortFile],
         scenario: &'a Scenario,
@@ -90,13 +91,14 @@ impl<'a> Traces<'a> {
         Ok(Traces { seed: scenario.seeds[0], network: Some(network), runs })
     }
 
-    /// The traces that this trial writes, if it writes any, and the network that it runs on.
+    /// The traces that this trial writes, and its network; `None` if it writes none.
     pub fn of(&self, trial: &Trial) -> Option<(&RunTraces, &'a Network)> {
         let run = self.runs.get(trial.discipline).filter(|_| trial.seed == self.seed);
         run.zip(self.network)
     }
 
-    /// A sentence on each file, and whether it is whole. Files of runs that did not end are left out.
+    /// A sentence on each file, with true if the file is complete. Files of runs that did not end are left
+    /// out.
     pub fn ended(&self) -> Vec<(String, bool)> {
         let targets = self.runs.iter().flat_map(|run| &run.ports);
         targets.filter_map(|(_, target)| target.report("operations")).collect()
@@ -104,9 +106,10 @@ impl<'a> Traces<'a> {
 }
 
 impl RunTraces {
-    /// Runs a trial with traced disciplines. A file that cannot be written does not stop it.
+    /// Runs a trial with traced disciplines. The run continues if a file cannot be written.
     pub fn run(&self, run: &mut dyn FnMut(Build<'_>) -> Option<Finished>) -> Option<Finished> {
-        // A simulation is never late, so it can wait for the disk: the trace is whole. Five megabytes for each port.
+        // A simulation can wait for the disk, so the trace is complete. The slots of a port take five
+        // megabytes.
         const OPTIONS: Options = Options { slots: 1 << 16, when_full: WhenFull::Wait };
         let program = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let begin = |target: &Target| -> io::Result<(NewFile, Recording)> {

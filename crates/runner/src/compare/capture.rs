@@ -10,7 +10,7 @@ use giveway_qdisc::Span;
 use giveway_workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
-use super::{Mode, shown, word};
+use super::words::{Mode, shown, word};
 use crate::{Bar, Frontend, RunnerError};
 
 /// A capture that was read.
@@ -21,14 +21,14 @@ pub struct Capture {
     seen: Seen,
     /// The local side of the link.
     pub(super) local: Local,
-    /// The reason of the guess; `None` if the user gave the local side.
+    /// The reason for the guess; `None` if the user named the local side.
     why: Option<String>,
     /// The error that ended the reading early.
     damage: Option<String>,
 }
 
 impl Capture {
-    /// Reads a capture once. Nothing in it but headers, lengths and times is used.
+    /// Reads a capture once. Only its headers, lengths and times are used.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if the capture cannot be read, or its local side is not known.
@@ -75,7 +75,7 @@ impl Capture {
             )));
         }
         let (workload, seen) = extraction.finish(&local);
-        // The clock of a run has a limit of some months.
+        // The clock of a run has a limit of a few months.
         let days = seen.span / 86_400_000_000_000;
         if seen.span > Workload::LONGEST {
             return Err(RunnerError::Usage(format!(
@@ -87,6 +87,9 @@ impl Capture {
     }
 
     /// Checks that the capture has traffic for this mode.
+    ///
+    /// # Errors
+    /// [`RunnerError::Usage`] with another mode or option to write.
     pub fn check(&self, mode: Mode) -> Result<(), RunnerError> {
         let missing = |direction: Direction| {
             format!(
@@ -201,7 +204,7 @@ impl Capture {
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }
 
-    /// IP bytes that cross the link in this direction.
+    /// The IP bytes that cross the link in this direction.
     pub fn bytes(&self, direction: Direction) -> u64 {
         if direction == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
     }
@@ -211,7 +214,7 @@ impl Capture {
         Span::ns(self.seen.span)
     }
 
-    /// The median round-trip time.
+    /// The median round-trip time, at most 1 s; 30 ms if the capture shows none.
     pub fn rtt(&self) -> Span {
         Span::ns(self.seen.rtt.unwrap_or(Workload::UNKNOWN_RTT)).min(Span::s(1))
     }
@@ -223,7 +226,7 @@ impl Capture {
         groups.cloned().collect::<BTreeSet<String>>().into_iter().collect()
     }
 
-    /// The completion times in the capture itself, in one direction.
+    /// The completion times of the transfers and pages in the capture, in one direction.
     pub fn responses(&self, direction: Direction) -> giveway_measure::Metrics {
         let mut times: Vec<(u64, Span)> = Vec::new();
         let mut cut_off = 0;
@@ -294,7 +297,7 @@ fn open_connections(all: u64, at_start: u64, at_end: u64) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({}; used as far as captured)", parts.join(", ")) }
 }
 
-/// Files from this length on, in bytes, take long enough for a progress bar.
+/// The length of a file, bytes, from which reading it has a progress bar.
 const LONG: u64 = 64 << 20;
 
 /// A file whose reading moves a progress bar.

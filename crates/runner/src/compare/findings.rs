@@ -1,15 +1,17 @@
-//! The findings of a comparison: which discipline helps, by how much, and what it costs; each with its uncertainty.
+//! The findings of a comparison: the disciplines that help, their gain and their cost, each with its
+//! confidence interval.
 //!
-//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed, and their interval is that of the
-//! mean difference (Student's t, 95 %). A difference within its interval, or below two percent, is not measurable.
+//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed. Their interval
+//! is that of the mean difference (Student's t, 95 %). A difference within its interval, or below 2 %, is not
+//! measurable.
 
 use giveway_measure::{Difference, Estimate, Row, Table, short_names};
 use giveway_workload::Direction;
 
 use super::link::Link;
-use super::{Mode, word};
+use super::words::{Mode, word};
 
-/// A difference smaller than this is not worth a sentence, however certain.
+/// Smaller differences, as a share of the baseline's value, are not reported, even if they are certain.
 const WORTH: f64 = 0.02;
 
 /// A metric, and its noun in sentences.
@@ -36,14 +38,15 @@ const fn question(metric: &'static str, noun: &'static str, kind: Kind) -> Quest
     Question { metric, noun, kind }
 }
 
-/// Something that users wait for.
+/// A kind of transfer that users wait for.
 #[derive(Clone, Copy)]
 struct Subject {
     /// Its plural in each direction, upstream first.
     plurals: [&'static str; 2],
     /// Its singular in each direction, upstream first.
     singulars: [&'static str; 2],
-    /// The metric that counts them, and how many must complete under the baseline before their percentiles are compared.
+    /// The metric that counts them, and how many must complete under the baseline before their percentiles
+    /// are compared.
     enough: (&'static str, f64),
     /// The metric of the median.
     median: &'static str,
@@ -140,8 +143,9 @@ pub fn of(table: &Table, mode: Mode) -> Vec<String> {
 }
 
 impl Comparison {
-    /// The discipline that shortens page loads or transfers most, in the direction in which users wait longer in total. The
-    /// subject is the one of which more is gained; both its median and its 95th percentile are reported.
+    /// The discipline that shortens page loads or transfers most, in the direction with the longer sum of
+    /// completion times. The subject is the one with the larger gain. Both its median and its 95th percentile
+    /// are reported.
     fn completion_times(&self) -> Option<Finding> {
         let mut best: Option<(f64, Subject, &'static str)> = None;
         let mut known = None;
@@ -240,7 +244,8 @@ impl Comparison {
         )
     }
 
-    /// The discipline that helps calls most, or small packets if there are no calls, in the direction that has the longer delays.
+    /// The discipline that shortens the delay of calls most, or of small packets if there are no calls, in
+    /// the direction with the longer delays.
     fn delays(&self) -> Option<Finding> {
         let (question, direction) =
             DELAYS.iter().find_map(|question| Some((*question, self.worse_direction(*question)?)))?;
@@ -267,7 +272,7 @@ impl Comparison {
         Some((sentence, Some(winner.row.qdisc.clone())))
     }
 
-    /// The metrics that become worse with the recommended disciplines, in either direction.
+    /// The metrics that become worse with the recommended disciplines, in either direction, as sentences.
     fn costs(&self, winners: &[String]) -> Vec<String> {
         let mut free: Vec<String> = Vec::new();
         let mut costs = Vec::new();
@@ -315,7 +320,7 @@ impl Comparison {
         (!largest.is_empty()).then(|| largest.join(", and "))
     }
 
-    /// The utilisation of the busier direction, which explains why there is no difference.
+    /// The utilisation of the busier direction, which often explains that there is no difference.
     fn utilisation(&self) -> String {
         let used = self.tables.iter().filter_map(|(direction, table)| {
             Some((*direction, table.rows.first()?.metric("utilization")?.mean?))
@@ -340,7 +345,8 @@ impl Comparison {
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, direction)| direction)
     }
 
-    /// The disciplines that cannot be distinguished from the best, and those that are worse than the baseline.
+    /// The disciplines that cannot be distinguished from the best, and those that are worse than the
+    /// baseline.
     fn others(&self, best: &Change<'_>, changes: &[Change<'_>]) -> String {
         let close = |change: &&Change<'_>| {
             change.row.qdisc != best.row.qdisc
@@ -513,7 +519,7 @@ mod tests {
         assert_eq!(of(&table(rows), Mode::Flows), expected);
     }
 
-    /// On the average 0.1 s less, but once more and twice less: 4.303 times 0.3/√3 is 0.75.
+    /// The mean difference is -0.1 s, with both signs among the seeds: t(2) = 4.303 times 0.3/√3 is 0.75.
     #[test]
     fn a_difference_within_its_interval_is_not_reported() {
         let rows =
@@ -525,7 +531,8 @@ mod tests {
         assert_eq!(of(&table(rows), Mode::Flows), expected);
     }
 
-    /// Disciplines without a measurable difference to the best are named, and those that are worse than the baseline.
+    /// Disciplines without a measurable difference to the best are named, and those that are worse than the
+    /// baseline.
     #[test]
     fn calls_are_reported_for_the_direction_with_longer_delays() {
         let call = |qdisc: &str, up: [f64; 3]| {

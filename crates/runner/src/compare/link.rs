@@ -10,7 +10,7 @@ use giveway_record::RunFolder;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
-use super::{Mode, shown};
+use super::words::{Mode, shown};
 use crate::outputs::{Kind, existing, may_write, removing};
 use crate::{Frontend, RunnerError};
 
@@ -25,8 +25,9 @@ pub struct Link {
     pub rtt: Option<Span>,
 }
 
-/// The names of its nodes: the local side and the far side.
+/// The node of the local side.
 const LOCAL: &str = "local";
+/// The node of the far side.
 const FAR: &str = "far";
 
 /// The file of the workload, beside the scenario that names it.
@@ -41,7 +42,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// Creates the folder, and checks that it may be used for the results of these links.
+    /// Creates the folder, after a check that it may be used for the results of these links.
+    ///
+    /// # Errors
+    /// When a folder cannot be created or has other content, or another file is at the place of the report.
     pub fn new(
         out: Option<&Path>,
         links: &[Link],
@@ -65,7 +69,8 @@ impl Place {
         Ok(place)
     }
 
-    /// The folder for the results of one link, if they are kept. Links of a sweep have a folder each.
+    /// The folder for the results of one of `links` links; `None` if they are not kept. Several links have a
+    /// folder each.
     pub fn folder(&self, link: &Link, links: usize) -> Option<PathBuf> {
         let out = self.out.as_ref()?;
         Some(if links == 1 { out.clone() } else { out.join(link.name()) })
@@ -78,7 +83,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Removes a new folder that has remained empty.
+    /// Removes a new folder if it is still empty.
     fn drop(&mut self) {
         if let (Some(out), true) = (&self.out, self.made) {
             let _ = fs::remove_dir(out);
@@ -86,7 +91,7 @@ impl Drop for Place {
     }
 }
 
-/// Writes the workload, and returns its path.
+/// Writes the workload into a folder, and returns the path of the file.
 pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, RunnerError> {
     let path = folder.join(WORKLOAD);
     let write = || {
@@ -100,8 +105,8 @@ pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, RunnerError> 
 
 impl Link {
     /// The name of the port of this direction.
-    pub fn port(way: Direction) -> String {
-        match way {
+    pub fn port(direction: Direction) -> String {
+        match direction {
             Direction::Up => format!("{LOCAL}->{FAR}"),
             Direction::Down => format!("{FAR}->{LOCAL}"),
         }
@@ -121,8 +126,8 @@ impl Link {
     }
 
     /// The rate of this direction.
-    pub fn rate(&self, way: Direction) -> Rate {
-        if way == Direction::Up { self.up } else { self.down }
+    pub fn rate(&self, direction: Direction) -> Rate {
+        if direction == Direction::Up { self.up } else { self.down }
     }
 
     /// The rates of the link in titles.
@@ -164,7 +169,7 @@ impl Link {
             specs = specs.join(", "),
             up = self.up,
             down = self.down,
-            ports = self.ports(capture).map(|way| quoted(&Link::port(way))).join(", "),
+            ports = self.ports(capture).map(|direction| quoted(&Link::port(direction))).join(", "),
         );
         let traffic = match mode {
             Mode::Flows => self.applications(capture),
@@ -173,9 +178,10 @@ impl Link {
         head + &traffic
     }
 
-    /// The busier direction first: it is the bottleneck in tables of one port.
+    /// Both directions, the busier one first: it is the bottleneck in tables of one port.
     fn ports(&self, capture: &Capture) -> [Direction; 2] {
-        let load = |way: Direction| capture.bytes(way) as f64 / self.rate(way).bytes_per_s();
+        let load =
+            |direction: Direction| capture.bytes(direction) as f64 / self.rate(direction).bytes_per_s();
         if load(Direction::Up) >= load(Direction::Down) {
             [Direction::Up, Direction::Down]
         } else {
@@ -183,23 +189,27 @@ impl Link {
         }
     }
 
-    /// The length of the measurement interval, and that of the run. The interval is as long as the capture, or as long as all
-    /// of its bytes need to cross the link twice, but at most ten times the capture, or a minute. The run is 10 s longer, so
-    /// that transfers that are waiting can retransmit. No new transfer begins in these 10 s, so rates leave them out.
+    /// The lengths of the measurement interval and of the run. The interval is the span of the capture, or
+    /// the time that twice its bytes need on the link if that is longer, but at most ten times the span or a
+    /// minute. The run is 10 s longer, so that transfers can still retransmit. No new transfer begins in
+    /// these 10 s, so rates do not include them.
     fn times(&self, capture: &Capture) -> (Span, Span) {
         let span = capture.span();
-        let crossing = |way: Direction| self.rate(way).time_for(capture.bytes(way).saturating_mul(2));
+        let crossing =
+            |direction: Direction| self.rate(direction).time_for(capture.bytes(direction).saturating_mul(2));
         let most = (span * 10).max(Span::s(60));
-        // A capture of one packet spans nothing, and an interval must not be empty.
+        // The span of a single packet is 0, and an interval must not be empty.
         let measured =
             span.max(crossing(Direction::Up)).max(crossing(Direction::Down)).min(most).max(Span::ms(1));
         let duration = (measured + Span::s(10)).as_ps().div_ceil(Span::s(1).as_ps());
         (measured, Span::s(duration))
     }
 
+    /// The traffic of [`Mode::Flows`] as TOML.
     fn applications(&self, capture: &Capture) -> String {
-        // These are the values of Linux. The RFC's minimum of one second would exaggerate the loss of a last packet, and a slow
-        // start that ends only with a full buffer would exaggerate the delay of every upload.
+        // These are the values of Linux. The RFC's minimum of one second would exaggerate the loss of a last
+        // packet, and a slow start that ends only with a full buffer would exaggerate the delay of every
+        // upload.
         let mut text = "\n[tcp]\nrto_min = \"200ms\"\nhystart = true\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());
@@ -214,22 +224,25 @@ impl Link {
     }
 }
 
+/// The traffic of [`Mode::Replay`] as TOML.
 fn replays(path: &Path, capture: &Capture) -> String {
     let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let ways = [Direction::Up, Direction::Down].into_iter().filter(|way| capture.bytes(*way) > 0);
-    let one = |way: Direction| {
-        let (from, to) = if way == Direction::Up { (LOCAL, FAR) } else { (FAR, LOCAL) };
+    let directions =
+        [Direction::Up, Direction::Down].into_iter().filter(|direction| capture.bytes(*direction) > 0);
+    let one = |direction: Direction| {
+        let (from, to) = if direction == Direction::Up { (LOCAL, FAR) } else { (FAR, LOCAL) };
         format!(
             "\n[[traffic]]\nkind = \"capture\"\nname = \"{way}\"\nfrom = \"{from}\"\nto = \"{to}\"\nfile = {file}\n\
              way = \"{way}\"\nlocal = {local}\n",
-            way = way.name(),
+            way = direction.name(),
             file = quoted(&file.to_string_lossy()),
             local = quoted(&capture.local.to_string()),
         )
     };
-    ways.map(one).collect()
+    directions.map(one).collect()
 }
 
+/// A TOML string.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,5 @@
-//! The files of an export. Each trial writes its own, beside its place until it is whole.
+//! The files of an export. Each trial writes its own file, under a temporary name beside its place until it
+//! is complete.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::Exporter;
 use crate::outputs::{Kind, may_write};
 use crate::{Frontend, RunnerError};
 
-/// The files that the runs of a scenario write: one for the first seed of each discipline.
+/// The files that the trials of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]
 pub struct Exports<'a> {
     seed: u64,
@@ -23,12 +24,13 @@ pub struct Exports<'a> {
     files: Vec<Target>,
 }
 
-/// A file that one trial writes: beside its place until it is whole. An unfinished file is removed.
+/// A file that one trial writes, under a temporary name beside its place until it is complete. An unfinished
+/// file is removed.
 pub struct Target {
     place: PathBuf,
     /// Taken by the run that writes it.
     file: Mutex<Option<NewFile>>,
-    /// The number of packets or operations written, or the error.
+    /// The number of packets or operations in the file, or the error; not set if the run did not end.
     outcome: OnceLock<io::Result<u64>>,
 }
 
@@ -38,10 +40,10 @@ impl<'a> Exports<'a> {
         Exports::default()
     }
 
-    /// Creates the files, so that a place that cannot be written is known before anything runs.
+    /// Creates the files, so that a file that cannot be written is reported before anything runs.
     ///
     /// # Errors
-    /// A sentence that names the file, or the reason why there is nothing to write.
+    /// When the scenario has no network, or a file may not or cannot be written.
     pub fn begin(
         file: &Path,
         scenario: &'a Scenario,
@@ -56,7 +58,7 @@ impl<'a> Exports<'a> {
         })?;
         let seed = scenario.seeds[0];
         let kinds: Vec<&str> = network.disciplines.iter().map(|spec| spec.name()).collect();
-        // Created one by one: if one fails, those before it are removed when they are dropped.
+        // If a file cannot be created, the files before it are removed when they are dropped.
         let mut exports = Exports { seed, network: Some(network), files: Vec::new() };
         let places = places(file, &kinds);
         Target::may_begin(&places, Kind::Capture, force, frontend)?;
@@ -66,24 +68,25 @@ impl<'a> Exports<'a> {
         Ok(exports)
     }
 
-    /// The file that this trial writes, if it writes one, and the network that it runs on.
+    /// The file that this trial writes, and its network; `None` if it writes none.
     pub fn of(&self, trial: &Trial) -> Option<(&Target, &'a Network)> {
         let target = self.files.get(trial.discipline).filter(|_| trial.seed == self.seed);
         target.zip(self.network)
     }
 
-    /// A sentence on each file, and whether it is whole. Files of runs that did not end are left out.
+    /// A sentence on each file, with true if the file is complete. Files of runs that did not end are left
+    /// out.
     pub fn ended(&self) -> Vec<(String, bool)> {
         self.files.iter().filter_map(|target| target.report("packets")).collect()
     }
 }
 
 impl Target {
-    /// Checks that a file of the kind `kind` may be written at each of `places`: nothing is there, or such a file, or `force` is
-    /// true.
+    /// Checks that a file of this kind may be written at each of `places`: there is no file, or one of the
+    /// same kind, or `force` is true.
     ///
     /// # Errors
-    /// A sentence that names the first that may not.
+    /// [`RunnerError::Usage`] for the first place with another file.
     pub fn may_begin(
         places: &[PathBuf],
         kind: Kind,
@@ -93,17 +96,17 @@ impl Target {
         places.iter().try_for_each(|place| may_write(place, kind, force, frontend))
     }
 
-    /// Creates a file that will be written at `place`, so that a place that cannot be written is known before anything runs.
+    /// Creates a file that will be moved to `place` when it is complete.
     ///
     /// # Errors
-    /// A sentence that names the file.
+    /// When the file cannot be created.
     pub fn begin(place: PathBuf) -> Result<Target, RunnerError> {
         let file =
             NewFile::begin(&place).map_err(RunnerError::io(format!("cannot write {}", place.display())))?;
         Ok(Target { place, file: Mutex::new(Some(file)), outcome: OnceLock::new() })
     }
 
-    /// A sentence on the file, and whether it is whole; `None` where the run did not end.
+    /// A sentence on the file, with true if the file is complete; `None` if the run did not end.
     pub fn report(&self, what: &str) -> Option<(String, bool)> {
         self.outcome.get().map(|outcome| match outcome {
             Ok(count) => (format!("{} has {count} {what}", self.place.display()), true),
@@ -111,22 +114,23 @@ impl Target {
         })
     }
 
-    /// Records how the run ended: with a number of packets or operations in a file that is at its place, or with an error.
+    /// Records the outcome of the run: the number of packets or operations in the complete file, or the
+    /// error.
     pub fn set_outcome(&self, outcome: io::Result<u64>) {
         let _ = self.outcome.set(outcome);
     }
 
-    /// The file, for the one run that writes it.
+    /// Takes the file, for the run that writes it.
     ///
     /// # Errors
-    /// When it was taken before.
+    /// When the file was taken before.
     pub fn take(&self) -> io::Result<NewFile> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        file.ok_or_else(|| io::Error::other("it was written before"))
+        file.ok_or_else(|| io::Error::other("another run has written it already"))
     }
 
-    /// Runs a trial and writes what its queues do. `probe` observes the run as it would without the file. A file that cannot be
-    /// written does not stop the run: its other results are not affected.
+    /// Runs a trial and writes the packets of its queues. `probe` observes the run as well. If the file
+    /// cannot be written, the run continues, and its other results are not affected.
     pub fn run<R: Probe<Segment>>(
         &self,
         network: &Network,
@@ -164,8 +168,8 @@ impl Target {
     }
 }
 
-/// The file of each discipline: `file` itself if there is one discipline, otherwise FILE-fifo.pcapng and so on, with a number
-/// where a kind occurs more than once.
+/// The file of each discipline: `file` itself for one discipline, otherwise FILE-fifo.pcapng and so on, with
+/// a number if a kind occurs more than once.
 pub fn places(file: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     if kinds.len() == 1 {
         return vec![file.to_owned()];
@@ -188,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_discipline_has_a_file_of_its_own() {
+    fn every_discipline_has_its_own_file() {
         let named = |file: &str, kinds: &[&str]| -> Vec<String> {
             places(Path::new(file), kinds).iter().map(|place| place.display().to_string()).collect()
         };

@@ -1,4 +1,4 @@
-//! Exports, held against what the recorder heard of the same run.
+//! Tests of exports: they agree with the record of the same run.
 
 use std::collections::BTreeMap;
 
@@ -39,10 +39,10 @@ to = "home"
 "#;
 
 fn scenario(change: impl Fn(String) -> String) -> Scenario {
-    Scenario::parse(&change(SCENARIO.to_owned()), ".").expect("it is right")
+    Scenario::parse(&change(SCENARIO.to_owned()), ".").expect("the scenario is valid")
 }
 
-/// What a run is as a capture, packets with their comments, and what the recorder kept of it.
+/// A run as a capture, as packets with their comments, and as a record.
 struct Exported {
     file: Vec<u8>,
     packets: Vec<(Packet, String)>,
@@ -50,22 +50,23 @@ struct Exported {
 }
 
 fn export(scenario: &Scenario, trial: &Trial) -> Exported {
-    let network = scenario.network().expect("it runs on one");
+    let network = scenario.network().expect("the scenario has a network");
     let every = (0..network.ports.len() as u32).map(PortId).collect();
     let until = Time::ZERO + scenario.duration;
     let mut recorder = Recorder::new(Layout { measured: every, until, ..Layout::default() });
     let exporter = Exporter::new(Vec::new(), network, trial).unwrap();
     let mut both = (&mut recorder, exporter);
-    network.run(trial, &mut both, &|_| true).expect("nobody stops it");
-    let (file, told) = both.1.finish().unwrap();
-    let packets =
-        Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.expect("it is whole"));
+    network.run(trial, &mut both, &|_| true).expect("the run is not stopped");
+    let (file, written) = both.1.finish().unwrap();
+    let packets = Reader::new(io::Cursor::new(file.clone()))
+        .unwrap()
+        .map(|packet| packet.expect("the capture is complete"));
     let packets: Vec<_> = packets.zip(comments(&file)).collect();
-    assert_eq!(packets.len() as u64, told);
+    assert_eq!(packets.len() as u64, written);
     Exported { file, packets, record: recorder.finish() }
 }
 
-/// The comment of every packet; ours have no other options.
+/// The comment of every packet. Packets of an export have no other options.
 fn comments(file: &[u8]) -> Vec<String> {
     let word = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap());
     let mut found = Vec::new();
@@ -84,7 +85,7 @@ fn comments(file: &[u8]) -> Vec<String> {
 }
 
 impl Exported {
-    /// Packets and bytes of an interface that departed.
+    /// The packets and bytes that departed at an interface.
     fn departed(&self, interface: u32) -> Backlog {
         let mut sum = Backlog::default();
         for (packet, _) in self
@@ -104,7 +105,7 @@ impl Exported {
     }
 }
 
-/// The packets of the compared port, one by one, are those that the recorder counted.
+/// Checks that the packets of the compared port are those that the recorder counted.
 fn agree(exported: &Exported, what: &str) {
     let link = &exported.record.links[0];
     assert_eq!(Some(exported.departed(0)), link.sent, "{what}");
@@ -117,11 +118,11 @@ fn agree(exported: &Exported, what: &str) {
     }
     assert_eq!(exported.commented(0, "marked"), link.marked, "{what}");
     let times: Vec<u64> = exported.packets.iter().map(|(packet, _)| packet.time).collect();
-    assert!(times.is_sorted(), "{what}: in the order of time");
+    assert!(times.is_sorted(), "{what}: packets are ordered by time");
 }
 
 #[test]
-fn the_quickstart_is_what_its_record_says() {
+fn the_export_of_the_quickstart_agrees_with_its_record() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/quickstart.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::parse(&text, ".").unwrap().short().unwrap();
@@ -132,7 +133,7 @@ fn the_quickstart_is_what_its_record_says() {
         assert!(exported.packets.len() > 1000, "{}", trial.name);
         drops += exported.commented(0, "dropped");
     }
-    assert!(drops > 10, "{drops}: something was there to be compared");
+    assert!(drops > 10, "only {drops} drops to compare");
 }
 
 #[test]
@@ -149,40 +150,40 @@ fn marks_and_losses_on_the_wire_are_commented() {
         assert_eq!(exported.commented(0, "marked") > 5, spec != "fifo", "{spec}");
         let carries =
             |ecn| exported.packets.iter().filter(|(packet, _)| packet.ip.unwrap().ecn == ecn).count();
-        assert_eq!(carries(Ecn::Marked) as u64, exported.commented(0, "marked"), "nobody else marks here");
+        assert_eq!(carries(Ecn::Marked) as u64, exported.commented(0, "marked"), "only this port marks");
         assert!(carries(Ecn::Ect0) > 100);
     }
 }
 
-/// Addresses, ports and numbers are those of two bulk transfers that send their SYN, and of a stream the other way.
+/// The headers of two bulk transfers, from their SYN on, and of a stream in the other direction.
 #[test]
-fn headers_tell_the_story_of_a_connection() {
-    // Measuring the other ports as well, so that both directions are there.
+fn headers_have_the_addresses_ports_and_numbers_of_their_connection() {
+    // Both directions are measured, so that both are exported.
     let scenario = scenario(|text| text + "\n[record]\nport = [\"home->isp\", \"isp->home\"]\n");
     let exported = export(&scenario, &scenario.trials()[0]);
-    // The first three of each direction of each conversation.
+    // The first three packets of each direction of each conversation.
     let mut first: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (packet, _) in &exported.packets {
-        let ip = packet.ip.expect("everything is IP");
+        let ip = packet.ip.expect("all packets are IP");
         let seen = first.entry((packet.interface, ip.tuple)).or_default();
         if seen.len() < 3 {
-            seen.push((packet.bytes, ip.data.expect("enough is kept"), ip.tcp));
+            seen.push((packet.bytes, ip.data.expect("the headers are complete"), ip.tcp));
         }
     }
     let end = |address: [u8; 16], port: u16| {
-        let [a, b, c, d] = *address.last_chunk().expect("it has four");
+        let [a, b, c, d] = *address.last_chunk().expect("an IPv4 address has four bytes");
         format!("{a}.{b}.{c}.{d}:{port}")
     };
-    let mut told = String::new();
+    let mut text = String::new();
     for ((interface, tuple), packets) in first {
         let (from, to) = (end(tuple.from, tuple.from_port), end(tuple.to, tuple.to_port));
-        told += &format!("interface {interface}, {from} > {to}\n");
+        text += &format!("interface {interface}, {from} > {to}\n");
         for (bytes, data, tcp) in packets {
             let tcp = tcp.map(|tcp| format!(", seq {} ack {} flags {:#04x}", tcp.seq, tcp.ack, tcp.flags));
-            told += &format!("  {bytes} bytes, {data} of data{}\n", tcp.unwrap_or_default());
+            text += &format!("  {bytes} bytes, {data} of data{}\n", tcp.unwrap_or_default());
         }
     }
-    insta::assert_snapshot!(told, @r"
+    insta::assert_snapshot!(text, @r"
     interface 0, 10.0.0.1:1024 > 10.0.2.1:80
       52 bytes, 0 of data, seq 0 ack 0 flags 0x02
       1500 bytes, 1460 of data, seq 1 ack 1 flags 0x10
@@ -206,7 +207,7 @@ fn headers_tell_the_story_of_a_connection() {
     ");
 }
 
-/// What was kept of every packet.
+/// The captured bytes of every packet.
 fn kept(file: &[u8]) -> Vec<&[u8]> {
     let word = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
     let mut found = Vec::new();
@@ -220,7 +221,8 @@ fn kept(file: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// Datagrams with the rate of their flow, of a short flow, of one that no edge has seen, and one without room for more.
+/// Datagrams of a flow with a rate, of a short flow, of an unlabelled flow, and one without room for the
+/// option.
 #[test]
 fn labels_travel_as_an_ip_option() {
     let scenario = scenario(|text| text);
@@ -238,10 +240,10 @@ fn labels_travel_as_an_ip_option() {
 
     let labels = kept(&file).into_iter().map(|packet| label::read(packet).unwrap());
     let packets = Reader::new(io::Cursor::new(file.clone())).unwrap().map(|packet| packet.unwrap());
-    let told: Vec<_> = labels.zip(packets).map(|(label, packet)| (label, packet.bytes)).collect();
+    let labelled: Vec<_> = labels.zip(packets).map(|(label, packet)| (label, packet.bytes)).collect();
     let written = label::decode(label::encode(megabit).unwrap());
     assert_eq!(
-        told,
+        labelled,
         [
             (written, 1004),
             (Label::SHORT, 1004),
@@ -255,7 +257,7 @@ fn labels_travel_as_an_ip_option() {
         .unwrap()
         .map(|packet| packet.unwrap().ip.unwrap().data.unwrap())
         .collect();
-    assert_eq!(data, [972, 972, 972, 65_503, 65_504, 472], "the option takes nothing from the data");
+    assert_eq!(data, [972, 972, 972, 65_503, 65_504, 472], "the option does not shorten the data");
 }
 
 #[test]
@@ -274,12 +276,12 @@ fn used_up_ports_are_followed_by_another_client() {
     assert_eq!(client(64_511, 3), ([10, 1, 2, 1], 65_535));
     assert_eq!(client(64_512, 3), ([10, 1, 2, 2], 1024));
     assert_eq!(client(64_513, 4), ([10, 1, 2, 1], 1024), "another server: the ports begin again");
-    assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024), "and what was there stays");
+    assert_eq!(client(0, 3), ([10, 1, 2, 1], 1024), "a known conversation keeps its address");
 }
 
-/// Each distance is a host of its own, so that round trips can be told by addresses.
+/// Each access delay has its own host, so that addresses distinguish round-trip times.
 #[test]
-fn hosts_beyond_a_node_have_addresses_of_their_own() {
+fn hosts_on_access_links_have_their_own_addresses() {
     let mut conversations = Conversations::default();
     let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u8| {
         let segment = Segment { conn, host, host_node: 3, flags, ..Segment::default() };
@@ -289,8 +291,8 @@ fn hosts_beyond_a_node_have_addresses_of_their_own() {
     };
     let home = [10, 0, 2, 1];
     assert_eq!(ends(0, 2, 3, 1, 0), (home, 1024, [100, 64, 0, 1], 80));
-    assert_eq!(ends(0, 3, 2, 1, Segment::REPLY), ([100, 64, 0, 1], 80, home, 1024), "and back");
-    assert_eq!(ends(1, 2, 3, 258, 0), (home, 1024, [100, 64, 1, 2], 80), "another distance");
+    assert_eq!(ends(0, 3, 2, 1, Segment::REPLY), ([100, 64, 0, 1], 80, home, 1024), "the reply");
+    assert_eq!(ends(1, 2, 3, 258, 0), (home, 1024, [100, 64, 1, 2], 80), "another access delay");
     assert_eq!(ends(2, 2, 3, 0, 0), (home, 1024, [10, 0, 3, 1], 80), "the node itself");
     assert_eq!(ends(3, 3, 2, 258, 0), ([100, 64, 1, 2], 1024, home, 80), "the far host connects");
     for conn in 4..64_515 {
@@ -307,7 +309,7 @@ fn the_same_run_gives_the_same_file() {
 }
 
 #[test]
-fn a_run_that_is_stopped_leaves_what_was_there() {
+fn a_stopped_run_keeps_the_earlier_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("home.pcapng");
     std::fs::write(&file, "an earlier export").unwrap();
@@ -318,8 +320,8 @@ fn a_run_that_is_stopped_leaves_what_was_there() {
     let ran =
         target.run(network, trial, &|_, spec, context| spec.build(context), &mut (), &|share| share < 0.5);
     assert!(ran.is_none());
-    assert_eq!(exports.ended(), Vec::new(), "nothing is reported of it");
+    assert_eq!(exports.ended(), Vec::new(), "a stopped run reports no file");
     drop(exports);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "an earlier export");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is removed");
 }

@@ -4,51 +4,57 @@ use giveway_switch::stability::{Stability, bisect};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Search, Stop, aligned};
+use super::runs::{Search, Stop};
+use super::table::aligned;
 
-/// How often a run that cannot tell is done again with double the slots.
+/// The number of times that an undecided run is repeated, each time with twice the slots.
 const DOUBLINGS: u32 = 4;
 
-/// What was found.
+/// The result of the search.
 pub struct Found {
     between: (f64, f64),
     schedulers: Vec<Capacity>,
 }
 
-/// That of one scheduler.
+/// The capacity of one scheduler.
 struct Capacity {
     name: String,
-    /// The largest load that is stable, if any is.
+    /// The largest stable load; `None` if none is stable.
     stable: Option<f64>,
-    /// The smallest that is not, if any is not.
+    /// The smallest load that is not stable; `None` if all are stable.
     unstable: Option<f64>,
-    /// All that was asked, in that order.
-    asked: Vec<Question>,
+    /// The loads that were tried, in this order.
+    asked: Vec<LoadTrial>,
 }
 
-/// Is it stable at this load?
-struct Question {
+/// The runs of one scheduler at one load.
+struct LoadTrial {
     load: f64,
-    /// How many seeds say so.
+    /// The number of seeds with stable queues.
     stable: usize,
+    /// The number of seeds with growing queues.
     growing: usize,
+    /// The number of seeds whose runs do not decide.
     undecided: usize,
-    /// Slots of the longest of the runs, warm-up included.
+    /// The slots of the longest run, including its warm-up.
     slots: u64,
 }
 
-impl Question {
-    /// Most seeds say so.
+impl LoadTrial {
+    /// True if most seeds are stable.
     fn is_stable(&self) -> bool {
         self.stable > self.growing + self.undecided
     }
-    /// The seeds that are undecided could not change it.
+    /// True if the undecided seeds cannot change the answer.
     fn is_settled(&self) -> bool {
         self.is_stable() || self.growing >= self.stable + self.undecided
     }
 }
 
-/// Does it, for all schedulers side by side.
+/// Finds the capacity of all schedulers in parallel.
+///
+/// # Errors
+/// When the user stopped it, or a run failed.
 pub fn search(search: &Search<'_>) -> Result<Found, Stop> {
     let count = search.crossbar.arbiters.len();
     let schedulers = (0..count).into_par_iter().map(|scheduler| capacity(search, scheduler));
@@ -76,9 +82,9 @@ fn capacity(search: &Search<'_>, scheduler: usize) -> Result<Capacity, Stop> {
     Ok(Capacity { name, stable, unstable, asked })
 }
 
-/// Asks every seed, and those again that cannot tell, until the answer is settled.
-fn ask(search: &Search<'_>, scheduler: usize, load: f64) -> Result<Question, Stop> {
-    let mut question = Question { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
+/// Runs every seed, and repeats undecided seeds with more slots, until the answer is settled.
+fn ask(search: &Search<'_>, scheduler: usize, load: f64) -> Result<LoadTrial, Stop> {
+    let mut question = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {
         let times = 1 << doubling;
@@ -103,7 +109,7 @@ fn ask(search: &Search<'_>, scheduler: usize, load: f64) -> Result<Question, Sto
 }
 
 impl Found {
-    /// For people.
+    /// The result as text.
     pub fn table(&self) -> String {
         let load = |load: Option<f64>, otherwise: &str| {
             load.map_or(otherwise.to_owned(), |load| format!("{load:.4}"))
@@ -118,11 +124,11 @@ impl Found {
                 load(capacity.stable, &below),
                 load(capacity.unstable, &above),
             ]);
-            for Question { load, undecided, slots, stable, growing } in
+            for LoadTrial { load, undecided, slots, stable, growing } in
                 capacity.asked.iter().filter(|question| !question.is_settled())
             {
                 remarks.push_str(&format!(
-                    "{} at {load:.4}: {undecided} of {} seeds undecided after {slots} slots, so not counted as stable\n",
+                    "{} at {load:.4}: {undecided} of {} seeds undecided after {slots} slots, so the load does not count as stable\n",
                     capacity.name,
                     stable + growing + undecided,
                 ));
@@ -132,10 +138,10 @@ impl Found {
         format!("{}{gap}{remarks}", aligned(&rows))
     }
 
-    /// For programs. `stable` is null where nothing is, `not_stable` where everything is.
+    /// The result as JSON. `stable` is null if no load is stable, `not_stable` if all loads are.
     pub fn json(&self) -> Value {
-        let question = |question: &Question| {
-            let Question { load, stable, growing, undecided, slots } = question;
+        let question = |question: &LoadTrial| {
+            let LoadTrial { load, stable, growing, undecided, slots } = question;
             json!({ "load": load, "stable": stable, "growing": growing, "undecided": undecided, "slots": slots })
         };
         let result = |capacity: &Capacity| {
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn most_seeds_decide() {
         let question = |stable, growing, undecided| {
-            let question = Question { load: 0.9, stable, growing, undecided, slots: 1 };
+            let question = LoadTrial { load: 0.9, stable, growing, undecided, slots: 1 };
             (question.is_stable(), question.is_settled())
         };
         assert_eq!(question(2, 1, 0), (true, true));

@@ -4,25 +4,27 @@ use giveway_switch::stability::bisect;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Search, Stop, aligned};
+use super::runs::{Search, Stop};
+use super::table::aligned;
 
-/// What was found.
+/// The result of the search.
 pub struct Found {
     metric: String,
     names: [String; 2],
-    /// The last interval, if the order of both changes between the first ends.
+    /// The last interval; `None` if the order of the schedulers is the same at both ends of the first.
     crossing: Option<(f64, f64)>,
-    /// All that was asked, by load.
+    /// The loads that were tried, in ascending order.
     points: Vec<Point>,
 }
 
-/// Both at one load.
+/// The runs of both schedulers at one load.
 struct Point {
     load: f64,
     /// The means over the seeds.
     means: [f64; 2],
-    /// With how many seeds the first one has less.
+    /// The number of seeds with which the first scheduler has less.
     first_less: usize,
+    /// The number of seeds.
     seeds: usize,
 }
 
@@ -32,7 +34,10 @@ impl Point {
     }
 }
 
-/// Does it.
+/// Finds the load at which both schedulers are equal in `metric`.
+///
+/// # Errors
+/// When the user stopped it, a run failed, or it did not measure the metric.
 pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
     let mut points = Vec::new();
     let mut first_is_less = |load: f64| -> Result<bool, Stop> {
@@ -52,7 +57,7 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
     Ok(Found { metric: metric.to_owned(), names, crossing, points })
 }
 
-/// Runs both with every seed.
+/// Runs both schedulers with every seed.
 fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
     let value = |scheduler: usize, seed: u64| -> Result<f64, Stop> {
         let numbers = search.run(scheduler, load, seed, 1)?.numbers();
@@ -74,7 +79,7 @@ fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
 }
 
 impl Found {
-    /// For people.
+    /// The result as text.
     pub fn table(&self) -> String {
         let [first, second] = &self.names;
         let mut rows =
@@ -98,7 +103,7 @@ impl Found {
         format!("{found}\n\n{}", aligned(&rows))
     }
 
-    /// For programs. `crossing` is null where there is none.
+    /// The result as JSON. `crossing` is null if there is none.
     pub fn json(&self) -> Value {
         let point = |point: &Point| json!({ "load": point.load, "means": point.means, "first_less": point.first_less });
         json!({

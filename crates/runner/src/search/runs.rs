@@ -1,0 +1,158 @@
+//! The runs of a search: one scheduler of the switch at a load.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use giveway_qdisc::units::nearest;
+use giveway_scenario::{Crossbar, Scenario, Trial};
+use giveway_switch::traffic::TrafficSpec;
+use giveway_switch::{Outcome as Ran, Sim, Spec};
+
+use crate::RunnerError;
+use crate::frontend::{Frontend, Progress, panic_message};
+
+/// The question of a search.
+#[derive(Clone, Copy, Debug)]
+pub enum Question<'a> {
+    /// The largest stable load of each scheduler of the scenario.
+    Capacity,
+    /// The load at which two schedulers are equal in a metric.
+    Crossover {
+        /// The schedulers, as a scenario names them; they need not be in the scenario.
+        pair: &'a [String; 2],
+        /// The name of the metric.
+        metric: &'a str,
+    },
+}
+
+/// Reason why a search has no result.
+pub enum Stop {
+    /// The user stopped the search.
+    Interrupted,
+    /// A run failed; the message names it.
+    Failed(String),
+}
+
+/// A search on one switch.
+pub struct Search<'a> {
+    frontend: &'a dyn Frontend,
+    pub(super) question: Question<'a>,
+    /// The switch, with the schedulers in question.
+    pub(super) crossbar: Crossbar,
+    pub(super) seeds: Vec<u64>,
+    /// The first interval of loads.
+    pub(super) between: (f64, f64),
+    /// The width of the last interval.
+    pub(super) width: f64,
+    pub(super) progress: Progress,
+}
+
+impl<'a> Search<'a> {
+    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is that of the
+    /// progress bar.
+    ///
+    /// # Errors
+    /// [`RunnerError::Usage`] if the scenario has nothing to search.
+    pub fn new(
+        name: &str,
+        scenario: &Scenario,
+        question: Question<'a>,
+        between: (f64, f64),
+        width: f64,
+        frontend: &'a dyn Frontend,
+    ) -> Result<Search<'a>, RunnerError> {
+        let crossbar = crossbar(scenario, question, between)?;
+        let (low, high) = between;
+        // Both ends, and one load for each halving of the interval.
+        let questions = 2 + ((high - low) / width).log2().ceil().max(0.0) as usize;
+        let rows = match question {
+            Question::Capacity => crossbar.arbiters.len(),
+            Question::Crossover { .. } => 1,
+        };
+        let progress = Progress::new(frontend, name, rows * questions);
+        Ok(Search { frontend, question, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
+    }
+
+    /// Runs the switch `times` as long as in the scenario.
+    ///
+    /// # Errors
+    /// When the user stopped it, or the run failed.
+    pub(super) fn run(&self, scheduler: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
+        let mut crossbar = at_load(&self.crossbar, load).map_err(|error| Stop::Failed(error.to_string()))?;
+        crossbar.slots *= times;
+        crossbar.warmup *= times;
+        let trial = trial(&crossbar, scheduler, seed);
+        let running = AssertUnwindSafe(|| crossbar.run(&trial, &|_| !self.frontend.stopped()));
+        match catch_unwind(running) {
+            Ok(ran) => ran.ok_or(Stop::Interrupted),
+            Err(panic) => {
+                let why = panic_message(panic.as_ref());
+                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", trial.name)))
+            }
+        }
+    }
+}
+
+/// The switch with the schedulers of the question.
+///
+/// # Errors
+/// [`RunnerError::Usage`] if the scenario, a scheduler, the metric or an end of the interval is not valid.
+fn crossbar(
+    scenario: &Scenario,
+    question: Question<'_>,
+    between: (f64, f64),
+) -> Result<Crossbar, RunnerError> {
+    let giveway_scenario::Backend::Switch(crossbar) = &scenario.backend else {
+        let message = "giveway search needs a switch, and this scenario runs on a network";
+        return Err(RunnerError::Usage(message.to_owned()));
+    };
+    let mut crossbar = crossbar.clone();
+    if let Question::Crossover { pair, .. } = question {
+        let arbiter = |text: &String| -> Result<Spec, RunnerError> {
+            let spec: Spec =
+                text.parse().map_err(|error| RunnerError::Usage(format!("--crossover: {error}")))?;
+            spec.check(crossbar.ports)
+                .map_err(|invalid| RunnerError::Usage(format!("--crossover: {text}: {invalid}")))?;
+            Ok(spec)
+        };
+        crossbar.arbiters = pair.iter().map(arbiter).collect::<Result<_, _>>()?;
+    }
+    for load in [between.0, between.1] {
+        let plan = at_load(&crossbar, load)?.plan(&trial(&crossbar, 0, 0));
+        let sim = Sim::new(&plan)
+            .map_err(|invalid| RunnerError::Usage(format!("--between: at a load of {load}: {invalid}")))?;
+        let Question::Crossover { metric, .. } = question else { continue };
+        // The outcome of a run that has not started has the names of all metrics.
+        let names: Vec<String> = sim.outcome().numbers().into_iter().map(|(name, _)| name).collect();
+        if !names.iter().any(|name| name == metric) {
+            let near = nearest(metric, names.iter().map(String::as_str));
+            let help = near.map_or("giveway run --json shows all".to_owned(), |near| {
+                format!("did you mean \"{near}\"?")
+            });
+            return Err(RunnerError::Usage(format!(
+                "--metric: a switch does not measure \"{metric}\"; {help}"
+            )));
+        }
+    }
+    Ok(crossbar)
+}
+
+/// Returns a copy of the switch whose traffic offers the load `load`.
+fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, RunnerError> {
+    let mut crossbar = crossbar.clone();
+    match &mut crossbar.traffic {
+        TrafficSpec::bernoulli(config) => config.load = load,
+        TrafficSpec::onoff(config) => config.load = load,
+        other => {
+            let name = other.name();
+            return Err(RunnerError::Usage(format!(
+                "the traffic \"{name}\" has no load to search; write kind = \"onoff\" or \"bernoulli\""
+            )));
+        }
+    }
+    Ok(crossbar)
+}
+
+/// The trial of one of the schedulers with this seed.
+fn trial(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Trial {
+    Trial { discipline: scheduler, name: crossbar.arbiters[scheduler].to_string(), seed }
+}
