@@ -9,22 +9,23 @@
 //! - At the end, the redirection is removed first, then the backlog leaves, and then the qdiscs are removed.
 //!   If the program is killed, both stay and traffic continues; the next start removes them.
 
+mod api;
+mod kernel_bridge;
+
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use giveway_control::config::{self, UNLIMITED};
 use giveway_control::settings::Setting;
-use giveway_control::{ControlApi, ControlError};
 use giveway_kernel::KernelError;
-use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
+use giveway_kernel::attach::{self, LoadRequest, Source};
 use giveway_kernel::redirect;
-use giveway_kernel_plan::plan::{Kind, Plan};
+use giveway_kernel_plan::plan::Plan;
 use giveway_live::clock::monotonic_ns;
 use giveway_live::privilege::{self, Confinement};
-use giveway_qdisc::{Backlog, DropReason, PortCounters, Rate, Span, units};
-use giveway_watch::{Backend, Direction, Drops, Snapshot, Status, json, summary};
+use giveway_qdisc::Rate;
+use giveway_watch::{Direction, Snapshot, json, summary};
 
 use super::args::Args;
 use super::error::BridgeError;
@@ -35,6 +36,8 @@ use super::serving;
 use super::signals::Signals;
 use crate::error::CliError;
 use crate::{Outcome, show, terminal};
+use api::{Request, RequestSender};
+use kernel_bridge::{AttachedDirection, KernelBridge};
 
 /// Prefix of the spec of a discipline that runs in the kernel.
 const PREFIX: &str = "bpf:";
@@ -44,8 +47,6 @@ const FRAME: i32 = 14;
 const CHECK_NS: u64 = 2_000_000_000;
 /// Interval between checks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Time limit for `tc` and `bpftool` to answer a client, below the time limit of its connection.
-const ANSWER: Duration = Duration::from_millis(1500);
 /// Largest number of queued requests of clients.
 const REQUESTS: usize = 8;
 /// Time limit for the backlog to leave at the end, in nanoseconds.
@@ -134,25 +135,6 @@ fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// A direction with its attached qdisc.
-struct AttachedDirection {
-    direction: Direction,
-    from: String,
-    to: String,
-    text: String,
-    plan: Plan,
-    attached: Attached,
-}
-
-/// Both directions, forward first: reads their counters and changes their rates.
-struct KernelBridge {
-    directions: [AttachedDirection; 2],
-    /// Rate of each direction in bit/s; 0 without a limit.
-    rates: Mutex<[u64; 2]>,
-    /// Start of the bridge by the monotonic clock, in nanoseconds.
-    began: u64,
 }
 
 /// Runs a bridge in the kernel.
@@ -317,193 +299,5 @@ fn drain(bridge: &KernelBridge) {
             return;
         }
         pause(Duration::from_millis(50));
-    }
-}
-
-/// Converts the counters of the kernel, by name, to a [`Status`]. Counters that not every discipline has
-/// become gauges.
-fn status(counters: &[(String, u64)]) -> Status {
-    let number =
-        |name: &str| counters.iter().find(|(other, _)| other == name).map_or(0, |(_, number)| *number);
-    let amount = |name: &str| Backlog {
-        packets: number(&format!("{name}_packets")),
-        bytes: number(&format!("{name}_bytes")),
-    };
-    let is_gauge = |name: &str| {
-        let amounts = ["arrived", "sent", "dropped", "held"];
-        let is_amount = |amount: &&str| name.strip_prefix(*amount).is_some_and(|rest| rest.starts_with('_'));
-        !amounts.iter().any(is_amount) && !DropReason::ALL.iter().any(|reason| reason.name() == name)
-    };
-    let all = amount("dropped");
-    let mut dropped = Drops::default();
-    for why in DropReason::ALL {
-        let packets = number(why.name());
-        // The kernel counts the bytes of all drops together: each reason gets a share in proportion to its
-        // packets.
-        let bytes = u128::from(all.bytes) * u128::from(packets) / u128::from(all.packets.max(1));
-        dropped.set(why, Backlog { packets, bytes: bytes as u64 });
-    }
-    let gauges = counters.iter().filter(|(name, _)| is_gauge(name));
-    Status {
-        counters: PortCounters { arrived: amount("arrived"), sent: amount("sent"), dropped: all, marked: 0 },
-        dropped,
-        backlog: amount("held"),
-        gauges: gauges.map(|(name, number)| (name.clone().into(), *number as f64)).collect(),
-        ..Status::default()
-    }
-}
-
-impl KernelBridge {
-    /// Snapshots of both directions. The kernel has no sojourn times, and no counters of a link emulation.
-    fn snapshots(&self) -> Result<Vec<Snapshot>, KernelError> {
-        let one = |(at, direction): (usize, &AttachedDirection)| {
-            let mut status = status(&attach::counters(&direction.attached)?);
-            status.rate = self.rate(at);
-            status.uptime = self.uptime();
-            status.scheduling = format!("in the kernel, as {}", direction.attached.name);
-            Ok(Snapshot {
-                from: direction.from.clone(),
-                to: direction.to.clone(),
-                direction: direction.direction,
-                spec: direction.text.clone(),
-                kind: direction.plan.kind.name().to_owned(),
-                handle: "1:".to_owned(),
-                backend: Backend::Kernel,
-                status,
-                ..Snapshot::default()
-            })
-        };
-        self.directions.iter().enumerate().map(one).collect()
-    }
-
-    fn rate(&self, at: usize) -> Rate {
-        match self.rates.lock().unwrap_or_else(PoisonError::into_inner)[at] {
-            0 => UNLIMITED,
-            rate => Rate::bit(rate),
-        }
-    }
-
-    fn uptime(&self) -> Span {
-        Span::ns(monotonic_ns() - self.began)
-    }
-
-    fn describe(&self) -> Vec<String> {
-        let line = |(at, direction): (usize, &AttachedDirection)| {
-            let AttachedDirection { from, to, text, attached, .. } = direction;
-            format!(
-                "{from} to {to}: {}, {text}; in the kernel, as {}",
-                config::rate(self.rate(at)),
-                attached.name
-            )
-        };
-        self.directions.iter().enumerate().map(line).collect()
-    }
-
-    fn set_rate(&self, at: usize, value: &str) -> Result<String, ControlError> {
-        let rate: Option<Rate> = match value {
-            "unlimited" => None,
-            text => Some(text.parse().map_err(|error: units::UnitError| ControlError::unavailable(error))?),
-        };
-        let direction = &self.directions[at];
-        if direction.plan.kind == Kind::Trr {
-            return Err(ControlError::unavailable(
-                "the calendar of trr is built for one rate: stop the bridge, and start it with another rate",
-            ));
-        }
-        let mut plan = direction.plan.clone();
-        plan.params.rate = rate.map_or(0, Rate::as_bit);
-        attach::set_params(&direction.attached, &plan).map_err(ControlError::unavailable)?;
-        self.rates.lock().unwrap_or_else(PoisonError::into_inner)[at] = plan.params.rate;
-        Ok(format!("the rate from {} to {} is {}", direction.from, direction.to, config::rate(self.rate(at))))
-    }
-}
-
-impl KernelBridge {
-    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
-        match name {
-            "rate" => self.set_rate(0, value),
-            "rate-reverse" => self.set_rate(1, value),
-            _ => Err(ControlError::unavailable(format!(
-                "{name}: with disciplines in the kernel, only rate and rate-reverse can change while the bridge runs"
-            ))),
-        }
-    }
-}
-
-/// A request of a serving thread to the watching thread, the only one that may run `tc` and `bpftool`.
-enum Request {
-    Set(String, String, mpsc::Sender<Result<String, ControlError>>),
-    Snapshots(mpsc::Sender<Result<Vec<Snapshot>, ControlError>>),
-}
-
-impl Request {
-    fn answer(self, bridge: &KernelBridge) {
-        // Sending fails if the client has given up, which is fine.
-        let _ = match self {
-            Request::Set(name, value, to) => to.send(bridge.set(&name, &value)).is_ok(),
-            Request::Snapshots(to) => to.send(bridge.snapshots().map_err(ControlError::unavailable)).is_ok(),
-        };
-    }
-}
-
-/// Answers clients by requests to the watching thread, because serving threads have no privileges and may not
-/// run programs.
-struct RequestSender {
-    requests: mpsc::SyncSender<Request>,
-    stopped: Arc<AtomicBool>,
-}
-
-impl RequestSender {
-    fn ask<T>(&self, request: impl FnOnce(mpsc::Sender<T>) -> Request) -> Result<T, ControlError> {
-        let (to, answer) = mpsc::channel();
-        let busy = || ControlError::unavailable("tc or bpftool took too long to answer: try again");
-        self.requests.try_send(request(to)).map_err(|_| busy())?;
-        answer.recv_timeout(ANSWER).map_err(|_| busy())
-    }
-}
-
-impl ControlApi for RequestSender {
-    fn snapshots(&self) -> Result<Vec<Snapshot>, ControlError> {
-        self.ask(Request::Snapshots)?
-    }
-
-    fn reservations(&self) -> Result<String, ControlError> {
-        Err(ControlError::unavailable(
-            "a discipline in the kernel reserves rates by the marks of packets; they are in a map: bpftool map dump pinned \
-             /sys/fs/bpf/giveway/IF/reservations",
-        ))
-    }
-
-    fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
-        self.ask(|to| Request::Set(name.to_owned(), value.to_owned(), to))?
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_of_the_kernel_are_a_status() {
-        let all = [
-            ("arrived_packets", 9),
-            ("arrived_bytes", 900),
-            ("held_packets", 2),
-            ("pushout", 3),
-            ("overlimit", 0),
-            ("flow_table", 4),
-        ];
-        let counters: Vec<(String, u64)> =
-            all.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        let status = status(&counters);
-        let arrived = status.counters.arrived;
-        assert_eq!((arrived.packets, arrived.bytes, status.backlog.packets), (9, 900, 2));
-        let drops: Vec<_> = status.dropped.iter().filter(|(_, lost)| lost.packets > 0).collect();
-        assert_eq!(drops, [(DropReason::Pushout, Backlog { packets: 3, bytes: 0 })]);
-        assert_eq!(status.gauges, [("flow_table".into(), 4.0)]);
     }
 }

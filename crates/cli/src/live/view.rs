@@ -44,7 +44,8 @@ impl View {
         let ascii = std::env::var("TERM").is_ok_and(|term| term == "linux" || term == "vt100");
         let snapshots = controller.snapshots().unwrap_or_default();
         let lines = tui::screen(&snapshots, width, height, tui::Style { ascii });
-        // Each line is cleared after its text, and the rest of the screen at the end, so that nothing flickers.
+        // Each line is cleared after its text, and the rest of the screen at the end, so that nothing
+        // flickers.
         let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
         write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
         out.flush()
