@@ -161,7 +161,7 @@ fn invalid_requests_are_refused_with_a_correction() {
     let example = example.to_str().unwrap();
     let cases: [(&[&str], &str); 11] = [
         (&[example], "the rate of the link is missing: write for example --rate 10mbit"),
-        (&[example, "--rate", "0mbit"], "a link of 0 sends nothing; write for example --rate 10mbit"),
+        (&[example, "--rate", "0mbit"], "a link with rate 0 sends nothing; write for example --rate 10mbit"),
         (&[example, "--rate", "0"], "a rate is written for example \"10mbit\""),
         (&[example, "--rate-up", "2mbit"], "--rate-down is missing: add for example --rate-down 16mbit"),
         (&[example, "--rate", "1mbit", "--rtt", "1h"], "--rtt"),
