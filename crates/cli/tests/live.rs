@@ -20,7 +20,7 @@ fn invalid_settings_are_refused_with_a_correction() {
     assert!(refused(&["--delay", "90s"]).contains("--delay: 90s is too long"));
     assert!(refused(&["--settings", "no.such"]).contains("no.such: "));
     assert!(refused(&["--tui"]).contains("--tui needs a terminal"));
-    assert!(refused(&[]).contains("no interface a:"));
+    assert!(refused(&[]).contains("no interface a\n"));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_kernel_without_bpf_qdiscs_is_an_error() {
     for (qdisc, expected) in [
         ("bpf:efd", "needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF"),
         ("bpf:trr", "trr needs the rate of its link"),
-        ("bpf:drr buckets 4", "buckets: in the kernel each flow has a queue of its own"),
+        ("bpf:drr buckets 4", "buckets: in the kernel each flow has a separate queue"),
         ("bpf:codel", "the kernel has no discipline \"codel\" of Giveway"),
     ] {
         let (code, _, errors) = giveway(&["live", "--in", &a, "--out", &b, "--quiet", "--qdisc", qdisc]);
