@@ -28,8 +28,8 @@ pub(crate) fn bytes_for_bits(reading: &mut Reading, root: &Table) {
     }
 }
 
-/// The parts of a text that may be rates in bytes per second: words like "10mbps", and whole texts like "10
-/// Mbps".
+/// The parts of a text that can be rates in bytes per second: words like "10mbps", or the whole text, like
+/// "10 Mbps".
 fn written_rates(text: &str) -> impl Iterator<Item = &str> {
     let whole = text.split_whitespace().count() == 2 && text.starts_with(|c: char| c.is_ascii_digit());
     let words: Vec<&str> = if whole { vec![text] } else { text.split([' ', '(', ')', '[', ']']).collect() };

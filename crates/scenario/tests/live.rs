@@ -144,7 +144,7 @@ fn bpf_disciplines_are_planned_for_the_bottleneck() {
 #[test]
 fn unsupported_bpf_disciplines_are_refused() {
     for (spec, expected) in [
-        ("bpf:drr buckets 16", "buckets: in the kernel each flow has a queue of its own; leave it out"),
+        ("bpf:drr buckets 16", "buckets: in the kernel each flow has a separate queue; leave it out"),
         (
             "bpf:fq_codel",
             "the kernel has no discipline \"fq_codel\" of Giveway: choose one of fifo, drr, efd, trr",
