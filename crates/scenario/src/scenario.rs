@@ -87,8 +87,8 @@ impl Scenario {
         files
     }
 
-    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MOST_SEEDS`]. The text is unchanged, so that
-    /// seeds can be added later.
+    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MOST_SEEDS`]. The text is unchanged, so
+    /// that seeds can be added later.
     pub fn with_seeds(self, count: u32) -> Scenario {
         Scenario { seeds: (1..=u64::from(count.clamp(1, MOST_SEEDS))).collect(), ..self }
     }
