@@ -31,7 +31,8 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
 }
 
-/// Reads the frames of a file without parsing their headers: to copy them, for example. [`Reader`](crate::Reader) parses them.
+/// Reads the frames of a file without parsing their headers, for example to copy frames.
+/// [`Reader`](crate::Reader) parses headers.
 pub struct Frames {
     input: Box<dyn Read + Send>,
     /// Bytes taken from the input, uncompressed.
@@ -141,8 +142,12 @@ impl Frames {
     /// The next frame, or none at the end of the file.
     ///
     /// # Errors
-    /// At a damaged place: the error names it.
-    #[allow(clippy::should_implement_trait)] // a frame borrows the buffer, which an iterator cannot give
+    /// If the file cannot be read, is truncated or damaged: the error has the offset. The frames before it are
+    /// valid.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a frame borrows the buffer, which an iterator cannot lend"
+    )]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         match self.format {
             Format::Pcap { order, ns_per_tick, padding, link } => {
@@ -344,8 +349,8 @@ impl Frames {
             _ => 0,
         };
         let Some(interface) = interfaces.get(number as usize) else {
-            let what = format!("a packet of interface {number}, and {} are known", interfaces.len());
-            return Err(self.damaged(start, what));
+            let damage = format!("a packet of interface {number}, and {} are known", interfaces.len());
+            return Err(self.damaged(start, damage));
         };
         let (captured, wire_bytes, time) = if kind == PACKET_SIMPLE {
             // It has no time and no captured length. The length is the snap length of the interface, but no
@@ -358,8 +363,8 @@ impl Frames {
             (order.u32(record, 12), order.u32(record, 16), interface.time(ticks))
         };
         if captured as usize > space {
-            let what = format!("a packet of {captured} bytes in a block that holds {space}");
-            return Err(self.damaged(start, what));
+            let damage = format!("a packet of {captured} bytes in a block that holds {space}");
+            return Err(self.damaged(start, damage));
         }
         Ok(Found {
             time,
