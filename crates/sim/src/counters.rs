@@ -64,8 +64,8 @@ impl Datagrams {
         self.bytes_sent += u64::from(bytes);
     }
 
-    /// Takes back a datagram that was sent within the interval and is still in the network when the run ends:
-    /// it is neither received nor lost. Its bytes still count as offered by the application.
+    /// Removes a sent datagram from the count because it is still in the network when the run ends: it is
+    /// neither received nor lost. Its bytes still count as offered by the application.
     pub fn under_way(&mut self) {
         self.sent -= 1;
     }

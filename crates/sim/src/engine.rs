@@ -146,7 +146,7 @@ impl Sim {
     /// Ends the run: reports every flow that is still open to the probe.
     pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
         for source in 0..self.sources.len() {
-            // Without a flush: nothing may be sent after the end, and the reports are forwarded below.
+            // No flush here: packets must not be sent after the end, and the reports are forwarded below.
             self.act(source as u16, |source, net| source.finish(net));
         }
         let mut left = Leftover::default();
@@ -290,14 +290,15 @@ impl Sim {
             for report in self.transport.reports.drain(..) {
                 probe.flow(&report);
             }
-            // Taken out as a whole: what a source causes here waits for the next round, after its packets.
+            // The whole list is taken: an event that a source causes here is handled in the next round, after
+            // the packets of the source have been sent.
             for (source, event) in std::mem::take(&mut self.transport.events) {
                 self.act(source, |source, net| source.on(event, net));
             }
         }
     }
 
-    /// Lets a source act, then sends what it wrote.
+    /// Calls a source, then sends the packets that it wrote.
     fn with_source<R: Probe<Segment>>(
         &mut self,
         number: u16,

@@ -8,7 +8,7 @@
 //! Events at the same time are ordered by their class ([`Class`]). Within a class the order is drawn: it is
 //! that of a hash of the time and of the timer's [`Rank`], which comes from the name of its origin and from
 //! the seed of the run. Two consequences matter:
-//! - The order of two events does not depend on what else is in the run, on when their timers were set, or on
+//! - The order of two events does not depend on other events of the run, on when their timers were set, or on
 //!   the order in which a scenario lists its sources. A run that is split into parts has the same order in
 //!   each part.
 //! - No link and no source is always first. Links of equal rate that carry packets of equal size have events

@@ -89,7 +89,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// A second variable of the same name is an easy way to drop the wrong packet.
+// A second variable of the same name easily leads to the drop of a wrong packet.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 mod access;

@@ -1,8 +1,8 @@
 //! One direction of a link in a running simulation: the port, the transmitter and the wire.
 //!
 //! A link has one timer for two kinds of events, set to the earlier of the two. If the transmitter is free
-//! and a packet arrives at the far end at the same time, the transmitter comes first. They concern two nodes,
-//! so that the order of these two decides nothing.
+//! and a packet arrives at the far end at the same time, the transmitter comes first. The two events concern
+//! different nodes, so their order has no effect.
 
 use std::collections::VecDeque;
 

@@ -162,8 +162,8 @@ impl<'a> Net<'a> {
     }
 
     /// Returns the host on an access link of `node` with the one-way delay `delay`: packets between the host
-    /// and the node take that time, in both directions, and there is no queue in between. A node and a delay
-    /// always give the same host.
+    /// and the node take that time, in both directions, without a queue. A node and a delay always give the
+    /// same host.
     pub fn host(&mut self, node: u16, delay: Span) -> HostId {
         self.carrier.host(node, delay)
     }

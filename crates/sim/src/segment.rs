@@ -30,9 +30,9 @@ pub struct Segment {
     /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after the
     /// data.
     pub seq: u64,
-    /// The next sequence number that the sender of this segment expects. In a datagram, which acknowledges
-    /// nothing, the field holds the send time ([`Segment::datagram_sent`]): a field of its own would exceed
-    /// the 64 bytes of a segment.
+    /// The next sequence number that the sender of this segment expects. In a datagram, which has no
+    /// acknowledgement, the field holds the send time ([`Segment::datagram_sent`]): a separate field would
+    /// exceed the 64 bytes of a segment.
     pub ack: u64,
     /// SACK blocks (RFC 2018) as distances from `ack`; the most recent first.
     pub sack: [(u32, u32); 3],

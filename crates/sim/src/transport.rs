@@ -120,8 +120,8 @@ impl Transport {
         let reply = Segment { flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
         let Settings { class, reserved, .. } = *settings;
-        let there = Identity { flow, from, to, class, reserved };
-        let back = Identity { flow: reply_flow, from: to, to: from, ..there };
+        let forward = Identity { flow, from, to, class, reserved };
+        let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
         let end = |fields, identity| Endpoint::new(fields, identity, tcp);
         let mut conn = Conn {
             serial,
@@ -137,11 +137,11 @@ impl Transport {
             },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
-            client: end(template, there),
-            server: end(reply, back),
+            client: end(template, forward),
+            server: end(reply, reverse),
             transfer: None,
-            // Upper bounds until `measuring` records the bytes at the bounds of the interval: before it
-            // begins nothing counts, and until it ends everything does.
+            // Upper bounds until `measuring` records the bytes at the bounds of the interval: no byte counts
+            // before it begins, and every byte counts until it ends.
             before: if now < self.measured.start { Arrived::ALL } else { Arrived::NOTHING },
             after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
         };

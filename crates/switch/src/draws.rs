@@ -191,8 +191,8 @@ mod tests {
             assert!((got / want - 1.0).abs() < 0.03, "{shape}: {got} {want}");
             let at_least = |k: u64| pow(1.0 + k as f64 / law.scale, -shape);
             let n = 1_000_000;
-            let beyond = (0..n).filter(|_| law.draw(&mut rng) >= 20).count() as f64 / f64::from(n);
-            assert!((beyond - at_least(20)).abs() < 4.0 * (at_least(20) / f64::from(n)).sqrt());
+            let share = (0..n).filter(|_| law.draw(&mut rng) >= 20).count() as f64 / f64::from(n);
+            assert!((share - at_least(20)).abs() < 4.0 * (at_least(20) / f64::from(n)).sqrt());
         }
         assert_eq!(Lomax::new(1.5, 0.0).draw(&mut rng), 0);
     }

@@ -142,9 +142,10 @@ impl Links {
             now = now.max(idle_until);
             // An index instead of a branch, which could not be predicted.
             let queue = usize::from(first[0] > now);
-            // Beyond the end of the list where a long packet is next.
-            let beyond = next[0] + most_short + (queue << 40);
-            if complete(0, beyond) <= now && (waited || most_short > 0) {
+            // If a long packet is next, this index is outside of the list, so that `complete` returns
+            // u64::MAX.
+            let short = next[0] + most_short + (queue << 40);
+            if complete(0, short) <= now && (waited || most_short > 0) {
                 most_short += 1;
                 while complete(0, next[0] + most_short) <= now {
                     most_short += 1;

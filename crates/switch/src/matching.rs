@@ -3,7 +3,7 @@
 //!
 //! A graph is given as rows of bits, weights are whole numbers, and every buffer is allocated once. Several
 //! matchings may be equally good, and the choice matters: a switch that always prefers the same ports loses
-//! about 0.4 % of its throughput for ever. So all algorithms take the ports in a given [`order`].
+//! about 0.4 % of its throughput permanently. So all algorithms take the ports in a given [`order`].
 
 mod assignment;
 pub(crate) mod greedy;

@@ -98,12 +98,12 @@ impl fmt::Display for SlotTrace {
         for note in &self.notes {
             let (line, text) = match *note {
                 Note::Arrive(input, output, cells, class) => {
-                    let what = match (class, cells) {
+                    let size = match (class, cells) {
                         (Class::Short, _) => "short".to_owned(),
                         (Class::Long, 1) => "1 cell".to_owned(),
                         (Class::Long, cells) => format!("{cells} cells"),
                     };
-                    ("arrive", format!("{input}>{output} ({what})"))
+                    ("arrive", format!("{input}>{output} ({size})"))
                 }
                 Note::Half(class) => (class.name(), String::new()),
                 Note::Iteration(number) => ("iteration", number.to_string()),

@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn bisection_finds_the_change() {
-        let mut asked = 0;
+        let mut calls = 0;
         let found = bisect((0.0, 1.0), 1e-3, |at| {
-            asked += 1;
+            calls += 1;
             Ok::<bool, ()>(at < 0.943)
         });
         let (low, high) = found.unwrap();
         assert!(low <= 0.943 && 0.943 <= high && high - low <= 1e-3);
-        assert_eq!(asked, 10);
+        assert_eq!(calls, 10);
         assert_eq!(bisect((0.0, 1.0), 0.1, |_| Err("stopped")), Err("stopped"));
     }
 }

@@ -17,7 +17,7 @@ struct OfKind {
     /// Time that the crossing takes without any wait, in ticks.
     crossing: u64,
     /// Waiting times.
-    waits: TimeHistogram,
+    waiting_times: TimeHistogram,
     /// Times to the end of the output link, of packets whose last cell has left on it.
     throughs: TimeHistogram,
 }
@@ -27,7 +27,7 @@ impl OfKind {
         OfKind {
             cells: u64::from(cells),
             crossing,
-            waits: TimeHistogram::new(slot_ticks),
+            waiting_times: TimeHistogram::new(slot_ticks),
             throughs: TimeHistogram::new(slot_ticks),
         }
     }
@@ -98,7 +98,7 @@ impl Statistics {
     /// of the longest queues.
     pub fn reset(&mut self, longest: Longest) {
         for of in &mut self.of {
-            of.waits.clear();
+            of.waiting_times.clear();
             of.throughs.clear();
         }
         self.slots = Slots::default();
@@ -111,7 +111,7 @@ impl Statistics {
     /// Prepares the histograms for the next batch.
     pub fn settle(&mut self) {
         for of in &mut self.of {
-            of.waits.settle();
+            of.waiting_times.settle();
             of.throughs.settle();
         }
     }
@@ -146,7 +146,7 @@ impl Statistics {
     #[inline]
     pub fn complete(&mut self, output: usize, kind: u16, arrived: u64, tick: u64) {
         let of = &mut self.of[usize::from(kind)];
-        of.waits.record(tick - arrived - of.crossing);
+        of.waiting_times.record(tick - arrived - of.crossing);
         self.crossed_to[output] += of.cells;
     }
 
@@ -166,10 +166,10 @@ impl Statistics {
         let mut sums = Sums { arrived: self.arrived, crossed: self.slots.crossed(), ..Sums::default() };
         for (kind, of) in self.kinds.iter().zip(&self.of) {
             let class = &mut sums.of[kind.class as usize];
-            let (waits, throughs) = (of.waits.totals(), of.throughs.totals());
-            class.count += waits.count;
-            class.wait += waits.sum;
-            class.delay += waits.sum + waits.count * of.crossing;
+            let (waiting_times, throughs) = (of.waiting_times.totals(), of.throughs.totals());
+            class.count += waiting_times.count;
+            class.wait += waiting_times.sum;
+            class.delay += waiting_times.sum + waiting_times.count * of.crossing;
             class.through_count += throughs.count;
             class.through += throughs.sum;
         }
@@ -181,9 +181,9 @@ impl Statistics {
         let chosen = (self.kinds.iter().zip(&self.of)).filter(|(kind, _)| which(kind)).map(|(_, of)| of);
         let slot_ticks = self.slot_ticks;
         Packets {
-            count: chosen.clone().map(|of| of.waits.totals().count).sum(),
-            wait: Times::new(chosen.clone().map(|of| (&of.waits, 0)), slot_ticks),
-            delay: Times::new(chosen.clone().map(|of| (&of.waits, of.crossing)), slot_ticks),
+            count: chosen.clone().map(|of| of.waiting_times.totals().count).sum(),
+            wait: Times::new(chosen.clone().map(|of| (&of.waiting_times, 0)), slot_ticks),
+            delay: Times::new(chosen.clone().map(|of| (&of.waiting_times, of.crossing)), slot_ticks),
             through: Times::new(chosen.map(|of| (&of.throughs, 0)), slot_ticks),
         }
     }

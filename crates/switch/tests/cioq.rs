@@ -72,9 +72,9 @@ fn delays_are_those_of_output_queueing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// The guarantee holds for any arrivals, also if the traffic is not admissible.
+    /// Delays are those of output queueing for any arrivals, also if the traffic is not admissible.
     #[test]
-    fn so_they_are_whatever_arrives(
+    fn delays_are_those_of_output_queueing_for_any_arrivals(
         ports in 2u16..=6,
         arrivals in prop::collection::vec((0u64..40, 0u16..6, prop_oneof![Just(0u16), 0u16..6]), 1..160),
     ) {

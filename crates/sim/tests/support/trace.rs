@@ -22,10 +22,10 @@ impl Trace {
         Trace { at, mss, text: String::new(), lines: 0, most }
     }
 
-    fn line(&mut self, now: Time, what: &str) {
+    fn line(&mut self, now: Time, event: &str) {
         self.lines += 1;
         if self.lines <= self.most {
-            writeln!(self.text, "{:>9.3} {what}", now.as_ps() as f64 / 1e9).unwrap();
+            writeln!(self.text, "{:>9.3} {event}", now.as_ps() as f64 / 1e9).unwrap();
         }
     }
 
@@ -66,26 +66,26 @@ impl Trace {
 impl Probe<Segment> for Trace {
     fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
-            let what = match self.data(segment) {
+            let event = match self.data(segment) {
                 data if data.is_empty() => self.ack(segment),
                 data => data,
             };
-            let what = what.trim_start();
-            let line = format!("-> {what}{}", self.flags(segment));
+            let event = event.trim_start();
+            let line = format!("-> {event}{}", self.flags(segment));
             self.line(now, &line);
         }
     }
     fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             let ecn = if meta.ecn == giveway_qdisc::Ecn::Marked { " marked" } else { "" };
-            let what = if segment.has(Segment::SYN) {
+            let event = if segment.has(Segment::SYN) {
                 "SYN ACK".into()
             } else if segment.has(Segment::FIN) {
                 format!("FIN, {}", self.ack(segment))
             } else {
                 self.ack(segment)
             };
-            let line = format!("            <- {what}{}{ecn}", self.flags(segment));
+            let line = format!("            <- {event}{}{ecn}", self.flags(segment));
             self.line(now, &line);
         }
     }

@@ -84,8 +84,8 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
                 let requesting = std::mem::replace(&mut self.requesting[output], Row::EMPTY);
                 let input = self.grant.choose(output, requesting).expect("an input requests this output");
                 if iteration == 1 {
-                    self.request.move_beyond(input, output);
-                    self.grant.move_beyond(output, input);
+                    self.request.move_past(input, output);
+                    self.grant.move_past(output, input);
                 }
                 matching.pair(input, output);
                 inputs.remove(input);

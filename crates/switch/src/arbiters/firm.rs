@@ -54,8 +54,8 @@ impl Rule for BackToGranted {
     #[inline]
     fn accepted<const W: usize>(&self, iteration: u32, input: usize, output: usize, pointers: &mut Both<W>) {
         if iteration == 1 {
-            pointers.grant.move_beyond(output, input);
-            pointers.accept.move_beyond(input, output);
+            pointers.grant.move_past(output, input);
+            pointers.accept.move_past(input, output);
         }
     }
 }

@@ -89,8 +89,8 @@ impl Rule for OnAccept {
     #[inline]
     fn accepted<const W: usize>(&self, iteration: u32, input: usize, output: usize, pointers: &mut Both<W>) {
         if iteration <= self.iterations {
-            pointers.grant.move_beyond(output, input);
-            pointers.accept.move_beyond(input, output);
+            pointers.grant.move_past(output, input);
+            pointers.accept.move_past(input, output);
         }
     }
 }

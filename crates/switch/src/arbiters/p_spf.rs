@@ -91,7 +91,7 @@ impl<const W: usize> Arbiter<W> for Short<W> {
                 requesting.iter().for_each(|input| notes.request(input, output));
             }
             if let Some(input) = self.op_s.choose(output, requesting) {
-                self.op_s.move_beyond(output, input);
+                self.op_s.move_past(output, input);
                 matching.pair(input, output);
                 notes.grant(output, input);
             }

@@ -34,7 +34,7 @@ impl<const W: usize> Pointers<W> {
 
     /// Moves the pointer of `port` to one beyond `partner`, which gets the lowest priority.
     #[inline]
-    pub fn move_beyond(&mut self, port: usize, partner: usize) {
+    pub fn move_past(&mut self, port: usize, partner: usize) {
         self.positions[port] = if partner + 1 == self.ports { 0 } else { partner as u16 + 1 };
     }
 

@@ -50,12 +50,12 @@ struct Always;
 impl Rule for Always {
     #[inline]
     fn granted<const W: usize>(&self, _: u32, output: usize, input: usize, pointers: &mut Both<W>) {
-        pointers.grant.move_beyond(output, input);
+        pointers.grant.move_past(output, input);
     }
 
     #[inline]
     fn accepted<const W: usize>(&self, _: u32, input: usize, output: usize, pointers: &mut Both<W>) {
-        pointers.accept.move_beyond(input, output);
+        pointers.accept.move_past(input, output);
     }
 }
 

@@ -15,7 +15,7 @@ const NONE: u16 = u16::MAX;
 const FAR: i64 = i64::MAX / 4;
 /// The price of a column that has been reached; no sum with it is below `FAR`.
 const REACHED: i64 = i64::MAX / 2;
-/// Columns that are handled side by side, so that none waits for the result of another.
+/// Columns that are handled in parallel, so that no operation depends on the result of another.
 const LANES: usize = 4;
 
 /// A matching of rows with columns, and the prices of the columns.
@@ -114,7 +114,8 @@ impl Assignment {
         weights.iter_mut().for_each(|weight| *weight <<= shift);
     }
 
-    /// Lowers all prices alike when they have become high. They differ by no more than the largest weight.
+    /// Lowers all prices by the same amount when they have become high. Prices differ by at most the largest
+    /// weight.
     pub fn lower(&mut self) {
         let price = self.loss(self.prices[0]);
         if price.abs() > 1 << 57 {
@@ -126,8 +127,8 @@ impl Assignment {
     pub fn begin_at(&mut self, first: usize) {
         let mask = (1 << self.bits) - 1;
         for column in 0..self.width {
-            let place = if column >= first { column - first } else { column + self.width - first };
-            self.prices[column] = self.prices[column] & !mask | place as i64;
+            let position = if column >= first { column - first } else { column + self.width - first };
+            self.prices[column] = self.prices[column] & !mask | position as i64;
         }
         self.first = first;
     }

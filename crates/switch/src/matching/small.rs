@@ -67,7 +67,7 @@ pub(crate) struct Small {
 
 /// Lowest bit of the choice of an input.
 #[inline]
-fn place(input: usize) -> u32 {
+fn choice_shift(input: usize) -> u32 {
     CHOICES - BITS * (input as u32 + 1)
 }
 
@@ -95,7 +95,8 @@ impl Small {
         let mut all = 0;
         block.visit(demand, reader, |input, output, weight| {
             all |= weight;
-            self.keys[input * STRIDE + output] = weight << CHOICES | ((MOST - output) as u64) << place(input);
+            self.keys[input * STRIDE + output] =
+                weight << CHOICES | ((MOST - output) as u64) << choice_shift(input);
         });
         if all >= LIMIT {
             return false;
@@ -108,7 +109,7 @@ impl Small {
             _ => self.by_sets(more),
         };
         for (at, input) in block.inputs().iter().enumerate() {
-            let output = MOST - (best >> place(at)) as usize % STRIDE;
+            let output = MOST - (best >> choice_shift(at)) as usize % STRIDE;
             if self.keys[at * STRIDE + output] >> CHOICES > 0 {
                 pair(usize::from(*input), usize::from(block.outputs()[output]));
             }

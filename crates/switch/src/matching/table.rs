@@ -42,7 +42,7 @@ impl<const W: usize> Table<W> {
     }
 
     /// `true` if both ports are free and there is a request between them.
-    pub fn asks(&self, input: usize, output: usize) -> bool {
+    pub fn requests(&self, input: usize, output: usize) -> bool {
         self.cells[input][output] > 0 && self.inputs.contains(&input) && self.outputs.contains(&output)
     }
 
@@ -94,7 +94,7 @@ impl<const W: usize> Table<W> {
             .collect();
         let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
         for &(input, output) in &pairs {
-            assert!(self.asks(input, output), "({input}, {output}) is not a request between free ports");
+            assert!(self.requests(input, output), "({input}, {output}) is not a request between free ports");
             assert!(!inputs.has(input) && !outputs.has(output), "({input}, {output}): one is in two pairs");
             inputs.insert(input);
             outputs.insert(output);

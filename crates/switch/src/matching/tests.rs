@@ -45,7 +45,7 @@ fn tables<const W: usize>(seed: u64, mut check: impl FnMut(&Table<W>, &mut Rng))
 fn worth<const W: usize>(table: &Table<W>, weight: Weight, input: usize, output: usize) -> i64 {
     let cells = &table.cells;
     (match weight {
-        _ if !table.asks(input, output) => 0,
+        _ if !table.requests(input, output) => 0,
         Weight::QueueLength | Weight::CellAge => cells[input][output],
         Weight::PortOccupancy => {
             cells[input].iter().sum::<u64>() + cells.iter().map(|row| row[output]).sum::<u64>()
@@ -68,7 +68,7 @@ fn best_size<const W: usize>(table: &Table<W>) -> usize {
         graph.add_node(());
     }
     for input in 0..ports {
-        for output in (0..ports).filter(|output| table.asks(input, *output)) {
+        for output in (0..ports).filter(|output| table.requests(input, *output)) {
             graph.add_edge(NodeIndex::new(input), NodeIndex::new(ports + output), ());
         }
     }
@@ -157,7 +157,7 @@ fn all_matchings(table: &Table<1>) -> Vec<Vec<(usize, usize)>> {
     let mut all = vec![Vec::new()];
     for &input in &table.inputs {
         for at in 0..all.len() {
-            for &output in table.outputs.iter().filter(|output| table.asks(input, **output)) {
+            for &output in table.outputs.iter().filter(|output| table.requests(input, **output)) {
                 if all[at].iter().all(|(_, taken): &(usize, usize)| *taken != output) {
                     let mut more = all[at].clone();
                     more.push((input, output));

@@ -160,8 +160,8 @@ impl Block {
         for (at, input) in self.inputs[..self.sides.0].iter().enumerate() {
             let input = usize::from(*input);
             reader.read(demand, input, demand.of_input(input), &mut self.row);
-            for (place, output) in self.outputs[..self.sides.1].iter().enumerate() {
-                weight(at, place, std::mem::take(&mut self.row[usize::from(*output)]));
+            for (position, output) in self.outputs[..self.sides.1].iter().enumerate() {
+                weight(at, position, std::mem::take(&mut self.row[usize::from(*output)]));
             }
         }
     }

@@ -100,7 +100,7 @@ impl Traffic for Config {
         let mut trace = Trace::new(selection, context);
         trace.read(&path, self.limit)?;
         let stretch = self.stretch(&trace)?;
-        let length = trace.place_in_slots(|ns| self.slot(ns, stretch));
+        let length = trace.convert_to_slots(|ns| self.slot(ns, stretch));
         if length > MOST_SLOTS {
             let message = format!(
                 "{} lasts {length} slots, and at most {MOST_SLOTS} are possible: write a higher speed, or limit if one of \

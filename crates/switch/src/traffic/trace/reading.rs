@@ -49,7 +49,7 @@ pub(super) struct Selection {
 }
 
 /// The packets of a capture, by input. Times are nanoseconds after the first packet, and slots after
-/// [`place_in_slots`](Trace::place_in_slots).
+/// [`convert_to_slots`](Trace::convert_to_slots).
 pub(super) struct Trace {
     /// By input: its packets.
     pub inputs: Vec<Vec<Arrival>>,
@@ -181,7 +181,7 @@ impl Trace {
     }
 
     /// Converts times to slots. Returns the length of the capture to the end of its last packet, in slots.
-    pub fn place_in_slots(&mut self, slot: impl Fn(u64) -> u64) -> u64 {
+    pub fn convert_to_slots(&mut self, slot: impl Fn(u64) -> u64) -> u64 {
         for packet in self.inputs.iter_mut().flatten() {
             packet.first = slot(packet.first);
         }
