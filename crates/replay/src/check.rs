@@ -88,7 +88,7 @@ impl Outcome {
 }
 
 /// Builds the disciplines of a trace, makes the same calls, and compares the results. It needs memory for the
-/// disciplines and a chunk of the trace, whatever the length of the trace. The input should be buffered.
+/// disciplines and a chunk of the trace, regardless of its length. The input should be buffered.
 ///
 /// # Errors
 /// If the input is not a trace. A truncated or damaged trace is checked up to that point.

@@ -69,7 +69,8 @@ pub enum Item<'a> {
     },
 }
 
-/// Reads a trace with memory for one chunk, whatever the length of the trace. The input should be buffered.
+/// Reads a trace with memory for one chunk, regardless of the length of the trace. The input should be
+/// buffered.
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     input: R,

@@ -206,7 +206,7 @@ impl Totals {
     }
 }
 
-/// The values that differences refer to. Encoder and decoder update them in the same way.
+/// The values to which differences refer. Encoder and decoder update them with the same rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub now: u64,

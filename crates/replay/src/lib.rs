@@ -11,7 +11,7 @@
 //! - The thread of the backend never blocks and never allocates for a trace: [`Traced`] writes records of one
 //!   size into a ring, and a thread of the recording reads, encodes and writes them. When the ring is full,
 //!   the trace of this discipline ends with a mark ([`Close::Overrun`]).
-//! - Each discipline has a *section* of the trace, from its construction to its end, and a ring of its own. A
+//! - Each discipline has a *section* of the trace, from its construction to its end, and a separate ring. A
 //!   backend that replaces a discipline begins another section; sections may overlap.
 //! - A truncated file is valid up to its end: the trace of a backend that was killed can be checked up to
 //!   that point.

@@ -4,7 +4,7 @@
 /// packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Neither IPv4 nor IPv6, or nothing at all.
+    /// The packet is neither IPv4 nor IPv6, or is empty.
     #[error("this is not an IP packet: the version in its first four bits is {}", .0.map_or_else(|| "missing".to_owned(), |version| version.to_string()))]
     NotIp(
         /// The first four bits; `None` for an empty packet.

@@ -3,11 +3,11 @@
 //!
 //! A transmission cannot be interrupted, so every delay bound contains the transmission time of the longest
 //! packet. The TRR paper (Chen and Chen, about 2000, section 3.3) cuts all packets to one size Φ, by an
-//! interface MTU of 500 or 800 bytes; the hosts then do the work. Here two programs do it, one at each end of
-//! the link, invisibly to hosts.
+//! interface MTU of 500 or 800 bytes, so that the hosts send smaller packets. Here two programs cut and join
+//! frames, one at each end of the link, invisibly to hosts.
 //!
 //! # Format
-//! A fragment has the addresses and VLAN tags of its frame, an EtherType of its own, a header of eight bytes
+//! A fragment has the addresses and VLAN tags of its frame, a separate EtherType, a header of eight bytes
 //! in network byte order, and a piece of the payload of the frame:
 //!
 //! | byte | bytes | content |
@@ -27,13 +27,14 @@
 //!   could not be recognised.
 //! - A congestion mark is set in the header of the fragment and copied to the joined packet (RFC 3168,
 //!   section 5.3), because only one fragment contains the IP header.
-//! - Cutting and joining allocate nothing per packet ([`Cut::write`], [`Reassembly`]), and no bytes make them
-//!   panic.
+//! - Cutting and joining do not allocate per packet ([`Cut::write`], [`Reassembly`]), and do not panic on any
+//!   bytes.
 //!
 //! # Left open by the paper, and chosen here
-//! - Everything except the size. The eight bytes of the header and its three fields are those of the
-//!   specification that this follows; the widths, the length, the mark and the EtherType are choices made
-//!   here. The default EtherType is the second one for local experiments (IEEE 802), 0x88b6.
+//! - The format. The paper gives only the size Φ. The eight bytes of the header and its three fields are
+//!   those of the specification of this program; the widths of the fields, the length, the mark and the
+//!   EtherType are choices made here. The default EtherType is the second one for local experiments (IEEE
+//!   802), 0x88b6.
 //! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127
 //!   fragments.
 //!

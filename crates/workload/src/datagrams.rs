@@ -36,7 +36,7 @@ impl Datagrams {
         if self.pieces.last().is_none_or(|piece| piece.len() + MOST > PIECE) {
             self.pieces.push(Vec::new());
         }
-        let piece = self.pieces.last_mut().expect("a piece was added above if there was none");
+        let piece = self.pieces.last_mut().expect("a piece was added above if the list was empty");
         for mut number in [gap, u64::from(bytes)] {
             while number >= 0x80 {
                 piece.push(number as u8 | 0x80);
@@ -52,7 +52,7 @@ impl Datagrams {
         self.len
     }
 
-    /// True if there are no packets.
+    /// True if the number of packets is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -86,16 +86,16 @@ struct Flow {
     /// The 5-tuple in the direction from the client, or from the end that was seen first.
     tuple: FiveTuple,
     macs: Option<Macs>,
-    /// Packets and IP bytes in that direction.
-    there: (u64, u64),
+    /// Packets and IP bytes in the direction of `tuple`.
+    forward: (u64, u64),
     /// Packets and IP bytes in the reverse direction.
-    back: (u64, u64),
+    reverse: (u64, u64),
     kind: Kind,
 }
 
 enum Kind {
     Tcp(Box<Tracker>),
-    Other { there: Times, back: Times },
+    Other { forward: Times, reverse: Times },
 }
 
 /// The packets of a train: gap before each, ns, and length.
@@ -158,28 +158,28 @@ impl Extraction {
         now: u64,
     ) {
         let flow = &mut self.flows[index];
-        let there = flow.count(packet, ip);
+        let is_forward = flow.count(packet, ip);
         if let Kind::Tcp(tracker) = &mut flow.kind {
-            tracker.packet(if there { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
+            tracker.packet(if is_forward { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
         }
     }
 
     fn other(&mut self, packet: &Packet, ip: &Ip, now: u64) {
         let Some(index) = self.flow_of(packet, ip, now) else { return };
         let flow = &mut self.flows[index];
-        let is_there = flow.count(packet, ip);
-        if let Kind::Other { there, back } = &mut flow.kind {
-            let times = if is_there { there } else { back };
+        let is_forward = flow.count(packet, ip);
+        if let Kind::Other { forward, reverse } = &mut flow.kind {
+            let times = if is_forward { forward } else { reverse };
             if times.packets.is_empty() {
                 (times.start, times.last) = (now, now);
             }
             times.packets.push(now.saturating_sub(times.last), packet.bytes.min(65_535) as u16);
-            // Where times step back, the sum of the gaps still ends at the last packet.
+            // If times step back, the sum of the gaps still ends at the last packet.
             times.last = times.last.max(now);
         }
     }
 
-    /// Index of the flow of a packet, which is added if it is new; `None` if there are too many flows.
+    /// Index of the flow of a packet, which is added if it is new; `None` if the table of flows is full.
     fn flow_of(&mut self, packet: &Packet, ip: &Ip, now: u64) -> Option<usize> {
         let key = canonical(&ip.tuple).key(&HASHER);
         if let Some(index) = self.indices.get(key) {
@@ -198,9 +198,9 @@ impl Extraction {
         let mut flow = Flow {
             tuple: ip.tuple,
             macs: packet.mac,
-            there: (0, 0),
-            back: (0, 0),
-            kind: Kind::Other { there: Times::default(), back: Times::default() },
+            forward: (0, 0),
+            reverse: (0, 0),
+            kind: Kind::Other { forward: Times::default(), reverse: Times::default() },
         };
         if let Some(tcp) = ip.tcp {
             let opens = tcp.flags & SYN > 0;
@@ -237,8 +237,8 @@ impl Extraction {
     pub fn busiest(&self) -> Vec<String> {
         let mut packets: BTreeMap<[u8; 16], u64> = BTreeMap::new();
         for flow in &self.flows {
-            *packets.entry(flow.tuple.from).or_default() += flow.there.0 + flow.back.0;
-            *packets.entry(flow.tuple.to).or_default() += flow.there.0 + flow.back.0;
+            *packets.entry(flow.tuple.from).or_default() += flow.forward.0 + flow.reverse.0;
+            *packets.entry(flow.tuple.to).or_default() += flow.forward.0 + flow.reverse.0;
         }
         let mut packets: Vec<(u64, [u8; 16])> =
             packets.into_iter().map(|(address, count)| (count, address)).collect();
@@ -255,15 +255,15 @@ impl Extraction {
         let mut parts: Vec<PagePart> = Vec::new();
         for flow in flows {
             let Some(direction) = flow.direction(local) else {
-                seen.inside += flow.there.0 + flow.back.0;
+                seen.inside += flow.forward.0 + flow.reverse.0;
                 continue;
             };
-            seen.count(direction, flow.there);
-            seen.count(direction.other(), flow.back);
+            seen.count(direction, flow.forward);
+            seen.count(direction.other(), flow.reverse);
             match flow.kind {
                 Kind::Tcp(tracker) => {
                     seen.missed += tracker.missed;
-                    if tracker.refused || (tracker.begun && flow.back.0 == 0) {
+                    if tracker.refused || (tracker.begun && flow.reverse.0 == 0) {
                         seen.unanswered += 1;
                         continue;
                     }
@@ -274,10 +274,10 @@ impl Extraction {
                     let rtt = paths.rtt(&flow.tuple);
                     connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
                 }
-                Kind::Other { there, back } => {
+                Kind::Other { forward, reverse } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
                     let group = names::other(flow.tuple.protocol, port);
-                    for (times, direction) in [(there, direction), (back, direction.other())] {
+                    for (times, direction) in [(forward, direction), (reverse, direction.other())] {
                         workload.trains.extend(times.train(direction, &group));
                     }
                 }
@@ -363,11 +363,11 @@ impl Paths {
 impl Flow {
     /// Counts a packet. Returns true if it has the direction of the tuple.
     fn count(&mut self, packet: &Packet, ip: &Ip) -> bool {
-        let is_there = ip.tuple == self.tuple;
-        let counts = if is_there { &mut self.there } else { &mut self.back };
+        let is_forward = ip.tuple == self.tuple;
+        let counts = if is_forward { &mut self.forward } else { &mut self.reverse };
         counts.0 += 1;
         counts.1 += u64::from(packet.bytes);
-        is_there
+        is_forward
     }
 
     fn direction(&self, local: &Local) -> Option<Direction> {
@@ -383,7 +383,7 @@ impl Flow {
     fn pair(&self) -> Pair {
         let (a, b) = self.ends();
         let opened = matches!(&self.kind, Kind::Tcp(tracker) if tracker.begun);
-        Pair { a, b, packets: self.there.0 + self.back.0, opened }
+        Pair { a, b, packets: self.forward.0 + self.reverse.0, opened }
     }
 }
 

@@ -4,8 +4,8 @@
 //! of the *applications* does not: they connect, send a request, wait and respond. [`Extraction`] reads
 //! packets and keeps that behaviour: for each TCP connection the sequence of its application data units, each
 //! with its trigger and its think time ([`Connection`]), and for everything else the packets with their times
-//! ([`Train`]). Together they are a [`Workload`], which has a file format of its own with one line of JSON
-//! for each.
+//! ([`Train`]). Together they are a [`Workload`]. Its file format has one line of JSON for each connection
+//! and each train.
 //!
 //! # Principles
 //! - The a-b-t model of Tmix: a connection is a sequence of epochs, each with a request (a bytes), a response
@@ -15,8 +15,8 @@
 //! - Think times exclude the path: the last measured round trip from the capture point to the host is
 //!   subtracted.
 //! - The round-trip time of a connection is the smallest that was measured between its two hosts, by
-//!   handshakes or by acknowledgements: larger ones include queueing delay, which is what a simulation
-//!   replaces.
+//!   handshakes or by acknowledgements: larger ones include queueing delay, which a simulation replaces with
+//!   its own.
 //!
 //! # Limitations
 //! - Connections begin at their captured times, even if their causes would come later or earlier in a

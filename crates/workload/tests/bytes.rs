@@ -7,8 +7,10 @@ use giveway_qdisc::{Ecn, FiveTuple, Streams};
 
 fn seeds() -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/capture");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("the seeds are there").map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the folder of seeds exists")
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }

@@ -54,7 +54,7 @@ impl<'a> Fragment<'a> {
             return false;
         }
         if self.is_last() {
-            // It is no longer than the others, unless it was padded.
+            // The last piece is at most as long as the others, unless it was padded.
             here <= (length / count).max(PADDED - HEADER)
         } else {
             here * (count - 1) < length && length <= here * count

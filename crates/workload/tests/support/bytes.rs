@@ -24,7 +24,10 @@ pub fn extract(packets: &[Packet]) -> Workload {
     let adus: usize = workload.connections.iter().map(|connection| connection.adus.len()).sum();
     let datagrams: usize = workload.trains.iter().map(|train| train.packets.len()).sum();
     // A packet has data of its own, and its acknowledgement may show missed data of the other side.
-    assert!(workload.connections.len() + datagrams <= packets.len(), "no more than there were packets");
+    assert!(
+        workload.connections.len() + datagrams <= packets.len(),
+        "at most one connection or datagram per packet"
+    );
     assert!(adus <= 2 * packets.len(), "{adus} adus in {} packets", packets.len());
     for connection in &workload.connections {
         whole(connection, workload.span);

@@ -91,13 +91,14 @@ impl Trace {
 
     /// The last packet becomes a fragment: not the first, with this offset in bytes.
     pub fn fragment_at(mut self, offset: u16) -> Trace {
-        self.packets.last_mut().expect("there is one").1[6..8].copy_from_slice(&(offset / 8).to_be_bytes());
+        self.packets.last_mut().expect("the trace has a packet").1[6..8]
+            .copy_from_slice(&(offset / 8).to_be_bytes());
         self
     }
 
     /// The last packet was captured completely, and its IP header has this total length, which may be wrong.
     pub fn with_total_length(mut self, length: u16) -> Trace {
-        let (_, data, bytes) = self.packets.last_mut().expect("there is one");
+        let (_, data, bytes) = self.packets.last_mut().expect("the trace has a packet");
         data[2..4].copy_from_slice(&length.to_be_bytes());
         data.resize(*bytes as usize, 0);
         self
