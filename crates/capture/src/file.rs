@@ -142,8 +142,8 @@ impl Frames {
     /// The next frame, or none at the end of the file.
     ///
     /// # Errors
-    /// If the file cannot be read, is truncated or damaged: the error has the offset. The frames before it are
-    /// valid.
+    /// If the file cannot be read, is truncated or damaged. The error has the offset; the frames before it
+    /// are valid.
     #[allow(
         clippy::should_implement_trait,
         reason = "a frame borrows the buffer, which an iterator cannot lend"
