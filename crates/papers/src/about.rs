@@ -102,7 +102,7 @@ pub(crate) struct Experiment {
     pub point: Vec<Point>,
     /// The family of which it is a point.
     #[serde(skip)]
-    pub of: Option<Place>,
+    pub of: Option<FamilyPoint>,
 }
 
 /// A figure of the paper.
@@ -178,13 +178,16 @@ pub(crate) struct Point {
     pub ideal: Option<Rate>,
 }
 
-/// The family of an experiment, and its place on the axis.
+/// The family of an experiment, and its position on the axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct FamilyPoint {
+    /// The identifier of the family.
     pub family: String,
+    /// The position on the axis.
     pub at: f64,
     /// The name of the family at an axis, with `{at}` for the number.
     pub name: String,
+    /// The name of the family in a sentence, with `{at}` for the number.
     pub place: String,
 }
 
@@ -221,8 +224,8 @@ impl Experiment {
         if self.few.iter().any(|few| few == variant) { seeds.min(FEW) } else { seeds }
     }
 
-    /// The place on the axis of the family.
+    /// The position on the axis of the family.
     pub fn along(&self) -> Option<f64> {
-        self.of.as_ref().map(|place| place.at)
+        self.of.as_ref().map(|point| point.at)
     }
 }

@@ -165,26 +165,35 @@ pub(crate) struct Test {
 /// One number of each seed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Value {
-    pub place: Place,
+    /// The experiments in which it is measured.
+    pub experiments: Experiments,
+    /// The name of the discipline; empty for a number that needs no run.
     pub discipline: String,
+    /// The kind of the number.
     pub measure: Measure,
+    /// The variant; `None` is the judged one.
     pub variant: Option<String>,
 }
 
 /// The experiments in which a number is measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Experiments {
+    /// One experiment.
     One(String),
+    /// Several experiments, whose numbers are combined.
     Across(Vec<String>, Fold),
-    /// None: the number needs no run.
-    Nowhere,
+    /// No experiment: the number needs no run.
+    None,
 }
 
 /// The combination of the numbers of several experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fold {
+    /// The arithmetic mean.
     Mean,
+    /// The largest number.
     Max,
+    /// The smallest number.
     Min,
     /// The slope of a least-squares line over these positions on the axis of their family.
     Slope(Vec<f64>),
@@ -260,12 +269,12 @@ impl Written {
 
 impl WrittenTest {
     fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, ContentError> {
-        let alone = self.measure.needs().no_run;
-        if alone && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
+        let without_run = self.measure.needs().no_run;
+        if without_run && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
             return Err(ContentError::NeedsNoRun(self.measure.words()));
         }
-        let places = match (&self.experiment, &self.across) {
-            _ if alone => vec![Place::Nowhere],
+        let selections = match (&self.experiment, &self.across) {
+            _ if without_run => vec![Experiments::None],
             (None, None) if each.experiment.is_empty() => return Err(ContentError::NoExperiment),
             (None, None) => single(about.each(&each.experiment)?, self.fold)?,
             (Some(one), None) => single(about.each(std::slice::from_ref(one))?, self.fold)?,
@@ -274,16 +283,16 @@ impl WrittenTest {
         };
         let none = String::new();
         let disciplines = match &self.of {
-            _ if alone => std::slice::from_ref(&none),
+            _ if without_run => std::slice::from_ref(&none),
             Some(one) => std::slice::from_ref(one),
             None if each.of.is_empty() => return Err(ContentError::NoDiscipline),
             None => &each.of,
         };
         let mut tests = Vec::new();
-        for place in places {
+        for experiments in selections {
             for discipline in disciplines {
                 let value = Value {
-                    place: place.clone(),
+                    experiments: experiments.clone(),
                     discipline: discipline.clone(),
                     measure: self.measure.clone(),
                     variant: self.variant.clone(),
@@ -317,21 +326,21 @@ impl WrittenTest {
 impl WrittenValue {
     /// Takes missing keys from the value of the test.
     fn complete(&self, test: &Value, about: &About) -> Result<Value, ContentError> {
-        let place = match (&self.experiment, &self.across) {
-            (None, None) if self.fold.is_none() => test.place.clone(),
+        let experiments = match (&self.experiment, &self.across) {
+            (None, None) if self.fold.is_none() => test.experiments.clone(),
             (None, None) => return Err(ContentError::FoldWithoutAcross),
             (Some(_), Some(_)) => return Err(ContentError::ExperimentAndAcrossOfOther),
             (None, Some(several)) => across(several, self.fold, about)?,
             (Some(one), None) => {
-                let mut places = single(about.each(std::slice::from_ref(one))?, self.fold)?;
-                match (places.pop(), places.is_empty()) {
-                    (Some(place), true) => place,
+                let mut selections = single(about.each(std::slice::from_ref(one))?, self.fold)?;
+                match (selections.pop(), selections.is_empty()) {
+                    (Some(one), true) => one,
                     _ => return Err(ContentError::FamilyOfOther(one.clone())),
                 }
             }
         };
         Ok(Value {
-            place,
+            experiments,
             discipline: self.of.clone().unwrap_or_else(|| test.discipline.clone()),
             measure: self.measure.clone().unwrap_or_else(|| test.measure.clone()),
             variant: self.variant.clone().or_else(|| test.variant.clone()),
@@ -339,16 +348,16 @@ impl WrittenValue {
     }
 }
 
-/// A place for each experiment.
-fn single(experiments: Vec<String>, fold: Option<WrittenFold>) -> Result<Vec<Place>, ContentError> {
+/// A selection of one for each experiment.
+fn single(experiments: Vec<String>, fold: Option<WrittenFold>) -> Result<Vec<Experiments>, ContentError> {
     match fold {
-        None => Ok(experiments.into_iter().map(Place::One).collect()),
+        None => Ok(experiments.into_iter().map(Experiments::One).collect()),
         Some(_) => Err(ContentError::FoldWithoutAcross),
     }
 }
 
-/// One place for all experiments.
-fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Result<Place, ContentError> {
+/// One selection of all experiments.
+fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Result<Experiments, ContentError> {
     let ids = about.each(several)?;
     if ids.is_empty() {
         return Err(ContentError::EmptyAcross);
@@ -370,16 +379,16 @@ fn across(several: &[String], fold: Option<WrittenFold>, about: &About) -> Resul
             Fold::Slope(along)
         }
     };
-    Ok(Place::Across(ids, fold))
+    Ok(Experiments::Across(ids, fold))
 }
 
-impl Place {
+impl Experiments {
     /// The identifiers of the experiments.
-    pub fn experiments(&self) -> &[String] {
+    pub fn ids(&self) -> &[String] {
         match self {
-            Place::One(id) => std::slice::from_ref(id),
-            Place::Across(ids, _) => ids,
-            Place::Nowhere => &[],
+            Experiments::One(id) => std::slice::from_ref(id),
+            Experiments::Across(ids, _) => ids,
+            Experiments::None => &[],
         }
     }
 
@@ -387,11 +396,11 @@ impl Place {
     pub fn fold(&self, numbers: &[f64]) -> f64 {
         let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
         match self {
-            Place::One(_) | Place::Nowhere => numbers[0],
-            Place::Across(_, Fold::Mean) => mean(numbers),
-            Place::Across(_, Fold::Max) => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Place::Across(_, Fold::Min) => numbers.iter().copied().fold(f64::INFINITY, f64::min),
-            Place::Across(_, Fold::Slope(along)) => {
+            Experiments::One(_) | Experiments::None => numbers[0],
+            Experiments::Across(_, Fold::Mean) => mean(numbers),
+            Experiments::Across(_, Fold::Max) => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Experiments::Across(_, Fold::Min) => numbers.iter().copied().fold(f64::INFINITY, f64::min),
+            Experiments::Across(_, Fold::Slope(along)) => {
                 let middle = mean(along);
                 let both = along.iter().zip(numbers);
                 let rise: f64 = both.map(|(at, number)| (at - middle) * number).sum();
@@ -405,13 +414,13 @@ impl Value {
     /// Checks that its experiments, its discipline and its variant exist, and that they have what the measure
     /// needs.
     fn check(&self, about: &About) -> Result<(), ContentError> {
-        let Value { place, discipline, variant, .. } = self;
+        let Value { experiments, discipline, variant, .. } = self;
         if let Measure::Fact(Fact { name, .. }) = &self.measure
             && fact::words(name).is_none()
         {
             return Err(ContentError::UnknownFact(name.clone()));
         }
-        for id in place.experiments() {
+        for id in experiments.ids() {
             let experiment =
                 about.experiment(id).ok_or_else(|| ContentError::UnknownExperiment(id.clone()))?;
             if !experiment.disciplines.contains(discipline) && !experiment.beyond.contains(discipline) {
@@ -448,13 +457,13 @@ mod tests {
 
     #[test]
     fn numbers_of_several_experiments_are_combined() {
-        let fold = |fold: Fold| Place::Across(vec![String::new(); 3], fold).fold(&[1.0, 5.0, 3.0]);
+        let fold = |fold: Fold| Experiments::Across(vec![String::new(); 3], fold).fold(&[1.0, 5.0, 3.0]);
         assert_eq!(fold(Fold::Mean), 3.0);
         assert_eq!(fold(Fold::Max), 5.0);
         assert_eq!(fold(Fold::Min), 1.0);
         // Around (2, 3): ((-1)(-2) + 0 + (1)(0)) / 2.
         assert_eq!(fold(Fold::Slope(vec![1.0, 2.0, 3.0])), 1.0);
-        let line = Place::Across(vec![String::new(); 3], Fold::Slope(vec![1.0, 2.0, 5.0]));
+        let line = Experiments::Across(vec![String::new(); 3], Fold::Slope(vec![1.0, 2.0, 5.0]));
         assert!((line.fold(&[10.0, 13.0, 22.0]) - 3.0).abs() < 1e-12);
     }
 }

@@ -18,7 +18,7 @@
 //! When a paper is read, the points replace the family: each becomes an ordinary experiment. A figure or
 //! claim that names the family means all its points, in their order.
 
-use crate::about::{AT, About, Experiment, Place, Point};
+use crate::about::{AT, About, Experiment, FamilyPoint, Point};
 use crate::cost;
 use crate::error::ContentError;
 
@@ -79,7 +79,7 @@ impl Experiment {
             limit: here(point.limit.as_ref().unwrap_or(&self.limit)),
             ideal: point.ideal.or(self.ideal),
             point: Vec::new(),
-            of: Some(Place {
+            of: Some(FamilyPoint {
                 family: self.id.clone(),
                 at: point.at,
                 name: self.name.clone(),
@@ -94,7 +94,7 @@ impl About {
     /// The experiment with this identifier, or all points of the family with it; `None` if there is neither.
     pub fn experiments(&self, id: &str) -> Option<Vec<&Experiment>> {
         let of_family =
-            |experiment: &&Experiment| experiment.of.as_ref().is_some_and(|place| place.family == id);
+            |experiment: &&Experiment| experiment.of.as_ref().is_some_and(|point| point.family == id);
         let points: Vec<&Experiment> = self.experiment.iter().filter(of_family).collect();
         match self.experiment(id) {
             Some(one) => Some(vec![one]),
@@ -117,27 +117,27 @@ impl About {
 
     /// The title of the axis of a family: the name of its experiments without the number.
     pub fn axis_along(&self, ids: &[String]) -> String {
-        let place = ids.first().and_then(|id| self.experiment(id)?.of.as_ref());
-        place.map_or_else(String::new, |place| place.name.replace(AT, " ").trim().to_owned())
+        let point = ids.first().and_then(|id| self.experiment(id)?.of.as_ref());
+        point.map_or_else(String::new, |point| point.name.replace(AT, " ").trim().to_owned())
     }
 
     /// Experiments in a sentence: "3 to 6 flows" for consecutive points of a family, otherwise one by one.
-    pub fn places(&self, ids: &[String]) -> String {
+    pub fn in_words(&self, ids: &[String]) -> String {
         let one = |id: &String| match self.experiment(id) {
             Some(experiment) => experiment.place.as_ref().unwrap_or(&experiment.name).clone(),
             None => id.clone(),
         };
-        let place = |id: &String| self.experiment(id)?.of.clone();
-        let places: Option<Vec<Place>> = ids.iter().map(place).collect();
-        let Some(places) = places.filter(|places| {
-            let [first, .., last] = places.as_slice() else { return false };
-            places.iter().all(|place| place.family == first.family) && last.place.matches(AT).count() == 1
+        let point = |id: &String| self.experiment(id)?.of.clone();
+        let points: Option<Vec<FamilyPoint>> = ids.iter().map(point).collect();
+        let Some(points) = points.filter(|points| {
+            let [first, .., last] = points.as_slice() else { return false };
+            points.iter().all(|point| point.family == first.family) && last.place.matches(AT).count() == 1
         }) else {
             return listed(&ids.iter().map(one).collect::<Vec<_>>());
         };
-        let numbers: Vec<String> = places.iter().map(|place| place.at.to_string()).collect();
+        let numbers: Vec<String> = points.iter().map(|point| point.at.to_string()).collect();
         let family: Vec<&str> = self
-            .experiments(&places[0].family)
+            .experiments(&points[0].family)
             .into_iter()
             .flatten()
             .map(|experiment| experiment.id.as_str())
@@ -148,7 +148,7 @@ impl About {
             [first, .., last] if follow => format!("{first} to {last}"),
             all => listed(all),
         };
-        places[0].place.replace(AT, &numbers)
+        points[0].place.replace(AT, &numbers)
     }
 }
 

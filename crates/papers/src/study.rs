@@ -8,7 +8,7 @@ use giveway_qdisc::{Rate, Span};
 use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
 use crate::about::{Experiment, Figure, Panel, Section};
-use crate::claim::{Against, Claim, How, Place, Test, Value};
+use crate::claim::{Against, Claim, Experiments, How, Test, Value};
 use crate::cost;
 use crate::curve::{Curve, Data};
 use crate::error::{ContentError, PaperError};
@@ -138,7 +138,7 @@ pub struct Results {
     /// The runs by experiment, variant and discipline.
     runs: BTreeMap<(String, String, String), Several>,
     /// Numbers that need no run.
-    alone: Vec<(Measure, f64)>,
+    without_run: Vec<(Measure, f64)>,
     /// The number of runs that finished.
     pub finished: usize,
     /// The number of runs of the study.
@@ -236,7 +236,7 @@ impl Study {
                 test.values().any(|value| value.variant.as_deref().unwrap_or(main) == variant)
             });
             let values = claim.tests.iter().chain(shown).flat_map(Test::values);
-            let here = |value: &&Value| value.place.experiments().contains(&experiment.id);
+            let here = |value: &&Value| value.experiments.ids().contains(&experiment.id);
             values.filter(here).for_each(|value| needs.value(value));
         }
         for section in self.sections() {
@@ -424,17 +424,21 @@ impl Study {
     }
 
     /// The numbers that need no run.
-    fn alone(&self) -> Vec<(Measure, f64)> {
+    fn without_run(&self) -> Vec<(Measure, f64)> {
         let tests = self.claims().flat_map(|claim| claim.tests.iter().chain(&claim.shown));
-        let values = tests.flat_map(Test::values).filter(|value| value.place == Place::Nowhere);
+        let values = tests.flat_map(Test::values).filter(|value| value.experiments == Experiments::None);
         let number = |measure: &Measure| measure.of_paper(&self.paper.measured);
         values.filter_map(|value| Some((value.measure.clone(), number(&value.measure)?))).collect()
     }
 
     /// Combines the results of `jobs`, in their order; `None` stands for a run that was stopped.
     pub fn finish(&self, jobs: &[Job], observed: Vec<Option<Observed>>) -> Results {
-        let mut results =
-            Results { runs: BTreeMap::new(), alone: self.alone(), finished: 0, planned: jobs.len() };
+        let mut results = Results {
+            runs: BTreeMap::new(),
+            without_run: self.without_run(),
+            finished: 0,
+            planned: jobs.len(),
+        };
         for (job, observed) in jobs.iter().zip(observed) {
             let Some(observed) = observed else { continue };
             results.finished += 1;
@@ -464,8 +468,8 @@ impl Study {
 impl Results {
     /// The number of each seed; empty if it was not measured.
     fn numbers(&self, value: &Value, variant: &str) -> Vec<Option<f64>> {
-        if value.place == Place::Nowhere {
-            let found = self.alone.iter().find(|(measure, _)| *measure == value.measure);
+        if value.experiments == Experiments::None {
+            let found = self.without_run.iter().find(|(measure, _)| *measure == value.measure);
             return found.map(|(_, number)| Some(*number)).into_iter().collect();
         }
         let variant = value.variant.as_deref().unwrap_or(variant);
@@ -476,11 +480,11 @@ impl Results {
             Some(numbers.as_slice())
         };
         let all: Vec<&[Option<f64>]> =
-            value.place.experiments().iter().map(|experiment| of(experiment).unwrap_or(&[])).collect();
+            value.experiments.ids().iter().map(|experiment| of(experiment).unwrap_or(&[])).collect();
         let seeds = all.iter().map(|numbers| numbers.len()).min().unwrap_or(0);
         let fold = |seed: usize| {
             let of_seed: Option<Vec<f64>> = all.iter().map(|numbers| numbers[seed]).collect();
-            of_seed.map(|numbers| value.place.fold(&numbers))
+            of_seed.map(|numbers| value.experiments.fold(&numbers))
         };
         (0..seeds).map(fold).collect()
     }
@@ -500,7 +504,7 @@ impl Results {
         measure: &Measure,
     ) -> Estimate {
         let of = |discipline: &str| Value {
-            place: Place::One(experiment.to_owned()),
+            experiments: Experiments::One(experiment.to_owned()),
             discipline: discipline.to_owned(),
             measure: measure.clone(),
             variant: None,
@@ -553,7 +557,7 @@ mod tests {
     use crate::measure::UtilizationMin;
 
     fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
-        let mut results = Results { runs: BTreeMap::new(), alone: Vec::new(), finished: 0, planned: 0 };
+        let mut results = Results { runs: BTreeMap::new(), without_run: Vec::new(), finished: 0, planned: 0 };
         for (experiment, discipline, numbers) in of {
             let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
             let several = Several {
@@ -567,7 +571,7 @@ mod tests {
 
     fn value(discipline: &str, fold: Fold) -> Value {
         Value {
-            place: Place::Across(vec!["few".to_owned(), "many".to_owned()], fold),
+            experiments: Experiments::Across(vec!["few".to_owned(), "many".to_owned()], fold),
             discipline: discipline.to_owned(),
             measure: Measure::UtilizationMin(UtilizationMin {}),
             variant: None,

@@ -3,7 +3,7 @@
 use giveway_measure::Estimate;
 use serde::Serialize;
 
-use crate::claim::{Claim, Fold, How, Place, Test};
+use crate::claim::{Claim, Experiments, Fold, How, Test};
 use crate::measure::Unit;
 use crate::study::{Results, Study};
 
@@ -112,8 +112,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     let verdict = verdict(&tests);
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
         let values = claim.tests.iter().flat_map(Test::values);
-        let mut experiments = values.flat_map(|value| value.place.experiments());
-        let needs_a_run = claim.tests.iter().any(|test| test.value.place != Place::Nowhere);
+        let mut experiments = values.flat_map(|value| value.experiments.ids());
+        let needs_a_run = claim.tests.iter().any(|test| test.value.experiments != Experiments::None);
         needs_a_run && experiments.all(|experiment| results.has(experiment, &variant.id))
     });
     let otherwise = otherwise.map(|variant| {
@@ -178,18 +178,18 @@ fn tested(test: &Test, results: &Results, variant: &str, study: &Study) -> Judge
 fn what(test: &Test, study: &Study) -> String {
     let about = &study.paper.about;
     let main = &test.value;
-    let at = |place: &Place| {
-        let how = match place {
-            Place::One(_) => "at",
-            Place::Across(_, Fold::Mean) => "mean at",
-            Place::Across(_, Fold::Max) => "largest at",
-            Place::Across(_, Fold::Min) => "smallest at",
-            Place::Across(_, Fold::Slope(_)) => "slope along",
-            Place::Nowhere => return String::new(),
+    let at = |experiments: &Experiments| {
+        let how = match experiments {
+            Experiments::One(_) => "at",
+            Experiments::Across(_, Fold::Mean) => "mean at",
+            Experiments::Across(_, Fold::Max) => "largest at",
+            Experiments::Across(_, Fold::Min) => "smallest at",
+            Experiments::Across(_, Fold::Slope(_)) => "slope along",
+            Experiments::None => return String::new(),
         };
-        format!("{how} {}", about.places(place.experiments()))
+        format!("{how} {}", about.in_words(experiments.ids()))
     };
-    if main.place == Place::Nowhere {
+    if main.experiments == Experiments::None {
         return main.measure.words();
     }
     let mut words = format!("{}, {}", main.measure.words(), main.discipline);
@@ -203,8 +203,8 @@ fn what(test: &Test, study: &Study) -> String {
         if other.discipline != main.discipline {
             parts.push(other.discipline.clone());
         }
-        if other.place != main.place {
-            parts.push(at(&other.place));
+        if other.experiments != main.experiments {
+            parts.push(at(&other.experiments));
         }
         if other.variant != main.variant {
             let id = other.variant.as_deref().unwrap_or(about.main());
@@ -212,7 +212,7 @@ fn what(test: &Test, study: &Study) -> String {
         }
         words.push_str(&format!(" {how} {}", parts.join(", ")));
     }
-    words.push_str(&format!(", {}", at(&main.place)));
+    words.push_str(&format!(", {}", at(&main.experiments)));
     if let Some(id) = &test.variant {
         words.push_str(&about.variant(id).map_or_else(String::new, |variant| format!(", {}", variant.name)));
     }

@@ -23,8 +23,8 @@ pub(crate) struct Completed {
 
 impl Kind for Completed {
     fn of(&self, run: &Run<'_>) -> Option<f64> {
-        let asked = transfers(run.record).filter(|flow| is_of(run.record, self.source.as_deref(), flow));
-        let of_size = asked.filter(|flow| within(segments(flow.bytes), self.from, self.to));
+        let of_source = transfers(run.record).filter(|flow| is_of(run.record, self.source.as_deref(), flow));
+        let of_size = of_source.filter(|flow| within(segments(flow.bytes), self.from, self.to));
         share(of_size, |flow| flow.ending == Ending::Completed)
     }
 

@@ -207,8 +207,8 @@ pub(super) fn response(
     (from, to): (u64, Option<u64>),
     unfinished: Unfinished,
 ) -> Option<f64> {
-    let asked = transfers(record).filter(|flow| is_of(record, source, flow));
-    let of_size = asked.filter(|flow| within(segments(flow.bytes), from, to));
+    let of_source = transfers(record).filter(|flow| is_of(record, source, flow));
+    let of_size = of_source.filter(|flow| within(segments(flow.bytes), from, to));
     mean(of_size.filter_map(|flow| time(flow, record, unfinished)))
 }
 
