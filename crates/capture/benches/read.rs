@@ -111,9 +111,9 @@ fn read(c: &mut Criterion) {
                 group.throughput(length.clone());
                 group.bench_function(BenchmarkId::new(format!("{name}{packing}"), kept), |b| {
                     b.iter(|| {
-                        let packets = Reader::open(&path).expect("it is a capture");
+                        let packets = Reader::open(&path).expect("the file is a capture");
                         packets
-                            .map(|packet| u64::from(black_box(packet.expect("it is whole")).bytes))
+                            .map(|packet| u64::from(black_box(packet.expect("the file is complete")).bytes))
                             .sum::<u64>()
                     });
                 });

@@ -26,7 +26,7 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
 }
 
 fn ports(packet: &Packet) -> (u16, u16) {
-    let tuple = packet.ip.expect("it is IP").tuple;
+    let tuple = packet.ip.expect("the packet is IP").tuple;
     (tuple.from_port, tuple.to_port)
 }
 
@@ -291,7 +291,7 @@ fn damage_is_reported_with_its_position_after_the_packets_before_it() {
     let message = |file: &[u8], expected: usize| {
         let (packets, error) = read(file);
         assert_eq!(packets.len(), expected);
-        error.expect("it is damaged").to_string()
+        error.expect("the file is damaged").to_string()
     };
     let good = pcap(Order::Little, false, 1, &vec![(0, 142, udp(100)); 2]);
     assert_eq!(good.len(), 24 + 2 * 158);

@@ -158,7 +158,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// If reading fails, or the trace is damaged.
-    #[allow(clippy::should_implement_trait)] // an item borrows from the reader
+    #[allow(clippy::should_implement_trait, reason = "an item borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, TraceError> {
         if self.end.is_some() {
             return Ok(None);

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_lose_nothing() {
+    fn differences_are_exact() {
         for (from, to) in [(0, 0), (5, 4), (4, 5), (0, u64::MAX), (u64::MAX, 0), (1 << 63, 0), (0, 1 << 63)] {
             assert_eq!(unsigned(from, signed(from, to)), to, "{from} to {to}");
         }

@@ -32,7 +32,7 @@ fn the_first_difference_is_reported() {
     recording.finish().unwrap();
     assert_eq!(out.dropped.len(), 3, "drops of the inner discipline are forwarded");
     let outcome = check(Cursor::new(file.bytes())).unwrap();
-    let [section] = &outcome.sections[..] else { panic!("there is one") };
+    let [section] = &outcome.sections[..] else { panic!("the trace has one section") };
     let Verdict::Different(difference) = &section.verdict else { panic!("{:?}", section.verdict) };
     assert_eq!(
         difference.to_string(),
@@ -222,7 +222,7 @@ fn a_full_ring_cuts_the_trace_and_does_not_block_the_backend() {
     drop(traced);
     let written = recording.finish().unwrap();
     let outcome = check(Cursor::new(gate.file.bytes())).unwrap();
-    let [section] = &outcome.sections[..] else { panic!("there is one") };
+    let [section] = &outcome.sections[..] else { panic!("the trace has one section") };
     assert_eq!((section.close, written.cut, tracer.cut()), (Some(Close::Overrun), 1, 1));
     assert!(outcome.whole && outcome.equal() && !outcome.complete());
     // The writer blocks in the build of the section and has read no record. One slot is kept for the close.

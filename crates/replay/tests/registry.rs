@@ -123,7 +123,7 @@ fn another_link_context_is_detected() {
     let seed = context(Rate::mbit(10), 2);
     let path = LinkContext { streams: here.streams.within("child"), ..here.clone() };
     let rate = context(Rate::kbit(10_001), 1);
-    let red = ALL.iter().find(|entry| entry.name == "red").expect("there is RED");
+    let red = ALL.iter().find(|entry| entry.name == "red").expect("RED is registered");
     // The first variant after the default begins to drop early.
     let red = (red.variants)().swap_remove(1);
     for (spec, other) in [(&red, &seed), (&red, &path), (&"csfq".parse().unwrap(), &rate)] {

@@ -1,7 +1,7 @@
 //! Names and numbers of flows and connections, taken from the source that they belong to.
 //!
-//! A flow has the same key, the same number and the same rank among events at the same time, whatever else is
-//! in the run.
+//! The key and the number of a flow, and its rank among events at the same time, do not depend on the other
+//! sources of the run.
 
 use std::collections::BTreeMap;
 
@@ -84,13 +84,13 @@ impl Origin {
 
 /// The numbering of each source, by its number.
 pub(crate) fn origins(sources: &[SourcePlan], streams: &Streams) -> Vec<Origin> {
-    let placed = sources.iter().zip(places(sources));
-    placed.map(|(source, position)| Origin::new(&source.name, position, streams)).collect()
+    let numbered = sources.iter().zip(positions(sources));
+    numbered.map(|(source, position)| Origin::new(&source.name, position, streams)).collect()
 }
 
 /// The position of each source in its group, in the order of the names, and the number of sources in the
 /// group.
-pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
+pub fn positions(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for source in sources {
         groups.entry(&source.group).or_default().push(&source.name);

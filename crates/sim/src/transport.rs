@@ -142,8 +142,8 @@ impl Transport {
             transfer: None,
             // Upper bounds until `measuring` records the bytes at the bounds of the interval: no byte counts
             // before it begins, and every byte counts until it ends.
-            before: if now < self.measured.start { Arrived::ALL } else { Arrived::NOTHING },
-            after: if now < self.measured.end { Arrived::ALL } else { Arrived::NOTHING },
+            before: if now < self.measured.start { Arrived::ALL } else { Arrived::NONE },
+            after: if now < self.measured.end { Arrived::ALL } else { Arrived::NONE },
         };
         conn.client.open(now, &mut self.out);
         conn.arm(queue);

@@ -108,7 +108,7 @@ fn run_one(name: &str, parameters: Value, until: Time) -> (Log, Vec<String>) {
     run(lab, until)
 }
 
-fn complain(name: &str, parameters: Value) -> Invalid {
+fn refusal(name: &str, parameters: Value) -> Invalid {
     let lab = home(1, "fifo limit 100p");
     let context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
     spec(name, parameters).build(&context).err().expect("the parameters are refused")
@@ -291,7 +291,7 @@ fn transfers_above_the_limit_are_refused_or_wait() {
 #[test]
 fn invalid_parameters_of_transfers_are_refused() {
     let size = json!({ "fixed": "20000b" });
-    let message = |value| complain("transfers", value).to_string();
+    let message = |value| refusal("transfers", value).to_string();
     assert_eq!(
         message(json!({ "size": size })),
         "load: the rate of arrivals is missing: write load = \"8mbit\" or per_second = 5.0"
@@ -802,11 +802,11 @@ fn a_flow_list_gives_the_transfers() {
         [(Time::ms(1250), 0, 3, 70_000), (Time::ms(1250), 3, 0, 500), (Time::ms(3500), 3, 0, 1000)]
     );
 
-    let missing = complain("flow_list", json!({ "file": "nowhere.csv" }));
+    let missing = refusal("flow_list", json!({ "file": "nowhere.csv" }));
     assert_eq!(missing.parameter, "file");
     assert!(missing.message.contains("nowhere.csv: cannot be read: "), "{missing}");
     std::fs::write(folder.path().join("flows.csv"), "0,0,7,1000\n").unwrap();
-    let bad = complain("flow_list", json!({ "file": folder.path().join("flows.csv") }));
+    let bad = refusal("flow_list", json!({ "file": folder.path().join("flows.csv") }));
     assert!(bad.message.ends_with("row 1, column dst: found \"7\", expected the name of a node"), "{bad}");
 }
 
@@ -942,7 +942,7 @@ fn an_invalid_capture_is_refused_and_damage_is_reported_with_its_position() {
     let file = folder.path().join("trace.pcap");
     let message = |bytes: &[u8]| {
         std::fs::write(&file, bytes).unwrap();
-        let error = complain("capture", json!({ "file": file }));
+        let error = refusal("capture", json!({ "file": file }));
         assert_eq!(error.parameter, "file");
         error.message.replace(&*file.to_string_lossy(), "FILE")
     };
@@ -963,6 +963,6 @@ fn an_invalid_capture_is_refused_and_damage_is_reported_with_its_position() {
           0 packets were not IP"
         ]
     );
-    let slow = complain("capture", json!({ "file": file, "speed": 0.0 }));
+    let slow = refusal("capture", json!({ "file": file, "speed": 0.0 }));
     assert_eq!(slow.to_string(), "speed: 0; write a positive number, for example 1.0");
 }

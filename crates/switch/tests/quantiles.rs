@@ -15,7 +15,7 @@ fn check_times(what: &str, times: &Times) {
     assert_eq!(counted > 0, times.mean.is_some(), "{what}");
     assert_eq!(counted > 0, times.max.is_some(), "{what}");
     let (Some(mean), Some(max)) = (times.mean, times.max) else { return };
-    let quantile = |q: f64| times.quantile(q).expect("there are packets");
+    let quantile = |q: f64| times.quantile(q).expect("the times are those of packets");
     let quantiles = [0.0, 0.25, 0.5, 0.95, 0.99, 0.9999, 1.0].map(quantile);
     assert!(quantiles.is_sorted(), "{what}: {quantiles:?}");
     assert!(quantiles[6] <= max, "{what}: {quantiles:?}, max {max}");

@@ -79,7 +79,7 @@ fn the_error_is_at_most_one_in_4097() {
 proptest! {
     /// The bound holds over the whole range, with rates that are uniform in the logarithm.
     #[test]
-    fn no_rate_is_far_off(exponent in 0..63_u32, fraction in 0..1_u64 << 20) {
+    fn decoded_rates_are_within_the_error(exponent in 0..63_u32, fraction in 0..1_u64 << 20) {
         let bits = ((1_u64 << exponent) + ((u128::from(fraction) << exponent) >> 20) as u64).min(LARGEST);
         prop_assert!(decoded(bits).abs_diff(bits) * 4097 <= bits);
     }

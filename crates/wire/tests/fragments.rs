@@ -68,7 +68,7 @@ proptest! {
             let frame = frame(length, tags, six, seed ^ n as u64);
             if let Some(cut) = cut(&mut cutter, &frame) {
                 prop_assert!(cut.iter().all(|fragment| fragment.len() <= 14 + 4 * tags + size as usize));
-                let (last, others) = cut.split_last().expect("there are two at least");
+                let (last, others) = cut.split_last().expect("a packet is cut into at least two fragments");
                 prop_assert!(others.iter().all(|fragment| fragment.len() == 14 + 4 * tags + size as usize));
                 prop_assert!(last.len() <= others[0].len());
                 for _ in 0..copies {

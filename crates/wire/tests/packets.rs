@@ -138,7 +138,7 @@ fn invalid_packets_are_refused() {
         packet[at..at + new.len()].copy_from_slice(new);
         packet
     };
-    let complain = |packet: &[u8]| {
+    let refusal = |packet: &[u8]| {
         let error = read(packet).unwrap_err();
         let mut same = packet.to_vec();
         assert_eq!(insert(&mut same, Label::SHORT), Err(error));
@@ -146,54 +146,54 @@ fn invalid_packets_are_refused() {
         assert_eq!(same, packet);
         error.to_string()
     };
-    assert_eq!(complain(&[]), "this is not an IP packet: the version in its first four bits is missing");
-    assert_eq!(complain(&[0x50; 40]), "this is not an IP packet: the version in its first four bits is 5");
-    assert_eq!(complain(&bytes(IPV4)[..19]), "the packet ends after 19 bytes, within its IPv4 header");
+    assert_eq!(refusal(&[]), "this is not an IP packet: the version in its first four bits is missing");
+    assert_eq!(refusal(&[0x50; 40]), "this is not an IP packet: the version in its first four bits is 5");
+    assert_eq!(refusal(&bytes(IPV4)[..19]), "the packet ends after 19 bytes, within its IPv4 header");
     assert_eq!(
-        complain(&bytes(IPV4_LABELLED)[..23]),
+        refusal(&bytes(IPV4_LABELLED)[..23]),
         "the packet ends after 23 bytes, within its IPv4 header"
     );
     assert_eq!(
-        complain(&patched(IPV4, 0, &[0x44])),
+        refusal(&patched(IPV4, 0, &[0x44])),
         "the packet is malformed at byte 0: the header length is below 20 bytes"
     );
     assert_eq!(
-        complain(&patched(IPV4_LABELLED, 2, &[0, 23])),
+        refusal(&patched(IPV4_LABELLED, 2, &[0, 23])),
         "the packet is malformed at byte 2: the packet length is below the header length"
     );
     for length in [0, 1, 5] {
         assert_eq!(
-            complain(&patched(IPV4_LABELLED, 21, &[length])),
+            refusal(&patched(IPV4_LABELLED, 21, &[length])),
             "the packet is malformed at byte 20: an option is longer than the header, or has an invalid length"
         );
     }
     assert_eq!(
-        complain(&patched(IPV4_LABELLED, 21, &[3])),
+        refusal(&patched(IPV4_LABELLED, 21, &[3])),
         "the option 158 at byte 20 is not a label: it is 3 bytes long, not 4"
     );
     let two = bytes("47 00 00 1c 00 00 00 00 40 02 00 00 0a 00 00 01 e0 00 00 16 9e 04 00 01 9e 04 00 01");
-    assert_eq!(complain(&two), "the packet has two labels, at bytes 20 and 24");
+    assert_eq!(refusal(&two), "the packet has two labels, at bytes 20 and 24");
 
-    assert_eq!(complain(&bytes(IPV6)[..39]), "the packet ends after 39 bytes, within its IPv6 header");
+    assert_eq!(refusal(&bytes(IPV6)[..39]), "the packet ends after 39 bytes, within its IPv6 header");
     assert_eq!(
-        complain(&bytes(IPV6_LABELLED)[..47]),
+        refusal(&bytes(IPV6_LABELLED)[..47]),
         "the packet ends after 47 bytes, within its hop-by-hop options header"
     );
     assert_eq!(
-        complain(&patched(IPV6, 4, &[0, 0])),
+        refusal(&patched(IPV6, 4, &[0, 0])),
         "the packet is malformed at byte 4: a payload length of 0 with a payload: a jumbogram, or a length that was left to \
          a network card"
     );
     assert_eq!(
-        complain(&patched(IPV6_LABELLED, 41, &[2])),
+        refusal(&patched(IPV6_LABELLED, 41, &[2])),
         "the packet is malformed at byte 41: the hop-by-hop options header is longer than the packet"
     );
     assert_eq!(
-        complain(&patched(IPV6_LABELLED, 43, &[5])),
+        refusal(&patched(IPV6_LABELLED, 43, &[5])),
         "the packet is malformed at byte 42: an option is longer than the header"
     );
     assert_eq!(
-        complain(&patched(IPV6_LABELLED, 43, &[4])),
+        refusal(&patched(IPV6_LABELLED, 43, &[4])),
         "the option 62 at byte 42 is not a label: it is 6 bytes long, not 4"
     );
 

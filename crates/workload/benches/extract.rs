@@ -70,8 +70,8 @@ fn pcap() -> (Vec<u8>, u64) {
 
 fn extract(file: &[u8]) -> usize {
     let mut extraction = Extraction::default();
-    for packet in Reader::new(Cursor::new(file.to_vec())).expect("it is a capture") {
-        extraction.packet(&packet.expect("it is whole"));
+    for packet in Reader::new(Cursor::new(file.to_vec())).expect("the file is a capture") {
+        extraction.packet(&packet.expect("the file is complete"));
     }
     let (local, _) = extraction.guess().expect("the traffic has a local side");
     let (workload, _) = extraction.finish(&local);

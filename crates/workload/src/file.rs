@@ -130,8 +130,8 @@ impl<R: BufRead> Read for RestOfLine<R> {
 /// is always 1.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let what = text.split(" at line 1 column").next().unwrap_or(&text);
-    format!("{what}, at character {}", error.column())
+    let mistake = text.split(" at line 1 column").next().unwrap_or(&text);
+    format!("{mistake}, at character {}", error.column())
 }
 
 /// The message about a time that exceeds [`Workload::LONGEST`].
@@ -139,14 +139,14 @@ fn too_long(field: &'static str, ns: u64) -> Invalid {
     Invalid::TooLong { field, ns }
 }
 
-/// A mistake in a line, see [`WorkloadError`].
+/// A mistake in a line of a workload.
 #[derive(Debug, thiserror::Error)]
 enum Invalid {
     /// A rule of the format.
     #[error("{0}")]
     Rule(&'static str),
     /// A time.
-    #[error("{field}: {ns} ns are too long: write {} at most, which is 200 days", Workload::LONGEST)]
+    #[error("{field}: {ns} ns are too long: write at most {}, which is 200 days", Workload::LONGEST)]
     TooLong {
         /// The field.
         field: &'static str,
@@ -154,7 +154,7 @@ enum Invalid {
         ns: u64,
     },
     /// The data of one side.
-    #[error("bytes: one side writes more than {} of them all together, which is 1 PiB", Workload::MOST_BYTES)]
+    #[error("bytes: one side writes more than {} in total, which is 1 PiB", Workload::MOST_BYTES)]
     TooManyBytes,
 }
 

@@ -550,7 +550,7 @@ fn a_reset_ends_a_connection() {
 }
 
 #[test]
-fn the_last_data_come_with_the_fin() {
+fn the_last_data_arrive_with_the_fin() {
     let found = Trace::of(&opened(&[
         (30, C, "F.", 1, 300, 1),
         (60, S, ".", 1, 1000, 302),

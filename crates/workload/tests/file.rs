@@ -117,7 +117,7 @@ fn invalid_files_are_refused_with_the_line() {
         "line 3: a train without packets"
     );
     let long = "9223372036854775808";
-    let too_long = "ns are too long: write 17280000000000000 at most, which is 200 days";
+    let too_long = "ns are too long: write at most 17280000000000000, which is 200 days";
     let rtt =
         format!(r#"{{"tcp":{{"start":0,"way":"up","rtt":{long},"group":"w","writes":[],"exchanges":[]}}}}"#);
     assert_eq!(line(&rtt), format!("line 3: rtt: {long} {too_long}"));

@@ -73,7 +73,7 @@ fn operations_of(rng: &mut Rng, count: u64) -> Vec<giveway_qdisc::contract::Op> 
 /// The trace of a discipline that is built as `built`, while the trace names `named`.
 pub fn trace_of(built: (&Spec, &LinkContext), named: (&Spec, &LinkContext), operations: u64) -> Vec<u8> {
     let (recording, file) = recording(PATIENT);
-    let inner = built.0.build(built.1).expect("it can be built");
+    let inner = built.0.build(built.1).expect("the parameters are valid");
     let mut traced = recording.tracer().wrap("home->isp", &named.0.to_string(), named.1, inner);
     driven(&mut traced, built.0, built.1, operations, 1);
     drop(traced);

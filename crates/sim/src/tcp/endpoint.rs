@@ -461,7 +461,7 @@ impl Endpoint {
         self.board.begin_recovery();
         self.board.lose_first();
         // RFC 6675, section 5, step (4.3); RFC 5681, section 3.2, step 3: the first lost segment is
-        // retransmitted whatever the window is.
+        // retransmitted regardless of the window.
         self.urgent = true;
         // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// Equal to a set of received numbers, whatever the order of arrival.
+        /// The receiver equals a set of received numbers, for any order of arrival.
         #[test]
         fn is_a_set(segments in prop::collection::vec((0..40u64, 1..5u64), 1..100)) {
             let mut receiver = Receiver::new(0);

@@ -236,27 +236,27 @@ mod tests {
 
     #[test]
     fn a_bad_row_is_named_with_its_column() {
-        let complain = |text: &str| read_text(text).err().expect("it is refused");
+        let refusal = |text: &str| read_text(text).err().expect("the file is invalid");
         assert_eq!(
-            complain("0,1000\n\n# a comment\n1,27\n"),
+            refusal("0,1000\n\n# a comment\n1,27\n"),
             "row 4, column size_bytes: found \"27\", expected the length of an IP packet in bytes, 28 to 65,535"
         );
         assert_eq!(
-            complain("0,65536\n"),
+            refusal("0,65536\n"),
             "row 1, column size_bytes: found \"65536\", expected the length of an IP packet in bytes, 28 to 65,535"
         );
         assert_eq!(
-            complain("time,bytes\n"),
+            refusal("time,bytes\n"),
             "row 1, column time_s: found \"time\", expected seconds from 0 to 10,000,000"
         );
         assert_eq!(
-            complain("0,alice,bobb,100\n"),
+            refusal("0,alice,bobb,100\n"),
             "row 1, column dst: found \"bobb\", expected the name of a node, perhaps \"bob\""
         );
-        assert_eq!(complain("0,100,\n"), "row 1, column flow: found \"\", expected a number or a name");
-        assert_eq!(complain("0,100\n1,100,7\n"), "row 2 has 3 columns; expected 2: time_s,size_bytes");
+        assert_eq!(refusal("0,100,\n"), "row 1, column flow: found \"\", expected a number or a name");
+        assert_eq!(refusal("0,100\n1,100,7\n"), "row 2 has 3 columns; expected 2: time_s,size_bytes");
         assert_eq!(
-            complain("0\n"),
+            refusal("0\n"),
             "row 1 has 1 columns; expected 2: time_s,size_bytes, or 3: time_s,size_bytes,flow, or 4: \
              time_s,src,dst,size_bytes, or 5: time_s,src,dst,size_bytes,flow"
         );

@@ -131,31 +131,31 @@ mod tests {
 
     #[test]
     fn a_bad_row_is_named_with_its_column() {
-        let complain = |text: &str| read_text(text).unwrap_err();
+        let refusal = |text: &str| read_text(text).unwrap_err();
         assert_eq!(
-            complain("0,alice,bob,1\n\n# a comment\n1,alice,bobb,1\n"),
+            refusal("0,alice,bob,1\n\n# a comment\n1,alice,bobb,1\n"),
             "row 4, column dst: found \"bobb\", expected the name of a node, perhaps \"bob\""
         );
         assert_eq!(
-            complain("start,src,dst,size\n"),
+            refusal("start,src,dst,size\n"),
             "row 1, column start_s: found \"start\", expected seconds from 0 to 10,000,000"
         );
         assert_eq!(
-            complain("-1,alice,bob,5\n"),
+            refusal("-1,alice,bob,5\n"),
             "row 1, column start_s: found \"-1\", expected seconds from 0 to 10,000,000"
         );
         assert_eq!(
-            complain("nan,alice,bob,5\n"),
+            refusal("nan,alice,bob,5\n"),
             "row 1, column start_s: found \"nan\", expected seconds from 0 to 10,000,000"
         );
         assert_eq!(
-            complain("0,alice,bob,1.5\n"),
+            refusal("0,alice,bob,1.5\n"),
             "row 1, column size_bytes: found \"1.5\", expected a whole number of bytes, 1 or more"
         );
         assert_eq!(
-            complain("0,alice,alice,5\n"),
+            refusal("0,alice,alice,5\n"),
             "row 1, column dst: found \"alice\", expected another node than src"
         );
-        assert_eq!(complain("0,alice,bob\n"), "row 1 has 3 columns; expected 4: start_s,src,dst,size_bytes");
+        assert_eq!(refusal("0,alice,bob\n"), "row 1 has 3 columns; expected 4: start_s,src,dst,size_bytes");
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    pub(super) const NOTHING: Arrived = Arrived { client: 0, server: 0 };
+    pub(super) const NONE: Arrived = Arrived { client: 0, server: 0 };
     /// An upper bound, for a moment in the future.
     pub(super) const ALL: Arrived = Arrived { client: u64::MAX, server: u64::MAX };
 

@@ -81,7 +81,7 @@ pub(super) fn any<const W: usize>(rng: &mut Rng, among: Row<W>) -> usize {
         0 | 1 => among.lowest(),
         several => among.nth(rng.below(several as u64) as usize),
     };
-    chosen.expect("there is a port to choose")
+    chosen.expect("the set is not empty")
 }
 
 /// The port with the greatest weight; among several of them, a uniformly random one.

@@ -250,7 +250,7 @@ mod tests {
         }
         let then = Hand::cells([[5, 3, 0, 0], [4, 1, 0, 0], [0, 0, 7, 6], [0, 0, 0, 2]]);
         assert_eq!(then.pairs(&mut *serena), "0-1 1-0 2-2 3-3");
-        // Without arrivals the last matching stays, whatever weighs more elsewhere.
+        // Without arrivals the last matching stays, even if other pairs weigh more.
         assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
         let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");

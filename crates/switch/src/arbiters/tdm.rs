@@ -152,8 +152,9 @@ impl Frame {
                 *credit += i64::from(*weight);
             }
             // The first permutation with the greatest credit.
-            let most = *credits.iter().max().expect("there are permutations");
-            let served = credits.iter().position(|credit| *credit == most).expect("one has the most");
+            let most = *credits.iter().max().expect("a schedule has permutations");
+            let served =
+                credits.iter().position(|credit| *credit == most).expect("`most` is one of the credits");
             credits[served] -= slots;
             served as u16
         };

@@ -89,7 +89,7 @@ impl MaxWeight {
         let (inputs, outputs) = self.block.gather(demand, order);
         match inputs.max(outputs) {
             0 => return,
-            // The only pair is the maximum, whatever its weight.
+            // The only pair is the maximum for any weight.
             1 => return pair(usize::from(self.block.inputs()[0]), usize::from(self.block.outputs()[0])),
             ..=MOST if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
             _ => {}

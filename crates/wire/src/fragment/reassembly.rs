@@ -240,7 +240,7 @@ impl Reassembly {
         {
             self.give_up(oldest, Lost::CrowdedOut);
         }
-        let number = self.free.expect("there is at least one entry, and the oldest one was freed");
+        let number = self.free.expect("the table has an entry, and the oldest one was freed");
         let older = self.newest.replace(number);
         match older {
             Some(older) => self.entries[older as usize].newer = Some(number),

@@ -9,8 +9,8 @@ const PAD_1: u8 = 0;
 const PAD_N: u8 = 1;
 /// Next header: hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
-/// Next header: nothing follows.
-const NOTHING: u8 = 59;
+/// Next header: none follows, RFC 8200, section 4.7.
+const NO_NEXT_HEADER: u8 = 59;
 /// Length of the fixed header.
 const FIXED: usize = 40;
 const NEXT_HEADER: usize = 6;
@@ -39,7 +39,7 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
     let cut_off = |within| WireError::CutOff { bytes: packet.len(), within };
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off("IPv6 header"))?;
     let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
-    if payload == 0 && fixed[NEXT_HEADER] != NOTHING {
+    if payload == 0 && fixed[NEXT_HEADER] != NO_NEXT_HEADER {
         let what =
             "a payload length of 0 with a payload: a jumbogram, or a length that was left to a network card";
         return Err(WireError::Malformed { at: 4, what });
@@ -116,7 +116,7 @@ pub(super) fn remove(packet: &mut Vec<u8>) -> Result<Option<u16>, WireError> {
     // The header stays in two kinds of malformed packets, which would be malformed differently without it: if
     // a second header of its kind follows, or a header in a payload of length 0.
     let next = packet[FIXED];
-    let needed = next == HOP_BY_HOP || (usize::from(header.payload) == UNIT && next != NOTHING);
+    let needed = next == HOP_BY_HOP || (usize::from(header.payload) == UNIT && next != NO_NEXT_HEADER);
     if length == UNIT && !header.others && !needed {
         packet[NEXT_HEADER] = packet[FIXED];
         packet.drain(FIXED..FIXED + UNIT);

@@ -29,7 +29,7 @@ pub(super) fn slots(ports: usize, rates: &Rates) -> Vec<u32> {
     let mut inputs: Vec<u32> = slots.chunks(ports).map(|row| row.iter().sum()).collect();
     let mut outputs: Vec<u32> =
         (0..ports).map(|output| slots.iter().skip(output).step_by(ports).sum()).collect();
-    let most = inputs.iter().chain(&outputs).copied().max().expect("there are ports");
+    let most = inputs.iter().chain(&outputs).copied().max().expect("a switch has ports");
     // Rows lack the same total as columns, so both are complete at the same time.
     let (mut input, mut output) = (0, 0);
     while input < ports && output < ports {
@@ -52,7 +52,7 @@ pub(super) fn permutations<const W: usize>(ports: usize, mut slots: Vec<u32>) ->
     let mut weighted = Vec::new();
     let mut take = |permutation: Vec<u16>, slots: &mut [u32]| {
         let at = |input: usize| input * ports + usize::from(permutation[input]);
-        let weight = (0..ports).map(|input| slots[at(input)]).min().expect("there are ports");
+        let weight = (0..ports).map(|input| slots[at(input)]).min().expect("a switch has ports");
         (0..ports).for_each(|input| slots[at(input)] -= weight);
         if weight > 0 {
             weighted.push((permutation, weight));
