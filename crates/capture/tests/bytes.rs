@@ -11,8 +11,10 @@ use giveway_qdisc::Streams;
 /// Every seed with its name.
 fn corpus() -> Vec<(String, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/capture");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("the seeds are there").map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the folder of seeds exists")
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     let name = |path: &PathBuf| path.file_name().expect("a file").to_string_lossy().into_owned();
     let seeds: Vec<_> = files.iter().map(|path| (name(path), std::fs::read(path).unwrap())).collect();

@@ -1,4 +1,4 @@
-//! Traffic sources: their packets, the times of these, and their remarks.
+//! Traffic sources: their packets and sending times, and their remarks.
 
 use std::path::Path;
 

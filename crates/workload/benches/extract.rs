@@ -11,7 +11,7 @@ use giveway_capture::{Headers, Reader, Transport};
 use giveway_qdisc::Ecn;
 use giveway_workload::Extraction;
 
-/// Bytes of the file, about.
+/// Approximate size of the file, in bytes.
 const SIZE: usize = 64 << 20;
 const CONNECTIONS: u32 = 200;
 const DATA: u32 = 1_460;
