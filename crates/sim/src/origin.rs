@@ -84,13 +84,13 @@ impl Origin {
 
 /// The numbering of each source, by its number.
 pub(crate) fn origins(sources: &[SourcePlan], streams: &Streams) -> Vec<Origin> {
-    let numbered = sources.iter().zip(positions(sources));
+    let numbered = sources.iter().zip(places(sources));
     numbered.map(|(source, position)| Origin::new(&source.name, position, streams)).collect()
 }
 
 /// The position of each source in its group, in the order of the names, and the number of sources in the
 /// group.
-pub fn positions(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
+pub fn places(sources: &[SourcePlan]) -> Vec<(u64, u64)> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for source in sources {
         groups.entry(&source.group).or_default().push(&source.name);
