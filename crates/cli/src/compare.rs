@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::run::{remark, session};
-use crate::show::sentence;
+use crate::show::message;
 
 /// Compares disciplines on the traffic of your own link: replays a capture over a simulated link of any rate.
 ///
@@ -135,13 +135,13 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Ok(())
     })?;
     if let (Some(place), false) = (&compared.side_by_side, args.quiet) {
-        sentence(&format!("all rates side by side: {}", place.display()));
+        message(&format!("all rates side by side: {}", place.display()));
     }
     if args.json {
         let whole = json!({ "capture": capture.to_json(&args.capture), "links": links });
         writeln!(out, "{whole}")?;
     } else if args.out.is_none() && !args.quiet {
-        sentence("--out DIR keeps all results, with a report to open in a browser");
+        message("--out DIR keeps all results, with a report to open in a browser");
     }
     Ok(compared.outcome)
 }

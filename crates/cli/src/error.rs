@@ -86,7 +86,7 @@ impl CliError {
             CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => {
                 show::diagnostics(&error.origin, &error.diagnostics);
             }
-            other => show::sentence(&chain(other)),
+            other => show::message(&chain(other)),
         }
     }
 }

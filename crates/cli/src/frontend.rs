@@ -13,12 +13,12 @@ pub struct Terminal {
 
 impl Frontend for Terminal {
     fn message(&self, text: &str) {
-        show::sentence(text);
+        show::message(text);
     }
 
     fn remark(&self, text: &str) {
         if !self.quiet {
-            show::sentence(text);
+            show::message(text);
         }
     }
 

@@ -215,7 +215,7 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
 /// dropped.
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
-        (Err(why), _) => show::sentence(&format!("not all privileges could be dropped: {why}")),
+        (Err(why), _) => show::message(&format!("not all privileges could be dropped: {why}")),
         (Ok(()), Some((_, name))) => remark(args, &format!("runs as {name}, without privileges")),
         (Ok(()), None) => {}
     }
@@ -313,9 +313,9 @@ fn watch(
         if let Some(view) = &mut view {
             view.update(controller, out)?;
         }
-        bridge.watch().iter().for_each(|sentence| show::sentence(sentence));
+        bridge.watch().iter().for_each(|text| show::message(text));
         if !args.quiet {
-            controller.problems().iter().for_each(|sentence| show::sentence(sentence));
+            controller.problems().iter().for_each(|text| show::message(text));
         }
         if signals.reload() {
             let changed = reload.config().and_then(|config| controller.apply(config));
@@ -370,7 +370,7 @@ fn finish(
         match result {
             Ok(text) => remark(args, &text),
             Err(error) => {
-                show::sentence(&chain(&error));
+                show::message(&chain(&error));
                 outcome = Outcome::Failed;
             }
         }
@@ -390,12 +390,12 @@ fn announce(args: &Args, controller: &Controller, memory: &str) {
         return;
     }
     for line in controller.describe() {
-        show::sentence(&line);
+        show::message(&line);
     }
     if !memory.is_empty() {
-        show::sentence(memory);
+        show::message(memory);
     }
     if terminal::watched() {
-        show::sentence("Ctrl-C ends it");
+        show::message("Ctrl-C ends it");
     }
 }

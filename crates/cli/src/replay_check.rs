@@ -39,7 +39,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
         let opened = match File::open(file) {
             Ok(opened) => opened,
             Err(error) => {
-                show::sentence(&format!("cannot read {name}: {error}"));
+                show::message(&format!("cannot read {name}: {error}"));
                 outcome = outcome.max(Outcome::Wrong);
                 continue;
             }
@@ -47,7 +47,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
         let checked = match giveway_replay::check(BufReader::with_capacity(1 << 16, opened)) {
             Ok(checked) => checked,
             Err(error) => {
-                show::sentence(&format!("{name} {error}"));
+                show::message(&format!("{name} {error}"));
                 outcome = outcome.max(Outcome::Wrong);
                 continue;
             }

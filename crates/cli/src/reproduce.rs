@@ -91,8 +91,8 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> 
         CliError::from(error).show();
         outcome = outcome.max(Outcome::Failed);
     } else if !args.quiet {
-        show::sentence(&format!("the report is {}", dir.join(giveway_record::REPORT).display()));
-        show::sentence(&format!(
+        show::message(&format!("the report is {}", dir.join(giveway_record::REPORT).display()));
+        show::message(&format!(
             "{} runs, {:.1} s of processor time",
             results.finished,
             cpu::user_s() - before

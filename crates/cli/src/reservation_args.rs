@@ -45,7 +45,7 @@ pub fn key(flag: &'static str, file: &Path) -> Result<SipHasher, KeyError> {
     let key = giveway_reserve::key(&text).ok_or_else(|| KeyError::Invalid { flag, file: file.to_owned() })?;
     if std::fs::metadata(file).is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
         let file = file.display();
-        show::sentence(&format!("{flag} {file}: other users can read the key; type chmod 600 {file}"));
+        show::message(&format!("{flag} {file}: other users can read the key; type chmod 600 {file}"));
     }
     Ok(key)
 }

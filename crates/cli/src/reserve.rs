@@ -43,7 +43,7 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     };
     let finish = args.span.map_or(u64::MAX, |span| begins.saturating_add(ns(span)));
     if finish <= now {
-        let message = "--start and --for: the reservation would be over already; Unix times are in seconds, see `date +%s`";
+        let message = "--start and --for: the reservation would end in the past; Unix times are in seconds, as `date +%s` prints them";
         return Err(CliError::Usage(message.to_owned()));
     }
     let station = Station::open(&args.via, &[args.types.start, args.types.end]).map_err(CliError::Via)?;
@@ -54,7 +54,7 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     if let Err(why) = privilege::settle(Role::Watch) {
-        show::sentence(&format!("not all privileges could be dropped: {why}"));
+        show::message(&format!("not all privileges could be dropped: {why}"));
     }
     let tuple = Tuple {
         from: args.from.ip().octets(),

@@ -191,16 +191,16 @@ pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, Ru
 /// Prints remarks on results on the standard error: files, the report, and processor time.
 pub fn remark(results: &Results, json: bool, quiet: bool) {
     if !quiet {
-        results.remarks.iter().for_each(|remark| show::sentence(remark));
+        results.remarks.iter().for_each(|remark| show::message(remark));
     }
     if !quiet || !results.all_exported {
-        results.exported.iter().for_each(|sentence| show::sentence(sentence));
+        results.exported.iter().for_each(|text| show::message(text));
     }
     if let (Some(report), false) = (&results.report, quiet) {
-        show::sentence(&format!("the report is {}", report.display()));
+        show::message(&format!("the report is {}", report.display()));
     }
     if !quiet && !json {
-        show::sentence(&format!("{} events, {:.2} s of processor time", results.table.events, results.cpu_s));
+        show::message(&format!("{} events, {:.2} s of processor time", results.table.events, results.cpu_s));
     }
 }
 

@@ -117,8 +117,8 @@ pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             Ok(Outcome::Done)
         }
         Err(Stop::Interrupted) => Ok(Outcome::Interrupted),
-        Err(Stop::Failed(sentence)) => {
-            show::sentence(&sentence);
+        Err(Stop::Failed(message)) => {
+            show::message(&message);
             Ok(Outcome::Failed)
         }
     }

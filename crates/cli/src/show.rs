@@ -27,7 +27,7 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
 }
 
 /// Shows a message in a line that begins with the name of the program.
-pub fn sentence(text: &str) {
+pub fn message(text: &str) {
     print(&format!("giveway: {text}\n"));
 }
 

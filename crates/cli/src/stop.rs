@@ -12,7 +12,7 @@ pub fn listen() {
         }
     });
     if let Err(error) = listening {
-        crate::show::sentence(&format!("Ctrl-C will end the program at once: {error}"));
+        crate::show::message(&format!("Ctrl-C will end the program at once: {error}"));
     }
 }
 

@@ -203,8 +203,7 @@ fn reality(
 ) -> Result<(Results, bool), Outcome> {
     // Remarks on runs, in the order of the runs.
     let marks: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let mark =
-        |sentence: String| marks.lock().expect("no thread panics while it holds the lock").push(sentence);
+    let mark = |text: String| marks.lock().expect("no thread panics while it holds the lock").push(text);
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
     let captured = AtomicBool::new(false);
@@ -247,17 +246,17 @@ fn reality(
         (!marks.is_empty()).then(|| marks.clone())
     };
     let done = session.run_by(scenario, name, dir, &find, on_the_bed)?;
-    done.findings.iter().for_each(|mark| show::sentence(mark));
+    done.findings.iter().for_each(|mark| show::message(mark));
     let Worst { sources, router } = worst.into_inner().expect("no thread panicked while it held the lock");
     if !quiet && done.finished > 0 {
         let (sources, router) = (ms(sources), ms(router));
-        show::sentence(&format!(
+        show::message(&format!(
             "99th percentile of the lateness in the worst run: sources {sources}, frames {router}"
         ));
     }
     if let (Some(file), true) = (&bed.pcap, done.finished > 0) {
         let file = file.display();
-        show::sentence(&match captured.load(Ordering::Relaxed) {
+        show::message(&match captured.load(Ordering::Relaxed) {
             true => format!("--pcap: wrote {file}"),
             false => {
                 format!("--pcap: the folder has this run already, so {file} was not written: add --force")
@@ -284,7 +283,7 @@ fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) ->
     let texts = [against::markdown(&about, lines), json];
     for ((file, _), text) in AGAINST.iter().zip(texts) {
         if let Err(error) = giveway_record::report::write(&dir.join(file), &text) {
-            show::sentence(&error.to_string());
+            show::message(&error.to_string());
             return Outcome::Failed;
         }
     }

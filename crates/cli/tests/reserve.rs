@@ -60,7 +60,7 @@ fn invalid_reservation_flags_are_refused_with_a_correction() {
     assert!(code == Some(2) && errors.contains("--rate <RATE>"), "{errors}");
     let (code, _, errors) =
         giveway(&[&flow[..], &["--rate", "1mbit", "--start", "@17", "--for", "1s"]].concat());
-    assert!(code == Some(2) && errors.contains("would be over already"), "{errors}");
+    assert!(code == Some(2) && errors.contains("would end in the past"), "{errors}");
 }
 
 /// A running `giveway reserve` whose reservation was granted.

@@ -56,8 +56,8 @@ fn captured(capture: &Capture, direction: Direction) -> Row {
 /// Prints the findings and the limits of the model.
 pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", terminal::bold("Findings"))?;
-    for sentence in found {
-        writeln!(out, "- {sentence}")?;
+    for finding in found {
+        writeln!(out, "- {finding}")?;
     }
     let limits = match mode {
         Mode::Flows => {

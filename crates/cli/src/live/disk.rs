@@ -90,14 +90,14 @@ impl Write for PatientFile {
             match self.put(piece) {
                 Ok(()) => {
                     if std::mem::take(&mut self.reported) {
-                        show::sentence(&format!("{}: it is written again", self.name));
+                        show::message(&format!("{}: it is written again", self.name));
                     }
                     return Ok(piece.len());
                 }
                 Err(error) if !self.regular || !self.patience.get() => return Err(error),
                 Err(error) => {
                     if !std::mem::replace(&mut self.reported, true) {
-                        show::sentence(&format!(
+                        show::message(&format!(
                             "{}: {error}; what was written before stays intact, and writing is tried again",
                             self.name
                         ));

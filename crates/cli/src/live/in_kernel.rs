@@ -207,9 +207,9 @@ fn bridge(
     serving::start(prepared.listener.take(), metrics, &sender);
     let kept = privilege::limit_to_loading();
     if !args.quiet {
-        bridge.describe().iter().for_each(|line| show::sentence(line));
+        bridge.describe().iter().for_each(|line| show::message(line));
         if terminal::watched() {
-            show::sentence("Ctrl-C ends it");
+            show::message("Ctrl-C ends it");
         }
     }
     announce_ready(args);
@@ -224,7 +224,7 @@ fn bridge(
     let snapshots = bridge.snapshots();
     let mut outcome = if whole { Outcome::Done } else { Outcome::Failed };
     let mut report = |error: String| {
-        show::sentence(&error);
+        show::message(&error);
         outcome = Outcome::Failed;
     };
     if let Err(error) = removed {
@@ -279,7 +279,7 @@ fn watch(
             if let Some(direction) =
                 bridge.directions.iter().find(|direction| !attach::is_attached(&direction.attached))
             {
-                show::sentence(&format!(
+                show::message(&format!(
                     "another program removed {1} from {0}: the bridge ends, and the rest is removed, too",
                     direction.to, direction.attached.name
                 ));

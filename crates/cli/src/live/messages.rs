@@ -7,7 +7,7 @@ use crate::show;
 /// Prints a message, unless `--quiet` is given.
 pub fn remark(args: &Args, text: &str) {
     if !args.quiet {
-        show::sentence(text);
+        show::message(text);
     }
 }
 

@@ -216,7 +216,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
             };
             if bounded.packet(&packet)? == Kept::Full && !limit_reported {
                 limit_reported = true;
-                show::sentence("the capture has reached its limit (--pcap-limit) and gets no more frames");
+                show::message("the capture has reached its limit (--pcap-limit) and gets no more frames");
             }
             if blocks.bytes() >= PIECE {
                 out.write_all(&blocks.take())?;

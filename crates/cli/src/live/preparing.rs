@@ -93,7 +93,7 @@ fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
     let locks = lock::take(real)?;
     for name in real {
         if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
-            show::sentence(&message);
+            show::message(&message);
         }
     }
     let listener = args.control.as_deref().map(socket::listen).transpose()?;
@@ -133,7 +133,7 @@ fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
                     &format!("{interface}: turned off {names}; they are turned on again at the end"),
                 );
             }
-            Err(error) => show::sentence(&error.to_string()),
+            Err(error) => show::message(&error.to_string()),
         }
     }
     Ok(Prepared { listener, _cleanup: cleanup, locks })
@@ -154,14 +154,14 @@ fn clean_up((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Cha
         && identity_of(&path) == was
         && let Err(error) = fs::remove_file(&path)
     {
-        show::sentence(&format!("--control {}: the socket stays: {error}", path.display()));
+        show::message(&format!("--control {}: the socket stays: {error}", path.display()));
     }
     for Changed { interface, number, features } in changes {
         // The interface may be gone, and another one may have its name.
         if if_nametoindex(interface.as_str()) == Ok(number)
             && let Err(error) = checks::switch_offloads(&interface, &features, true)
         {
-            show::sentence(&error.to_string());
+            show::message(&error.to_string());
         }
     }
     // The changes are undone, so the state files are obsolete.
@@ -176,9 +176,9 @@ fn report_findings(args: &Args, fatal: bool) -> bool {
     found.extend(checks::check_ring(args.ring as usize));
     found.retain(|finding| finding.fatal == fatal);
     for finding in found.iter().filter(|finding| finding.fatal || !args.quiet) {
-        show::sentence(&finding.what);
+        show::message(&finding.what);
         if !finding.remedy.is_empty() {
-            show::sentence(&format!("  {}", finding.remedy));
+            show::message(&format!("  {}", finding.remedy));
         }
     }
     !found.is_empty()

@@ -18,7 +18,7 @@ use crate::show;
 pub fn listen(at: SocketAddr) -> Result<TcpListener, BridgeError> {
     let listener = TcpListener::bind(at).map_err(BridgeError::address("--metrics", at))?;
     if let Some(warning) = exposure(at) {
-        show::sentence(&warning);
+        show::message(&warning);
     }
     Ok(listener)
 }
@@ -40,13 +40,13 @@ where
 {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         if let Err(why) = privilege::settle(Role::Serve) {
-            show::sentence(&format!("{name}: not all privileges could be dropped: {why}"));
+            show::message(&format!("{name}: not all privileges could be dropped: {why}"));
         }
         if let Err(error) = serve(&listener, &mut service) {
-            show::sentence(&format!("{name}: clients are not served any more: {error}"));
+            show::message(&format!("{name}: clients are not served any more: {error}"));
         }
     });
     if let Err(error) = thread {
-        show::sentence(&format!("{name}: clients are not served: {error}"));
+        show::message(&format!("{name}: clients are not served: {error}"));
     }
 }

@@ -70,7 +70,7 @@ pub fn listen(path: &Path) -> Result<UnixListener, BridgeError> {
             )));
         }
         std::fs::remove_file(path).map_err(&system_error)?;
-        show::sentence(&format!(
+        show::message(&format!(
             "--control {}: removed the socket of an earlier giveway that has ended",
             path.display()
         ));
@@ -90,7 +90,7 @@ pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     };
     match answer_to(&line, &args.socket) {
         Err(error) => {
-            show::sentence(&format!(
+            show::message(&format!(
                 "no answer at {}: {error}; is `giveway live` running with --control {0}?",
                 args.socket.display()
             ));
@@ -102,11 +102,11 @@ pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
                 Ok(Outcome::Done)
             }
             Some((_, message)) => {
-                show::sentence(message);
+                show::message(message);
                 Ok(Outcome::Wrong)
             }
             None => {
-                show::sentence("the answer was cut off");
+                show::message("the answer was cut off");
                 Ok(Outcome::Failed)
             }
         },

@@ -86,7 +86,7 @@ impl<'a> Client<'a> {
                 Answer::Refused(router, reason) => return self.refused(router, reason, out),
             }
             if unanswered == self.args.tries {
-                show::sentence(&format!(
+                show::message(&format!(
                     "no answer to the last {unanswered} refreshes: the reservation may have expired; refreshes continue"
                 ));
             }
@@ -104,7 +104,7 @@ impl<'a> Client<'a> {
     fn refused(&mut self, router: [u8; 6], reason: Reason, out: &mut dyn Write) -> io::Result<Outcome> {
         out.flush()?;
         let Message { tuple, rate, .. } = self.start;
-        show::sentence(&format!("refused by {}: {tuple} at {rate}: {reason}", address(router)));
+        show::message(&format!("refused by {}: {tuple} at {rate}: {reason}", address(router)));
         self.granted.retain(|granted| *granted != router);
         if !self.granted.is_empty() {
             let end = self.end_message();
@@ -118,7 +118,7 @@ impl<'a> Client<'a> {
             Some(_) => "with the same key",
             None => "without a key",
         };
-        show::sentence(&format!(
+        show::message(&format!(
             "no answer on {} after {} transmissions. Check that `giveway live --reserve` runs on the path to {}, with EtherTypes \
              {:#06x},{:#06x} (--reserve-types), {key}, and in the same version as this program",
             self.args.via, self.args.tries, self.args.to, self.args.types.start, self.args.types.end
@@ -144,7 +144,7 @@ impl<'a> Client<'a> {
             // The reservation has probably expired, so there is nothing to end.
             Answer::Nothing if !self.args.end => Ok(Outcome::Done),
             Answer::Nothing => {
-                show::sentence(&format!(
+                show::message(&format!(
                     "no answer: no router on {} has a reservation for {}",
                     self.args.via, self.start.tuple
                 ));
@@ -152,7 +152,7 @@ impl<'a> Client<'a> {
             }
             Answer::Refused(router, reason) => {
                 out.flush()?;
-                show::sentence(&format!("{} refuses to end {}: {reason}", address(router), self.start.tuple));
+                show::message(&format!("{} refuses to end {}: {reason}", address(router), self.start.tuple));
                 Ok(Outcome::Failed)
             }
         }
@@ -193,7 +193,7 @@ impl<'a> Client<'a> {
         let to = self.args.router.unwrap_or(EVERYONE);
         let body = message.encode(self.key.as_ref());
         if let Err(error) = self.station.send(to, kind, &body) {
-            show::sentence(&format!("{}: {error}", self.args.via));
+            show::message(&format!("{}: {error}", self.args.via));
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl<'a> Client<'a> {
     /// Reports a router with another version of the protocol, once.
     fn other_version(&mut self, router: [u8; 6], version: u8) {
         if !std::mem::replace(&mut self.version_reported, true) {
-            show::sentence(&format!(
+            show::message(&format!(
                 "{} sends control frames of version {version}, and this program those of version {}: use the same version of \
                  Giveway on both sides",
                 address(router),

@@ -148,11 +148,11 @@ impl Writer {
     /// Prints the first failure of several, and the end of failures.
     fn report(&mut self, failure: Option<String>) {
         match (self.failed, &failure) {
-            (false, Some(message)) => show::sentence(&format!(
+            (false, Some(message)) => show::message(&format!(
                 "--record: {message}; what was written before stays intact, and writing is tried again every {:.0} s",
                 self.every.as_secs_f64()
             )),
-            (true, None) => show::sentence("--record: the recording is written again"),
+            (true, None) => show::message("--record: the recording is written again"),
             _ => {}
         }
         self.failed = failure.is_some();
