@@ -8,7 +8,7 @@ use giveway_switch::options::Options;
 use schemars::{Schema, schema_for};
 
 use crate::error::CliError;
-use crate::registries::{self, What};
+use crate::registries::{self, RegistryKind};
 use crate::terminal::{bold, width};
 use crate::{Outcome, markdown, parameters};
 
@@ -82,9 +82,9 @@ fn find(name: &str) -> Vec<Page> {
     let mut pages = Vec::new();
     for registry in registries::all() {
         let Some(thing) = registry.things.iter().find(|thing| thing.name == name) else { continue };
-        let parameters = match (thing.schema.map(|schema| schema()), registry.what) {
+        let parameters = match (thing.schema.map(|schema| schema()), registry.kind) {
             (None, _) => Vec::new(),
-            (Some(schema), What::Arbiters) => {
+            (Some(schema), RegistryKind::Arbiters) => {
                 let options = schema_for!(Options);
                 let own = without(schema, &options);
                 vec![("Parameters", own), ("Parameters of every arbiter", options)]

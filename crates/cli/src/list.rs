@@ -5,7 +5,7 @@ use std::io::Write;
 use giveway_disciplines::Family;
 
 use crate::error::CliError;
-use crate::registries::{self, Registry, What};
+use crate::registries::{self, Registry, RegistryKind};
 use crate::{Outcome, terminal};
 
 /// Lists disciplines, congestion controls, sources of traffic, arbiters of a switch, and the traffic of a
@@ -14,7 +14,7 @@ use crate::{Outcome, terminal};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Only one kind [default: all kinds]
-    what: Option<What>,
+    kind: Option<RegistryKind>,
 }
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ pub fn list(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let registries = registries::all();
     let names = registries.iter().flat_map(|registry| &registry.things).map(|thing| thing.name.len());
     let widest = names.max().unwrap_or(0);
-    let wanted = |registry: &&Registry| args.what.is_none_or(|only| only == registry.what);
+    let wanted = |registry: &&Registry| args.kind.is_none_or(|only| only == registry.kind);
     for (at, registry) in registries.iter().filter(wanted).enumerate() {
         if at > 0 {
             writeln!(out)?;

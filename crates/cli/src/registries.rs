@@ -7,7 +7,7 @@ use schemars::Schema;
 
 /// The registries, as arguments of `giveway list`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum What {
+pub enum RegistryKind {
     /// Queue disciplines
     Disciplines,
     /// TCP congestion controls
@@ -24,7 +24,7 @@ pub enum What {
 /// A registry.
 pub struct Registry {
     /// The argument of `giveway list` for it.
-    pub what: What,
+    pub kind: RegistryKind,
     /// Heading of its list.
     pub title: &'static str,
     /// Name of an entry's kind, with its article.
@@ -74,31 +74,31 @@ pub fn all() -> Vec<Registry> {
     }
     vec![
         Registry {
-            what: What::Disciplines,
+            kind: RegistryKind::Disciplines,
             title: "Queue disciplines",
             one: "a queue discipline",
             things: things!(entry of giveway_disciplines::ALL, entry.family, Some(entry.schema)),
         },
         Registry {
-            what: What::Congestion,
+            kind: RegistryKind::Congestion,
             title: "TCP congestion controls",
             one: "a TCP congestion control",
             things: things!(entry of giveway_sim::tcp::CONTROLLERS, None, None),
         },
         Registry {
-            what: What::Traffic,
+            kind: RegistryKind::Traffic,
             title: "Sources of traffic",
             one: "a source of traffic",
             things: things!(entry of giveway_sim::SOURCES, None, Some(entry.schema)),
         },
         Registry {
-            what: What::Arbiters,
+            kind: RegistryKind::Arbiters,
             title: "Arbiters of a switch",
             one: "an arbiter of a switch",
             things: things!(entry of giveway_switch::ALL, entry.family, Some(entry.schema)),
         },
         Registry {
-            what: What::SwitchTraffic,
+            kind: RegistryKind::SwitchTraffic,
             title: "Traffic of a switch",
             one: "traffic of a switch",
             things: things!(entry of giveway_switch::traffic::SOURCES, None, Some(entry.schema)),

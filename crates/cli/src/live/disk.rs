@@ -98,7 +98,7 @@ impl Write for PatientFile {
                 Err(error) => {
                     if !std::mem::replace(&mut self.reported, true) {
                         show::message(&format!(
-                            "{}: {error}; what was written before stays intact, and writing is tried again",
+                            "{}: {error}; earlier data stay intact, and writing is tried again",
                             self.name
                         ));
                     }

@@ -51,9 +51,9 @@ pub enum BridgeError {
         first.0, first.1, second.0, second.1
     )]
     DifferentKinds {
-        /// Name of an interface, and a word for what it carries.
+        /// Name of an interface, and the kind of its frames.
         first: (String, &'static str),
-        /// Name of the other interface, and a word for what it carries.
+        /// Name of the other interface, and the kind of its frames.
         second: (String, &'static str),
     },
     /// An interface cannot be opened.

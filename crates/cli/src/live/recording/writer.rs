@@ -149,7 +149,7 @@ impl Writer {
     fn report(&mut self, failure: Option<String>) {
         match (self.failed, &failure) {
             (false, Some(message)) => show::message(&format!(
-                "--record: {message}; what was written before stays intact, and writing is tried again every {:.0} s",
+                "--record: {message}; earlier data stay intact, and writing is tried again every {:.0} s",
                 self.every.as_secs_f64()
             )),
             (true, None) => show::message("--record: the recording is written again"),
