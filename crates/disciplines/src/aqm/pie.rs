@@ -219,7 +219,7 @@ impl State {
 /// Probabilities, and the divisor of steps below each: the table of RFC 8033, section 4.2.
 const TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
-/// Factor of the probability at an update without any delay.
+/// RFC 8033, section 4.2: factor of the probability at an update without any delay.
 const DECAY: f64 = 0.98;
 /// RFC 8033, section 5.5: the largest step while the probability is at least 10 %.
 const MOST_STEP: (f64, f64) = (0.1, 0.02);
@@ -325,6 +325,7 @@ impl<P> Qdisc<P> for Pie<P> {
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now());
         if self.backlog.packets >= self.config.limit.0 {
+            // RFC 8033, section 5.4: the sum counts the probabilities since the last drop.
             self.accumulated = 0.0;
             return cx.drop(pkt, DropReason::Overlimit);
         }

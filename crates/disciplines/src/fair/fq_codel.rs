@@ -250,12 +250,16 @@ impl<P> Qdisc<P> for FqCodel<P> {
             }
             match self.send(bucket, cx) {
                 Some(pkt) => {
+                    // RFC 8290, section 4.2: the length of the packet is subtracted from the credits. They
+                    // may become negative, so a queue may send a packet that is longer than its rest.
                     self.flows[bucket].deficit -= pkt.bytes() as i32;
                     return Next::Packet(pkt);
                 }
                 // RFC 8290, section 4.2: an empty new queue moves to the old queues. If it left the lists,
                 // its next packet would make it new again, and it could starve the old queues.
                 None if is_new => self.end_turn(true),
+                // RFC 8290, section 4.2: an empty old queue leaves the lists, so it becomes new with its next
+                // packet.
                 None => {
                     self.old.pop_front();
                     self.flows[bucket].listed = false;
@@ -281,7 +285,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use; all of them always exist.
+    /// The queues in use count as flows. The memory is that of all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {
@@ -300,12 +304,13 @@ impl<P> Qdisc<P> for FqCodel<P> {
 
 impl<P> FqCodel<P> {
     fn bucket(&self, flow: FlowKey) -> usize {
+        // RFC 8290, section 4.1: a hash of the flow with a random key of the instance selects the queue.
         let hash = mix(flow.0, self.perturbation);
         // Scaling by multiplication needs no power of two and no division.
         ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
     }
 
-    /// Half the packets of the queue with the most bytes, from its head, and no more than a batch.
+    /// Drops half the packets of the queue with the most bytes, from its head, and at most a batch.
     #[cold]
     fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, P>) {
         let most = self.bytes.iter().copied().max().expect("there is at least one bucket");
@@ -326,7 +331,8 @@ impl<P> FqCodel<P> {
         }
     }
 
-    /// The next packet of one queue, after the drops of CoDel.
+    /// Dequeues a packet of one queue, after the drops of CoDel, which runs in each queue: RFC 8290, section
+    /// 4.2.
     #[inline]
     fn send(&mut self, bucket: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
         let FqCodel { flows, bytes, packets, backlog, law, .. } = self;
@@ -340,7 +346,7 @@ impl<P> FqCodel<P> {
         })
     }
 
-    /// The first bucket of its list goes to the end of the old ones.
+    /// Moves the first bucket of its list to the end of the old buckets.
     fn end_turn(&mut self, is_new: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         let bucket = list.pop_front().expect("the bucket whose turn it is");

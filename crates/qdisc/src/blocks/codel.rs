@@ -156,6 +156,8 @@ impl Codel {
                 self.dropping = false;
                 break;
             }
+            // RFC 8289, section 5.5: the step starts at the time at which this drop was due, so a late call
+            // does not slow down the drops.
             self.drop_next += law.step(self.count);
         }
         Some(pkt)
