@@ -1,6 +1,9 @@
 //! Parts that several disciplines share and that are not disciplines themselves.
 
+pub(crate) mod admission;
+pub(crate) mod clock;
 #[macro_use]
 pub(crate) mod guaranteed;
 pub(crate) mod sent;
+pub(crate) mod served;
 pub(crate) mod thresholds;

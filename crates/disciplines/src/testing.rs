@@ -1,5 +1,6 @@
 //! Test support: traces as text, simple reference models, and small drivers.
 
+pub(crate) mod events;
 pub(crate) mod levels;
 pub(crate) mod rates;
 pub(crate) mod reserved;

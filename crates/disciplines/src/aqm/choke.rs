@@ -47,7 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::thresholds::{Idle, Thresholds, Unit, bandwidth};
+use crate::common::thresholds::{Idle, Monitor, Thresholds, bandwidth};
 
 /// Parameters of `choke`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -140,14 +140,13 @@ impl Discipline for Config {
         let (unit, curve) = thresholds.curve()?;
         let bandwidth = bandwidth(self.bandwidth, context)?;
         let weight = thresholds.weight(unit, &curve, bandwidth)?;
+        let detector = Detector::new(curve, weight, self.probability.get(), false, None);
         Ok(Choke {
             limit: self.limit,
-            unit,
             min: curve.min,
             candidates: self.candidates,
             ecn: self.ecn,
-            detector: Detector::new(curve, weight, self.probability.get(), false, None),
-            idle: Idle::new(bandwidth, self.avpkt.0),
+            monitor: Monitor::new(unit, detector, Idle::new(bandwidth, self.avpkt.0)),
             rng: context.streams.rng(),
             queue: DenseFifo::with_capacity(self.limit.most_packets(64).min(1 << 12)),
             backlog: Backlog::ZERO,
@@ -184,12 +183,10 @@ impl Discipline for Config {
 /// The queue.
 pub struct Choke<P> {
     limit: Limit,
-    unit: Unit,
     min: f64,
     candidates: u32,
     ecn: bool,
-    detector: Detector,
-    idle: Idle,
+    monitor: Monitor,
     rng: Rng,
     queue: DenseFifo<Packet<P>>,
     backlog: Backlog,
@@ -200,15 +197,14 @@ pub struct Choke<P> {
 impl<P> Qdisc<P> for Choke<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let missed = self.idle.missed(self.backlog, cx.now());
-        self.detector.observe(self.unit.length(self.backlog), missed, cx.now());
-        if self.detector.average() >= self.min && self.drops_match(pkt.meta.flow, cx) {
+        self.monitor.observe(self.backlog, cx.now());
+        if self.monitor.detector.average() >= self.min && self.drops_match(pkt.meta.flow, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
-        let length = self.unit.length(self.backlog);
-        let verdict = self.detector.decide(length, 1.0, || self.rng.uniform());
+        let length = self.monitor.length(self.backlog);
+        let verdict = self.monitor.detector.decide(length, 1.0, || self.rng.uniform());
         if !self.limit.admits(self.backlog, pkt.bytes()) {
-            self.detector.overflowed();
+            self.monitor.detector.overflowed();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if verdict != RedDecision::Accept && !(self.ecn && cx.mark(&mut pkt)) {
@@ -222,7 +218,7 @@ impl<P> Qdisc<P> for Choke<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
         self.backlog.sub(pkt.bytes());
-        self.idle.departed(pkt.bytes(), cx.now());
+        self.monitor.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
@@ -235,14 +231,12 @@ impl<P> Qdisc<P> for Choke<P> {
             cx.drop(pkt, DropReason::Reset);
         }
         self.backlog = Backlog::ZERO;
-        self.detector.reset();
-        self.idle.reset();
+        self.monitor.reset();
         self.met = 0;
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit(self.unit.average(), self.detector.average());
-        visit("drop_probability", self.detector.base());
+        self.monitor.gauges(visit);
         visit("met_packets", self.met as f64);
     }
 }
@@ -356,13 +350,13 @@ mod tests {
         let at = |us| Time::ZERO + Span::us(us);
         (0..4).for_each(|_| arrive(&mut q, at(0), &mut out));
         // Averages 0, 0.5, 1.25 (a match, one packet remains), then 1.125 (a match, no packet remains).
-        assert_eq!((q.detector.average(), q.backlog.packets), (1.125, 0));
+        assert_eq!((q.monitor.detector.average(), q.backlog.packets), (1.125, 0));
         arrive(&mut q, at(0), &mut out);
-        assert_eq!((q.detector.average(), q.backlog.packets), (0.5625, 1));
+        assert_eq!((q.monitor.detector.average(), q.backlog.packets), (0.5625, 1));
         let _ = q.dequeue(&mut Cx::new(at(0), &mut out));
         // On the wire until 1 ms; the link could have sent two more packets until 3.5 ms.
         arrive(&mut q, at(3500), &mut out);
-        assert_eq!(q.detector.average(), 0.5625 / 8.0);
+        assert_eq!(q.monitor.detector.average(), 0.5625 / 8.0);
     }
 
     /// With several candidates all that match are dropped: a single flow empties the queue.

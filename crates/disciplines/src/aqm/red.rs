@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::thresholds::{Idle, Thresholds, Unit, bandwidth};
+use crate::common::thresholds::{Idle, Monitor, Thresholds, Unit, bandwidth};
 
 /// Parameters of `red`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -250,24 +250,21 @@ pub(crate) struct Setup {
 /// The queue.
 pub struct Red<P> {
     setup: Setup,
-    detector: Detector,
+    monitor: Monitor,
     rng: Rng,
     queue: VecDeque<Packet<P>>,
     backlog: Backlog,
-    idle: Idle,
 }
 
 impl<P> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let length = self.setup.unit.length(self.backlog);
-        let missed = self.idle.missed(self.backlog, cx.now());
-        self.detector.observe(length, missed, cx.now());
+        let length = self.monitor.observe(self.backlog, cx.now());
         let size = if self.setup.bytemode { f64::from(pkt.bytes()) / self.setup.avpkt as f64 } else { 1.0 };
-        let verdict = self.detector.decide(length, size, || self.rng.uniform());
+        let verdict = self.monitor.detector.decide(length, size, || self.rng.uniform());
 
         if !self.setup.limit.admits(self.backlog, pkt.bytes()) {
-            self.detector.overflowed();
+            self.monitor.detector.overflowed();
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
             }
@@ -282,7 +279,7 @@ impl<P> Qdisc<P> for Red<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
         self.backlog.sub(pkt.bytes());
-        self.idle.departed(pkt.bytes(), cx.now());
+        self.monitor.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
@@ -295,22 +292,20 @@ impl<P> Qdisc<P> for Red<P> {
             cx.drop(pkt, DropReason::Reset);
         }
         self.backlog = Backlog::ZERO;
-        self.detector.reset();
-        self.idle.reset();
+        self.monitor.reset();
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit(self.setup.unit.average(), self.detector.average());
-        visit("drop_probability", self.detector.base());
-        visit("max_p", self.detector.max_p());
+        self.monitor.gauges(visit);
+        visit("max_p", self.monitor.detector.max_p());
     }
 }
 
 impl<P> Red<P> {
     pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
         let room = setup.limit.most_packets(64).min(1 << 12);
-        let idle = Idle::new(setup.bandwidth, setup.avpkt);
-        Red { setup, detector, rng, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO, idle }
+        let monitor = Monitor::new(setup.unit, detector, Idle::new(setup.bandwidth, setup.avpkt));
+        Red { setup, monitor, rng, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO }
     }
 
     /// Marks a packet instead of an early drop. True if the packet stays.
@@ -517,7 +512,7 @@ mod tests {
         let above_max = |spec: &str, unit: f64| {
             let mut q = built(spec);
             // 90 units of average at a weight of 0.002.
-            q.detector.observe(45_000.0 * unit, 0, Time::ZERO);
+            q.monitor.detector.observe(45_000.0 * unit, 0, Time::ZERO);
             q
         };
         const EARLY: Fate = Fate::Dropped(DropReason::Early);
@@ -574,7 +569,7 @@ mod tests {
             let _ = q.dequeue(&mut Cx::new(Time::ms(20), &mut out));
         }
         // The link is busy until 21 ms, and then idle for 3.9 ms, the time of three packets.
-        let mut idle = q.detector.clone();
+        let mut idle = q.monitor.detector.clone();
         idle.observe(0.0, 3, Time::ZERO);
         q.enqueue(Packet::new(FlowKey(0), 1000, 0), &mut Cx::new(Time::ZERO + Span::us(24_900), &mut out));
         assert_eq!(gauge(&q, "average_packets"), idle.average());
@@ -584,8 +579,8 @@ mod tests {
     #[test]
     fn idle_time_counts_once() {
         let mut q = built("red limit 6000b weight 0.5");
-        q.detector.observe(4000.0, 0, Time::ZERO);
-        q.idle.since = Some(Time::ZERO);
+        q.monitor.detector.observe(4000.0, 0, Time::ZERO);
+        q.monitor.idle.since = Some(Time::ZERO);
         // The packets are too large for the buffer, so the queue stays empty. The second one finds no further
         // idle time.
         for average in [2000.0 / 16.0, 2000.0 / 32.0] {

@@ -1,6 +1,7 @@
-//! Common parts of `red` and `choke`: thresholds and weight as configured, and the idle time of the link.
+//! Common parts of `red` and `choke`: thresholds and weight as configured, and the average of a queue with
+//! the idle time of its link.
 
-use giveway_qdisc::blocks::red::{Curve, weight_for_burst, weight_for_rate};
+use giveway_qdisc::blocks::red::{Curve, Detector, weight_for_burst, weight_for_rate};
 use giveway_qdisc::{Backlog, Bytes, Invalid, Limit, LinkContext, Packets, Rate, Share, Time};
 
 /// The unit of the average.
@@ -158,6 +159,46 @@ pub(crate) fn bandwidth(written: Option<Rate>, context: &LinkContext) -> Result<
             Err(Invalid::new("bandwidth", "must be above 0, for example \"10mbit\""))
         }
         rate => Ok(rate),
+    }
+}
+
+/// A RED detector of a queue, which measures the length and the idle time.
+pub(crate) struct Monitor {
+    unit: Unit,
+    pub detector: Detector,
+    pub idle: Idle,
+}
+
+impl Monitor {
+    pub fn new(unit: Unit, detector: Detector, idle: Idle) -> Monitor {
+        Monitor { unit, detector, idle }
+    }
+
+    /// Length of a queue in the unit of the thresholds.
+    #[inline]
+    pub fn length(&self, backlog: Backlog) -> f64 {
+        self.unit.length(backlog)
+    }
+
+    /// Updates the average for an arrival that finds this backlog. Returns the length of the backlog.
+    #[inline]
+    pub fn observe(&mut self, backlog: Backlog, now: Time) -> f64 {
+        let length = self.unit.length(backlog);
+        let missed = self.idle.missed(backlog, now);
+        self.detector.observe(length, missed, now);
+        length
+    }
+
+    /// Returns to the initial state.
+    pub fn reset(&mut self) {
+        self.detector.reset();
+        self.idle.reset();
+    }
+
+    /// Visits the average and the drop probability.
+    pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit(self.unit.average(), self.detector.average());
+        visit("drop_probability", self.detector.base());
     }
 }
 

@@ -346,9 +346,9 @@ impl Core {
 mod tests {
     use super::*;
     use crate::Spec;
+    use crate::testing::events::{any_flows, events};
     use crate::testing::rates::{Flow, Outcome, offer, offer_from};
     use crate::testing::trace::{T1, trace};
-    use giveway_qdisc::contract::{Op, drive};
     use giveway_qdisc::{FlowKey, Outbox, Streams};
     use proptest::prelude::*;
 
@@ -511,21 +511,9 @@ mod tests {
         /// Without labels there are no drops by alpha, so the order and the drops are those of `fifo`.
         #[test]
         fn without_labels_it_is_a_fifo(
-            ops in prop::collection::vec(
-                prop_oneof![
-                    3 => (any::<u8>(), any::<u16>()).prop_map(|(flow, bytes)| Op::Enqueue { flow, bytes: bytes / 4 * 4, class: 0, ecn: false }),
-                    2 => Just(Op::Dequeue),
-                    1 => any::<u16>().prop_map(Op::Wait),
-                ],
-                1..300,
-            ),
+            ops in any_flows(),
         ) {
-            let context = LinkContext::new(LINK, Streams::new(1));
-            let run = |spec: &str| {
-                let spec = spec.parse::<Spec>().unwrap();
-                let mut qdisc = spec.build::<u64>(&context).unwrap();
-                drive(&mut qdisc, spec.properties(&context), &ops).unwrap()
-            };
+            let run = |spec: &str| events(&spec.parse().unwrap(), &ops);
             prop_assert_eq!(run("csfq noedge limit 20p threshold 5p"), run("fifo limit 20p"));
         }
     }

@@ -51,6 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::admission::refusal;
 
 /// Parameters of `drr`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -243,9 +244,9 @@ pub struct Drr<P> {
     packets: Slots<Packet<P>>,
     /// The flows that have packets; the first is being served.
     round: List,
-    /// The first flow already got its quantum on this visit.
+    /// True if the first flow has got its quantum on this visit.
     granted: bool,
-    /// Counts the times that a flow went to the end of the round.
+    /// Number of moves of a flow to the end of the round.
     tickets: u64,
     longest: LongestQueue,
     backlog: Backlog,
@@ -261,7 +262,7 @@ struct Flow {
     bytes: u64,
     /// Bytes that it may send before its next quantum; the paper's deficit counter.
     deficit: u64,
-    /// Its place in the round: see [`Rank`].
+    /// Ticket for [`Rank`]: its position in the round.
     ticket: u64,
 }
 
@@ -270,11 +271,9 @@ const _: () = assert!(size_of::<Flow>() <= 48);
 impl<P> Qdisc<P> for Drr<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::Overlimit);
+        let refuses_arrivals = self.victim == Victim::Tail;
+        if let Some(why) = refusal(pkt.bytes(), self.limit, self.backlog, refuses_arrivals) {
+            return cx.drop(pkt, why);
         }
         let place = self.append(pkt);
         if !self.limit.allows(self.backlog) {
@@ -323,7 +322,7 @@ impl<P> Qdisc<P> for Drr<P> {
 }
 
 impl<P> Drr<P> {
-    /// Puts a packet at the end of its flow's queue; a new flow goes to the end of the round.
+    /// Appends a packet to its flow's queue. A new flow joins the end of the round.
     #[inline]
     fn append(&mut self, pkt: Packet<P>) -> Place {
         let Drr { by_key, flows, round, tickets, quanta, quantum, .. } = self;
@@ -347,7 +346,7 @@ impl<P> Drr<P> {
         place
     }
 
-    /// The flow whose turn it is, with a deficit that covers its next packet.
+    /// Finds the flow that is served next, with a deficit that covers its next packet.
     #[inline]
     fn turn(&mut self) -> Option<Place> {
         loop {
@@ -443,9 +442,10 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{events, fifo_events, in_one_flow};
     use crate::testing::trace::{MIXED, T1, trace, trace_on};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::contract::Op;
     use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::VecDeque;
@@ -703,17 +703,10 @@ mod tests {
         /// A single flow is served in the order of arrival.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, quantum in 1..3000u64) {
-            let one = |op: &Op| match *op {
-                Op::Enqueue { bytes, .. } => Op::Enqueue { flow: 1, bytes, class: 0, ecn: false },
-                other => other,
-            };
-            let ops: Vec<Op> = ops.iter().map(one).collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            let ops = in_one_flow(&ops);
             let limit = Limit::Packets(limit);
             let drr = Spec::drr(Config { limit, quantum: Some(Bytes(quantum)), ..Config::default() });
-            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
-            prop_assert_eq!(run(&drr), run(&fifo));
+            prop_assert_eq!(events(&drr, &ops), fifo_events(limit, &ops));
         }
     }
 }

@@ -554,8 +554,8 @@ impl Core {
 mod tests {
     use super::*;
     use crate::Spec;
+    use crate::testing::events::{any_flows, events};
     use crate::testing::rates::{Flow, Outcome, offer};
-    use giveway_qdisc::contract::{Op, drive};
     use giveway_qdisc::{Outbox, Streams};
     use proptest::prelude::*;
 
@@ -829,21 +829,9 @@ mod tests {
         /// If no flow becomes long, departures and drops are those of `fifo`.
         #[test]
         fn with_an_endless_threshold_it_is_a_fifo(
-            ops in prop::collection::vec(
-                prop_oneof![
-                    3 => (any::<u8>(), any::<u16>())
-                        .prop_map(|(flow, bytes)| Op::Enqueue { flow, bytes: bytes / 4 * 4, class: 0, ecn: false }),
-                    2 => Just(Op::Dequeue),
-                    1 => any::<u16>().prop_map(Op::Wait),
-                ],
-                1..300,
-            ),
+            ops in any_flows(),
         ) {
-            let run = |spec: &str| {
-                let spec = spec.parse::<Spec>().unwrap();
-                let mut qdisc = spec.build::<u64>(&context()).unwrap();
-                drive(&mut qdisc, spec.properties(&context()), &ops).unwrap()
-            };
+            let run = |spec: &str| events(&spec.parse().unwrap(), &ops);
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }
 

@@ -44,6 +44,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::admission::refusal;
 
 /// Parameters of `scfq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +122,7 @@ pub struct Scfq<P> {
     /// Place of each flow with packets.
     by_key: FlowMap<Place>,
     flows: Slots<Flow>,
-    /// All queued packets.
+    /// All flows with packets.
     backlogged: List,
     /// Counts the flows that became backlogged.
     comers: u64,
@@ -164,11 +165,9 @@ const FAR: u64 = 1 << 62;
 impl<P> Qdisc<P> for Scfq<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::Overlimit);
+        let refuses_arrivals = self.victim == Victim::Tail;
+        if let Some(why) = refusal(pkt.bytes(), self.limit, self.backlog, refuses_arrivals) {
+            return cx.drop(pkt, why);
         }
         let place = self.append(pkt);
         if !self.limit.allows(self.backlog) {
@@ -311,9 +310,9 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{events, fifo_events, one_flow};
     use crate::testing::trace::{T1, furthest_apart, trace};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Op, drive};
     use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -480,17 +479,11 @@ mod tests {
 
         /// With a single flow it behaves as `fifo`.
         #[test]
-        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
-            let ops: Vec<Op> = ops
-                .into_iter()
-                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
-                .collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        fn one_flow_makes_it_a_fifo(ops in one_flow(), limit in 1..20u64) {
             let limit = Limit::Packets(limit);
-            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
-            let fifo = run(&Spec::fifo(fifo::Config { limit, ..Default::default() }));
+            let fifo = fifo_events(limit, &ops);
             for drop in [Victim::Tail, Victim::MaxTag, Victim::Longest] {
-                prop_assert_eq!(run(&Spec::scfq(Config { limit, drop, ..Config::default() })), fifo.clone());
+                prop_assert_eq!(events(&Spec::scfq(Config { limit, drop, ..Config::default() }), &ops), fifo.clone());
             }
         }
     }

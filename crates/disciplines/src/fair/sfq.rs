@@ -393,9 +393,10 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::{build_error, events, in_one_flow};
     use crate::testing::trace::{T1, trace};
     use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::contract::{Event, Op};
     use giveway_qdisc::{Outbox, Rate, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -517,36 +518,26 @@ mod tests {
         /// A single flow is served in the order of arrival, with and without perturbation.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, headdrop in any::<bool>(), perturb in 0..20u64) {
-            let one = |op: &Op| match *op {
-                Op::Enqueue { bytes, .. } => Op::Enqueue { flow: 1, bytes, class: 0, ecn: false },
-                other => other,
-            };
-            let ops: Vec<Op> = ops.iter().map(one).collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            let ops = in_one_flow(&ops);
             let sfq = Spec::sfq(Config { limit: Packets(limit), headdrop, perturb: Span::ms(perturb), ..Config::default() });
             let drop = if headdrop { fifo::Victim::Head } else { fifo::Victim::Tail };
             let fifo = Spec::fifo(fifo::Config { limit: Limit::Packets(limit), drop });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
             let order = |events: Vec<Event>| -> Vec<(bool, u64)> {
                 events.into_iter().map(|event| match event {
                     Event::Sent(serial, _) => (true, serial),
                     Event::Dropped(serial, ..) => (false, serial),
                 }).collect()
             };
-            prop_assert_eq!(order(run(&sfq)), order(run(&fifo)));
+            prop_assert_eq!(order(events(&sfq, &ops)), order(events(&fifo, &ops)));
         }
     }
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let refuse = |text: &str| {
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
-        };
-        assert_eq!(refuse("sfq divisor 1000"), Some("divisor"));
-        assert_eq!(refuse("sfq flows 0"), Some("flows"));
-        assert_eq!(refuse("sfq quantum 0"), Some("quantum"));
-        assert_eq!(refuse("sfq limit 0"), Some("limit"));
-        assert_eq!(refuse("sfq depth 0"), Some("depth"));
+        assert_eq!(build_error("sfq divisor 1000").parameter, "divisor");
+        assert_eq!(build_error("sfq flows 0").parameter, "flows");
+        assert_eq!(build_error("sfq quantum 0").parameter, "quantum");
+        assert_eq!(build_error("sfq limit 0").parameter, "limit");
+        assert_eq!(build_error("sfq depth 0").parameter, "depth");
     }
 }

@@ -42,6 +42,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::admission::refusal;
 use crate::drr::{Victim, quantum};
 
 /// Parameters of `srr`.
@@ -137,7 +138,7 @@ pub struct Srr<P> {
     victim: Victim,
     quantum: u64,
     weights: Vec<u32>,
-    /// Largest number of rows of flows without packets.
+    /// Number of rows up to which rows of flows without packets are kept.
     remembered: usize,
     /// Number of rows at which those without packets are removed.
     full: usize,
@@ -171,11 +172,9 @@ const _: () = assert!(size_of::<Row>() <= 48);
 impl<P> Qdisc<P> for Srr<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        if self.victim == Victim::Tail && !self.limit.admits(self.backlog, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::Overlimit);
+        let refuses_arrivals = self.victim == Victim::Tail;
+        if let Some(why) = refusal(pkt.bytes(), self.limit, self.backlog, refuses_arrivals) {
+            return cx.drop(pkt, why);
         }
         let row = self.append(pkt);
         if !self.limit.allows(self.backlog) {
@@ -223,7 +222,7 @@ impl<P> Qdisc<P> for Srr<P> {
 }
 
 impl<P> Srr<P> {
-    /// Puts a packet at the end of its flow's queue; a new flow gets a row behind all others.
+    /// Appends a packet to its flow's queue. A new flow gets a row behind all others.
     #[inline]
     fn append(&mut self, pkt: Packet<P>) -> u32 {
         let (key, class, bytes) = (pkt.meta.flow, usize::from(pkt.meta.class), pkt.bytes());
@@ -355,9 +354,10 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{build_error, events, fifo_events, in_one_flow};
     use crate::testing::trace::{MIXED, trace};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Event, Op, drive};
+    use giveway_qdisc::contract::Op;
     use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
 
@@ -570,31 +570,20 @@ mod tests {
         /// A single flow is served in the order of arrival.
         #[test]
         fn one_flow_is_a_fifo(ops in ops(), limit in 1..20u64, quantum in 1..3000u64, weight in 1..100u32) {
-            let one = |op: &Op| match *op {
-                Op::Enqueue { bytes, .. } => Op::Enqueue { flow: 1, bytes, class: 0, ecn: false },
-                other => other,
-            };
-            let ops: Vec<Op> = ops.iter().map(one).collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+            let ops = in_one_flow(&ops);
             let limit = Limit::Packets(limit);
             let srr = Spec::srr(Config {
                 limit, quantum: Some(Bytes(quantum)), weights: vec![weight], ..Config::default()
             });
-            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
-            prop_assert_eq!(run(&srr), run(&fifo));
+            prop_assert_eq!(events(&srr, &ops), fifo_events(limit, &ops));
         }
     }
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let refused = |text: &str| {
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
-        };
-        assert_eq!(refused("srr weights [1 0]"), Some("weights"));
-        assert_eq!(refused("srr quantum 0b"), Some("quantum"));
-        assert_eq!(refused("srr flows 0"), Some("flows"));
-        assert_eq!(refused("srr limit 0p"), Some("limit"));
+        assert_eq!(build_error("srr weights [1 0]").parameter, "weights");
+        assert_eq!(build_error("srr quantum 0b").parameter, "quantum");
+        assert_eq!(build_error("srr flows 0").parameter, "flows");
+        assert_eq!(build_error("srr limit 0p").parameter, "limit");
     }
 }

@@ -240,9 +240,9 @@ fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey, unsent: Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{events, fifo_events, one_flow};
     use crate::testing::trace::{T1, furthest_apart, trace};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Op, drive};
     use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -397,17 +397,10 @@ mod tests {
 
         /// With a single flow it behaves as `fifo`.
         #[test]
-        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
-            let ops: Vec<Op> = ops
-                .into_iter()
-                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
-                .collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        fn one_flow_makes_it_a_fifo(ops in one_flow(), limit in 1..20u64) {
             let limit = Limit::Packets(limit);
             let stfq = Spec::stfq(Config { limit, ..Config::default() });
-            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
-            prop_assert_eq!(run(&stfq), run(&fifo));
+            prop_assert_eq!(events(&stfq, &ops), fifo_events(limit, &ops));
         }
     }
 }

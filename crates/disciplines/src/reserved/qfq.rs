@@ -37,6 +37,7 @@ use giveway_qdisc::blocks::Ticks;
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, List, Place, Properties, Rate, Slots, Time};
 
 use crate::Discipline;
+use crate::common::clock::Clock;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 
 reserved_config! {
@@ -71,8 +72,7 @@ impl Discipline for Config {
 pub struct Qfq {
     /// The largest packet of the link.
     largest: u32,
-    virtual_time: Ticks,
-    as_of: Time,
+    clock: Clock,
     flows: Numbered<Flow>,
     /// Flows in the slots of all groups.
     chained: Slots<u32>,
@@ -123,21 +123,13 @@ impl Qfq {
     fn new(context: &LinkContext) -> Qfq {
         Qfq {
             largest: u32::try_from(context.mtu.0).unwrap_or(u32::MAX),
-            virtual_time: Ticks::ZERO,
-            as_of: Time::ZERO,
+            clock: Clock::default(),
             flows: Numbered::default(),
             chained: Slots::with_capacity(64),
             groups: vec![Group::default(); 128],
             used: 0,
             clamped: 0,
         }
-    }
-
-    /// Advances virtual time by the real time that has passed.
-    #[inline]
-    fn pass(&mut self, now: Time) {
-        self.virtual_time += Ticks::of(now.since(self.as_of));
-        self.as_of = now;
     }
 
     /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
@@ -214,7 +206,7 @@ impl Qfq {
     #[inline]
     fn settle(&mut self) {
         let earliest = self.in_use().map(|(_, start)| start).min();
-        self.virtual_time = self.virtual_time.max(earliest.unwrap_or_default());
+        self.clock.shift_to(self.clock.virtual_time().max(earliest.unwrap_or_default()));
     }
 }
 
@@ -223,9 +215,9 @@ impl Schedule for Qfq {
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
-        self.pass(now);
+        self.clock.pass(now);
         if first {
-            let start = self.virtual_time.max(self.flows.at(item.flow).finish);
+            let start = self.clock.virtual_time().max(self.flows.at(item.flow).finish);
             self.head(item, start);
         }
         self.settle();
@@ -233,9 +225,9 @@ impl Schedule for Qfq {
 
     #[inline]
     fn next(&mut self, now: Time) -> Option<Pick> {
-        self.pass(now);
+        self.clock.pass(now);
         self.settle();
-        let started = self.in_use().filter(|(_, start)| *start <= self.virtual_time);
+        let started = self.in_use().filter(|(_, start)| *start <= self.clock.virtual_time());
         let finish = |(exponent, start): &(u32, Ticks)| *start + Ticks::from_raw(2 << exponent);
         let (exponent, _) = started.min_by_key(finish)?;
         let group = &self.groups[exponent as usize];
@@ -263,7 +255,7 @@ impl Schedule for Qfq {
     }
 
     fn passed(&self, flow: u32, now: Time) -> bool {
-        let virtual_time = self.virtual_time + Ticks::of(now.since(self.as_of));
+        let virtual_time = self.clock.at(now);
         self.flows.get(flow).is_none_or(|flow| flow.finish <= virtual_time)
     }
 
@@ -279,7 +271,7 @@ impl Schedule for Qfq {
             (group.busy, group.first) = (0, 0);
         }
         self.used = 0;
-        self.virtual_time = Ticks::ZERO;
+        self.clock.restart();
         self.flows.clear();
     }
 
@@ -289,7 +281,7 @@ impl Schedule for Qfq {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("virtual_time_s", self.virtual_time.as_s());
+        visit("virtual_time_s", self.clock.virtual_time().as_s());
         visit("clamped", self.clamped as f64);
     }
 }
@@ -377,7 +369,7 @@ mod tests {
                     prop_assert_eq!(qfq.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
                 }
                 virtual_time = virtual_time.max(least(&filed, &start));
-                prop_assert_eq!(qfq.schedule.virtual_time, virtual_time);
+                prop_assert_eq!(qfq.schedule.clock.virtual_time(), virtual_time);
             }
             prop_assert_eq!(qfq.schedule.clamped, 0);
         }

@@ -31,6 +31,7 @@ use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 
 use crate::Discipline;
+use crate::common::clock::Clock;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 
 reserved_config! {
@@ -63,8 +64,7 @@ impl Discipline for Config {
 /// The backlogged flows, and the shifted clock.
 #[derive(Debug)]
 pub struct TimeShift {
-    clock: Ticks,
-    as_of: Time,
+    clock: Clock,
     /// T of the oldest packet of each flow, or of its last departed packet if none is queued.
     stamps: Numbered<Ticks>,
     /// Backlogged flows, by T.
@@ -76,8 +76,7 @@ pub struct TimeShift {
 impl Default for TimeShift {
     fn default() -> TimeShift {
         TimeShift {
-            clock: Ticks::ZERO,
-            as_of: Time::ZERO,
+            clock: Clock::default(),
             stamps: Numbered::default(),
             due: FlowHeap::with_capacity(64),
             later: FlowHeap::with_capacity(64),
@@ -86,20 +85,13 @@ impl Default for TimeShift {
 }
 
 impl TimeShift {
-    /// Advances the clock by the real time that has passed.
-    #[inline]
-    fn pass(&mut self, now: Time) {
-        self.clock += Ticks::of(now.since(self.as_of));
-        self.as_of = now;
-    }
-
     /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Ticks) {
         let stamp = start + item.cost;
         *self.stamps.at(item.flow) = stamp;
         self.due.set(item.flow, stamp);
-        if start > self.clock {
+        if start > self.clock.virtual_time() {
             self.later.set(item.flow, start);
         }
     }
@@ -108,11 +100,11 @@ impl TimeShift {
     #[inline]
     fn shift(&mut self) {
         while let Some((start, flow)) = self.later.first() {
-            if start > self.clock {
+            if start > self.clock.virtual_time() {
                 if self.later.len() < self.due.len() {
                     return;
                 }
-                self.clock = start;
+                self.clock.shift_to(start);
             }
             self.later.remove(flow);
         }
@@ -130,9 +122,9 @@ impl Schedule for TimeShift {
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
-        self.pass(now);
+        self.clock.pass(now);
         if first {
-            let start = self.clock.max(*self.stamps.at(item.flow));
+            let start = self.clock.virtual_time().max(*self.stamps.at(item.flow));
             self.head(item, start);
         }
         self.shift();
@@ -140,7 +132,7 @@ impl Schedule for TimeShift {
 
     #[inline]
     fn next(&mut self, now: Time) -> Option<Pick> {
-        self.pass(now);
+        self.clock.pass(now);
         self.shift();
         self.due.first().map(|(_, flow)| Pick::oldest(flow))
     }
@@ -165,7 +157,7 @@ impl Schedule for TimeShift {
     }
 
     fn passed(&self, flow: u32, now: Time) -> bool {
-        let clock = self.clock + Ticks::of(now.since(self.as_of));
+        let clock = self.clock.at(now);
         self.stamps.get(flow).is_none_or(|stamp| *stamp <= clock)
     }
 
@@ -174,7 +166,7 @@ impl Schedule for TimeShift {
     }
 
     fn clear(&mut self) {
-        self.clock = Ticks::ZERO;
+        self.clock.restart();
         self.stamps.clear();
         self.due.clear();
         self.later.clear();
@@ -185,8 +177,7 @@ impl Schedule for TimeShift {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let shift = self.clock.saturating_sub(Ticks::at(self.as_of));
-        visit("shift_s", shift.as_s());
+        visit("shift_s", self.clock.shift().as_s());
     }
 }
 
@@ -267,7 +258,7 @@ mod tests {
                     prop_assert_eq!(tss.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
                 }
                 clock = clock.max(min_start(&queues, &start).unwrap_or_default());
-                prop_assert_eq!(tss.schedule.clock, clock);
+                prop_assert_eq!(tss.schedule.clock.virtual_time(), clock);
                 for of in (0..5).filter(|flow| !queues[*flow].is_empty()) {
                     prop_assert!(start[of] + queues[of][0].1 <= clock + largest + largest);
                 }

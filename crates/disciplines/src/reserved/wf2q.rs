@@ -31,6 +31,7 @@ use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 
 use crate::Discipline;
+use crate::common::clock::Clock;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 
 reserved_config! {
@@ -63,8 +64,7 @@ impl Discipline for Config {
 /// The backlogged flows, and virtual time.
 #[derive(Debug)]
 pub struct Wf2q {
-    virtual_time: Ticks,
-    as_of: Time,
+    clock: Clock,
     flows: Numbered<Stamps>,
     /// Flows that have started, by finish.
     eligible: FlowHeap<Ticks>,
@@ -82,8 +82,7 @@ struct Stamps {
 impl Default for Wf2q {
     fn default() -> Wf2q {
         Wf2q {
-            virtual_time: Ticks::ZERO,
-            as_of: Time::ZERO,
+            clock: Clock::default(),
             flows: Numbered::default(),
             eligible: FlowHeap::with_capacity(64),
             waiting: FlowHeap::with_capacity(64),
@@ -92,19 +91,12 @@ impl Default for Wf2q {
 }
 
 impl Wf2q {
-    /// Advances virtual time by the real time that has passed.
-    #[inline]
-    fn pass(&mut self, now: Time) {
-        self.virtual_time += Ticks::of(now.since(self.as_of));
-        self.as_of = now;
-    }
-
     /// Sets the stamps of a packet that becomes the oldest of its flow and starts at `start`.
     #[inline]
     fn head(&mut self, item: Item, start: Ticks) {
         let finish = start + item.cost;
         *self.flows.at(item.flow) = Stamps { start, finish };
-        if start <= self.virtual_time {
+        if start <= self.clock.virtual_time() {
             self.eligible.set(item.flow, finish);
         } else {
             self.waiting.set(item.flow, start);
@@ -115,11 +107,11 @@ impl Wf2q {
     #[inline]
     fn settle(&mut self) {
         while let Some((start, flow)) = self.waiting.first() {
-            if start > self.virtual_time {
+            if start > self.clock.virtual_time() {
                 if !self.eligible.is_empty() {
                     return;
                 }
-                self.virtual_time = start;
+                self.clock.shift_to(start);
             }
             self.waiting.remove(flow);
             self.eligible.set(flow, self.flows.at(flow).finish);
@@ -132,9 +124,9 @@ impl Schedule for Wf2q {
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
-        self.pass(now);
+        self.clock.pass(now);
         if first {
-            let start = self.virtual_time.max(self.flows.at(item.flow).finish);
+            let start = self.clock.virtual_time().max(self.flows.at(item.flow).finish);
             self.head(item, start);
         }
         self.settle();
@@ -142,7 +134,7 @@ impl Schedule for Wf2q {
 
     #[inline]
     fn next(&mut self, now: Time) -> Option<Pick> {
-        self.pass(now);
+        self.clock.pass(now);
         self.settle();
         self.eligible.first().map(|(_, flow)| Pick::oldest(flow))
     }
@@ -168,7 +160,7 @@ impl Schedule for Wf2q {
     }
 
     fn passed(&self, flow: u32, now: Time) -> bool {
-        let virtual_time = self.virtual_time + Ticks::of(now.since(self.as_of));
+        let virtual_time = self.clock.at(now);
         self.flows.get(flow).is_none_or(|stamps| stamps.finish <= virtual_time)
     }
 
@@ -177,7 +169,7 @@ impl Schedule for Wf2q {
     }
 
     fn clear(&mut self) {
-        self.virtual_time = Ticks::ZERO;
+        self.clock.restart();
         self.flows.clear();
         self.eligible.clear();
         self.waiting.clear();
@@ -188,7 +180,7 @@ impl Schedule for Wf2q {
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("virtual_time_s", self.virtual_time.as_s());
+        visit("virtual_time_s", self.clock.virtual_time().as_s());
     }
 }
 

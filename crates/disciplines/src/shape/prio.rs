@@ -178,8 +178,8 @@ impl<P> Qdisc<P> for Prio<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::trace::trace;
-    use giveway_qdisc::{Rate, Streams};
 
     // The class is the letter's position in the alphabet, so A goes before B, and C, D and all others share
     // band 2.
@@ -232,17 +232,13 @@ mod tests {
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let refuse = |text: &str| {
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.to_string())
-        };
-        assert_eq!(refuse("prio bands 17").unwrap(), "bands: 17 is not between 1 and 16");
+        assert_eq!(build_error("prio bands 17").to_string(), "bands: 17 is not between 1 and 16");
         assert_eq!(
-            refuse("prio bands 1 children [(fifo) (fifo)]").unwrap(),
+            build_error("prio bands 1 children [(fifo) (fifo)]").to_string(),
             "children: 2 disciplines for 1 bands: remove some"
         );
         assert_eq!(
-            refuse("prio children [(fifo) (fifo limit 100b)]").unwrap(),
+            build_error("prio children [(fifo) (fifo limit 100b)]").to_string(),
             "children: band 1, fifo: limit: 100b cannot hold one packet of 1500 bytes: write at least \"1500b\""
         );
     }

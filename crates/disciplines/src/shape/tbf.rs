@@ -286,6 +286,7 @@ impl<P> Tbf<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::trace::trace;
     use giveway_qdisc::{FlowKey, Outbox, Streams, Time};
     use proptest::prelude::*;
@@ -346,18 +347,14 @@ mod tests {
 
     #[test]
     fn invalid_parameters_are_refused() {
-        let refuse = |text: &str| {
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-            text.parse::<Spec>().unwrap().build::<()>(&context).err().map(|invalid| invalid.parameter)
-        };
-        assert_eq!(refuse("tbf rate 1mbit limit 10p latency 5ms"), Some("latency"));
-        assert_eq!(refuse("tbf rate 1mbit limit 10p child (fifo)"), Some("limit"));
-        assert_eq!(refuse("tbf rate 1mbit latency 5ms child (fifo)"), Some("latency"));
-        assert_eq!(refuse("tbf rate 1mbit peakrate 500kbit"), Some("peakrate"));
-        assert_eq!(refuse("tbf rate 1mbit mtu 1500b"), Some("mtu"));
-        assert_eq!(refuse("tbf rate 0bit"), Some("rate"));
-        assert_eq!(refuse("tbf burst 0b"), Some("burst"));
-        assert_eq!(refuse("tbf child (efd limit 10b)"), Some("child"));
+        assert_eq!(build_error("tbf rate 1mbit limit 10p latency 5ms").parameter, "latency");
+        assert_eq!(build_error("tbf rate 1mbit limit 10p child (fifo)").parameter, "limit");
+        assert_eq!(build_error("tbf rate 1mbit latency 5ms child (fifo)").parameter, "latency");
+        assert_eq!(build_error("tbf rate 1mbit peakrate 500kbit").parameter, "peakrate");
+        assert_eq!(build_error("tbf rate 1mbit mtu 1500b").parameter, "mtu");
+        assert_eq!(build_error("tbf rate 0bit").parameter, "rate");
+        assert_eq!(build_error("tbf burst 0b").parameter, "burst");
+        assert_eq!(build_error("tbf child (efd limit 10b)").parameter, "child");
     }
 
     proptest! {

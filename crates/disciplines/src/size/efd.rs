@@ -210,9 +210,10 @@ fn count_out(flows: &mut FlowMap<Flow>, flow: FlowKey) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{events, fifo_events};
     use crate::testing::trace::{T1, trace};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Event, LENGTHS, Op, drive};
+    use giveway_qdisc::contract::{LENGTHS, Op};
     use giveway_qdisc::{Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, VecDeque};
@@ -416,12 +417,8 @@ mod tests {
         #[test]
         fn without_a_threshold_it_is_a_fifo(ops in ops(), limit in 1..20u64, in_bytes in any::<bool>()) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
             let efd = Spec::efd(Config { limit, threshold: Limit::Packets(u64::MAX), count_first: true });
-            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| -> Vec<Event> { drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap() };
-            let (efd, fifo) = (run(&efd), run(&fifo));
-            prop_assert_eq!(efd, fifo);
+            prop_assert_eq!(events(&efd, &ops), fifo_events(limit, &ops));
         }
     }
 }

@@ -38,18 +38,16 @@
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
 //!   sections 2, 5.3 and 5.4.
 
-use std::num::NonZeroU32;
-
-use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
+use giveway_qdisc::blocks::Memory;
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
-    Qdisc, Span,
+    Backlog, Cx, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Span,
 };
 use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::served::{Served, small_table};
 
 /// Parameters of `lars`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,12 +87,7 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Lars<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
-        Ok(Lars {
-            limit: self.limit,
-            decay: Decay::new(self.lockout)?,
-            flows: RecentFlows::new(memory, Flow::is_queued),
-            queue: RankedPackets::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-        })
+        Ok(Lars { decay: Decay::new(self.lockout)?, served: Served::new(self.limit, memory) })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
@@ -131,101 +124,43 @@ impl Discipline for Config {
                 self.idle, self.lockout
             ));
         }
-        if let Limit::Packets(limit) = self.limit
-            && u64::from(self.flows) < limit
-        {
-            warnings.push(format!(
-                "{} flows are fewer than limit {} can hold: flows are forgotten although they sent recently",
-                self.flows, self.limit
-            ));
-        }
+        warnings.extend(small_table(self.flows, self.limit));
         warnings
     }
 }
 
 /// The queue and the table.
 pub struct Lars<P> {
-    limit: Limit,
     decay: Decay,
-    flows: RecentFlows<Flow>,
-    queue: RankedPackets<P>,
-}
-
-/// A flow that has sent recently.
-#[derive(Debug)]
-struct Flow {
-    /// Volume that it has sent and has queued, on the scale of [`Decay`]: the rank of its next packet.
-    volume: u64,
-    /// Number of its queued packets, plus one.
-    queued: NonZeroU32,
-}
-
-/// Two flows share a cache line.
-const _: () = assert!(RecentFlows::<Flow>::bytes_per_slot() == 32);
-
-impl Flow {
-    const NEW: Flow = Flow { volume: Decay::NOTHING, queued: NonZeroU32::MIN };
-
-    fn is_queued(&self) -> bool {
-        self.queued > NonZeroU32::MIN
-    }
+    served: Served<P>,
 }
 
 impl<P> Qdisc<P> for Lars<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        self.flows.sweep(cx.now());
-        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        let rank = self.count_in(&pkt, cx.now());
-        let Lars { limit, flows, queue, .. } = self;
-        queue.push_within(*limit, rank, pkt, cx, |rank, victim| {
-            count_out(flows, victim.meta.flow, Some(rank))
-        });
+        let (bytes, now) = (pkt.bytes(), cx.now());
+        let Lars { decay, served } = self;
+        // The rank is the volume before the packet. On this scale it is still the volume without the packet
+        // when that is dropped, since decay does not change it.
+        served.enqueue(pkt, cx, |before| (before, decay.grown(before, bytes, now)), |_, rank, _| rank);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        self.flows.sweep(cx.now());
-        let Some((_, pkt)) = self.queue.pop() else { return Next::Empty };
-        count_out(&mut self.flows, pkt.meta.flow, None);
-        Next::Packet(pkt)
+        self.served.dequeue(cx)
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.served.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.queue.reset(cx);
-        self.flows.clear();
+        self.served.reset(cx);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.flows.table()
+        self.served.table()
     }
-}
-
-impl<P> Lars<P> {
-    /// Adds a packet to the volume of its flow. Returns its rank, the volume before the packet.
-    #[inline]
-    fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> u64 {
-        let flow = self.flows.seen(pkt.meta.flow, now, || Flow::NEW);
-        let before = flow.volume;
-        flow.volume = self.decay.grown(before, pkt.bytes(), now);
-        flow.queued = flow.queued.saturating_add(1);
-        before
-    }
-}
-
-/// Records that a packet of this flow is no longer queued. A packet that was dropped was its last one, and
-/// `unserved` is its rank: the volume without it, which does not change with time on this scale.
-#[inline]
-fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u64>) {
-    let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
-    entry.volume = unserved.unwrap_or(entry.volume);
-    entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
 }
 
 /// The shortest time in which volumes can halve. A rank has room for 213 days of it, the range of the clock.
@@ -287,9 +222,10 @@ impl Decay {
 mod tests {
     use super::*;
     use crate::Spec;
+    use crate::testing::events::events;
     use crate::testing::trace::{T1, T2, trace};
-    use giveway_qdisc::contract::{Op, drive};
-    use giveway_qdisc::{Outbox, Rate, Streams};
+    use giveway_qdisc::contract::Op;
+    use giveway_qdisc::{FlowKey, Outbox, Rate, Streams};
     use proptest::prelude::*;
 
     fn context() -> LinkContext {
@@ -350,7 +286,7 @@ mod tests {
         let mut out = Outbox::default();
         let mut tags = Vec::new();
         for (name, us) in [(1, 0), (2, 100), (3, 200), (4, 4200)] {
-            let before = lars.flows.get(FlowKey(0)).map_or(0, |flow| flow.volume);
+            let before = lars.served.flows.get(FlowKey(0)).map_or(0, |flow| flow.attained);
             tags.push((volume(before, Time::us(us)).round(), volume(before, Time::ZERO).round()));
             lars.enqueue(Packet::new(FlowKey(0), 1000, name), &mut Cx::new(Time::us(us), &mut out));
         }
@@ -418,7 +354,7 @@ mod tests {
             if ms > past {
                 (0..eager).for_each(|_| lars.enqueue(Packet::new(new, 1000, ()), &mut cx));
             }
-            if !lars.queue.iter().any(|(_, pkt)| pkt.meta.flow == old) {
+            if !lars.served.queue.iter().any(|(_, pkt)| pkt.meta.flow == old) {
                 lars.enqueue(Packet::new(old, 1000, ()), &mut cx);
             }
             let sent = lars.dequeue(&mut cx).packet().expect("both send as fast as they can");
@@ -440,8 +376,7 @@ mod tests {
             let (sweep, idle) = (Span::ms(sweep), Span::ms(40));
             let lars = Spec::lars(Config { limit, lockout: Span::ZERO, sweep, idle, flows });
             let las = Spec::las(crate::las::Config { limit, sweep, idle, flows, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&context()).unwrap(), spec.properties(&context()), &ops).unwrap();
-            prop_assert_eq!(run(&lars), run(&las));
+            prop_assert_eq!(events(&lars, &ops), events(&las, &ops));
         }
 
         /// The bound: one new flow blocks another for at most `lockout` and the time of the queued packets,

@@ -34,18 +34,16 @@
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
 //!   section 5.1 for the times of the table, section 5.3 for the lock-out.
 
-use std::num::NonZeroU32;
-
-use giveway_qdisc::blocks::{Memory, RankedPackets, RecentFlows};
+use giveway_qdisc::blocks::Memory;
+use giveway_qdisc::check_limit;
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties,
-    Qdisc, Span,
+    Backlog, Cx, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Span,
 };
-use giveway_qdisc::{Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::served::{Served, small_table};
 
 /// Parameters of `las`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,12 +81,7 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Las<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
-        Ok(Las {
-            limit: self.limit,
-            include_self: self.include_self,
-            flows: RecentFlows::new(memory, Flow::is_queued),
-            queue: RankedPackets::with_capacity(self.limit.most_packets(64).min(1 << 12)),
-        })
+        Ok(Las { include_self: self.include_self, served: Served::new(self.limit, memory) })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
@@ -112,115 +105,60 @@ impl Discipline for Config {
                 self.idle, self.sweep
             ));
         }
-        if let Limit::Packets(limit) = self.limit
-            && u64::from(self.flows) < limit
-        {
-            warnings.push(format!(
-                "{} flows are fewer than limit {} can hold: flows are forgotten although they sent recently",
-                self.flows, self.limit
-            ));
-        }
+        warnings.extend(small_table(self.flows, self.limit));
         warnings
     }
 }
 
 /// The queue and the table.
 pub struct Las<P> {
-    limit: Limit,
     include_self: bool,
-    flows: RecentFlows<Flow>,
-    queue: RankedPackets<P>,
-}
-
-/// A flow that has sent recently.
-#[derive(Debug)]
-struct Flow {
-    /// Amount that it has sent and has queued, in bytes.
-    attained: u64,
-    /// Number of its queued packets, plus one.
-    queued: NonZeroU32,
-}
-
-/// Two flows share a cache line.
-const _: () = assert!(RecentFlows::<Flow>::bytes_per_slot() == 32);
-
-impl Flow {
-    const NEW: Flow = Flow { attained: 0, queued: NonZeroU32::MIN };
-
-    fn is_queued(&self) -> bool {
-        self.queued > NonZeroU32::MIN
-    }
+    served: Served<P>,
 }
 
 impl<P> Qdisc<P> for Las<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        self.flows.sweep(cx.now());
-        if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        let rank = self.count_in(&pkt, cx.now());
-        let Las { limit, flows, queue, .. } = self;
-        queue.push_within(*limit, rank, pkt, cx, |_, victim| {
-            count_out(flows, victim.meta.flow, Some(victim.bytes()))
-        });
+        let (include_self, length) = (self.include_self, u64::from(pkt.bytes()));
+        let serve = |before| {
+            let attained = before + length;
+            (if include_self { attained } else { before }, attained)
+        };
+        // The bytes of a dropped packet are not service.
+        self.served.enqueue(pkt, cx, serve, |attained, _, bytes| attained - u64::from(bytes));
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        self.flows.sweep(cx.now());
-        let Some((_, pkt)) = self.queue.pop() else { return Next::Empty };
-        count_out(&mut self.flows, pkt.meta.flow, None);
-        Next::Packet(pkt)
+        self.served.dequeue(cx)
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.served.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.queue.reset(cx);
-        self.flows.clear();
+        self.served.reset(cx);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.flows.table()
+        self.served.table()
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        let (best, worst) = self.queue.ranks().unwrap_or_default();
+        let (best, worst) = self.served.queue.ranks().unwrap_or_default();
         visit("best_rank_bytes", best as f64);
         visit("worst_rank_bytes", worst as f64);
     }
 }
 
-impl<P> Las<P> {
-    /// Counts a packet as sent by its flow. Returns its rank.
-    #[inline]
-    fn count_in(&mut self, pkt: &Packet<P>, now: Time) -> u64 {
-        let flow = self.flows.seen(pkt.meta.flow, now, || Flow::NEW);
-        let before = flow.attained;
-        flow.attained += u64::from(pkt.bytes());
-        flow.queued = flow.queued.saturating_add(1);
-        if self.include_self { flow.attained } else { before }
-    }
-}
-
-/// Records that a packet of this flow is no longer queued; `unserved` bytes of it were dropped.
-#[inline]
-fn count_out(flows: &mut RecentFlows<Flow>, flow: FlowKey, unserved: Option<u32>) {
-    let entry = flows.get_mut(flow).expect("a flow with a packet queued is never forgotten");
-    entry.attained -= u64::from(unserved.unwrap_or(0));
-    entry.queued = NonZeroU32::new(entry.queued.get() - 1).expect("a packet that leaves was queued");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spec;
+    use crate::testing::events::{events, fifo_events, one_flow};
     use crate::testing::trace::{T1, T2, trace};
-    use crate::{Spec, fifo};
-    use giveway_qdisc::contract::{Op, drive};
-    use giveway_qdisc::{Outbox, Rate, Streams};
+    use giveway_qdisc::{DropReason, FlowKey, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -383,9 +321,9 @@ mod tests {
                     }
                     _ => ms += wait,
                 }
-                let attained: BTreeMap<u64, u64> = las.flows.iter().map(|(key, flow)| (key.0, flow.attained)).collect();
+                let attained: BTreeMap<u64, u64> = las.served.flows.iter().map(|(key, flow)| (key.0, flow.attained)).collect();
                 prop_assert_eq!(attained, reference.attained());
-                prop_assert_eq!(las.queue.ranks().is_some(), las.queue.backlog().packets > 0);
+                prop_assert_eq!(las.served.queue.ranks().is_some(), las.served.queue.backlog().packets > 0);
             }
         }
 
@@ -408,17 +346,10 @@ mod tests {
 
         /// With a single flow it behaves as `fifo`.
         #[test]
-        fn one_flow_makes_it_a_fifo(ops in prop::collection::vec((0..8u8, any::<u16>()), 1..300), limit in 1..20u64) {
-            let ops: Vec<Op> = ops
-                .into_iter()
-                .map(|(kind, bytes)| if kind < 5 { Op::Enqueue { flow: 0, bytes, class: 0, ecn: false } } else { Op::Dequeue })
-                .collect();
-            let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
+        fn one_flow_makes_it_a_fifo(ops in one_flow(), limit in 1..20u64) {
             let limit = Limit::Packets(limit);
             let las = Spec::las(Config { limit, ..Config::default() });
-            let fifo = Spec::fifo(fifo::Config { limit, ..Default::default() });
-            let run = |spec: &Spec| drive(&mut spec.build(&context).unwrap(), spec.properties(&context), &ops).unwrap();
-            prop_assert_eq!(run(&las), run(&fifo));
+            prop_assert_eq!(events(&las, &ops), fifo_events(limit, &ops));
         }
     }
 

@@ -30,16 +30,16 @@
 //! - W. Bai, L. Chen, K. Chen, D. Han, C. Tian, H. Wang, "Information-Agnostic Flow Scheduling for Commodity
 //!   Data Centers", NSDI 2015. The authors' kernel module and its description: github.com/baiwei0427/PIAS.
 
-use giveway_qdisc::blocks::{Level, Levels, Memory};
+use giveway_qdisc::blocks::{Level, Memory};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
-    Span, check_limit,
+    Backlog, Bytes, Cx, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::sent::{Sent, Source};
+use crate::common::sent::{SentLevels, Source};
 
 /// Parameters of `pias`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,18 +105,15 @@ impl Discipline for Config {
             let message = format!("{lower} is not more than {upper} before it: write them in rising order");
             return Err(Invalid::new("thresholds", message));
         }
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
         Ok(Pias {
-            limit: self.limit,
             thresholds: self.thresholds.iter().map(|bytes| bytes.0).collect(),
-            sent: Sent::new(self.source, Memory::checked(self.sweep, self.idle, self.flows)?),
-            queue: Levels::with_capacity(room),
+            levels: SentLevels::new(self.limit, self.source, memory),
         })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        // A packet that carries a lower offset than earlier ones of its flow may overtake them.
-        Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
+        self.source.properties(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -147,61 +144,47 @@ impl Discipline for Config {
             warnings
                 .push(format!("threshold {last} is never exceeded: no packet reaches the level below it"));
         }
-        if self.source == Source::Table && self.sweep.is_zero() {
-            warnings
-                .push(format!("sweep 0s: flows are forgotten only once there are more than {}", self.flows));
-        }
+        warnings.extend(self.source.unswept(self.sweep, self.flows));
         warnings
     }
 }
 
 /// The levels, and the table if there is one.
 pub struct Pias<P> {
-    limit: Limit,
     /// Thresholds in bytes, rising.
     thresholds: Vec<u64>,
-    sent: Sent,
-    queue: Levels<P, MOST>,
+    levels: SentLevels<P, MOST>,
 }
 
 impl<P> Qdisc<P> for Pias<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let Pias { limit, thresholds, sent, queue } = self;
-        sent.sweep(cx.now());
-        if !limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
+        let thresholds = &self.thresholds;
         let exceeded = |bytes| Level::below(thresholds.iter().take_while(|most| bytes > **most).count());
-        let level = sent.count_in(&pkt.meta, cx.now(), exceeded);
-        queue.push_within(*limit, level, pkt, cx, |level, victim| sent.count_out(level, victim.meta.flow));
+        self.levels.enqueue(pkt, cx, exceeded);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        self.sent.sweep(cx.now());
-        let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
-        self.sent.count_out(level, pkt.meta.flow);
-        Next::Packet(pkt)
+        self.levels.dequeue(cx)
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.levels.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.queue.reset(cx);
-        self.sent.clear();
+        self.levels.reset(cx);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.sent.table()
+        self.levels.table()
     }
 
     /// The backlog of each level.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         for (at, name) in GAUGES.iter().enumerate().take(self.thresholds.len() + 1) {
-            visit(name, self.queue.packets(Level::below(at)) as f64);
+            visit(name, self.levels.queue.packets(Level::below(at)) as f64);
         }
     }
 }

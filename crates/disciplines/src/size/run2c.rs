@@ -37,16 +37,16 @@
 //!   section 2 for its description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB
 //!   beside EFD.
 
-use giveway_qdisc::blocks::{Level, Memory, TwoLevel};
+use giveway_qdisc::blocks::{Level, Memory};
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
-    Span, check_limit,
+    Backlog, Bytes, Cx, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, Span,
+    check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use crate::common::sent::{Sent, Source};
+use crate::common::sent::{SentLevels, Source};
 
 /// Parameters of `run2c`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,18 +87,12 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Run2c<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
-        Ok(Run2c {
-            limit: self.limit,
-            threshold: self.threshold.0,
-            sent: Sent::new(self.source, Memory::checked(self.sweep, self.idle, self.flows)?),
-            queue: TwoLevel::with_capacity(room),
-        })
+        let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
+        Ok(Run2c { threshold: self.threshold.0, levels: SentLevels::new(self.limit, self.source, memory) })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        // A packet that carries a lower offset than earlier ones of its flow may overtake them.
-        Properties { keeps_flow_order: self.source == Source::Table, ..Properties::plain(self.limit) }
+        self.source.properties(self.limit)
     }
 
     fn variants() -> Vec<Config> {
@@ -122,59 +116,44 @@ impl Discipline for Config {
                 "threshold {threshold} is never exceeded: no packet gets low priority, and run2c is a fifo"
             ));
         }
-        if self.source == Source::Table && self.sweep.is_zero() {
-            warnings
-                .push(format!("sweep 0s: flows are forgotten only once there are more than {}", self.flows));
-        }
+        warnings.extend(self.source.unswept(self.sweep, self.flows));
         warnings
     }
 }
 
 /// The queues, and the table if there is one.
 pub struct Run2c<P> {
-    limit: Limit,
     threshold: u64,
-    sent: Sent,
-    queue: TwoLevel<P>,
+    levels: SentLevels<P, 2>,
 }
 
 impl<P> Qdisc<P> for Run2c<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let Run2c { limit, threshold, sent, queue } = self;
-        sent.sweep(cx.now());
-        if !limit.admits(Backlog::ZERO, pkt.bytes()) {
-            return cx.drop(pkt, DropReason::TooLarge);
-        }
-        let is_long = |bytes| if bytes > *threshold { Level::LOW } else { Level::HIGH };
-        let level = sent.count_in(&pkt.meta, cx.now(), is_long);
-        queue.push_within(*limit, level, pkt, cx, |level, victim| sent.count_out(level, victim.meta.flow));
+        let threshold = self.threshold;
+        self.levels.enqueue(pkt, cx, |bytes| if bytes > threshold { Level::LOW } else { Level::HIGH });
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        self.sent.sweep(cx.now());
-        let Some((level, pkt)) = self.queue.pop() else { return Next::Empty };
-        self.sent.count_out(level, pkt.meta.flow);
-        Next::Packet(pkt)
+        self.levels.dequeue(cx)
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.levels.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.queue.reset(cx);
-        self.sent.clear();
+        self.levels.reset(cx);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.sent.table()
+        self.levels.table()
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("high_packets", self.queue.packets(Level::HIGH) as f64);
-        visit("low_packets", self.queue.packets(Level::LOW) as f64);
+        visit("high_packets", self.levels.queue.packets(Level::HIGH) as f64);
+        visit("low_packets", self.levels.queue.packets(Level::LOW) as f64);
     }
 }
 
@@ -238,7 +217,7 @@ mod tests {
             pkt.meta.offset = offset;
             run2c.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
         }
-        let order: Vec<u64> = run2c.queue.iter().map(|pkt| pkt.payload).collect();
+        let order: Vec<u64> = run2c.levels.queue.iter().map(|pkt| pkt.payload).collect();
         assert_eq!(order, [1, 2, 4, 3]);
     }
 
@@ -296,9 +275,9 @@ mod tests {
                 let mut pkt = Packet::new(FlowKey(1), bytes, serial);
                 pkt.meta.offset = serial as u32 * bytes;
                 let mut cx = Cx::new(Time::ms(serial), &mut out);
-                let before = run2c.queue.packets(Level::HIGH);
+                let before = run2c.levels.queue.packets(Level::HIGH);
                 run2c.enqueue(pkt, &mut cx);
-                high += run2c.queue.packets(Level::HIGH) - before;
+                high += run2c.levels.queue.packets(Level::HIGH) - before;
                 if leaves {
                     prop_assert!(run2c.dequeue(&mut cx).packet().is_some());
                 }
@@ -331,9 +310,9 @@ mod tests {
                     }
                 }
                 let mut low: BTreeMap<FlowKey, u32> = BTreeMap::new();
-                let waiting = run2c.queue.iter().skip(run2c.queue.packets(Level::HIGH));
+                let waiting = run2c.levels.queue.iter().skip(run2c.levels.queue.packets(Level::HIGH));
                 waiting.for_each(|pkt| *low.entry(pkt.meta.flow).or_default() += 1);
-                prop_assert_eq!(run2c.sent.below(), low);
+                prop_assert_eq!(run2c.levels.below(), low);
             }
         }
     }
