@@ -1,21 +1,22 @@
 //! Records `examples/home-uplink.pcapng` over real Linux TCP, on a test bed.
 //!
-//! `giveway testbed` runs the scenario that lies beside the capture. Its table, as JSON, has the measurements of
-//! the applications: page load times, the completion time of the upload, delays of the calls.
+//! `giveway testbed` runs the scenario in the same folder as the capture. Its JSON output has the
+//! measurements of the applications: page load times, the completion time of the upload, and the delays of
+//! the calls.
 
 use std::fs::File;
 
-use crate::repository::{Done, Repository};
 use crate::program::{Profile, build, program};
+use crate::repository::{Done, Repository};
 
 const FOLDER: &str = "examples";
 
-/// Records it. Another folder than `examples` may be given.
+/// Records the example into the folder `examples`, or with `--into FOLDER` into another one.
 pub fn record(repository: &Repository, rest: &[&str]) -> Done {
     let folder = match rest {
         [] => FOLDER,
         ["--into", folder] => folder,
-        _ => return Err("write cargo xtask record-example [--into FOLDER]".to_owned()),
+        _ => return Err("usage: cargo xtask record-example [--into FOLDER]".to_owned()),
     };
     build(repository, Profile::Release)?;
     let program = program(repository, Profile::Release)?;
@@ -24,7 +25,7 @@ pub fn record(repository: &Repository, rest: &[&str]) -> Done {
     let json = format!("{folder}/home-uplink.json");
     let measured = File::create(repository.root.join(&json)).map_err(|error| format!("{json}: {error}"))?;
     let mut command = repository.command(&program.display().to_string());
-    // Its messages are for the reader, its table for the file.
+    // Messages go to the terminal, the JSON output to the file.
     command.args(["testbed", &scenario, "--pcap", &capture, "--json"]).stdout(measured);
     match command.status() {
         Ok(status) if status.success() => {}
@@ -32,7 +33,7 @@ pub fn record(repository: &Repository, rest: &[&str]) -> Done {
         Err(error) => return Err(format!("{}: {error}", program.display())),
     }
     println!(
-        "{capture} and {json} are written. Keep them if no message above says that the run is not to be trusted"
+        "wrote {capture} and {json}; discard them if a message above reports late wake-ups or missed packets"
     );
     Ok(())
 }

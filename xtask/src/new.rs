@@ -78,7 +78,7 @@ fn write(root: &Path, name: &str, family: &str) -> Done {
     let type_name = type_name(name);
     let fill = |template: &str| template.replace("new_discipline", name).replace("NewDiscipline", &type_name);
     for (path, text) in [(&file, fill(FILE)), (&scenario, fill(SCENARIO)), (&registry, registered)] {
-        let folder = path.parent().expect("a file lies in a folder");
+        let folder = path.parent().expect("a file is in a folder");
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(path, text))
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -131,7 +131,7 @@ fn type_name(name: &str) -> String {
 
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
     if from.is_file() {
-        std::fs::create_dir_all(to.parent().expect("a file lies in a folder"))?;
+        std::fs::create_dir_all(to.parent().expect("a file is in a folder"))?;
         return std::fs::copy(from, to).map(drop);
     }
     for entry in std::fs::read_dir(from)? {

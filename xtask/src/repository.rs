@@ -17,7 +17,7 @@ pub struct Repository {
 impl Repository {
     /// The repository from which this program was built.
     pub fn find() -> Repository {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository");
         Repository { root: root.to_owned() }
     }
 
@@ -102,7 +102,7 @@ impl Repository {
             } else {
                 source
             })?;
-            let folder = Path::new(manifest).parent().expect("a manifest lies in a folder");
+            let folder = Path::new(manifest).parent().expect("a manifest is in a folder");
             if message["profile"]["test"] == true && depends {
                 programs.push((program.to_owned(), folder.to_owned()));
             }

@@ -91,7 +91,7 @@ impl Beside {
         let this = repository.built("debug", "xtask")?;
         let log = repository.target()?.join("xtask").join(chore).with_extension("log");
         let failed = |error: std::io::Error| format!("{}: {error}", log.display());
-        std::fs::create_dir_all(log.parent().expect("a file lies in a folder")).map_err(failed)?;
+        std::fs::create_dir_all(log.parent().expect("a file is in a folder")).map_err(failed)?;
         let file = File::create(&log).map_err(failed)?;
         let mut command = repository.command(&this.to_string_lossy());
         command.arg(chore).args(arguments).stdout(file.try_clone().map_err(failed)?).stderr(file);

@@ -51,8 +51,8 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.close()
 }
 
-/// Compiles what a laboratory in a browser needs: from scenarios to tables and figures, without threads, files
-/// and C libraries.
+/// Compiles the crates for a simulator in a browser: from scenarios to tables and figures, without threads,
+/// files and C libraries.
 fn browser(repository: &Repository, steps: &mut Steps) {
     const NAME: &str = "WebAssembly";
     if let Err(why) = tools::wasm(repository) {

@@ -3,8 +3,8 @@
 use crate::repository::{Done, Repository, cargo};
 
 /// Installs rustfmt, clippy and a C compiler (for zstd), and then the optional programs: Python, a browser,
-/// `ip`, `ethtool` and `tcpdump`. Tests that need a missing optional program are skipped, except for the test of the
-/// report, which needs the browser if `CI` is set.
+/// `ip`, `ethtool` and `tcpdump`. Tests that need a missing optional program are skipped, except for the test
+/// of the report, which needs the browser if `CI` is set.
 pub fn set_up(repository: &Repository) -> Done {
     component(repository, "rustfmt", ("rustfmt", &["--version"]), "rustfmt")?;
     component(repository, "clippy", (&cargo(), &["clippy", "--version"]), "rust-clippy")?;

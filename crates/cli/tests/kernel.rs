@@ -29,7 +29,7 @@ fn what_cannot_be_loaded_is_refused_with_a_correction() {
         (&["trr", "--dev", "lo"], "write --rate, for example --rate 10mbit"),
         (
             &["drr buckets 10", "--dev", "lo"],
-            "buckets: in the kernel each flow has a queue of its own; leave it out",
+            "buckets: in the kernel each flow has a separate queue; leave it out",
         ),
         (&["fifo", "--limit", "200000p", "--dev", "lo"], "the kernel's disciplines store at most 131070"),
         (&["efd", "--dev", "lo", "--reserve", "1=2mbit"], "only trr has reservations"),

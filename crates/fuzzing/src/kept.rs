@@ -136,7 +136,7 @@ fn word(line: &str) -> Option<Vec<u8>> {
 /// Root folder of the repository.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("the crate lies two folders below the root").to_owned()
+    here.ancestors().nth(2).expect("the crate is two folders below the root").to_owned()
 }
 
 /// Files with an extension (all files if it is empty) in a folder and its subfolders, sorted. A missing

@@ -69,13 +69,13 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, St
 fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, String> {
     let keys = keys(spec, context);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-    let mut ours = spec.build_numbered(context).map_err(|invalid| invalid.to_string())?;
+    let mut rust = spec.build_numbered(context).map_err(|invalid| invalid.to_string())?;
     let flows = keys.len() as u64;
     let marks = calls.iter().filter_map(|call| Some(call.arrival?.mark));
     if let Some(mark) = marks.max().filter(|mark| flows > 0 && *mark >= flows) {
         return Err(format!("a packet has mark {mark}, but {spec} has flows 0 to {}", flows - 1));
     }
-    let Some(difference) = compare(calls, &mut *ours, &key) else { return Ok(Verdict::Equal) };
+    let Some(difference) = compare(calls, &mut *rust, &key) else { return Ok(Verdict::Equal) };
     match setup(spec, context) {
         Some(setup) => Ok(explain(calls, difference, spec, context, &key, setup)),
         None => Ok(Verdict::Different(difference.to_string())),
@@ -94,8 +94,8 @@ fn explain(
     let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &FlowKey);
     // With no rules of Linux, the model must decide like the Rust discipline, also after the first
     // difference.
-    let mut ours = spec.build_numbered(context).expect("the discipline was built before");
-    let results = calls::results(calls, &mut *ours, key);
+    let mut rust = spec.build_numbered(context).expect("the discipline was built before");
+    let results = calls::results(calls, &mut *rust, key);
     if let Some(wrong) = compare(&results, &mut Model::new(setup, &[]), &FlowKey) {
         return Verdict::Different(format!(
             "{difference}; the model differs from the Rust discipline: {wrong}"

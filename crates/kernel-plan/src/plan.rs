@@ -181,7 +181,7 @@ impl Plan {
                     "the newest packet of the longest queue is dropped",
                 )?;
                 only(config.key == drr::Key::Flow, "key", "a flow is a connection")?;
-                only(config.buckets == 0, "buckets", "each flow has a queue of its own")?;
+                only(config.buckets == 0, "buckets", "each flow has a separate queue")?;
                 params.quantum = config.quantum.unwrap_or(context.mtu).0;
                 config.limit
             }

@@ -1,4 +1,4 @@
-//! A bridge: two directions, each in a thread of its own, and the supervision of these threads.
+//! A bridge: two directions, each in a separate thread, and the supervision of these threads.
 //!
 //! For each direction a spare thread exists from the start, with sockets that are open but not yet bound.
 //! When the shaping thread panics, or sends no heartbeat for [`SILENT`], the spare thread forwards plainly

@@ -103,7 +103,7 @@ pub struct Core {
     /// Latest time that the port got.
     at: Time,
     /// Time of the next call to the port; never, if nothing is queued.
-    ask: Time,
+    next_pull: Time,
     /// Time since which the discipline returns no packet although it is not empty.
     denied: Option<Time>,
     fragments: fragments::Work,
@@ -148,7 +148,7 @@ impl Core {
             fragments,
             groups,
             at: Time::ZERO,
-            ask: Time::NEVER,
+            next_pull: Time::NEVER,
             denied: None,
             // The kernel strips a VLAN tag, which is inserted again: 4 bytes.
             pool: Pool::new(parts.buffers, parts.longest_in.max(parts.longest_out) + 4),
@@ -285,18 +285,18 @@ impl Core {
         self.port.offer(pkt, then, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(then);
         // After an arrival the discipline may have a packet earlier: call it as soon as the link is free.
-        self.ask = self.port.free_at().max(then);
+        self.next_pull = self.port.free_at().max(then);
         self.advance(then);
     }
 
     /// Advances the link to `until`: dequeues each packet that the link would have sent by then, at its time.
     pub fn advance(&mut self, until: Time) {
-        while self.ask <= until {
-            let then = self.ask.max(self.at);
+        while self.next_pull <= until {
+            let then = self.next_pull.max(self.at);
             self.at = then;
             let next = self.port.pull(then, &mut (&mut self.statistics, &mut self.probe));
             self.recycle(then);
-            self.ask = match next {
+            self.next_pull = match next {
                 Next::Packet(pkt) => {
                     self.denied = None;
                     self.depart(pkt, then);
@@ -327,12 +327,12 @@ impl Core {
     /// If the discipline is not empty but has returned no packet for [`STUCK`].
     pub fn catch_up(&mut self, now: Time) {
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
-        if self.ask < floor {
+        if self.next_pull < floor {
             let statistics = &mut self.statistics;
             statistics.stalls += 1;
-            statistics.stalled += floor.since(self.ask);
-            statistics.longest_stall = statistics.longest_stall.max(floor.since(self.ask));
-            self.ask = floor;
+            statistics.stalled += floor.since(self.next_pull);
+            statistics.longest_stall = statistics.longest_stall.max(floor.since(self.next_pull));
+            self.next_pull = floor;
         }
         if let Some(since) = self.denied {
             let backlog = self.port.counters().backlog().packets;
@@ -341,7 +341,7 @@ impl Core {
                 "the queue is stuck: its backlog is {backlog} packets, and none has left for {STUCK}"
             );
             // The discipline may return a packet at a later time.
-            self.ask = self.ask.min(now);
+            self.next_pull = self.next_pull.min(now);
         }
     }
 
@@ -467,7 +467,7 @@ impl Core {
     pub fn rebase(&mut self, now: Time) {
         if !self.clock.is_old(now)
             || self.port.counters().backlog() != Backlog::ZERO
-            || self.ask != Time::NEVER
+            || self.next_pull != Time::NEVER
         {
             return;
         }
@@ -484,8 +484,8 @@ impl Core {
 
     /// Time of the next departure or transmission if no frame arrives.
     pub fn next(&self) -> Option<Time> {
-        let ask = (self.ask != Time::NEVER).then_some(self.ask);
-        match (ask, self.emulator.next()) {
+        let next_pull = (self.next_pull != Time::NEVER).then_some(self.next_pull);
+        match (next_pull, self.emulator.next()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         }
@@ -493,7 +493,7 @@ impl Core {
 
     /// True if the transmitter is busy at `now`.
     pub fn busy(&self, now: Time) -> bool {
-        self.ask != Time::NEVER && self.port.free_at() > now
+        self.next_pull != Time::NEVER && self.port.free_at() > now
     }
 
     /// Number of frames in the discipline and in the link emulation.

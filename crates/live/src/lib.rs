@@ -4,7 +4,7 @@
 //! The path of a frame, top-down: [`device`] receives it into a buffer of the [`pool`], [`headers`] parses
 //! it, [`direction`] offers it to a [`giveway_qdisc::Port`] and dequeues it when the link is free,
 //! [`emulation`] delays or loses it if configured, and the device of the other interface sends it.
-//! [`statistics`] counts. [`bridge`] runs both directions, each in a thread of its own, and supervises them;
+//! [`statistics`] counts. [`bridge`] runs both directions, each in a separate thread, and supervises them;
 //! [`shared`] is the state that these threads share. [`fragments`] joins frames before they are parsed and
 //! cuts them before they are offered, if configured. [`reservations`] is the control plane of reservations.
 //!

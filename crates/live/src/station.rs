@@ -118,8 +118,8 @@ impl Station {
         let (Some(to), Some(from), Some(body)) = (frame.get(..6), frame.get(6..12), frame.get(14..)) else {
             return Ok(None);
         };
-        let ours = to == self.address || to[0] & 1 == 1;
-        Ok(ours.then(|| Received { from: std::array::from_fn(|at| from[at]), body: body.to_vec() }))
+        let is_addressed = to == self.address || to[0] & 1 == 1;
+        Ok(is_addressed.then(|| Received { from: std::array::from_fn(|at| from[at]), body: body.to_vec() }))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Overload, flapping interfaces, and a change of all settings each second: the bridge leaks no descriptors
-//! and no memory. The test takes twenty seconds, or as many as `GIVEWAY_SECONDS` says.
+//! and no memory. The test takes twenty seconds, or the number of seconds in `GIVEWAY_SECONDS`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -222,7 +222,7 @@ mod tests {
         let (low, high) = ratio.interval.unwrap();
         assert!((libm::log(high / 4.0) - half).abs() < 1e-5 && (libm::log(4.0 / low) - half).abs() < 1e-5);
         let near = Ratio::of([(Some(2.0), Some(1.0)), (Some(2.0), Some(1.0))].into_iter()).unwrap();
-        assert!(near.interval.unwrap().0 > 1.99, "both seeds say 2");
+        assert!(near.interval.unwrap().0 > 1.99, "the ratio of both seeds is 2");
         assert_eq!(Ratio::of([(None, Some(1.0)), (Some(0.0), Some(1.0))].into_iter()), None);
     }
 

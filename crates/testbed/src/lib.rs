@@ -4,8 +4,8 @@
 //! topology.rs  network namespaces, interfaces and addresses, and their removal
 //! load.rs      the traffic sources of the simulator, over sockets
 //! pcap.rs      the capture of a run, by tcpdump at the near hosts
-//! router.rs    the router: `giveway live`, or the kernel with a discipline of its own or of Giveway
-//! against.rs   the results beside those of a simulation of the same scenario
+//! router.rs    the router: `giveway live`, or the kernel with a discipline of Linux or Giveway
+//! against.rs   compares the results with those of a simulation of the same scenario
 //! ```
 //!
 //! [`Bed::run`] runs one trial: it creates the topology, starts the router, sends the load, and removes

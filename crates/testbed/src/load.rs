@@ -6,13 +6,13 @@
 //! - One thread does everything. A socket stays in the namespace in which it was created, so the thread
 //!   enters a namespace before it creates a socket, and waits for all sockets together. Both ends of a
 //!   connection have one clock, and sources need no lock.
-//! - A source gets the time for which it requested a wake-up, however late the wake-up is. Its next events,
+//! - A source gets the time for which it requested a wake-up, even if the wake-up is late. Its next events,
 //!   and the start of a transfer, are then those of a simulation, and lateness is part of the flow completion
 //!   time. A load generator that falls behind measures itself, not the network, so its wake-up latency is
 //!   recorded ([`Lateness`]). The thread requests a real-time scheduling class.
 //! - A transfer is complete when the receiving application has read the last byte.
 //! - A FIN is sent with the last data, which wait for it (`MSG_MORE`). If the data fill their last segment,
-//!   TCP does not wait, and the FIN would be a small packet of its own, which no simulation has. In this case
+//!   TCP does not wait, and the FIN would be a separate small packet, which no simulation has. In this case
 //!   the receiver closes first.
 //!
 //! # Deviations
@@ -56,7 +56,7 @@ pub struct Load {
     pub measured_from: Time,
 }
 
-/// The result of a run, beside the reports of flows.
+/// The result of a run, in addition to the reports of flows.
 #[derive(Debug, Default)]
 pub struct LoadResult {
     /// Wake-up latencies of the sources.
@@ -71,7 +71,7 @@ impl Load {
     /// Sends the load through a test bed, in real time. `report` gets every flow. `go_on` gets the progress,
     /// 0 to 1, ten times a second; if it returns false, the run stops without a result.
     ///
-    /// Call it on a thread of its own: the thread ends in a namespace of the test bed.
+    /// Call it on a separate thread: the thread stays in a namespace of the test bed.
     ///
     /// # Errors
     /// If a socket cannot be created.

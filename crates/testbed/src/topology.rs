@@ -175,7 +175,7 @@ impl Topology {
         opened.map_err(TestbedError::system(format!("open {}", path.display())))
     }
 
-    /// Runs a function inside a namespace, on a thread of its own.
+    /// Runs a function inside a namespace, on a separate thread.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -401,7 +401,7 @@ fn watch(names: &Names, program: &Path) -> Result<Child, TestbedError> {
     command.arg("-c").arg(format!("read -r _\nprogram=$1\nshift{REMOVE}\"$program\" kernel unload --gone"));
     command.arg("giveway-testbed").arg(program);
     command.args(Namespace::ALL.map(|namespace| names.of(namespace)));
-    // A process group of its own: Ctrl-C must not end the shell before it has cleaned up.
+    // A separate process group: Ctrl-C must not end the shell before it has cleaned up.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(TestbedError::system("start sh, which cleans up at the end"))
 }

@@ -62,7 +62,7 @@ fn a_run_is_captured() {
     let live = live(&scenario("pfifo limit 1000", "10 Mbit/s", TRANSFERS));
     let bed = Bed { pcap: Some(file.clone()), ..bed() };
     let ran = bed.run(&live, &trial(&live), &layout(&live), &|_| true);
-    let flows = ran.unwrap_or_else(|error| panic!("{error}")).expect("nobody stopped it").record.flows;
+    let flows = ran.unwrap_or_else(|error| panic!("{error}")).expect("the run was not stopped").record.flows;
     let completed = flows.iter().filter(|flow| flow.ending == Ending::Completed);
     let sent: u64 = completed.map(|flow| flow.bytes).sum();
     assert!(sent > 0);

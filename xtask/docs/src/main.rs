@@ -33,8 +33,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let root =
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders deep");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("this crate is two folders below the root");
     match docs(root, check) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(stale) => {
@@ -60,7 +62,7 @@ fn docs(root: &Path, check: bool) -> Result<usize, String> {
         stale += 1;
         println!("{} {name}", if check { "differs" } else { "writes " });
         if !check {
-            let folder = path.parent().expect("a file lies in a folder");
+            let folder = path.parent().expect("a file is in a folder");
             std::fs::create_dir_all(folder)
                 .and_then(|()| std::fs::write(&path, text))
                 .map_err(explain(&path))?;

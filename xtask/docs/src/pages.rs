@@ -31,14 +31,14 @@ struct Entry {
     /// Example of its use in a scenario.
     usage: String,
     /// Text after its parameters.
-    beside: String,
+    after_parameters: String,
 }
 
 impl Entry {
-    /// An entry without parameters. `{}` in the example stands for the name.
+    /// An entry without parameters. The name replaces `{}` in the example.
     fn new(name: &'static str, summary: &'static str, source: &'static str, usage: &str) -> Entry {
         let usage = usage.replace("{}", name);
-        Entry { name, summary, source, schema: None, family: None, usage, beside: String::new() }
+        Entry { name, summary, source, schema: None, family: None, usage, after_parameters: String::new() }
     }
 
     /// Adds parameters to the entry.
@@ -121,9 +121,10 @@ fn congestion() -> Vec<Entry> {
 
 fn traffic() -> Vec<Entry> {
     let entries = giveway_sim::SOURCES.iter().map(|entry| {
-        let beside = format!("\nAnd the [keys of every source](../{TRAFFIC}.md#{}).\n", anchor(COMMON));
+        let after_parameters =
+            format!("\nAnd the [keys of every source](../{TRAFFIC}.md#{}).\n", anchor(COMMON));
         let plain = Entry::new(entry.name, entry.summary, entry.source, KIND);
-        Entry { beside, ..plain.with((entry.schema)().to_value()) }
+        Entry { after_parameters, ..plain.with((entry.schema)().to_value()) }
     });
     entries.collect()
 }
@@ -155,9 +156,9 @@ fn arbiters() -> Vec<Entry> {
             own.retain(|name, _| !all.contains_key(name));
         }
         let usage = "backend = \"switch\"\ndisciplines = [\"{}\"]";
-        let beside =
+        let after_parameters =
             format!("\nAnd the [parameters of every arbiter](../{ARBITERS}.md#{}).\n", anchor(OPTIONS));
-        Entry { beside, ..Entry::new(entry.name, entry.summary, entry.source, usage).with(schema) }
+        Entry { after_parameters, ..Entry::new(entry.name, entry.summary, entry.source, usage).with(schema) }
     });
     entries.collect()
 }
@@ -187,7 +188,7 @@ fn page(entry: &Entry) -> String {
     let mut page =
         format!("# {}\n\n{header}\n\n## In a scenario\n\n```toml\n{}\n```\n", entry.name, entry.usage);
     if let Some(schema) = &entry.schema {
-        page.push_str(&format!("\n## Parameters\n\n{}{}", table(schema), entry.beside));
+        page.push_str(&format!("\n## Parameters\n\n{}{}", table(schema), entry.after_parameters));
     }
     page
 }
@@ -260,14 +261,18 @@ mod tests {
             "Leave out `from` and `to` if a file has the nodes: always with [`flow_list`](traffic/flow_list.md), and with \
              [`datagram_list`](traffic/datagram_list.md) if its file has nodes.\n"
         ));
-        assert!(traffic().iter().all(|entry| entry.beside.contains("(../traffic.md#keys-of-every-source)")));
+        assert!(
+            traffic()
+                .iter()
+                .all(|entry| entry.after_parameters.contains("(../traffic.md#keys-of-every-source)"))
+        );
     }
 
     #[test]
     fn links_to_items_become_their_text() {
         assert_eq!(
-            plain_links("it asked ([`Net::wake_at`]) or [`drr`](crate::drr)."),
-            "it asked (`Net::wake_at`) or `drr`."
+            plain_links("it requested ([`Net::wake_at`]) or [`drr`](crate::drr)."),
+            "it requested (`Net::wake_at`) or `drr`."
         );
         assert_eq!(plain_links("[RFC 1](https://example.org) stays"), "[RFC 1](https://example.org) stays");
     }

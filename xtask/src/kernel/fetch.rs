@@ -59,7 +59,7 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
         option("Acquire::Retries", "1"),
         option("Acquire::http::Timeout", "20"),
     ];
-    let ask = |program: &str, words: &[&str], seconds: &str| {
+    let run = |program: &str, words: &[&str], seconds: &str| {
         let mut arguments = vec![seconds, program, "-q"];
         options.iter().for_each(|option| arguments.extend(["-o", option]));
         arguments.extend(words);
@@ -74,8 +74,8 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
             )),
         }
     };
-    ask("apt-get", &["update"], "60")?;
-    let depends = ask("apt-cache", &["depends", "linux-image-cloud-amd64"], "20")?;
+    run("apt-get", &["update"], "60")?;
+    let depends = run("apt-cache", &["depends", "linux-image-cloud-amd64"], "20")?;
     let version = depends.lines().find_map(|line| {
         let name = line.trim().strip_prefix("Depends: linux-image-")?;
         name.starts_with(|first: char| first.is_ascii_digit()).then(|| name.to_owned())
@@ -87,7 +87,7 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
     }
     let packages = ["base", "binary", "modules"].map(|part| format!("linux-{part}-{version}"));
     let words: Vec<&str> = std::iter::once("download").chain(packages.iter().map(String::as_str)).collect();
-    ask("apt-get", &words, "120")?;
+    run("apt-get", &words, "120")?;
     let root = folder.join(&version);
     for entry in fs::read_dir(apt.join("packages")).into_iter().flatten().flatten() {
         repository.run("dpkg", &["-x", &entry.path().to_string_lossy(), &root.to_string_lossy()])?;

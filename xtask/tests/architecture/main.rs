@@ -329,7 +329,7 @@ fn short(package: &Value) -> String {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository").to_owned()
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {

@@ -33,7 +33,7 @@ pub struct Arrival {
 }
 
 /// The calls of a journal. With `omit_refused`, arrivals that were dropped at once are left out: the classes
-/// of `drr` have queue disciplines of their own, and a packet that these refuse does not reach `drr`.
+/// of `drr` have their own queue disciplines, and a packet that these refuse does not reach `drr`.
 ///
 /// # Errors
 /// If a packet leaves that is not queued, or a packet was dropped outside of a call.

@@ -7,7 +7,7 @@
 //! Floyd and Jacobson describe two methods: a random number for each packet and, for implementations, one for
 //! each gap between drops. They are equivalent while the average is constant. The Rust discipline uses the
 //! first, Linux the second: with R uniform from 0 to 1, the n-th packet is dropped when n p_b exceeds R. Both
-//! expected numbers are computed, and the drops of Linux are compared with that of its own method.
+//! expected numbers are computed, and the drops of Linux are compared with the number of its method.
 //!
 //! Linux detects that the link is idle only by a dequeue of an empty queue. A parent that counts packets,
 //! such as HTB, makes no such call, so idle times are ignored here.
@@ -34,7 +34,8 @@ pub fn judge(
     context: &LinkContext,
 ) -> Result<Verdict, String> {
     let found = Found::of(calls, config, context)?;
-    let Found { arrivals, below, above, near, between, drops, ours, expected, variance, gap, wrong } = found;
+    let Found { arrivals, below, above, near, between, drops, per_packet, expected, variance, gap, wrong } =
+        found;
     if let Some(wrong) = wrong {
         return Ok(Verdict::Different(wrong));
     }
@@ -42,7 +43,7 @@ pub fn judge(
     let what = format!(
         "{arrivals} averages within {gap:.2} bytes; {below} below min and {above} above max have equal decisions, {near} \
          within a byte of a threshold differ; of {between} between them {drops} dropped, {expected:.0} expected with a random number per \
-         gap ({deviation:+.1} sigma), {ours:.0} with one per packet"
+         gap ({deviation:+.1} sigma), {per_packet:.0} with one per packet"
     );
     Ok(if deviation.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
 }
@@ -59,7 +60,7 @@ struct Found {
     /// Random drops between the thresholds.
     drops: u64,
     /// Expected number of random drops with one random number per packet, as in the Rust discipline.
-    ours: f64,
+    per_packet: f64,
     /// Expected number of random drops with one random number per gap, as in Linux.
     expected: f64,
     variance: f64,
@@ -126,7 +127,7 @@ impl Found {
             if let (None, false, Some((since, passed))) = (here, full, count) {
                 let reached = ((since + 1.0) * p_b).clamp(passed, 1.0);
                 let probability = if passed < 1.0 { (reached - passed) / (1.0 - passed) } else { 1.0 };
-                found.ours += spread(p_b, since + 1.0, false);
+                found.per_packet += spread(p_b, since + 1.0, false);
                 found.expected += probability;
                 found.variance += probability * (1.0 - probability);
                 found.drops += u64::from(dropped);

@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
 use giveway_qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
+use giveway_sim::counters::{Datagrams, Pauses};
 use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use giveway_sim::segment::UDP_HEADER;
-use giveway_sim::counters::{Datagrams, Pauses};
 use giveway_sim::traffic::flow;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -100,7 +100,7 @@ struct Transfer {
     bytes: u64,
     pauses: Pauses,
     reported: bool,
-    /// True if the receiver closes first, so that no FIN is a packet of its own.
+    /// True if the receiver closes first, so that no FIN is a separate packet.
     receiver_first: bool,
 }
 
@@ -533,15 +533,15 @@ impl Carrier for Sockets {
         ConnId(self.open_connection(by, ends, None).unwrap_or_else(|error| self.failed(error)))
     }
 
-    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, asked: Time) -> ConnId {
+    fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time) -> ConnId {
         let id = self.flow_id(by);
         let bytes = bytes.unwrap_or(u64::MAX);
         let whole_segments = bytes.is_multiple_of(by.settings.tcp.mss.0);
         let transfer = Transfer {
             id,
-            start: asked,
+            start: requested,
             bytes,
-            pauses: Pauses::since(asked),
+            pauses: Pauses::since(requested),
             reported: false,
             receiver_first: bytes < u64::MAX && whole_segments,
         };
