@@ -6,7 +6,7 @@ use giveway_kernel::KernelError;
 use giveway_live::LiveError;
 use giveway_papers::PaperError;
 use giveway_record::FolderError;
-use giveway_runner::{Outcome, RunnerError, chain};
+use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::{LoadError, ScenarioError};
 use giveway_testbed::TestbedError;
 
@@ -86,7 +86,7 @@ impl CliError {
             CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => {
                 show::diagnostics(&error.origin, &error.diagnostics);
             }
-            other => show::message(&chain(other)),
+            other => show::error(other),
         }
     }
 }

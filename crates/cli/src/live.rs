@@ -215,7 +215,9 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
 /// dropped.
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
-        (Err(why), _) => show::message(&format!("not all privileges could be dropped: {why}")),
+        (Err(error), _) => {
+            show::message(&format!("not all privileges could be dropped: {}", chain(&error)));
+        }
         (Ok(()), Some((_, name))) => remark(args, &format!("runs as {name}, without privileges")),
         (Ok(()), None) => {}
     }
@@ -319,7 +321,7 @@ fn watch(
         }
         if signals.reload() {
             let changed = reload.config().and_then(|config| controller.apply(config));
-            remark(args, &changed.unwrap_or_else(|error| format!("{error}; nothing was changed")));
+            remark(args, &changed.unwrap_or_else(|error| format!("{}; nothing was changed", chain(&error))));
         }
         if !bridge.removed().is_empty() {
             patience = PATIENCE_WHEN_REMOVED;
@@ -370,7 +372,7 @@ fn finish(
         match result {
             Ok(text) => remark(args, &text),
             Err(error) => {
-                show::message(&chain(&error));
+                show::error(&error);
                 outcome = Outcome::Failed;
             }
         }

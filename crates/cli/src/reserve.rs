@@ -17,6 +17,7 @@ use giveway_live::privilege::{self, Role};
 use giveway_live::station::Station;
 use giveway_qdisc::Span;
 use giveway_reserve::{Kind, Message, Tuple};
+use giveway_runner::chain;
 
 use crate::error::CliError;
 use crate::reservation_args::key;
@@ -53,8 +54,8 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    if let Err(why) = privilege::settle(Role::Watch) {
-        show::message(&format!("not all privileges could be dropped: {why}"));
+    if let Err(error) = privilege::settle(Role::Watch) {
+        show::message(&format!("not all privileges could be dropped: {}", chain(&error)));
     }
     let tuple = Tuple {
         from: args.from.ip().octets(),

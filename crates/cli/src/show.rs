@@ -1,8 +1,10 @@
 //! Messages on the standard error. Mistakes in a scenario are shown with their lines.
 
+use std::error::Error;
 use std::io::Write;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
+use giveway_runner::chain;
 use giveway_scenario::{Diagnostic, Origin, Severity};
 
 use crate::terminal;
@@ -29,6 +31,11 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
 /// Shows a message in a line that begins with the name of the program.
 pub fn message(text: &str) {
     print(&format!("giveway: {text}\n"));
+}
+
+/// Shows an error with its causes in a line.
+pub fn error(error: &dyn Error) {
+    message(&chain(error));
 }
 
 /// Draws the lines around a mistake as compilers do.

@@ -25,6 +25,7 @@ use giveway_kernel_plan::plan::Plan;
 use giveway_live::clock::monotonic_ns;
 use giveway_live::privilege::{self, Confinement};
 use giveway_qdisc::Rate;
+use giveway_runner::chain;
 use giveway_watch::{Direction, Snapshot, json, summary};
 
 use super::args::Args;
@@ -213,8 +214,8 @@ fn bridge(
         }
     }
     announce_ready(args);
-    if let Err(why) = kept {
-        remark(args, &format!("not all privileges could be dropped: {why}"));
+    if let Err(error) = kept {
+        remark(args, &format!("not all privileges could be dropped: {}", chain(&error)));
     }
     let whole = watch(args, &bridge, &signals, &received, &stopped, &prepared);
     let removed = redirect::part(&joined);
@@ -228,19 +229,19 @@ fn bridge(
         outcome = Outcome::Failed;
     };
     if let Err(error) = removed {
-        report(error.to_string());
+        report(chain(&error));
     }
     for direction in &bridge.directions {
         match attach::unload(&direction.to) {
             Ok(None) => {}
             Ok(Some(missing)) => report(missing),
-            Err(error) => report(error.to_string()),
+            Err(error) => report(chain(&error)),
         }
     }
     match snapshots {
         Ok(snapshots) if args.json => writeln!(out, "{}", json::render(&snapshots))?,
         Ok(snapshots) => write!(out, "{}", summary::render(&snapshots))?,
-        Err(error) => report(error.to_string()),
+        Err(error) => report(chain(&error)),
     }
     Ok(outcome)
 }

@@ -133,7 +133,7 @@ fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
                     &format!("{interface}: turned off {names}; they are turned on again at the end"),
                 );
             }
-            Err(error) => show::message(&error.to_string()),
+            Err(error) => show::error(&error),
         }
     }
     Ok(Prepared { listener, _cleanup: cleanup, locks })
@@ -161,7 +161,7 @@ fn clean_up((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Cha
         if if_nametoindex(interface.as_str()) == Ok(number)
             && let Err(error) = checks::switch_offloads(&interface, &features, true)
         {
-            show::message(&error.to_string());
+            show::error(&error);
         }
     }
     // The changes are undone, so the state files are obsolete.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use giveway_control::ControlApi;
 use giveway_control::server::{Control, Listener, Metrics, Service, exposure, serve};
 use giveway_live::privilege::{self, Role};
+use giveway_runner::chain;
 
 use super::error::BridgeError;
 use crate::show;
@@ -39,8 +40,8 @@ where
     V: Service + Send + 'static,
 {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        if let Err(why) = privilege::settle(Role::Serve) {
-            show::message(&format!("{name}: not all privileges could be dropped: {why}"));
+        if let Err(error) = privilege::settle(Role::Serve) {
+            show::message(&format!("{name}: not all privileges could be dropped: {}", chain(&error)));
         }
         if let Err(error) = serve(&listener, &mut service) {
             show::message(&format!("{name}: clients are not served any more: {error}"));
