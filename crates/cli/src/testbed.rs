@@ -283,7 +283,7 @@ fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) ->
     let texts = [against::markdown(&about, lines), json];
     for ((file, _), text) in AGAINST.iter().zip(texts) {
         if let Err(error) = giveway_record::report::write(&dir.join(file), &text) {
-            show::message(&error.to_string());
+            show::message(&giveway_runner::chain(&error));
             return Outcome::Failed;
         }
     }

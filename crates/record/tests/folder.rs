@@ -638,9 +638,9 @@ fn an_error_of_an_unwritable_folder_names_its_path() {
     let blocked = dir.path().join("results");
     fs::write(&blocked, b"a file").unwrap();
     let error = RunFolder::create(&blocked, SCENARIO, manifest("0.1.0")).unwrap_err();
-    assert!(matches!(&error, FolderError::Write { path, .. } if path.starts_with(&blocked)));
-    assert!(error.to_string().contains("it is a file"), "{error}");
     assert!(error.to_string().starts_with(&format!("cannot write {}", blocked.display())), "{error}");
+    let FolderError::Write { path, source } = error else { panic!("{error}") };
+    assert!(path.starts_with(&blocked) && source.to_string().contains("it is a file"), "{source}");
 }
 
 /// A file is at the place of a trial. The error names the file, and no temporary file remains.

@@ -258,7 +258,7 @@ impl<'a> Session<'a> {
         let existing = outputs::existing(self.force, &removing);
         let inspected = RunFolder::inspect(dir, Some((asked, command)), existing);
         let error = inspected.err()?;
-        self.frontend.message(&error.to_string());
+        self.frontend.message(&chain(&error));
         Some(outputs::outcome(&error))
     }
 
@@ -390,7 +390,7 @@ impl<'a> Session<'a> {
             Err(panic) => return Ran::Failed(panic_message(panic.as_ref())),
         };
         match folder.map(|folder| folder.write(&recorded(trial), &record)) {
-            Some(Err(error)) => Ran::Failed(error.to_string()),
+            Some(Err(error)) => Ran::Failed(chain(&error)),
             Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
         }
     }

@@ -188,7 +188,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn an_error_of_a_full_disk_names_the_path() {
         let error = write_file(Path::new("/dev/full"), b"x").unwrap_err();
-        assert_eq!(error.to_string(), "cannot write /dev/full: No space left on device (os error 28)");
+        assert_eq!(error.to_string(), "cannot write /dev/full");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("No space left on device (os error 28)"));
     }
 
     #[test]

@@ -8,11 +8,11 @@ use parquet::errors::ParquetError;
 use super::manifest::FORMAT;
 use crate::seal::Damage;
 
-/// An error that prevents writing a run folder.
+/// An error that prevents writing a run folder. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file or folder could not be created, written or renamed.
-    #[error("cannot write {path}: {source}", path = path.display())]
+    #[error("cannot write {path}", path = path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -20,11 +20,11 @@ pub enum FolderError {
         source: io::Error,
     },
     /// A table could not be written or read back.
-    #[error("cannot write the table {path}: {source}", path = path.display())]
+    #[error("cannot write the table {path}", path = path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// The error of the table.
         source: ParquetError,
     },
     /// Another process writes the folder.

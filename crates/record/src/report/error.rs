@@ -1,13 +1,12 @@
 //! Errors of reports.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
-
-use parquet::errors::ParquetError;
 
 use crate::folder::{FORMAT, MANIFEST};
 use crate::seal::Damage;
 
-/// An error that prevents a report.
+/// An error that prevents a report. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The folder does not exist.
@@ -61,19 +60,16 @@ pub enum ReportError {
         again: String,
     },
     /// A file is missing or cannot be read.
-    #[error("cannot read {path}: {why}", path = path.display())]
+    #[error("cannot read {path}", path = path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// The reason.
-        why: String,
+        source: Box<dyn Error + Send + Sync>,
     },
 }
 
-pub(super) fn file_error(path: &Path, why: impl ToString) -> ReportError {
-    ReportError::File { path: path.to_owned(), why: why.to_string() }
-}
-
-pub(super) fn table_error(path: &Path, why: &ParquetError) -> ReportError {
-    file_error(path, why)
+/// The error of a file that cannot be read.
+pub(super) fn file_error(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> ReportError {
+    ReportError::File { path: path.to_owned(), source: source.into() }
 }

@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 
 use crate::columns;
-use crate::report::error::{ReportError, file_error, table_error};
+use crate::report::error::{ReportError, file_error};
 
 /// Visits the rows of a table. `visit` is called with the batch, which has the columns in the order of
 /// `columns`, and the number of the row in it.
@@ -41,7 +41,7 @@ pub(super) fn rows(
         }
         Ok(())
     });
-    read.map_err(|error| table_error(path, &error))
+    read.map_err(|error| file_error(path, error))
 }
 
 pub(super) fn text(batch: &RecordBatch, column: usize) -> &arrow_array::StringArray {
@@ -99,7 +99,8 @@ mod tests {
             });
             if let Err(error) = read {
                 refused += 1;
-                caught += usize::from(error.to_string().contains("it does not contain a table of a run"));
+                let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+                caught += usize::from(source.contains("it does not contain a table of a run"));
             }
         }
         assert!(refused > 100, "{refused} of {} changes are refused", bytes.len());
