@@ -1,7 +1,7 @@
 //! Searches for a load of a switch by bisection, with simulations at each load.
 //!
-//! - [`Question::Capacity`]: the largest load at which the queues of each scheduler do not grow.
-//! - [`Question::Crossover`]: the load at which two schedulers are equal in a metric.
+//! - [`Question::Capacity`]: the largest load at which the queues of each arbiter do not grow.
+//! - [`Question::Crossover`]: the load at which two arbiters are equal in a metric.
 
 mod capacity;
 mod crossover;

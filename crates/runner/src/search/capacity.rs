@@ -13,10 +13,10 @@ const DOUBLINGS: u32 = 4;
 /// The result of the search.
 pub struct Found {
     between: (f64, f64),
-    schedulers: Vec<Capacity>,
+    arbiters: Vec<Capacity>,
 }
 
-/// The capacity of one scheduler.
+/// The capacity of one arbiter.
 struct Capacity {
     name: String,
     /// The largest stable load; `None` if none is stable.
@@ -27,7 +27,7 @@ struct Capacity {
     asked: Vec<LoadTrial>,
 }
 
-/// The runs of one scheduler at one load.
+/// The runs of one arbiter at one load.
 struct LoadTrial {
     load: f64,
     /// The number of seeds with stable queues.
@@ -51,20 +51,20 @@ impl LoadTrial {
     }
 }
 
-/// Finds the capacity of all schedulers in parallel.
+/// Finds the capacity of all arbiters in parallel.
 ///
 /// # Errors
 /// When the user stopped it, or a run failed.
 pub fn search(search: &Search<'_>) -> Result<Found, Stop> {
     let count = search.crossbar.arbiters.len();
-    let schedulers = (0..count).into_par_iter().map(|scheduler| capacity(search, scheduler));
-    Ok(Found { between: search.between, schedulers: schedulers.collect::<Result<_, _>>()? })
+    let arbiters = (0..count).into_par_iter().map(|arbiter| capacity(search, arbiter));
+    Ok(Found { between: search.between, arbiters: arbiters.collect::<Result<_, _>>()? })
 }
 
-fn capacity(search: &Search<'_>, scheduler: usize) -> Result<Capacity, Stop> {
+fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, Stop> {
     let mut asked = Vec::new();
     let mut stable_at = |load: f64| -> Result<bool, Stop> {
-        let question = ask(search, scheduler, load)?;
+        let question = ask(search, arbiter, load)?;
         let stable = question.is_stable();
         asked.push(question);
         Ok(stable)
@@ -78,18 +78,18 @@ fn capacity(search: &Search<'_>, scheduler: usize) -> Result<Capacity, Stop> {
         let (stable, unstable) = bisect(search.between, search.width, stable_at)?;
         (Some(stable), Some(unstable))
     };
-    let name = search.crossbar.arbiters[scheduler].to_string();
+    let name = search.crossbar.arbiters[arbiter].to_string();
     Ok(Capacity { name, stable, unstable, asked })
 }
 
 /// Runs every seed, and repeats undecided seeds with more slots, until the answer is settled.
-fn ask(search: &Search<'_>, scheduler: usize, load: f64) -> Result<LoadTrial, Stop> {
+fn ask(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, Stop> {
     let mut question = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {
         let times = 1 << doubling;
         let verdict = |seed: &u64| -> Result<Stability, Stop> {
-            let ran = search.run(scheduler, load, *seed, times)?;
+            let ran = search.run(arbiter, load, *seed, times)?;
             Ok(ran.trend().map_or(Stability::Undecided, |trend| trend.verdict))
         };
         let verdicts = open.par_iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
@@ -117,7 +117,7 @@ impl Found {
         let (low, high) = self.between;
         let mut rows = vec![["scheduler", "stable at", "not at"].map(str::to_owned).to_vec()];
         let mut remarks = String::new();
-        for capacity in &self.schedulers {
+        for capacity in &self.arbiters {
             let (below, above) = (format!("below {low}"), format!("above {high}"));
             rows.push(vec![
                 capacity.name.clone(),
@@ -152,7 +152,7 @@ impl Found {
                 "asked": capacity.asked.iter().map(question).collect::<Vec<_>>(),
             })
         };
-        let results: Vec<Value> = self.schedulers.iter().map(result).collect();
+        let results: Vec<Value> = self.arbiters.iter().map(result).collect();
         json!({ "search": "capacity", "between": self.between, "results": results })
     }
 }

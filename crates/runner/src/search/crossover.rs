@@ -1,4 +1,4 @@
-//! The load at which two schedulers are equal in a metric.
+//! The load at which two arbiters are equal in a metric.
 
 use giveway_switch::stability::bisect;
 use rayon::prelude::*;
@@ -11,18 +11,18 @@ use super::table::aligned;
 pub struct Found {
     metric: String,
     names: [String; 2],
-    /// The last interval; `None` if the order of the schedulers is the same at both ends of the first.
+    /// The last interval; `None` if the order of the arbiters is the same at both ends of the first.
     crossing: Option<(f64, f64)>,
     /// The loads that were tried, in ascending order.
     points: Vec<Point>,
 }
 
-/// The runs of both schedulers at one load.
+/// The runs of both arbiters at one load.
 struct Point {
     load: f64,
     /// The means over the seeds.
     means: [f64; 2],
-    /// The number of seeds with which the first scheduler has less.
+    /// The number of seeds with which the first arbiter has less.
     first_less: usize,
     /// The number of seeds.
     seeds: usize,
@@ -34,7 +34,7 @@ impl Point {
     }
 }
 
-/// Finds the load at which both schedulers are equal in `metric`.
+/// Finds the load at which both arbiters are equal in `metric`.
 ///
 /// # Errors
 /// When the user stopped it, a run failed, or it did not measure the metric.
@@ -53,16 +53,16 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
         false => Some(bisect(search.between, search.width, |load| Ok(first_is_less(load)? == at_low))?),
     };
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
-    let names = [0, 1].map(|scheduler| search.crossbar.arbiters[scheduler].to_string());
+    let names = [0, 1].map(|arbiter| search.crossbar.arbiters[arbiter].to_string());
     Ok(Found { metric: metric.to_owned(), names, crossing, points })
 }
 
-/// Runs both schedulers with every seed.
+/// Runs both arbiters with every seed.
 fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
-    let value = |scheduler: usize, seed: u64| -> Result<f64, Stop> {
-        let numbers = search.run(scheduler, load, seed, 1)?.numbers();
+    let value = |arbiter: usize, seed: u64| -> Result<f64, Stop> {
+        let numbers = search.run(arbiter, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
-        let name = &search.crossbar.arbiters[scheduler];
+        let name = &search.crossbar.arbiters[arbiter];
         let why = || format!("{name} with seed {seed} at a load of {load}: {metric} could not be measured");
         value.filter(|value| value.is_finite()).ok_or_else(|| Stop::Failed(why()))
     };

@@ -1,4 +1,4 @@
-//! The runs of a search: one scheduler of the switch at a load.
+//! The runs of a search: one arbiter of the switch at a load.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,11 +13,11 @@ use crate::frontend::{Frontend, Progress, panic_message};
 /// The question of a search.
 #[derive(Clone, Copy, Debug)]
 pub enum Question<'a> {
-    /// The largest stable load of each scheduler of the scenario.
+    /// The largest stable load of each arbiter of the scenario.
     Capacity,
-    /// The load at which two schedulers are equal in a metric.
+    /// The load at which two arbiters are equal in a metric.
     Crossover {
-        /// The schedulers, as a scenario names them; they need not be in the scenario.
+        /// The arbiters, as a scenario names them; they need not be in the scenario.
         pair: &'a [String; 2],
         /// The name of the metric.
         metric: &'a str,
@@ -36,7 +36,7 @@ pub enum Stop {
 pub struct Search<'a> {
     frontend: &'a dyn Frontend,
     pub(super) question: Question<'a>,
-    /// The switch, with the schedulers in question.
+    /// The switch, with the arbiters in question.
     pub(super) crossbar: Crossbar,
     pub(super) seeds: Vec<u64>,
     /// The first interval of loads.
@@ -76,11 +76,11 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// When the user stopped it, or the run failed.
-    pub(super) fn run(&self, scheduler: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
+    pub(super) fn run(&self, arbiter: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
         let mut crossbar = at_load(&self.crossbar, load).map_err(|error| Stop::Failed(error.to_string()))?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
-        let trial = trial(&crossbar, scheduler, seed);
+        let trial = trial(&crossbar, arbiter, seed);
         let running = AssertUnwindSafe(|| crossbar.run(&trial, &|_| !self.frontend.stopped()));
         match catch_unwind(running) {
             Ok(ran) => ran.ok_or(Stop::Interrupted),
@@ -92,10 +92,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The switch with the schedulers of the question.
+/// The switch with the arbiters of the question.
 ///
 /// # Errors
-/// [`RunnerError::Usage`] if the scenario, a scheduler, the metric or an end of the interval is not valid.
+/// [`RunnerError::Usage`] if the scenario, an arbiter, the metric or an end of the interval is not valid.
 fn crossbar(
     scenario: &Scenario,
     question: Question<'_>,
@@ -152,7 +152,7 @@ fn at_load(crossbar: &Crossbar, load: f64) -> Result<Crossbar, RunnerError> {
     Ok(crossbar)
 }
 
-/// The trial of one of the schedulers with this seed.
-fn trial(crossbar: &Crossbar, scheduler: usize, seed: u64) -> Trial {
-    Trial { discipline: scheduler, name: crossbar.arbiters[scheduler].to_string(), seed }
+/// The trial of one of the arbiters with this seed.
+fn trial(crossbar: &Crossbar, arbiter: usize, seed: u64) -> Trial {
+    Trial { discipline: arbiter, name: crossbar.arbiters[arbiter].to_string(), seed }
 }
