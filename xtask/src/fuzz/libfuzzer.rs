@@ -82,7 +82,7 @@ impl Fuzzer {
         command
     }
 
-    /// Coverage of the corpus and the kept inputs together.
+    /// Coverage of the corpus and the stored inputs together.
     pub fn coverage(&self) -> Result<Coverage, String> {
         let output = self.with_inputs(&["-runs=0"]).output().map_err(|error| self.explain(&error))?;
         let errors = String::from_utf8_lossy(&output.stderr);
