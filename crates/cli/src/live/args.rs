@@ -187,7 +187,7 @@ Exit codes: 0 success, 1 a direction failed (and forwarded plainly) or an interf
 fn record_every(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: giveway_qdisc::units::UnitError| error.to_string())?;
     if span < Span::s(1) {
-        Err("write at least 1s, since each time all tables are written".to_owned())
+        Err("write at least 1s, since all tables are written each time".to_owned())
     } else {
         Ok(span)
     }

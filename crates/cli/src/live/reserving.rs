@@ -162,7 +162,7 @@ impl Reserving {
         }
         if self.reserve_lifetime < Span::s(1) {
             return Err(format!(
-                "--reserve-lifetime: {} is too short: senders repeat every few seconds, so at least 1s",
+                "--reserve-lifetime: {} is too short: clients refresh every few seconds, so write at least 1s",
                 self.reserve_lifetime
             ));
         }
@@ -170,13 +170,15 @@ impl Reserving {
             let is_zero = share.is_some_and(|share| share.get() <= 0.0);
             // With a key, clients without the key may be excluded.
             if is_zero && !(flag == "open" && self.reserve_key_file.is_some()) {
-                return Err(format!("--reserve-{flag}: with 0 % nobody can reserve: write for example 50%"));
+                return Err(format!(
+                    "--reserve-{flag}: with 0 % no reservation is possible: write for example 50%"
+                ));
             }
         }
         if self.reserve_skew < Span::s(1) || self.reserve_skew > Span::s(3600) {
             return Err(format!(
-                "--reserve-skew: {} is not between 1s and 1h: clocks do not agree better over a network, and message numbers are \
-                 kept for this time",
+                "--reserve-skew: {} is not between 1s and 1h: clocks in a network may differ by a second, and message numbers \
+                 are kept for this time",
                 self.reserve_skew
             ));
         }
