@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
-use giveway_runner::search::{Found, Question, Search, Stop};
-use giveway_runner::{Outcome, pool, scenario_name};
+use giveway_runner::search::{Found, Question, Search, SearchError};
+use giveway_runner::{Outcome, chain, pool, scenario_name};
 use giveway_scenario::Scenario;
 
 use crate::error::CliError;
@@ -116,9 +116,9 @@ pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             }
             Ok(Outcome::Done)
         }
-        Err(Stop::Interrupted) => Ok(Outcome::Interrupted),
-        Err(Stop::Failed(message)) => {
-            show::message(&message);
+        Err(SearchError::Interrupted) => Ok(Outcome::Interrupted),
+        Err(error) => {
+            show::message(&chain(&error));
             Ok(Outcome::Failed)
         }
     }

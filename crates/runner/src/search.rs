@@ -8,7 +8,7 @@ mod crossover;
 mod runs;
 mod table;
 
-pub use runs::{Question, Search, Stop};
+pub use runs::{Question, Search, SearchError};
 
 /// The answer of a search.
 pub struct Found {
@@ -23,7 +23,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// When the user stopped it, or a run failed.
-    pub fn find(&self) -> Result<Found, Stop> {
+    pub fn find(&self) -> Result<Found, SearchError> {
         match self.question {
             Question::Capacity => {
                 capacity::search(self).map(|found| Found { table: found.table(), json: found.json() })

@@ -4,7 +4,7 @@ use giveway_switch::stability::{Stability, bisect};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::runs::{Search, Stop};
+use super::runs::{Search, SearchError};
 use super::table::aligned;
 
 /// The number of times that an undecided run is repeated, each time with twice the slots.
@@ -55,15 +55,15 @@ impl LoadTrial {
 ///
 /// # Errors
 /// When the user stopped it, or a run failed.
-pub fn search(search: &Search<'_>) -> Result<Found, Stop> {
+pub fn search(search: &Search<'_>) -> Result<Found, SearchError> {
     let count = search.crossbar.arbiters.len();
     let arbiters = (0..count).into_par_iter().map(|arbiter| capacity(search, arbiter));
     Ok(Found { between: search.between, arbiters: arbiters.collect::<Result<_, _>>()? })
 }
 
-fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, Stop> {
+fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, SearchError> {
     let mut asked = Vec::new();
-    let mut stable_at = |load: f64| -> Result<bool, Stop> {
+    let mut stable_at = |load: f64| -> Result<bool, SearchError> {
         let question = ask(search, arbiter, load)?;
         let stable = question.is_stable();
         asked.push(question);
@@ -83,12 +83,12 @@ fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, Stop> {
 }
 
 /// Runs every seed, and repeats undecided seeds with more slots, until the answer is settled.
-fn ask(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, Stop> {
+fn ask(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, SearchError> {
     let mut question = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {
         let times = 1 << doubling;
-        let verdict = |seed: &u64| -> Result<Stability, Stop> {
+        let verdict = |seed: &u64| -> Result<Stability, SearchError> {
             let ran = search.run(arbiter, load, *seed, times)?;
             Ok(ran.trend().map_or(Stability::Undecided, |trend| trend.verdict))
         };

@@ -4,7 +4,7 @@ use giveway_switch::stability::bisect;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::runs::{Search, Stop};
+use super::runs::{Search, SearchError};
 use super::table::aligned;
 
 /// The result of the search.
@@ -38,9 +38,9 @@ impl Point {
 ///
 /// # Errors
 /// When the user stopped it, a run failed, or it did not measure the metric.
-pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
+pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, SearchError> {
     let mut points = Vec::new();
-    let mut first_is_less = |load: f64| -> Result<bool, Stop> {
+    let mut first_is_less = |load: f64| -> Result<bool, SearchError> {
         let point = ask(search, metric, load)?;
         let less = point.first_is_less();
         points.push(point);
@@ -50,7 +50,9 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
     let at_low = first_is_less(low)?;
     let crossing = match first_is_less(high)? == at_low {
         true => None,
-        false => Some(bisect(search.between, search.width, |load| Ok(first_is_less(load)? == at_low))?),
+        false => {
+            Some(bisect(search.between, search.width, |load| first_is_less(load).map(|less| less == at_low))?)
+        }
     };
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
     let names = [0, 1].map(|arbiter| search.crossbar.arbiters[arbiter].to_string());
@@ -58,15 +60,18 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, Stop> {
 }
 
 /// Runs both arbiters with every seed.
-fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Stop> {
-    let value = |arbiter: usize, seed: u64| -> Result<f64, Stop> {
+fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, SearchError> {
+    let value = |arbiter: usize, seed: u64| -> Result<f64, SearchError> {
         let numbers = search.run(arbiter, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
-        let name = &search.crossbar.arbiters[arbiter];
-        let why = || format!("{name} with seed {seed} at a load of {load}: {metric} could not be measured");
-        value.filter(|value| value.is_finite()).ok_or_else(|| Stop::Failed(why()))
+        value.filter(|value| value.is_finite()).ok_or_else(|| SearchError::NotMeasured {
+            arbiter: search.crossbar.arbiters[arbiter].to_string(),
+            load,
+            seed,
+            metric: metric.to_owned(),
+        })
     };
-    let pair = |seed: &u64| -> Result<[f64; 2], Stop> {
+    let pair = |seed: &u64| -> Result<[f64; 2], SearchError> {
         let (first, second) = rayon::join(|| value(0, *seed), || value(1, *seed));
         Ok([first?, second?])
     };

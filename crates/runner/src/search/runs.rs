@@ -24,12 +24,39 @@ pub enum Question<'a> {
     },
 }
 
-/// Reason why a search has no result.
-pub enum Stop {
+/// The reason why a search has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
     /// The user stopped the search.
+    #[error("the search was interrupted")]
     Interrupted,
-    /// A run failed; the message names it.
-    Failed(String),
+    /// The traffic of the switch has no load.
+    #[error(transparent)]
+    Load(#[from] Box<RunnerError>),
+    /// A run failed.
+    #[error("{arbiter} at {load} with seed {seed} failed: {reason}")]
+    Failed {
+        /// The spec of the arbiter.
+        arbiter: String,
+        /// The load of the run.
+        load: f64,
+        /// The seed of the run.
+        seed: u64,
+        /// The message of the panic.
+        reason: String,
+    },
+    /// A run has no value of the metric.
+    #[error("{arbiter} with seed {seed} at a load of {load}: {metric} could not be measured")]
+    NotMeasured {
+        /// The spec of the arbiter.
+        arbiter: String,
+        /// The load of the run.
+        load: f64,
+        /// The seed of the run.
+        seed: u64,
+        /// The name of the metric.
+        metric: String,
+    },
 }
 
 /// A search on one switch.
@@ -76,17 +103,17 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// When the user stopped it, or the run failed.
-    pub(super) fn run(&self, arbiter: usize, load: f64, seed: u64, times: u64) -> Result<Ran, Stop> {
-        let mut crossbar = at_load(&self.crossbar, load).map_err(|error| Stop::Failed(error.to_string()))?;
+    pub(super) fn run(&self, arbiter: usize, load: f64, seed: u64, times: u64) -> Result<Ran, SearchError> {
+        let mut crossbar = at_load(&self.crossbar, load).map_err(Box::new)?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
         let trial = trial(&crossbar, arbiter, seed);
         let running = AssertUnwindSafe(|| crossbar.run(&trial, &|_| !self.frontend.stopped()));
         match catch_unwind(running) {
-            Ok(ran) => ran.ok_or(Stop::Interrupted),
+            Ok(ran) => ran.ok_or(SearchError::Interrupted),
             Err(panic) => {
-                let why = panic_message(panic.as_ref());
-                Err(Stop::Failed(format!("{} at {load} with seed {seed} failed: {why}", trial.name)))
+                let reason = panic_message(panic.as_ref());
+                Err(SearchError::Failed { arbiter: trial.name, load, seed, reason })
             }
         }
     }
