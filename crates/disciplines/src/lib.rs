@@ -1,7 +1,7 @@
 //! Queue disciplines, one file each.
 //!
 //! # Families
-//! A discipline belongs to the first of these that describes what it is for:
+//! A discipline belongs to the first of these families that describes its purpose:
 //!
 //! - `reserved`: it keeps rates that flows have reserved, each with a bound on delay.
 //! - `size`: it favours short flows, by the amount that a flow has sent or has still to send.
@@ -37,13 +37,13 @@
 //! ```
 //!
 //! # A file
-//! A file reads top-down: a summary, its principles, where it departs from its paper, what it costs, the
-//! references; then its `Config`, its state, the verbs of the contract, their steps, and its tests. Start
+//! Each file has, from top to bottom: a summary, the principles, deviations from the paper, the cost, and the
+//! references; then the `Config`, the state, the methods of the contract, their helpers, and the tests. Start
 //! with [`fifo`], then [`drr`], then [`efd`].
 //!
-//! No file here names a backend. A new discipline is a file in its family, a line below, and
-//! `scenarios/disciplines/NAME.toml`. The line provides its name in scenarios and on the command line, the
-//! schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the
+//! Disciplines do not depend on a backend. A new discipline is a file in its family, a line in the registry
+//! below, and `scenarios/disciplines/NAME.toml`. The line adds its name in scenarios and on the command line,
+//! the schema, `giveway list` and `explain`, the reference page, the contract suite, the fuzz target and the
 //! benchmark.
 
 #![forbid(unsafe_code)]
@@ -86,7 +86,7 @@ registry! {
         fpip_edge,
     }
 
-    /// Short flows first, by how much a flow has sent or has left.
+    /// Short flows first, by the amount that a flow has sent or has left.
     size {
         efd,
         run2c,

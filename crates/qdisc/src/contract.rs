@@ -85,7 +85,7 @@ struct Run<'a, Q> {
     now: Time,
     out: Outbox<u64>,
     /// Metadata of the queued packets, by number.
-    held: BTreeMap<u64, Meta>,
+    queued: BTreeMap<u64, Meta>,
     backlog: Backlog,
     serial: u64,
     /// Number of the last packet of each flow that left.
@@ -102,7 +102,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             // Not zero, to detect a discipline that confuses "never" with the epoch.
             now: Time::ms(1),
             out: Outbox::default(),
-            held: BTreeMap::new(),
+            queued: BTreeMap::new(),
             backlog: Backlog::ZERO,
             serial: 0,
             last_sent: BTreeMap::new(),
@@ -141,7 +141,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 self.settle(Some(DropReason::Reset))?;
                 self.last_sent.clear();
                 self.ask_at = None;
-                ensure(self.held.is_empty(), || "a reset must drop every queued packet".into())?;
+                ensure(self.queued.is_empty(), || "a reset must drop every queued packet".into())?;
                 ensure(matches!(self.dequeue()?, Got::Nothing), || "a reset discipline holds nothing".into())
             }
         }
@@ -170,7 +170,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             ..Meta::default()
         };
         self.serial += 1;
-        self.held.insert(self.serial, meta);
+        self.queued.insert(self.serial, meta);
         self.backlog.add(meta.bytes);
         let pkt = Packet { meta, payload: self.serial };
         self.qdisc.enqueue(pkt, &mut Cx::new(self.now, &mut self.out));
@@ -181,7 +181,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         let next = self.qdisc.dequeue(&mut Cx::new(self.now, &mut self.out));
         let got = match next {
             Next::Packet(pkt) => {
-                let Some(meta) = self.held.remove(&pkt.payload) else {
+                let Some(meta) = self.queued.remove(&pkt.payload) else {
                     return violation(format!("packet {} left, but it is not queued", pkt.payload));
                 };
                 self.backlog.sub(meta.bytes);
@@ -212,12 +212,12 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         };
         self.settle(None)?;
         if matches!(got, Got::Nothing) {
-            ensure(self.held.is_empty(), || {
-                format!("dequeue returned Empty with a backlog of {} packets", self.held.len())
+            ensure(self.queued.is_empty(), || {
+                format!("dequeue returned Empty with a backlog of {} packets", self.queued.len())
             })?;
         }
         if matches!(got, Got::Later) {
-            ensure(!self.held.is_empty(), || "dequeue returned At without a backlog".into())?;
+            ensure(!self.queued.is_empty(), || "dequeue returned At without a backlog".into())?;
         }
         Ok(got)
     }
@@ -227,7 +227,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
     fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
-            let Some(meta) = self.held.remove(&pkt.payload) else {
+            let Some(meta) = self.queued.remove(&pkt.payload) else {
                 return violation(format!("packet {} was dropped, but it is not queued", pkt.payload));
             };
             self.backlog.sub(meta.bytes);

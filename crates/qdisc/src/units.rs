@@ -220,6 +220,11 @@ impl Limit {
     pub fn admits(self, backlog: Backlog, bytes: u32) -> bool {
         self.allows(Backlog { packets: backlog.packets + 1, bytes: backlog.bytes + u64::from(bytes) })
     }
+    /// Initial capacity of a queue with this limit, in packets: enough for packets of 64 bytes, and at most
+    /// 4,096.
+    pub fn initial_capacity(self) -> usize {
+        self.most_packets(64).min(1 << 12)
+    }
     /// Largest number of packets within the limit if each has at least `smallest` bytes.
     pub fn most_packets(self, smallest: u64) -> usize {
         match self {

@@ -148,7 +148,7 @@ impl Discipline for Config {
             ecn: self.ecn,
             monitor: Monitor::new(unit, detector, Idle::new(bandwidth, self.avpkt.0)),
             rng: context.streams.rng(),
-            queue: DenseFifo::with_capacity(self.limit.most_packets(64).min(1 << 12)),
+            queue: DenseFifo::with_capacity(self.limit.initial_capacity()),
             backlog: Backlog::ZERO,
             met: 0,
         })
@@ -265,6 +265,7 @@ impl<P> Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::blocks::red::Curve;
@@ -400,19 +401,15 @@ mod tests {
 
     #[test]
     fn invalid_and_unusual_parameters_are_reported() {
-        let wrong = |spec: &str| {
-            let crate::Spec::choke(config) = spec.parse().unwrap() else { panic!("{spec} is choke") };
-            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
-        };
-        assert_eq!(wrong("choke candidates 0"), "candidates");
-        assert_eq!(wrong("choke candidates 17"), "candidates");
-        assert_eq!(wrong("choke candidates 4294967295"), "candidates");
-        assert_eq!(wrong("choke min 80p"), "min");
-        assert_eq!(wrong("choke min 30000b"), "min");
-        assert_eq!(wrong("choke max 400p"), "max");
-        assert_eq!(wrong("choke burst 3"), "burst");
-        assert_eq!(wrong("choke weight 0.002 burst 50"), "weight");
-        assert_eq!(wrong("choke avpkt 0"), "avpkt");
+        assert_eq!(build_error("choke candidates 0").parameter, "candidates");
+        assert_eq!(build_error("choke candidates 17").parameter, "candidates");
+        assert_eq!(build_error("choke candidates 4294967295").parameter, "candidates");
+        assert_eq!(build_error("choke min 80p").parameter, "min");
+        assert_eq!(build_error("choke min 30000b").parameter, "min");
+        assert_eq!(build_error("choke max 400p").parameter, "max");
+        assert_eq!(build_error("choke burst 3").parameter, "burst");
+        assert_eq!(build_error("choke weight 0.002 burst 50").parameter, "weight");
+        assert_eq!(build_error("choke avpkt 0").parameter, "avpkt");
         let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("choke").is_empty());
         assert!(warnings("choke min 50p")[0].starts_with("max: 75 is less than twice min"));
@@ -466,13 +463,13 @@ mod tests {
         config: Config,
         detector: Detector,
         rng: Rng,
-        line: Vec<(u64, u64)>,
+        queue: Vec<(u64, u64)>,
         numbers: Vec<u64>,
     }
 
     impl Plain {
         fn take(&mut self, name: u64) {
-            self.line.retain(|(other, _)| *other != name);
+            self.queue.retain(|(other, _)| *other != name);
             let number = self.numbers.iter().position(|other| *other == name).unwrap();
             // The last number belongs to the arriving packet.
             let last = self.numbers.pop().unwrap();
@@ -483,27 +480,27 @@ mod tests {
 
         /// Returns the names of the dropped packets.
         fn enqueue(&mut self, name: u64, flow: u64, missed: u64) -> Vec<u64> {
-            self.detector.observe(self.line.len() as f64, missed, Time::ZERO);
+            self.detector.observe(self.queue.len() as f64, missed, Time::ZERO);
             let mut dropped = Vec::new();
             if self.detector.average() >= 3.0 {
                 for _ in 0..self.config.candidates {
-                    if self.line.is_empty() {
+                    if self.queue.is_empty() {
                         break;
                     }
                     let candidate = self.numbers[self.rng.below(self.numbers.len() as u64) as usize];
-                    if self.line.contains(&(candidate, flow)) {
+                    if self.queue.contains(&(candidate, flow)) {
                         self.take(candidate);
                         dropped.push(candidate);
                     }
                 }
             }
             let refused = !dropped.is_empty()
-                || self.detector.decide(self.line.len() as f64, 1.0, || self.rng.uniform())
+                || self.detector.decide(self.queue.len() as f64, 1.0, || self.rng.uniform())
                     != RedDecision::Accept;
             if refused {
                 dropped.push(name);
             } else {
-                self.line.push((name, flow));
+                self.queue.push((name, flow));
                 self.numbers.push(name);
             }
             dropped
@@ -533,7 +530,7 @@ mod tests {
                 config,
                 detector: Detector::new(curve, 0.4, 0.3, false, None),
                 rng: place.streams.rng(),
-                line: Vec::new(),
+                queue: Vec::new(),
                 numbers: Vec::new(),
             };
             let mut out = Outbox::default();
@@ -541,7 +538,7 @@ mod tests {
                 // Time does not pass, so the link is never idle.
                 let mut cx = Cx::new(Time::ZERO, &mut out);
                 if op == 0 {
-                    let expected = plain.line.first().map(|(name, _)| *name);
+                    let expected = plain.queue.first().map(|(name, _)| *name);
                     prop_assert_eq!(q.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected);
                     expected.into_iter().for_each(|name| plain.take(name));
                 } else {
@@ -549,7 +546,7 @@ mod tests {
                     let dropped: Vec<u64> = out.dropped.drain(..).map(|(pkt, _)| pkt.payload).collect();
                     prop_assert_eq!(dropped, plain.enqueue(name, flow, 0));
                 }
-                prop_assert!(q.queue.iter().map(|pkt| pkt.payload).eq(plain.line.iter().map(|(name, _)| *name)));
+                prop_assert!(q.queue.iter().map(|pkt| pkt.payload).eq(plain.queue.iter().map(|(name, _)| *name)));
             }
         }
 

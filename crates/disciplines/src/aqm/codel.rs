@@ -75,12 +75,12 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Codel<P>, Invalid> {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
-        let room = (self.limit.0 as usize).min(1 << 12);
+        let capacity = (self.limit.0 as usize).min(1 << 12);
         Ok(Codel {
             limit: self.limit.0,
             law,
             state: State::default(),
-            queue: VecDeque::with_capacity(room),
+            queue: VecDeque::with_capacity(capacity),
             backlog: Backlog::ZERO,
         })
     }

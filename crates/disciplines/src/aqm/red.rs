@@ -303,9 +303,9 @@ impl<P> Qdisc<P> for Red<P> {
 
 impl<P> Red<P> {
     pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
-        let room = setup.limit.most_packets(64).min(1 << 12);
+        let capacity = setup.limit.initial_capacity();
         let monitor = Monitor::new(setup.unit, detector, Idle::new(setup.bandwidth, setup.avpkt));
-        Red { setup, monitor, rng, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO }
+        Red { setup, monitor, rng, queue: VecDeque::with_capacity(capacity), backlog: Backlog::ZERO }
     }
 
     /// Marks a packet instead of an early drop. True if the packet stays.
@@ -340,6 +340,7 @@ impl<P> Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
     use proptest::prelude::*;
@@ -603,17 +604,13 @@ mod tests {
 
     #[test]
     fn invalid_and_unusual_parameters_are_reported() {
-        let wrong = |spec: &str| {
-            let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
-            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
-        };
-        assert_eq!(wrong("red min 30p"), "min");
-        assert_eq!(wrong("red min 80000b"), "min");
-        assert_eq!(wrong("red max 400000b"), "max");
-        assert_eq!(wrong("red nodrop"), "nodrop");
-        assert_eq!(wrong("red burst 3"), "burst");
-        assert_eq!(wrong("red weight 0.002 burst 50"), "weight");
-        assert_eq!(wrong("red avpkt 0"), "avpkt");
+        assert_eq!(build_error("red min 30p").parameter, "min");
+        assert_eq!(build_error("red min 80000b").parameter, "min");
+        assert_eq!(build_error("red max 400000b").parameter, "max");
+        assert_eq!(build_error("red nodrop").parameter, "nodrop");
+        assert_eq!(build_error("red burst 3").parameter, "burst");
+        assert_eq!(build_error("red weight 0.002 burst 50").parameter, "weight");
+        assert_eq!(build_error("red avpkt 0").parameter, "avpkt");
         let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("red").is_empty());
         assert!(warnings("red min 50000b")[0].starts_with("max: 75000 is less than twice min"));

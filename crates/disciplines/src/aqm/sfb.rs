@@ -470,6 +470,7 @@ fn place(hash: u64, level: u64, width: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rng, Streams};
@@ -665,16 +666,12 @@ mod tests {
         assert_eq!(sizes("sfb"), (20, 25));
         assert_eq!(sizes("sfb max 100p"), (80, 100));
         assert_eq!(sizes("sfb target 8p"), (8, 10));
-        let wrong = |spec: &str| {
-            let crate::Spec::sfb(config) = spec.parse().unwrap() else { panic!("{spec} is sfb") };
-            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
-        };
-        assert_eq!(wrong("sfb target 0p max 5p"), "target");
-        assert_eq!(wrong("sfb target 8p max 7p"), "max");
-        assert_eq!(wrong("sfb levels 0"), "levels");
-        assert_eq!(wrong("sfb bins 1"), "bins");
-        assert_eq!(wrong("sfb bins 1000000"), "bins");
-        assert_eq!(wrong("sfb limit 0p"), "limit");
+        assert_eq!(build_error("sfb target 0p max 5p").parameter, "target");
+        assert_eq!(build_error("sfb target 8p max 7p").parameter, "max");
+        assert_eq!(build_error("sfb levels 0").parameter, "levels");
+        assert_eq!(build_error("sfb bins 1").parameter, "bins");
+        assert_eq!(build_error("sfb bins 1000000").parameter, "bins");
+        assert_eq!(build_error("sfb limit 0p").parameter, "limit");
         let warnings = |spec: &str| spec.parse::<crate::Spec>().unwrap().warnings(&context());
         assert!(warnings("sfb").is_empty());
         assert!(warnings("sfb target 10p max 20p")[0].starts_with("max: 20 is more than"));
@@ -733,7 +730,7 @@ mod tests {
         start: Option<Time>,
         probability: BTreeMap<(u64, u64, usize), f64>,
         penalty: TokenBucket,
-        line: Vec<(u64, u64)>,
+        queue: Vec<(u64, u64)>,
     }
 
     impl Plain {
@@ -747,7 +744,7 @@ mod tests {
         fn queued(&self, bin: (u64, u64, usize)) -> u64 {
             let (change, level, _) = bin;
             let of = |flow| self.bins(change, flow)[level as usize - 1];
-            self.line.iter().filter(|(_, flow)| of(*flow) == bin).count() as u64
+            self.queue.iter().filter(|(_, flow)| of(*flow) == bin).count() as u64
         }
 
         fn learn(&mut self, change: u64, flow: u64) -> (u64, f64) {
@@ -770,7 +767,7 @@ mod tests {
             let start = *self.start.get_or_insert(now);
             let change = now.since(start).as_ps() / self.config.rehash.as_ps();
             let (least, p_min) = self.learn(change, flow);
-            if self.line.len() as u64 >= self.config.limit.0 {
+            if self.queue.len() as u64 >= self.config.limit.0 {
                 return Some(DropReason::Overlimit);
             }
             if least >= self.config.sizes().1 {
@@ -787,7 +784,7 @@ mod tests {
             } else if p_min > 0.0 && self.rng.uniform() < p_min {
                 return Some(DropReason::Early);
             }
-            self.line.push((name, flow));
+            self.queue.push((name, flow));
             None
         }
     }
@@ -823,7 +820,7 @@ mod tests {
                 start: None,
                 probability: BTreeMap::new(),
                 penalty: TokenBucket::new(Rate::bit(800), Bytes(2)),
-                line: Vec::new(),
+                queue: Vec::new(),
             };
             let mut out = Outbox::default();
             let mut now = Time::ms(1);
@@ -832,7 +829,7 @@ mod tests {
                 let mut cx = Cx::new(now, &mut out);
                 if op < 2 {
                     plain.start.get_or_insert(now);
-                    let expected = (!plain.line.is_empty()).then(|| plain.line.remove(0).0);
+                    let expected = (!plain.queue.is_empty()).then(|| plain.queue.remove(0).0);
                     prop_assert_eq!(q.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected);
                 } else {
                     q.enqueue(Packet::new(FlowKey(flow), 1000, name), &mut cx);

@@ -235,7 +235,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             return Err(Invalid::new("flows", message));
         }
         let most = Memory::checked(Span::ZERO, Span::ZERO, common.flows)?.flows;
-        let room = common.limit.most_packets(64).min(1 << 12);
+        let capacity = common.limit.initial_capacity();
         let flows = (common.flows as usize).min(1 << 10);
         let best_effort = drr::Config { limit: common.limit, ..drr::Config::default() };
         Ok(Guaranteed {
@@ -248,7 +248,7 @@ impl<P: 'static, S: Schedule> Guaranteed<P, S> {
             silent: List::default(),
             order: Slots::with_capacity(flows),
             known: List::default(),
-            packets: Slots::with_capacity(room),
+            packets: Slots::with_capacity(capacity),
             longest: LongestQueue::with_capacity(flows),
             backlog: Backlog::ZERO,
             best_effort: best_effort.build(&context.child("best_effort"))?,

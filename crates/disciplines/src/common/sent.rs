@@ -44,7 +44,7 @@ impl<P, const K: usize> SentLevels<P, K> {
         SentLevels {
             limit,
             sent: Sent::new(source, memory),
-            queue: Levels::with_capacity(limit.most_packets(64).min(1 << 12)),
+            queue: Levels::with_capacity(limit.initial_capacity()),
         }
     }
 

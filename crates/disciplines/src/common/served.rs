@@ -44,7 +44,7 @@ impl<P> Served<P> {
         Served {
             limit,
             flows: RecentFlows::new(memory, Flow::is_queued),
-            queue: RankedPackets::with_capacity(limit.most_packets(64).min(1 << 12)),
+            queue: RankedPackets::with_capacity(limit.initial_capacity()),
         }
     }
 

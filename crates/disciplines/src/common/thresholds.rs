@@ -21,7 +21,7 @@ impl Unit {
         }
     }
 
-    /// The name of the average among the gauges.
+    /// Name of the gauge of the average.
     pub fn average(self) -> &'static str {
         match self {
             Unit::Packets => "average_packets",
@@ -152,7 +152,7 @@ impl Thresholds {
     }
 }
 
-/// The rate of the link whose idle time counts: as written, or the port's.
+/// Rate of the link for idle times: the parameter, or the rate of the port.
 pub(crate) fn bandwidth(written: Option<Rate>, context: &LinkContext) -> Result<Rate, Invalid> {
     match written.unwrap_or(context.rate) {
         rate if rate == Rate::bit(0) => {
@@ -226,7 +226,7 @@ impl Idle {
     }
 
     /// Packets that the link could have sent while it was idle before an arrival that finds the backlog
-    /// `held`. Each is counted once.
+    /// `backlog`. Each is counted once.
     #[inline]
     pub fn missed(&mut self, backlog: Backlog, now: Time) -> u64 {
         if backlog.packets > 0 {

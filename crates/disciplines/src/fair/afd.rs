@@ -423,6 +423,7 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::build_error;
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rate, Rng, Streams};
@@ -569,18 +570,14 @@ mod tests {
 
     #[test]
     fn invalid_and_unusual_parameters_are_reported() {
-        let wrong = |spec: &str| {
-            let crate::Spec::afd(config) = spec.parse().unwrap() else { panic!("{spec} is afd") };
-            config.build::<()>(&context()).map(|_| ()).unwrap_err().parameter
-        };
-        assert_eq!(wrong("afd target 0p"), "target");
-        assert_eq!(wrong("afd target 300p"), "target");
-        assert_eq!(wrong("afd shadow 0p"), "shadow");
-        assert_eq!(wrong("afd shadow 100000p"), "shadow");
-        assert_eq!(wrong("afd sample 0"), "sample");
-        assert_eq!(wrong("afd interval 0s"), "interval");
-        assert_eq!(wrong("afd alpha -1"), "alpha");
-        assert_eq!(wrong("afd beta 1.7"), "beta");
+        assert_eq!(build_error("afd target 0p").parameter, "target");
+        assert_eq!(build_error("afd target 300p").parameter, "target");
+        assert_eq!(build_error("afd shadow 0p").parameter, "shadow");
+        assert_eq!(build_error("afd shadow 100000p").parameter, "shadow");
+        assert_eq!(build_error("afd sample 0").parameter, "sample");
+        assert_eq!(build_error("afd interval 0s").parameter, "interval");
+        assert_eq!(build_error("afd alpha -1").parameter, "alpha");
+        assert_eq!(build_error("afd beta 1.7").parameter, "beta");
         let warnings = |spec: &str, rate| {
             spec.parse::<crate::Spec>().unwrap().warnings(&LinkContext::new(rate, Streams::new(1)))
         };

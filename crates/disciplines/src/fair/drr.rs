@@ -142,7 +142,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Drr<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Drr {
             limit: self.limit,
             victim: self.drop,
@@ -150,13 +150,13 @@ impl Discipline for Config {
             buckets: self.buckets,
             quantum: quantum("quantum", self.quantum.unwrap_or(context.mtu))?,
             quanta: self.quanta.iter().map(|bytes| quantum("quanta", *bytes)).collect::<Result<_, _>>()?,
-            by_key: FlowMap::with_capacity(room),
-            flows: Slots::with_capacity(room),
-            packets: Slots::with_capacity(room),
+            by_key: FlowMap::with_capacity(capacity),
+            flows: Slots::with_capacity(capacity),
+            packets: Slots::with_capacity(capacity),
             round: List::default(),
             granted: false,
             tickets: 0,
-            longest: LongestQueue::with_capacity(room),
+            longest: LongestQueue::with_capacity(capacity),
             backlog: Backlog::ZERO,
         })
     }

@@ -83,17 +83,17 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Scfq<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Scfq {
             limit: self.limit,
             weights: Weights::new("weights", &self.weights)?,
             victim: self.drop,
-            by_key: FlowMap::with_capacity(room),
-            flows: Slots::with_capacity(room),
+            by_key: FlowMap::with_capacity(capacity),
+            flows: Slots::with_capacity(capacity),
             backlogged: List::default(),
             comers: 0,
-            longest: LongestQueue::with_capacity(if self.drop == Victim::Longest { room } else { 0 }),
-            queue: Ranked::with_capacity(room),
+            longest: LongestQueue::with_capacity(if self.drop == Victim::Longest { capacity } else { 0 }),
+            queue: Ranked::with_capacity(capacity),
             now: 0,
             backlog: Backlog::ZERO,
         })

@@ -86,7 +86,7 @@ impl Discipline for Config {
             return Err(Invalid::new("flows", "must be at least 1, for example 4096"));
         }
         Memory::checked(Span::ZERO, Span::ZERO, self.flows)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         let rows = (self.flows as usize).min(1 << 12);
         Ok(Srr {
             limit: self.limit,
@@ -100,7 +100,7 @@ impl Discipline for Config {
             turns: Turns::default(),
             turn: Turn::default(),
             visit: None,
-            packets: Slots::with_capacity(room),
+            packets: Slots::with_capacity(capacity),
             longest: LongestQueue::with_capacity(rows),
             backlog: Backlog::ZERO,
         })

@@ -68,14 +68,14 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Stfq<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let remembered = Memory::checked(Span::ZERO, Span::ZERO, self.flows)?.flows;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Stfq {
             limit: self.limit,
             weights: Weights::new("weights", &self.weights)?,
             remembered,
-            flows: FlowMap::with_capacity(room),
+            flows: FlowMap::with_capacity(capacity),
             full: FEW.min(remembered),
-            queue: RankedPackets::with_capacity(room),
+            queue: RankedPackets::with_capacity(capacity),
             now: 0,
             finished: 0,
         })

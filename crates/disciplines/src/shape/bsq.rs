@@ -169,7 +169,7 @@ impl Discipline for Config {
             pick,
             // Above zero, so that the next attempt is in the future.
             look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
-            tree: HopTree::new(shape, context.downstream.clone(), self.limit.most_packets(64).min(1 << 12)),
+            tree: HopTree::new(shape, context.downstream.clone(), self.limit.initial_capacity()),
             rng: context.streams.rng(),
         })
     }
@@ -273,6 +273,7 @@ impl<P> Qdisc<P> for Bsq<P> {
 mod tests {
     use super::*;
     use crate::Spec;
+    use crate::testing::events::build_error;
     use crate::testing::trace::trace_on;
     use giveway_qdisc::contract::{Event, Op, drive};
     use giveway_qdisc::{Bytes, Downstream, Meta, Rate, Streams};
@@ -426,13 +427,12 @@ mod tests {
 
     #[test]
     fn invalid_parameters_are_refused_and_unusual_ones_reported() {
-        let refused = |text: &str| {
-            let built = text.parse::<Spec>().unwrap().build::<()>(&context());
-            built.err().map(|invalid| invalid.to_string())
-        };
-        assert_eq!(refused("bsq level 7").unwrap(), "level: must be at most 6, not 7: packets carry 6 hops");
-        assert!(refused("bsq branches 1").unwrap().starts_with("branches: "));
-        assert!(refused("bsq limit 0p").unwrap().starts_with("limit: "));
+        assert_eq!(
+            build_error("bsq level 7").to_string(),
+            "level: must be at most 6, not 7: packets carry 6 hops"
+        );
+        assert!(build_error("bsq branches 1").to_string().starts_with("branches: "));
+        assert!(build_error("bsq limit 0p").to_string().starts_with("limit: "));
         let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context());
         assert!(warnings("bsq").is_empty());
         assert!(warnings("bsq order double")[0].starts_with("order: "));

@@ -168,7 +168,7 @@ impl Discipline for Config {
             pick,
             detector,
             idle: Idle::new(context.rate, self.avpkt.0),
-            tree: HopTree::new(shape, context.downstream.clone(), limit.most_packets(64).min(1 << 12)),
+            tree: HopTree::new(shape, context.downstream.clone(), limit.initial_capacity()),
             rng: context.streams.rng(),
         })
     }
@@ -295,6 +295,7 @@ impl<P> Bsqred<P> {
 mod tests {
     use super::*;
     use crate::Spec;
+    use crate::testing::events::build_error;
     use giveway_qdisc::contract::{Event, Op, drive};
     use giveway_qdisc::{FlowKey, NextHops, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
@@ -427,14 +428,10 @@ mod tests {
 
     #[test]
     fn invalid_parameters_are_refused_and_unusual_ones_reported() {
-        let refused = |text: &str| {
-            let built = text.parse::<Spec>().unwrap().build::<()>(&context(1));
-            built.map(|_| ()).unwrap_err().parameter
-        };
-        assert_eq!(refused("bsqred level 7"), "level");
-        assert_eq!(refused("bsqred limit 0p"), "limit");
-        assert_eq!(refused("bsqred avpkt 0b"), "avpkt");
-        assert_eq!(refused("bsqred branches 0"), "branches");
+        assert_eq!(build_error("bsqred level 7").parameter, "level");
+        assert_eq!(build_error("bsqred limit 0p").parameter, "limit");
+        assert_eq!(build_error("bsqred avpkt 0b").parameter, "avpkt");
+        assert_eq!(build_error("bsqred branches 0").parameter, "branches");
         let warnings = |text: &str| text.parse::<Spec>().unwrap().warnings(&context(1));
         assert!(warnings("bsqred").is_empty());
         assert!(warnings("bsqred limit 20p")[0].starts_with("limit: 20p are fewer"));

@@ -59,11 +59,11 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fifo<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Fifo {
             limit: self.limit,
             victim: self.drop,
-            queue: VecDeque::with_capacity(room),
+            queue: VecDeque::with_capacity(capacity),
             backlog: Backlog::ZERO,
         })
     }

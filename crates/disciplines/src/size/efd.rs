@@ -70,13 +70,13 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Efd<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Efd {
             limit: self.limit,
             threshold: self.threshold,
             count_first: self.count_first,
-            flows: FlowMap::with_capacity(room),
-            queue: TwoLevel::with_capacity(room),
+            flows: FlowMap::with_capacity(capacity),
+            queue: TwoLevel::with_capacity(capacity),
         })
     }
 

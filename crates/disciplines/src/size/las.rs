@@ -1,27 +1,27 @@
-//! Least Attained Service: the flow that has been served least goes first, for as long as its memory lasts.
+//! Least Attained Service: the flow that has been served least is served first, as long as the table has its
+//! entry.
 //!
 //! # Principles
 //! - The size of a flow is unknown, but the service that it has had is known. If most flows are short and
 //!   most bytes are in long flows, a flow with little service will probably end soon.
 //! - A packet's rank is the number of bytes that its flow sent before it. The lowest rank leaves next; of
-//!   equal ranks the earliest arrival. So a new flow starts at rank 0, before everything.
+//!   equal ranks the earliest arrival. So a new flow starts at rank 0, before all others.
 //! - Only attained *service* counts. The bytes of a dropped packet are subtracted again.
 //! - With a full buffer the highest rank is dropped: the arrival is queued first, then the last packet is
 //!   dropped.
 //! - Ranks of a flow rise from packet to packet, so its packets stay in order.
-//! - The memory is the weakness. Every newer flow locks out a flow that has sent much until it has caught up,
-//!   however little the old flow sends now. For that reason LARS forgets gradually.
+//! - The memory is the weakness. Every newer flow locks out a flow that has sent much, until both have sent
+//!   the same, even if the old flow sends little now. For that reason LARS forgets gradually.
 //!
 //! # Deviations
-//! - Ranks are fixed on arrival. Choosing, at each departure, the flow that was served least is the same:
-//!   what a flow has sent when a packet of it comes to its head is all that it sent before that packet. Only
-//!   flows that are equal differ, by nothing but the order of arrival, and that is kept here. A test holds
-//!   both against each other.
-//! - The packet itself is not in its rank, so that a new flow is first whatever the size of its packet.
-//!   `include_self` puts it in: some public implementations do.
-//! - Entries are forgotten as in the EFD paper (every 5 s, after 30 s of silence), but never while a packet
-//!   of the flow is queued: the next one would overtake it. And there is a most of them: when it is reached,
-//!   the quarter that has been silent longest is forgotten. The papers have no bound.
+//! - Ranks are fixed on arrival. A choice of the least served flow at each departure is equivalent: when a
+//!   packet becomes the first of its flow, the flow has been served exactly the bytes before this packet.
+//!   Ties between flows are resolved by the order of arrival in both cases. A test compares both.
+//! - The rank of a packet does not include the packet itself, so a new flow is first for any packet size.
+//!   With `include_self` it does, as in some public implementations.
+//! - Entries are removed as in the EFD paper (every 5 s, after 30 s of silence), but never while a packet of
+//!   the flow is queued, because the next one would overtake it. The number of entries is bounded: at the
+//!   bound, the quarter that has been silent longest is removed. The papers have no bound.
 //! - Only the abstract of the paper was available; other choices are as documented here.
 //!
 //! # Cost

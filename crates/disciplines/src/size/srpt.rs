@@ -66,12 +66,12 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srpt<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(Srpt {
             limit: self.limit,
-            by_key: FlowMap::with_capacity(room),
-            flows: Ranked::with_capacity(room),
-            packets: Slots::with_capacity(room),
+            by_key: FlowMap::with_capacity(capacity),
+            flows: Ranked::with_capacity(capacity),
+            packets: Slots::with_capacity(capacity),
             backlog: Backlog::ZERO,
         })
     }

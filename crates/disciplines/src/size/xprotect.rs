@@ -114,7 +114,7 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<XProtect<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let memory = Memory::checked(self.sweep, self.idle, self.flows)?;
-        let room = self.limit.most_packets(64).min(1 << 12);
+        let capacity = self.limit.initial_capacity();
         Ok(XProtect {
             limit: self.limit,
             victim: self.drop,
@@ -123,7 +123,7 @@ impl Discipline for Config {
             retest: self.retest,
             draws: Draws::Stream(context.streams.rng()),
             flows: RecentFlows::new(memory, |flow| flow.low > 0),
-            queue: TwoLevel::with_capacity(room),
+            queue: TwoLevel::with_capacity(capacity),
         })
     }
 

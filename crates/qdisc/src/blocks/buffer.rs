@@ -18,8 +18,8 @@ pub struct Buffer<P> {
 impl<P> Buffer<P> {
     /// An empty buffer.
     pub fn new(limit: Limit) -> Buffer<P> {
-        let room = limit.most_packets(64).min(1 << 12);
-        Buffer { limit, queue: VecDeque::with_capacity(room), backlog: Backlog::ZERO }
+        let queue = VecDeque::with_capacity(limit.initial_capacity());
+        Buffer { limit, queue, backlog: Backlog::ZERO }
     }
 
     /// True if a packet of this length fits now.

@@ -152,38 +152,38 @@ mod tests {
     use proptest::prelude::*;
 
     /// Index of a new packet of a level in the sequence: behind all packets of this level and those above.
-    fn place(line: &[(Level, u32)], level: Level) -> usize {
-        line.iter().take_while(|(each, _)| *each <= level).count()
+    fn place(sequence: &[(Level, u32)], level: Level) -> usize {
+        sequence.iter().take_while(|(each, _)| *each <= level).count()
     }
 
     /// Drives `K` levels and a plain list through the same operations.
     fn is_one_line<const K: usize>(ops: Vec<u8>) -> Result<(), TestCaseError> {
         let mut levels = Levels::<(), K>::with_capacity(0);
-        let mut line: Vec<(Level, u32)> = Vec::new();
+        let mut sequence: Vec<(Level, u32)> = Vec::new();
         for (serial, op) in (1u32..).zip(ops) {
             let named = |(level, pkt): (Level, Packet<()>)| (level, pkt.bytes());
             match usize::from(op) {
                 push if push < 2 * K => {
                     let level = Level::below(push % K);
-                    line.insert(place(&line, level), (level, serial));
+                    sequence.insert(place(&sequence, level), (level, serial));
                     levels.push(level, Packet::new(FlowKey(0), serial, ()));
                 }
                 pop if pop % 2 == 0 => {
-                    let first = (!line.is_empty()).then(|| line.remove(0));
+                    let first = (!sequence.is_empty()).then(|| sequence.remove(0));
                     let at_front = first.and_then(|(level, _)| levels.front(level)).map(Packet::bytes);
                     prop_assert_eq!(at_front, first.map(|(_, bytes)| bytes));
                     prop_assert_eq!(levels.pop().map(named), first);
                 }
-                _ => prop_assert_eq!(levels.push_out().map(named), line.pop()),
+                _ => prop_assert_eq!(levels.push_out().map(named), sequence.pop()),
             }
-            let bytes: Vec<u32> = line.iter().map(|(_, bytes)| *bytes).collect();
+            let bytes: Vec<u32> = sequence.iter().map(|(_, bytes)| *bytes).collect();
             prop_assert_eq!(levels.iter().map(Packet::bytes).collect::<Vec<_>>(), bytes.clone());
-            prop_assert_eq!(levels.backlog().packets, line.len() as u64);
+            prop_assert_eq!(levels.backlog().packets, sequence.len() as u64);
             prop_assert_eq!(levels.backlog().bytes, bytes.into_iter().map(u64::from).sum::<u64>());
             for level in (0..K).map(Level::below) {
                 prop_assert_eq!(
                     levels.packets(level),
-                    line.iter().filter(|(each, _)| *each == level).count()
+                    sequence.iter().filter(|(each, _)| *each == level).count()
                 );
             }
         }
@@ -211,20 +211,20 @@ mod tests {
         ) {
             let limit = if in_bytes { Limit::Bytes(most) } else { Limit::Packets(most / 1000) };
             let mut levels = Levels::<(), 3>::with_capacity(0);
-            let mut line: Vec<(Level, u32)> = Vec::new();
+            let mut sequence: Vec<(Level, u32)> = Vec::new();
             let mut out = Outbox::default();
             for (level, bytes) in arrivals {
                 let level = Level::below(level);
-                let at = place(&line, level);
-                line.insert(at, (level, bytes));
-                let held = |line: &[(Level, u32)]| Backlog {
-                    packets: line.len() as u64,
-                    bytes: line.iter().map(|(_, bytes)| u64::from(*bytes)).sum(),
+                let at = place(&sequence, level);
+                sequence.insert(at, (level, bytes));
+                let backlog_of = |sequence: &[(Level, u32)]| Backlog {
+                    packets: sequence.len() as u64,
+                    bytes: sequence.iter().map(|(_, bytes)| u64::from(*bytes)).sum(),
                 };
                 let mut expected = Vec::new();
-                while !limit.allows(held(&line)) {
-                    let why = if line.len() - 1 == at { DropReason::Overlimit } else { DropReason::Pushout };
-                    let (level, bytes) = line.pop().unwrap();
+                while !limit.allows(backlog_of(&sequence)) {
+                    let why = if sequence.len() - 1 == at { DropReason::Overlimit } else { DropReason::Pushout };
+                    let (level, bytes) = sequence.pop().unwrap();
                     expected.push((level, bytes, why));
                 }
                 let mut gone = Vec::new();
@@ -233,7 +233,7 @@ mod tests {
                 let dropped: Vec<_> =
                     gone.into_iter().zip(out.dropped.drain(..)).map(|(level, (pkt, why))| (level, pkt.bytes(), why)).collect();
                 prop_assert_eq!(dropped, expected);
-                prop_assert_eq!(levels.backlog(), held(&line));
+                prop_assert_eq!(levels.backlog(), backlog_of(&sequence));
             }
         }
     }

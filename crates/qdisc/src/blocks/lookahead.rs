@@ -69,11 +69,11 @@ impl<P, Q: Qdisc<P>> Qdisc<P> for Lookahead<P, Q> {
     }
 
     fn backlog(&self) -> Backlog {
-        let mut held = self.child.backlog();
+        let mut backlog = self.child.backlog();
         if let Some(pkt) = &self.seen {
-            held.add(pkt.bytes());
+            backlog.add(pkt.bytes());
         }
-        held
+        backlog
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

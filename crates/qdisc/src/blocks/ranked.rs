@@ -53,13 +53,13 @@ fn slot_of(entry: Entry) -> u32 {
 impl<T> Ranked<T> {
     /// An empty queue with capacity for `capacity` items. It grows on demand.
     pub fn with_capacity(capacity: usize) -> Ranked<T> {
-        let room = capacity.min(1 << 16);
+        let capacity = capacity.min(1 << 16);
         Ranked {
-            better: Vec::with_capacity(room / 2 + 1),
-            worse: Vec::with_capacity(room / 2 + 1),
-            items: Vec::with_capacity(room),
-            spots: Vec::with_capacity(room),
-            free: Vec::with_capacity(room),
+            better: Vec::with_capacity(capacity / 2 + 1),
+            worse: Vec::with_capacity(capacity / 2 + 1),
+            items: Vec::with_capacity(capacity),
+            spots: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
             arrivals: 0,
         }
     }

@@ -164,7 +164,7 @@ fn runs_are_broken() {
 
 /// A simple tree as a reference: it searches every list, and computes every sum when it is needed.
 #[derive(Clone)]
-struct Tale {
+struct Reference {
     shape: Shape,
     downstream: Downstream,
     nodes: Vec<Branch>,
@@ -185,7 +185,7 @@ struct Branch {
     rest: Vec<usize>,
 }
 
-impl Tale {
+impl Reference {
     fn count(&self, at: usize, place: usize) -> usize {
         if place == 0 {
             return self.nodes[at].own.len();
@@ -441,10 +441,10 @@ fn holds(tree: &HopTree<u64>, node: &Node) -> bool {
 fn is_consistent(tree: &HopTree<u64>) {
     let mut all = Backlog::ZERO;
     for (at, node) in tree.nodes.iter().enumerate() {
-        let mut held = Backlog::ZERO;
-        tree.packets.iter(&node.queue).for_each(|pkt| held.add(pkt.bytes()));
-        assert_eq!(held, node.own);
-        all = all.plus(held);
+        let mut queued = Backlog::ZERO;
+        tree.packets.iter(&node.queue).for_each(|pkt| queued.add(pkt.bytes()));
+        assert_eq!(queued, node.own);
+        all = all.plus(queued);
         for (place, child) in (1..).zip(&node.children) {
             let child = &tree.nodes[*child as usize];
             assert_eq!((child.parent as usize, child.place), (at, place));
@@ -479,35 +479,35 @@ proptest! {
         let shape = Shape { depth, order, inner, weighted, largest, ..SHAPE };
         let mut tree = HopTree::new(shape, downstream.clone(), 0);
         // The comparison restarts when a later, slower branch changes weights in the middle of a term.
-        let mut tale = Tale { shape, downstream, nodes: vec![Branch::default()] };
+        let mut reference = Reference { shape, downstream, nodes: vec![Branch::default()] };
         if weighted && inner != Inner::Deficit {
             // Four branches per node and three levels: more queues than the index by packets has.
             for n in 0..5u16 * 5 * 5 {
                 let hops: Vec<u16> = [n / 25, n / 5 % 5, n % 5].into_iter().filter(|hop| *hop > 0).collect();
                 tree.push(packet(&hops, 500, 0));
                 tree.evict(Pick::Random, || 0.0);
-                tale.push(&hops, 0, 500);
-                tale.evict(Pick::Random, 0.0);
+                reference.push(&hops, 0, 500);
+                reference.evict(Pick::Random, 0.0);
             }
         }
         for (serial, op) in (1u64..).zip(ops) {
             match op {
                 Op::Push(hops, bytes) => {
                     tree.push(packet(&hops, bytes, serial));
-                    tale.push(&hops, serial, bytes);
+                    reference.push(&hops, serial, bytes);
                 }
                 Op::Pop => {
-                    let left = tale.pop().map(|(serial, _)| serial);
+                    let left = reference.pop().map(|(serial, _)| serial);
                     prop_assert_eq!(popped(&mut tree).map(|pkt| pkt.payload), left);
                 }
                 Op::Evict(_, _) if tree.backlog().packets == 0 => {}
                 Op::Evict(Pick::Next, _) if matches!(order, ServiceOrder::Literal | ServiceOrder::Double) => {}
                 Op::Evict(pick, draw) => {
-                    prop_assert_eq!(tree.evict(pick, || draw).1.payload, tale.evict(pick, draw));
+                    prop_assert_eq!(tree.evict(pick, || draw).1.payload, reference.evict(pick, draw));
                 }
             }
             is_consistent(&tree);
-            prop_assert_eq!(tree.backlog().packets, tale.packets_below(0));
+            prop_assert_eq!(tree.backlog().packets, reference.packets_below(0));
         }
     }
 
@@ -520,29 +520,29 @@ proptest! {
         let mut tree = HopTree::new(shape, Downstream::default(), 0);
         // Packets of each place of each node. A place is the path to it, which for an own queue has no hop at
         // its end.
-        let mut held: BTreeMap<Spot, u64> = BTreeMap::new();
+        let mut queued: BTreeMap<Spot, u64> = BTreeMap::new();
         let mut waiting: BTreeMap<u64, Spot> = BTreeMap::new();
         // For two places of one node: the lead of the first, with its lowest and highest value.
         let mut apart: BTreeMap<[Spot; 2], (i64, i64, i64)> = BTreeMap::new();
         let mut last_of: BTreeMap<Spot, u64> = BTreeMap::new();
-        let places = |way: &[Option<u16>]| (1..=way.len()).map(|end| way[..end].to_vec()).collect::<Vec<_>>();
+        let places = |path: &[Option<u16>]| (1..=path.len()).map(|end| path[..end].to_vec()).collect::<Vec<_>>();
         for (serial, op) in (1u64..).zip(ops) {
             let gone = match op {
                 Op::Push(hops, bytes) => {
-                    let mut way: Spot = hops.iter().copied().take(depth).map(Some).collect();
-                    way.push(None);
-                    places(&way).into_iter().for_each(|place| *held.entry(place).or_default() += 1);
-                    waiting.insert(serial, way);
+                    let mut path: Spot = hops.iter().copied().take(depth).map(Some).collect();
+                    path.push(None);
+                    places(&path).into_iter().for_each(|place| *queued.entry(place).or_default() += 1);
+                    waiting.insert(serial, path);
                     tree.push(packet(&hops, bytes, serial));
                     continue;
                 }
                 Op::Pop => {
                     let Some(pkt) = popped(&mut tree) else { continue };
-                    let way = &waiting[&pkt.payload];
-                    prop_assert!(last_of.insert(way.clone(), pkt.payload).is_none_or(|last| last < pkt.payload));
-                    for place in places(way) {
+                    let path = &waiting[&pkt.payload];
+                    prop_assert!(last_of.insert(path.clone(), pkt.payload).is_none_or(|last| last < pkt.payload));
+                    for place in places(path) {
                         let node = &place[..place.len() - 1];
-                        let others = held.iter().filter(|(other, packets)| {
+                        let others = queued.iter().filter(|(other, packets)| {
                             **packets > 0 && **other != place && other.len() == place.len() && other.starts_with(node)
                         });
                         for (other, _) in others {
@@ -560,7 +560,7 @@ proptest! {
                 Op::Evict(pick, draw) => tree.evict(pick, || draw).1.payload,
             };
             for place in places(&waiting.remove(&gone).unwrap()) {
-                let packets = held.get_mut(&place).unwrap();
+                let packets = queued.get_mut(&place).unwrap();
                 *packets -= 1;
                 if *packets == 0 {
                     apart.retain(|pair, _| !pair.contains(&place));
