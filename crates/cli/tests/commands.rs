@@ -311,10 +311,10 @@ fn unknown_papers_and_figures_are_errors_with_the_known_ones() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let (code, _, err) = ran(folder.path(), &["reproduce", "edf"]);
     assert_eq!(code, 2);
-    assert!(err.contains("no paper \"edf\"") && err.contains("there are: efd"), "{err}");
+    assert!(err.contains("unknown paper \"edf\"") && err.contains("there are: efd"), "{err}");
     let (code, _, err) = ran(folder.path(), &["reproduce", "efd", "--figure", "8"]);
     assert_eq!(code, 2);
-    assert!(err.contains("no figure 8; there are: 1b, 2, 3"), "{err}");
+    assert!(err.contains("unknown figure 8; there are: 1b, 2, 3"), "{err}");
     assert!(!folder.path().join("runs").exists(), "nothing is left behind");
 }
 

@@ -10,7 +10,7 @@ use giveway_qdisc::Invalid;
 #[derive(Debug, thiserror::Error)]
 pub enum PaperError {
     /// There is neither a shipped paper nor a folder of this name.
-    #[error("there is no paper \"{name}\", and no folder of that name with a paper.toml; there are: {known}")]
+    #[error("unknown paper \"{name}\", and no folder of that name has a paper.toml; there are: {known}")]
     Unknown {
         /// The name in question.
         name: String,
@@ -18,7 +18,7 @@ pub enum PaperError {
         known: String,
     },
     /// The paper has no such figure.
-    #[error("there is no figure {figure}; there are: {known}")]
+    #[error("unknown figure {figure}; there are: {known}")]
     UnknownFigure {
         /// The number in question.
         figure: String,
@@ -190,7 +190,7 @@ pub enum ContentError {
     },
 
     /// There is no such experiment, and no family of that name.
-    #[error("there is no experiment \"{0}\"")]
+    #[error("unknown experiment \"{0}\"")]
     UnknownExperiment(String),
     /// An experiment does not compare this discipline.
     #[error("experiment \"{experiment}\" has no discipline \"{discipline}\"")]
@@ -262,7 +262,7 @@ pub enum ContentError {
     #[error("{}", .0.join("; "))]
     Scenario(Vec<String>),
     /// A measure or a curve names a source that the scenario does not have.
-    #[error("there is no traffic \"{source_name}\"; there are: {known}")]
+    #[error("unknown traffic \"{source_name}\"; there are: {known}")]
     UnknownTraffic {
         /// The source, or the beginning of its name with a star.
         source_name: String,
@@ -324,7 +324,7 @@ pub enum ContentError {
     #[error("a slope needs two points or more")]
     SlopeOfOnePoint,
     /// There is no such fact.
-    #[error("there is no fact \"{0}\"")]
+    #[error("unknown fact \"{0}\"")]
     UnknownFact(String),
     /// A number that a claim uses is not in `measured.toml`.
     #[error("measured.toml has no \"{0}\"")]

@@ -375,10 +375,7 @@ fn mistakes_are_reported_with_their_place() {
     let says = |error: String, expected: &str| assert!(error.contains(expected), "{error}");
     says(paper("at = 3", "at = 1"), "there are two experiments \"tcp-udp-1\"");
     says(paper("at = 3", "at = nan"), "at = NaN is not a position on an axis");
-    says(
-        paper("experiments = [\"tcp-udp\"]", "experiments = [\"tcp-up\"]"),
-        "there is no experiment \"tcp-up\"",
-    );
+    says(paper("experiments = [\"tcp-udp\"]", "experiments = [\"tcp-up\"]"), "unknown experiment \"tcp-up\"");
     let none = &PAPER[PAPER.find("[[experiment.point]]").unwrap()..PAPER.find("[[figure]]").unwrap()];
     says(paper(none, ""), "experiment \"tcp-udp\" has {at} in \"{at} streams\", but no points");
     says(
@@ -402,7 +399,7 @@ fn mistakes_are_reported_with_their_place() {
             "curve = { kind = \"flow_rates\", source = \"udp\" }",
             "curve = { kind = \"flow_rates\", source = \"upd*\" }",
         ),
-        "experiment \"tcp-udp-3\", variant \"as-it-is\": there is no traffic \"upd*\"; there are: tcp, udp",
+        "experiment \"tcp-udp-3\", variant \"as-it-is\": unknown traffic \"upd*\"; there are: tcp, udp",
     );
     says(claims("fold = \"mean\"", ""), "across needs fold: \"mean\", \"max\", \"min\" or \"slope\"");
     says(

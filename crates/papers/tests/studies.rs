@@ -242,7 +242,7 @@ fn one_figure_has_its_claims_and_no_others() {
     assert_eq!(claim(&judged, "bounded").tests[0].seeds, 1);
     let paper = Paper::find(&folder(CLAIMS).path().to_string_lossy()).unwrap();
     let error = Study::new(paper, Scope { figure: Some("9".into()), ..Scope::default() }).unwrap_err();
-    assert_eq!(error.to_string(), "there is no figure 9; there are: 1, 2");
+    assert_eq!(error.to_string(), "unknown figure 9; there are: 1, 2");
 }
 
 /// Runs that were stopped are reported as missing, and the others count.
@@ -281,7 +281,7 @@ fn mistakes_in_claims_are_reported() {
         chain(&Paper::in_folder(Path::new(folder.path())).unwrap_err())
     };
     assert!(wrong("at_most = 1.0", "").ends_with("claim \"faster\": a test needs at_least or at_most"));
-    assert!(wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("no experiment \"bsy\""));
+    assert!(wrong("experiment = \"busy\"", "experiment = \"bsy\"").contains("unknown experiment \"bsy\""));
     assert!(wrong("variant = \"calm\"", "variant = \"clam\"").contains("has no variant \"clam\""));
     assert!(wrong("kind = \"response\"", "kind = \"respond\"").contains("unknown variant `respond`"));
     assert!(wrong("id = \"slower\"", "id = \"faster\"").contains("two claims \"faster\""));
