@@ -6,4 +6,5 @@ pub(crate) mod clock;
 pub(crate) mod guaranteed;
 pub(crate) mod sent;
 pub(crate) mod served;
+pub(crate) mod stamped;
 pub(crate) mod thresholds;

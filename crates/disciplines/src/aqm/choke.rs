@@ -265,16 +265,12 @@ impl<P> Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::events::build_error;
+    use crate::testing::events::{build_error, context};
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::blocks::red::Curve;
     use giveway_qdisc::{Ecn, Outbox, Rng, Span, Streams, Time};
     use proptest::prelude::*;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(spec: &str) -> Choke<u32> {
         let crate::Spec::choke(config) = spec.parse().unwrap() else { panic!("{spec} is choke") };
@@ -454,8 +450,8 @@ mod tests {
         };
         let (crowded, lost) = seen("red limit 300p");
         assert!(crowded < 0.05 && lost > 0.4, "{crowded} {lost}");
-        let (room, loss) = seen("choke");
-        assert!(room > 0.33 && loss < 0.03, "{room} {loss}");
+        let (share, loss) = seen("choke");
+        assert!(share > 0.33 && loss < 0.03, "{share} {loss}");
     }
 
     /// A simple CHOKe as a reference: the queued packets in a vector, and their numbers in another.

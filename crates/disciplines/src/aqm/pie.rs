@@ -453,6 +453,7 @@ fn against(accumulated: &mut f64, probability: f64, draw: impl FnOnce() -> f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::context;
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, FlowKey, Outbox, Rate, Streams};
     use proptest::prelude::*;
@@ -464,10 +465,6 @@ mod tests {
         tupdate: Span::ms(15),
         max_burst: Span::ms(150),
     };
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(config: &Config) -> Pie<u32> {
         config.build(&context()).unwrap()

@@ -340,14 +340,10 @@ impl<P> Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::events::build_error;
+    use crate::testing::events::{build_error, context};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, FlowKey, Outbox, Span, Streams, Time};
     use proptest::prelude::*;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(spec: &str) -> Red<u32> {
         let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };

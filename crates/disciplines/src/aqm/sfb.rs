@@ -470,16 +470,12 @@ fn place(hash: u64, level: u64, width: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::events::build_error;
+    use crate::testing::events::{build_error, context};
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rng, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(spec: &str) -> Sfb<u32> {
         let crate::Spec::sfb(config) = spec.parse().unwrap() else { panic!("{spec} is sfb") };

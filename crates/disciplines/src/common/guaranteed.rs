@@ -553,15 +553,12 @@ impl<T: Default> Numbered<T> {
 #[cfg(test)]
 mod tests {
     use crate::Spec;
+    use crate::testing::events::context;
     use crate::testing::reserved::reserved_trace_with;
-    use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
+    use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Time};
 
     /// The disciplines that are built on this.
     const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
         let mut found = None;

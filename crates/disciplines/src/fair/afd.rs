@@ -207,11 +207,11 @@ impl Discipline for Config {
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        let room = match self.limit {
+        let capacity = match self.limit {
             Limit::Packets(packets) => packets.saturating_mul(context.mtu.0),
             Limit::Bytes(bytes) => bytes,
         };
-        if context.rate.bytes_in(self.interval) > room {
+        if context.rate.bytes_in(self.interval) > capacity {
             warnings.push(format!(
                 "interval: in {} the whole buffer of {} passes at {}: the queue fills and empties between two updates",
                 self.interval, self.limit, context.rate
@@ -272,7 +272,7 @@ struct Sample {
 #[derive(Debug)]
 struct Shadow {
     samples: Vec<Sample>,
-    room: usize,
+    capacity: usize,
     flows: FlowMap<NonZeroU64>,
 }
 
@@ -377,13 +377,13 @@ impl<P> Afd<P> {
             Unit::Bytes => u64::from(pkt.bytes()),
         };
         let amount = NonZeroU64::new(amount).unwrap_or(NonZeroU64::MIN);
-        self.shadow.add(Sample { flow: pkt.meta.flow, amount }, |room| self.rng.below(room));
+        self.shadow.add(Sample { flow: pkt.meta.flow, amount }, |capacity| self.rng.below(capacity));
     }
 }
 
 impl Shadow {
-    fn new(room: usize) -> Shadow {
-        Shadow { samples: Vec::with_capacity(room), room, flows: FlowMap::with_capacity(room) }
+    fn new(capacity: usize) -> Shadow {
+        Shadow { samples: Vec::with_capacity(capacity), capacity, flows: FlowMap::with_capacity(capacity) }
     }
 
     /// The paper's m_i: the amount of a flow in the shadow buffer.
@@ -394,10 +394,10 @@ impl Shadow {
 
     /// Records a sample. A full buffer replaces the sample that `draw` selects.
     fn add(&mut self, sample: Sample, draw: impl FnOnce(u64) -> u64) {
-        if self.samples.len() < self.room {
+        if self.samples.len() < self.capacity {
             self.samples.push(sample);
         } else {
-            let place = draw(self.room as u64) as usize;
+            let place = draw(self.capacity as u64) as usize;
             let old = std::mem::replace(&mut self.samples[place], sample);
             self.flows.retire(old.flow, |amount| match NonZeroU64::new(amount.get() - old.amount.get()) {
                 Some(rest) => {
@@ -423,15 +423,11 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::events::build_error;
+    use crate::testing::events::{build_error, context};
     use crate::testing::shares::{Sender, run, ten_unresponsive_flows};
     use crate::testing::trace::{T1, trace};
     use giveway_qdisc::{Ecn, Outbox, Rate, Rng, Streams};
     use proptest::prelude::*;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(spec: &str) -> Afd<u32> {
         let crate::Spec::afd(config) = spec.parse().unwrap() else { panic!("{spec} is afd") };
@@ -646,7 +642,7 @@ mod tests {
         law: Law,
         unit: Unit,
         sample: u64,
-        room: usize,
+        capacity: usize,
         rng: Rng,
         m_fair: f64,
         length_old: f64,
@@ -684,8 +680,8 @@ mod tests {
             let too_much = probability > 0.0 && self.rng.uniform() < probability;
             if self.sample == 1 || self.rng.below(self.sample) == 0 {
                 let amount = if self.unit == Unit::Bytes { u64::from(bytes) } else { 1 };
-                if self.samples.len() == self.room {
-                    let place = self.rng.below(self.room as u64) as usize;
+                if self.samples.len() == self.capacity {
+                    let place = self.rng.below(self.capacity as u64) as usize;
                     self.samples[place] = (flow, amount);
                 } else {
                     self.samples.push((flow, amount));
@@ -729,7 +725,7 @@ mod tests {
                 law: Law { target, alpha: 1.5, beta: 2.0, most },
                 unit,
                 sample: u64::from(sample),
-                room: shadow as usize,
+                capacity: shadow as usize,
                 rng: place.streams.rng(),
                 m_fair: most,
                 length_old: 0.0,

@@ -357,14 +357,11 @@ impl<P> FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::events::context;
     use crate::testing::trace::{T1, trace, trace_on};
     use giveway_qdisc::{Ecn, Outbox, Rate, Streams, Time};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn built(config: &Config) -> FqCodel<u32> {
         config.build(&context()).unwrap()

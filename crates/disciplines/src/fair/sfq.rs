@@ -107,10 +107,10 @@ impl Discipline for Config {
         let quantum = usable.ok_or_else(|| {
             Invalid::new("quantum", format!("{quantum} is not a valid quantum: write for example \"1500b\""))
         })?;
-        let room = usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12);
+        let capacity = usize::try_from(self.limit.0).unwrap_or(usize::MAX).min(1 << 12);
         // After a perturbation there may be more queues than `flows`, though never more than buckets or
         // packets.
-        let queues = room.min(self.divisor as usize);
+        let queues = capacity.min(self.divisor as usize);
         let secret = context.streams.rng().word();
         Ok(Sfq {
             config: self.clone(),
@@ -120,7 +120,7 @@ impl Discipline for Config {
             epoch: None,
             buckets: vec![None; self.divisor as usize],
             queues: Slots::with_capacity(queues),
-            packets: Slots::with_capacity(room),
+            packets: Slots::with_capacity(capacity),
             round: List::default(),
             most: 0,
             changes: 0,

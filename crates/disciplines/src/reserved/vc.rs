@@ -27,11 +27,12 @@
 //!   Clock Server", IEEE/ACM ToN 3(6), 1995; D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM ToN
 //!   6(5), 1998. Both from secondary sources.
 
-use giveway_qdisc::blocks::{FlowHeap, Ticks};
+use giveway_qdisc::blocks::Ticks;
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 
 use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::common::stamped::Stamped;
 
 reserved_config! {
     /// Parameters of `vc`.
@@ -61,59 +62,39 @@ impl Discipline for Config {
 }
 
 /// Stamps of flows and packets, and the next flow.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct VirtualClock {
     /// Stamp of the last packet of each flow.
     clocks: Numbered<Ticks>,
-    /// Stamp of each queued packet.
-    stamps: Numbered<Ticks>,
-    /// Flows by the stamp of their oldest packet.
-    heads: FlowHeap<Ticks>,
-}
-
-impl Default for VirtualClock {
-    fn default() -> VirtualClock {
-        VirtualClock {
-            clocks: Numbered::default(),
-            stamps: Numbered::default(),
-            heads: FlowHeap::with_capacity(64),
-        }
-    }
+    /// Queued packets by their stamps.
+    queued: Stamped,
 }
 
 impl Schedule for VirtualClock {
-    const FLOW_BYTES: usize = size_of::<Ticks>() + FlowHeap::<Ticks>::bytes_per_flow();
+    const FLOW_BYTES: usize = size_of::<Ticks>() + Stamped::FLOW_BYTES;
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
         let clock = self.clocks.at(item.flow);
         *clock = Ticks::at(now).max(*clock) + item.cost;
-        *self.stamps.at(item.packet) = *clock;
-        if first {
-            self.heads.set(item.flow, *clock);
-        }
+        self.queued.add(item, *clock, first);
     }
 
     #[inline]
     fn next(&mut self, _: Time) -> Option<Pick> {
-        self.heads.first().map(|(_, flow)| Pick::oldest(flow))
+        self.queued.next()
     }
 
     #[inline]
     fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        match head {
-            Some(head) => self.heads.set(flow, *self.stamps.at(head.packet)),
-            None => {
-                self.heads.remove(flow);
-            }
-        }
+        self.queued.left(flow, head);
     }
 
     /// The next packet of the flow starts at the start of the dropped packet.
     fn revoked(&mut self, item: Item, emptied: bool) {
-        *self.clocks.at(item.flow) = self.stamps.at(item.packet).saturating_sub(item.cost);
+        *self.clocks.at(item.flow) = self.queued.start(item);
         if emptied {
-            self.heads.remove(item.flow);
+            self.queued.emptied(item.flow);
         }
     }
 
@@ -127,12 +108,11 @@ impl Schedule for VirtualClock {
 
     fn clear(&mut self) {
         self.clocks.clear();
-        self.stamps.clear();
-        self.heads.clear();
+        self.queued.clear();
     }
 
     fn bytes(&self) -> u64 {
-        self.clocks.bytes() + self.stamps.bytes() + self.heads.bytes()
+        self.clocks.bytes() + self.queued.bytes()
     }
 }
 

@@ -38,6 +38,7 @@ use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Ti
 
 use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::common::stamped::Stamped;
 
 reserved_config! {
     /// Parameters of `wfq`.
@@ -79,10 +80,8 @@ pub struct Gps {
     rates: u64,
     /// State of each flow.
     flows: Numbered<Fluid>,
-    /// F of each queued packet.
-    stamps: Numbered<Ticks>,
-    /// Flows by the stamp of their oldest packet.
-    heads: FlowHeap<Ticks>,
+    /// Queued packets by F.
+    queued: Stamped,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,8 +101,7 @@ impl Gps {
             served: FlowHeap::with_capacity(64),
             rates: 0,
             flows: Numbered::default(),
-            stamps: Numbered::default(),
-            heads: FlowHeap::with_capacity(64),
+            queued: Stamped::default(),
         }
     }
 
@@ -136,7 +134,7 @@ impl Gps {
 }
 
 impl Schedule for Gps {
-    const FLOW_BYTES: usize = size_of::<Fluid>() + 2 * FlowHeap::<Ticks>::bytes_per_flow();
+    const FLOW_BYTES: usize = size_of::<Fluid>() + FlowHeap::<Ticks>::bytes_per_flow() + Stamped::FLOW_BYTES;
 
     #[inline]
     fn arrived(&mut self, item: Item, first: bool, now: Time) {
@@ -145,31 +143,23 @@ impl Schedule for Gps {
         flow.finish = flow.finish.max(self.virtual_time) + item.cost;
         self.rates = self.rates - flow.rate + item.rate.as_bit();
         flow.rate = item.rate.as_bit();
-        *self.stamps.at(item.packet) = flow.finish;
         self.served.set(item.flow, flow.finish);
-        if first {
-            self.heads.set(item.flow, flow.finish);
-        }
+        self.queued.add(item, flow.finish, first);
     }
 
     #[inline]
     fn next(&mut self, _: Time) -> Option<Pick> {
-        self.heads.first().map(|(_, flow)| Pick::oldest(flow))
+        self.queued.next()
     }
 
     #[inline]
     fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        match head {
-            Some(head) => self.heads.set(flow, *self.stamps.at(head.packet)),
-            None => {
-                self.heads.remove(flow);
-            }
-        }
+        self.queued.left(flow, head);
     }
 
     /// Removes a dropped packet as if the fluid had never had it.
     fn revoked(&mut self, item: Item, emptied: bool) {
-        let start = self.stamps.at(item.packet).saturating_sub(item.cost);
+        let start = self.queued.start(item);
         self.flows.at(item.flow).finish = start;
         if start <= self.virtual_time {
             self.end(item.flow);
@@ -177,7 +167,7 @@ impl Schedule for Gps {
             self.served.set(item.flow, start);
         }
         if emptied {
-            self.heads.remove(item.flow);
+            self.queued.emptied(item.flow);
         }
     }
 
@@ -196,15 +186,14 @@ impl Schedule for Gps {
 
     fn clear(&mut self) {
         self.served.clear();
-        self.heads.clear();
         self.flows.clear();
-        self.stamps.clear();
+        self.queued.clear();
         self.rates = 0;
         self.virtual_time = Ticks::ZERO;
     }
 
     fn bytes(&self) -> u64 {
-        self.served.bytes() + self.heads.bytes() + self.flows.bytes() + self.stamps.bytes()
+        self.served.bytes() + self.flows.bytes() + self.queued.bytes()
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

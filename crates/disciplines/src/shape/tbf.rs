@@ -402,15 +402,15 @@ mod tests {
             }
             prop_assert_eq!(sent.len(), packets.len());
             let (rate, burst) = (u128::from(rate), u128::from(burst) * 8_000_000_000_000);
-            let room = |from: usize, until: usize| {
+            let margin = |from: usize, until: usize| {
                 let bits: u128 = sent[from..=until].iter().map(|(_, bits, _)| bits).sum();
                 (rate * u128::from(sent[until].0.since(sent[from].0).as_ps()) + burst).checked_sub(bits)
             };
             for (until, (_, _, waited)) in sent.iter().enumerate() {
-                let rooms: Option<Vec<u128>> = (0..=until).map(|from| room(from, until)).collect();
-                let Some(rooms) = rooms else { return Err(TestCaseError::fail("more left than rate and burst")) };
+                let margins: Option<Vec<u128>> = (0..=until).map(|from| margin(from, until)).collect();
+                let Some(margins) = margins else { return Err(TestCaseError::fail("more left than rate and burst")) };
                 if *waited {
-                    prop_assert!(*rooms.iter().min().unwrap() < rate, "packet {} could have left earlier", until);
+                    prop_assert!(*margins.iter().min().unwrap() < rate, "packet {} could have left earlier", until);
                 }
             }
         }

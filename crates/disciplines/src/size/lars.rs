@@ -222,15 +222,11 @@ impl Decay {
 mod tests {
     use super::*;
     use crate::Spec;
-    use crate::testing::events::events;
+    use crate::testing::events::{context, events};
     use crate::testing::trace::{T1, T2, trace};
     use giveway_qdisc::contract::Op;
-    use giveway_qdisc::{FlowKey, Outbox, Rate, Streams};
+    use giveway_qdisc::{FlowKey, Outbox};
     use proptest::prelude::*;
-
-    fn context() -> LinkContext {
-        LinkContext::new(Rate::mbit(8), Streams::new(1))
-    }
 
     fn halving_in(lockout: Span) -> (Decay, impl Fn(u64, Time) -> f64) {
         let decay = Decay::new(lockout).unwrap();

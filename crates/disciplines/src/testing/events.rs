@@ -6,6 +6,11 @@ use proptest::prelude::*;
 
 use crate::{Spec, fifo};
 
+/// A link of 8 Mbit/s, which sends a packet of 1000 bytes in 1 ms.
+pub fn context() -> LinkContext {
+    LinkContext::new(Rate::mbit(8), Streams::new(1))
+}
+
 /// Random arrivals of one flow, and departures.
 pub fn one_flow() -> impl Strategy<Value = Vec<Op>> {
     let op = (0..8u8, any::<u16>()).prop_map(|(kind, bytes)| match kind {
