@@ -26,7 +26,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     let mut steps = Steps::default();
     steps.step("tools", || tools::set_up(repository));
     steps.step("format", || format::check(repository));
-    steps.step("prose", || prose::no_more_than_before(repository));
+    steps.step("prose", || prose::check(repository, &[]));
     steps.step("licences", || licences::check(repository));
     steps.step("clippy", || {
         repository.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])

@@ -13,101 +13,11 @@
 //!   that uses items of its parent's file, while the parent uses the child's, is a circle of two files.
 //! - Links in doc comments, items that macros of other files name, and methods: the test reads text, not
 //!   types.
-//!
-//! [`OPEN`] lists the circles that exist. It may only shrink: a file that is no longer in a circle fails the
-//! test until its entry is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{root, rust_files};
-
-/// Crates in which circles are still open: the files of each circle, relative to `src`.
-const OPEN: &[(&str, &[&[&str]])] = &[
-    ("capture", &[&["file.rs", "ip.rs", "lib.rs"]]),
-    ("cli", &[&["live.rs", "live/disk.rs", "live/in_kernel.rs", "live/pcap.rs", "live/preparing.rs"]]),
-    (
-        "papers",
-        &[&[
-            "measure.rs",
-            "measure/bound.rs",
-            "measure/completed.rs",
-            "measure/correlation.rs",
-            "measure/cost.rs",
-            "measure/cost_per_byte.rs",
-            "measure/delay.rs",
-            "measure/delivered.rs",
-            "measure/dropped.rs",
-            "measure/fact.rs",
-            "measure/goodput.rs",
-            "measure/jain.rs",
-            "measure/largest_delay.rs",
-            "measure/largest_over_bound.rs",
-            "measure/longest_pause.rs",
-            "measure/mean_of_incomplete.rs",
-            "measure/measured_elsewhere.rs",
-            "measure/metric.rs",
-            "measure/normalized.rs",
-            "measure/offered_bytes.rs",
-            "measure/packets_per_fragment.rs",
-            "measure/paused.rs",
-            "measure/queue_deviation.rs",
-            "measure/queue_quantile.rs",
-            "measure/response.rs",
-            "measure/share_of_incomplete.rs",
-            "measure/short_share_of_inserted.rs",
-            "measure/step.rs",
-            "measure/timeouts.rs",
-            "measure/unaccounted.rs",
-            "measure/utilization_min.rs",
-            "measure/worst_share.rs",
-        ]],
-    ),
-    (
-        "qdisc",
-        &[
-            &["blocks/hop_tree.rs", "blocks/hop_tree/largest.rs"],
-            &["cx.rs", "label.rs", "packet.rs", "qdisc.rs", "units.rs"],
-        ],
-    ),
-    (
-        "runner",
-        &[
-            &["compare.rs", "compare/capture.rs", "compare/findings.rs", "compare/link.rs"],
-            &["error.rs", "outputs.rs"],
-            &["search.rs", "search/capacity.rs", "search/crossover.rs"],
-        ],
-    ),
-    (
-        "sim",
-        &[
-            &["engine.rs", "origin.rs", "transport.rs", "transport/carrier.rs"],
-            &["tcp/config.rs", "tcp/controller.rs"],
-        ],
-    ),
-    ("spec", &[&["catalogue.rs", "kind.rs", "read.rs"]]),
-    (
-        "switch",
-        &[
-            &["engine.rs", "sim.rs"],
-            &[
-                "modes.rs",
-                "modes/cell.rs",
-                "modes/cioq.rs",
-                "modes/fifo.rs",
-                "modes/output.rs",
-                "modes/packet.rs",
-                "modes/preemptive.rs",
-                "modes/spf.rs",
-                "registry.rs",
-            ],
-            &["traffic/trace.rs", "traffic/trace/reading.rs"],
-        ],
-    ),
-    ("testbed", &[&["load.rs", "load/sockets.rs"]]),
-    ("wire", &[&["label.rs", "label/ipv4.rs", "label/ipv6.rs"]]),
-    ("xtask", &[&["papers.rs", "scenarios.rs"]]),
-];
 
 #[test]
 fn files_of_a_crate_have_no_import_circle() {
@@ -116,28 +26,13 @@ fn files_of_a_crate_have_no_import_circle() {
         std::fs::read_dir(root().join("crates")).unwrap().map(|e| e.unwrap().path()).collect();
     folders.extend([root().join("xtask"), root().join("xtask/docs")]);
     folders.sort();
-    let mut unused: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for (name, circles) in OPEN {
-        unused.extend(circles.iter().flat_map(|files| files.iter().map(move |file| (*name, *file))));
-    }
     for folder in folders.iter().filter(|folder| folder.join("src").is_dir()) {
         let name = folder.file_name().expect("it is a folder").to_string_lossy().into_owned();
-        let open =
-            OPEN.iter().find(|(crate_name, _)| *crate_name == name).map_or(&[][..], |(_, circles)| circles);
         for circle in circles(&read(&folder.join("src"))) {
-            let known = open.iter().any(|files| circle.files.iter().all(|file| files.contains(&&**file)));
-            if !known {
-                wrong.push(format!("{name}: new circle: {}", circle.files.join(", ")));
-                wrong.extend(circle.imports.iter().map(|(from, to)| format!("    {from} imports {to}")));
-            }
-            unused.retain(|(crate_name, file)| {
-                *crate_name != name || !circle.files.iter().any(|other| other == file)
-            });
+            wrong.push(format!("{name}: a circle: {}", circle.files.join(", ")));
+            wrong.extend(circle.imports.iter().map(|(from, to)| format!("    {from} imports {to}")));
         }
     }
-    wrong.extend(
-        unused.iter().map(|(name, file)| format!("{name}: {file} is in no circle: remove it from OPEN")),
-    );
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
