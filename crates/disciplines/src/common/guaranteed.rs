@@ -15,7 +15,7 @@
 //!   the wire, at most one packet.
 //! - All share the buffer. When it is full, the longest queue of best effort loses packets; without best
 //!   effort the longest reserved queue does. So neither a flood of best effort nor a flow above its
-//!   reservation takes the room of the others.
+//!   reservation takes the buffer space of the others.
 
 use giveway_qdisc::blocks::{FlowIndex, LongestQueue, Memory, Rank, Ticks};
 use giveway_qdisc::{

@@ -17,18 +17,19 @@
 //!   bytes ("100000b").
 //!
 //! # Deviations
-//! - The paper's are the rule, the gains (1.7 and 1.8) and the interval (160 times per second). A target of a
-//!   third of the limit, 500 samples, one in 5 and a limit of 300 packets are ours.
+//! - The rule, the gains (1.7 and 1.8) and the interval (160 times per second) are the paper's. The other
+//!   defaults are choices made here: a target of a third of the limit, 500 samples, one packet in 5, and a
+//!   limit of 300 packets.
 //! - m_fair stays between 0 and what fills the shadow buffer (with bytes: with packets of the MTU), and
 //!   begins there: while the queue has been short there are no drops, and a long quiet time has no
 //!   after-effect.
 //! - The decision precedes the sampling of the packet, so it depends on the flow's past. The paper does not
 //!   specify this.
 //! - Packets that a full buffer refuses are sampled as well: arrivals count.
-//! - There is no timer: updates that are due by a call are made at its start, with what the queue was in
+//! - There is no timer: updates that are due by a call are made at its start, with the queue as it was in
 //!   between. Those after the first find nothing new and are made in one step.
-//! - With `ecn` packets are marked instead of dropped when their sender takes marks; the paper only drops.
-//!   Only the limit then restricts an unresponsive flow that takes marks.
+//! - With `ecn` packets are marked instead of dropped when their sender supports ECN; the paper only drops.
+//!   Only the limit then restricts an unresponsive flow whose packets are marked.
 //!
 //! # Cost
 //! - A look-up and two draws per arrival; two more look-ups and a third draw for one packet in `sample`. Ten

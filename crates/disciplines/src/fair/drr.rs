@@ -10,7 +10,7 @@
 //! - There is no sorting, so the work per packet does not grow with the flows, as long as the quantum covers
 //!   the largest packet.
 //! - The flows share the buffer. When it is full, the longest queue loses a packet, so that a greedy flow
-//!   cannot take the room of the others (buffer stealing).
+//!   cannot take the buffer space of the others (buffer stealing).
 //!
 //! # Deviations
 //! - Flows are distinguished by their full key. The authors hash into a fixed number of queues; ns-2 hashes

@@ -39,16 +39,16 @@
 //! - F12. Every output runs the core, also that of an edge router: the paper's bottleneck is an output of its
 //!   edge router.
 //! - F13. Long flows are counted in a table. Each `sweep` removes those that have been silent for `idle`
-//!   (T_n). Both tables are bounded; the flows that have been silent longest make room.
+//!   (T_n). Both tables are bounded; at the bound, the flows that have been silent longest are removed.
 //! - F15. A full buffer drops arriving packets without a signal to the controllers. Short flows lose packets
 //!   only there.
 //! - PIP's probability stays between 0 and 1 (`clamp`). The block `pip` documents the units of its constants.
 //! - `adaptive` is the threshold of section 4.1 that moves with congestion. The paper gives no rule for it.
 //!   Here it is `threshold` at p = 0, three packets at p = 1, and linear in between.
 //!
-//! FPIP has a weakness of its own. When every long flow sends more than its share, the accepted rate is
-//! exactly the link's rate. Equation (4) cannot go below C / N, p stays at 1, and the queue keeps the length
-//! that it had at the start.
+//! FPIP has one more weakness. When every long flow sends more than its share, the accepted rate is exactly
+//! the link's rate. Equation (4) cannot go below C / N, p stays at 1, and the queue keeps the length that it
+//! had at the start.
 //!
 //! # Cost
 //! - Core: two exponentials per packet (one if both constants are equal), one or two draws, and a table

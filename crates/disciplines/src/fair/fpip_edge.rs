@@ -15,7 +15,7 @@
 //! # Deviations
 //! - The points that the paper leaves open are documented in the blocks `edge` (when a flow is long, when it
 //!   ends) and `averaging` (packets of one instant).
-//! - The number of flows is bounded; the flows that have been silent longest make room.
+//! - The number of flows is bounded; at the bound, the flows that have been silent longest are removed.
 //!
 //! # Cost
 //! - A table look-up per packet, and an exponential for those of long flows. 64 bytes per flow of the last

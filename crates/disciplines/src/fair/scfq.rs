@@ -8,7 +8,7 @@
 //!   compute it; here the queue clocks itself.
 //! - Over any time in which two flows have packets queued, their service per weight differs by at most one
 //!   packet of each. With equal lengths and weights it is a round robin.
-//! - When the link falls idle, virtual time starts again from zero and all flows are even.
+//! - When the link becomes idle, virtual time starts again from zero, and no flow is ahead of another.
 //! - The reaction to a full buffer is not part of the schedule, but as important. `drop tail` refuses the
 //!   arriving packet, so a flow that sends little has the losses of a fifo. `drop max_tag` drops the highest
 //!   tag, which is the flow furthest ahead of its share. `drop longest` drops the last packet of the flow

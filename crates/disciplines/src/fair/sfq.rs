@@ -30,8 +30,7 @@
 //! - 4 bytes per bucket, and 72 per queue in use.
 //!
 //! # References
-//! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8), whose names and defaults
-//!   these are.
+//! - P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990. Linux: tc-sfq(8) for names and defaults.
 
 use giveway_qdisc::blocks::{LongestQueue, Rank};
 use giveway_qdisc::hash::mix;

@@ -21,7 +21,7 @@
 //!
 //! # Deviations
 //! - This is a reconstruction from the abstract of the paper and from its row in the TRR paper's table.
-//! - When the link falls idle, v stays. The last F of a flow may be up to T ahead of it.
+//! - When the link becomes idle, v stays. The last F of a flow may be up to T ahead of it.
 //! - Within a class flows leave in the order in which their oldest packets became the oldest, not by arrival
 //!   of packets.
 //!

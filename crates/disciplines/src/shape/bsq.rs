@@ -34,8 +34,8 @@
 //!
 //! # Cost
 //! - One table look-up for each arriving packet, and one more for each level beyond the fourth. A few steps
-//!   per level for each departure, however many branches are empty. A sub-queue that becomes empty or ceases
-//!   to be costs a few steps, and so does each node above it that changes with it.
+//!   per level for each departure, however many branches are empty. A sub-queue that becomes empty or
+//!   backlogged costs a few steps, and so does each node above it that changes with it.
 //! - Sub-queues are compared only from the time when the buffer is full until it is empty. The largest of up
 //!   to 64 is then known at once while all packets have one length, and with `measure packets`. Otherwise the
 //!   search costs O(log sub-queues), amortised over departures. `descend` and `drop random` examine all

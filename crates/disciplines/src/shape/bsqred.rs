@@ -12,7 +12,7 @@
 //!   contrasts that with the head of the largest sub-queue, so the draw is taken to be within the largest.
 //!   `drop` has the other readings: any packet at all, the head of the largest, and plain RED, which drops
 //!   what arrives.
-//! - Parameters, and where they come from, are those of `ared`; those of the tree are those of `bsq`.
+//! - The parameters and their derivation are those of `ared`. The parameters of the tree are those of `bsq`.
 //! - Packets are not marked, since the paper drops them.
 //!
 //! # Cost

@@ -4,7 +4,7 @@
 //! # Principles
 //! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last.
 //! - A band is served whenever it has a packet to send, so a busy band starves all below it. That is its
-//!   purpose: keep the upper bands thin, with a shaper if necessary.
+//!   purpose. Limit the load of the upper bands, with a shaper if necessary.
 //! - Each band is a child: any discipline, a fifo by default. Each child has its own limit; there is no
 //!   common limit.
 //! - While a child that shapes may not send yet, the bands below are served.

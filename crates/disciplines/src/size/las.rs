@@ -11,7 +11,7 @@
 //!   dropped.
 //! - Ranks of a flow rise from packet to packet, so its packets stay in order.
 //! - The memory is the weakness. Every newer flow locks out a flow that has sent much, until both have sent
-//!   the same, even if the old flow sends little now. For that reason LARS forgets gradually.
+//!   the same number of bytes, even if the old flow sends little now. For that reason LARS forgets gradually.
 //!
 //! # Deviations
 //! - Ranks are fixed on arrival. A choice of the least served flow at each departure is equivalent: when a

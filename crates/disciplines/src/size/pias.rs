@@ -6,14 +6,15 @@
 //!   flow has exceeded, this packet included. A level is served when all above it are empty.
 //! - The size of a flow need not be known in advance. More levels approximate better an order by bytes sent.
 //! - `source carried`: the packet carries its offset in the flow; in the original the sending host writes the
-//!   priority into the packet. `source table`: the queue counts by itself, with the table of `run2c`.
+//!   priority into the packet. `source table`: the queue counts the bytes of each flow, in the table of
+//!   `run2c`.
 //! - When the buffer is full, the packet that would leave last is dropped: the newest of the lowest level in
 //!   use.
 //!
 //! # Deviations
 //! - The authors choose thresholds from the distribution of flow sizes, for eight levels of a data centre.
-//!   These are ours: 30 kB as in `run2c` and `efd`, and two more, each ten times as far; three thresholds are
-//!   four levels.
+//!   The defaults here are 30 kB, as in `run2c` and `efd`, and two more, each ten times the one before. Three
+//!   thresholds make four levels.
 //! - The authors let switches mark packets (ECN) at a common queue length, because all senders are DCTCP.
 //!   Packets are not marked here, and drops from lower levels keep room for the upper levels.
 //! - The authors' hosts count a flow as new again after several timeouts of TCP. Here it is new after `idle`

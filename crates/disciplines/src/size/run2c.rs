@@ -8,19 +8,19 @@
 //!   call is low too.
 //! - `source carried`: the packet carries its offset in the flow. The original puts that into TCP's sequence
 //!   numbers; here the backend provides it. The queue then needs no state and has exact offsets.
-//! - `source table`: the queue counts by itself, so it works on traffic without offsets. The table is visited
-//!   every `sweep` and forgets flows that were silent for `idle`; it holds at most `flows`, and when they are
-//!   too many those that were silent longest go first.
+//! - `source table`: the queue counts the bytes of each flow, so it works on traffic without offsets. The
+//!   table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most `flows`,
+//!   and at that number removes those that have been silent longest.
 //! - When the buffer is full, the packet that would leave last is dropped: the newest low packet, or the
 //!   arrival itself if none is low.
 //!
 //! # Deviations
-//! - The paper cited below compares with Run2C and names neither its drop policy nor what it does without
+//! - The EFD paper compares with Run2C, but specifies neither its drop policy nor its behaviour without
 //!   marked packets. The drop policy is that of `efd`, and `source table` is the table of LAS, so that only
 //!   the choice of the level differs.
 //! - The table counts all arrivals, dropped packets included: the size is the load that the flow sent, as
 //!   with offsets.
-//! - A retransmission is carried with its old place in the flow, so one of early bytes is high again and may
+//! - A retransmission carries its original offset in the flow, so one of early bytes is high again and may
 //!   overtake queued packets of its flow. In the table it counts like any packet, and order is kept.
 //! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends
 //!   on it.

@@ -8,7 +8,7 @@
 //!   the flows of 20 packets, 63% of those of 100 packets, and all of 1,000: 1 - (1 - p)^n.
 //! - The bytes before the detection are unknown, so the count begins there.
 //! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
-//!   `flows`, and when they are too many those that were silent longest go first.
+//!   `flows`, and at that number removes those that have been silent longest.
 //! - When the buffer is full, the packet that would leave last is dropped (`drop pushout`), or the arrival
 //!   (`drop tail`).
 //!
