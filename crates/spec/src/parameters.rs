@@ -112,7 +112,7 @@ fn takes(property: &Value, schema: &Value) -> String {
             };
         }
         ("object", _) => "a table",
-        ("string", _) => "text",
+        ("string", _) => "a string",
         _ => "a table",
     };
     words.to_owned()
