@@ -109,7 +109,7 @@ start
 check "another one takes over" reached
 kill -TERM $live
 wait $live || echo "FAILED: live ended with an error: $(cat /run/live.said)"
-check "it gave an account" grep -q '"how":"in the kernel, as giveway_efd' /run/live.json
+check "it gave an account" grep -q '"scheduling":"in the kernel, as giveway_efd' /run/live.json
 check "nothing is left of a bridge" nothing_left
 check "its filters are gone" sh -c "! tc qdisc show | grep -q clsact"
 reached >/dev/null 2>&1 && echo "FAILED: frames pass a bridge that is gone"

@@ -124,11 +124,11 @@ fn link_as_json(link: &LinkBounds) -> Value {
     let names: Vec<String> = link.disciplines.iter().map(|spec| spec.to_string()).collect();
     let stream = |stream: &StreamBounds| {
         let bounds = names.iter().zip(&stream.bounds).map(|(name, bound)| {
-            let (delay, why) = match bound {
+            let (delay, reason) = match bound {
                 Bound::Delay(seconds) => (Some(*seconds), None),
                 none => (None, Some(in_words(*none))),
             };
-            json!({ "discipline": name, "delay_s": delay, "why": why })
+            json!({ "discipline": name, "delay_s": delay, "reason": reason })
         });
         json!({
             "name": stream.name,

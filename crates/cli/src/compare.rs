@@ -122,8 +122,8 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let compared = comparison.run(session, &mut |link, results| {
         if args.json {
             links.push(json!({
-                "rate_up_bps": link.up.as_bit(),
-                "rate_down_bps": link.down.as_bit(),
+                "rate_upstream_bps": link.up.as_bit(),
+                "rate_downstream_bps": link.down.as_bit(),
                 "findings": results.findings,
                 "table": results.table.to_json(&name, results.cpu_s),
             }));

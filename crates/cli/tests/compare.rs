@@ -105,7 +105,7 @@ fn several_rates_are_a_sweep() {
         assert!(folder.path().join(file).is_file(), "{file} is missing");
     }
     let rates: Vec<_> =
-        output["links"].as_array().unwrap().iter().map(|link| link["rate_up_bps"].as_u64()).collect();
+        output["links"].as_array().unwrap().iter().map(|link| link["rate_upstream_bps"].as_u64()).collect();
     assert_eq!(rates, [Some(1_000_000), Some(8_000_000)]);
     for rate in ["1mbit", "8mbit"] {
         assert!(folder.path().join("sweep").join(rate).join("report.html").is_file(), "{rate}");

@@ -205,7 +205,7 @@ impl Bridge {
             nap(Duration::from_millis(100));
             let statistics = self.shown();
             let directions = statistics["directions"].as_array().expect("both are there");
-            if directions.iter().all(|direction| number(&direction["held"]["packets"]) == 0.0) {
+            if directions.iter().all(|direction| number(&direction["backlog"]["packets"]) == 0.0) {
                 return;
             }
         }
@@ -487,9 +487,9 @@ fn accounted_for(statistics: &Value) {
         // Frames that the link emulation loses count as sent.
         assert_eq!(dropped, by_reason, "{direction}");
         assert_eq!(number(&direction["lost"]["ring"]), 0.0, "{direction}");
-        assert_eq!(number(&direction["lost"]["no_room"]), 0.0, "{direction}");
-        let buffers = &direction["rooms"];
-        assert_eq!(number(&buffers["left"]), number(&buffers["all"]), "all buffers are free");
+        assert_eq!(number(&direction["lost"]["no_buffer"]), 0.0, "{direction}");
+        let buffers = &direction["buffers"];
+        assert_eq!(number(&buffers["free"]), number(&buffers["total"]), "all buffers are free");
         assert!(direction["plain"].is_null(), "{direction}");
         println!(
             "{}: {arrived} packets arrived, {sent} sent, {dropped} dropped; lost outside the discipline: {}; down {} times; {} changes",

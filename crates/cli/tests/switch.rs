@@ -144,7 +144,7 @@ fn a_capacity_below_the_interval_is_reported() {
     let args = ["search", &file, "--capacity", "--between", "0.8:0.9", "--set", "disciplines=fifo"];
     let (code, out, _) = ran(&args);
     assert_eq!(code, 0);
-    assert!(out.ends_with("fifo       below 0.8  0.8000\n"), "{out}");
+    assert!(out.ends_with("fifo     below 0.8  0.8000\n"), "{out}");
 }
 
 /// Preemption shortens delays at low loads and reduces the capacity, so the curves of the mean delay of P-SPF
@@ -157,7 +157,7 @@ fn a_crossover_is_between_the_loads_that_it_names() {
     let (code, out, err) = ran(&[&args[..], &["--json"]].concat());
     assert_eq!((code, err.as_str()), (0, ""));
     let found: Value = serde_json::from_str(&out).expect("it is JSON");
-    assert_eq!(found["schedulers"], serde_json::json!(["p_spf", "islip"]));
+    assert_eq!(found["arbiters"], serde_json::json!(["p_spf", "islip"]));
     let ends: Vec<f64> =
         found["crossing"].as_array().expect("they cross").iter().flat_map(Value::as_f64).collect();
     assert!(0.6 < ends[0] && ends[1] < 0.95 && ends[1] - ends[0] <= 0.05, "{ends:?}");

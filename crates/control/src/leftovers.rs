@@ -55,7 +55,7 @@ impl Changed {
         let comment = "giveway live turned these features off and turns them on again when it ends";
         format!(
             "{:#}\n",
-            json!({"why": comment, "interface": interface, "number": number, "features": features})
+            json!({"comment": comment, "interface": interface, "number": number, "features": features})
         )
     }
 

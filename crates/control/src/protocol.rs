@@ -1,6 +1,6 @@
 //! The protocol of the control socket: the client sends one line, the bridge sends one answer and closes.
 //!
-//! An answer is `ok TEXT` or `wrong SENTENCE`, and a line feed.
+//! An answer is `ok TEXT` or `error SENTENCE`, and a line feed.
 
 use giveway_watch::{Snapshot, json};
 
@@ -104,7 +104,7 @@ pub fn answer(request: &[u8], api: &impl ControlApi) -> String {
     };
     match done {
         Ok(text) => format!("ok {text}\n"),
-        Err(error) => format!("wrong {error}\n"),
+        Err(error) => format!("error {error}\n"),
     }
 }
 
@@ -140,14 +140,14 @@ mod tests {
         let shown = format!("ok {}\n", json::render(&[]));
         assert_eq!(answered(b"show\n"), shown);
         assert_eq!(answered(b"  show  "), shown);
-        assert_eq!(answered(b"reservations\nstop\n"), "wrong there are none\n", "one line is one command");
+        assert_eq!(answered(b"reservations\nstop\n"), "error there are none\n", "one line is one command");
         assert_eq!(answered(b"set rate  8mbit \n"), "ok rate is 8mbit\n");
         assert_eq!(answered(b"set qdisc fifo limit 10p\n"), "ok qdisc is fifo limit 10p\n");
-        assert!(answered(b"set rate\n").starts_with("wrong set needs a name and a value"));
-        assert!(answered(b"halt\x1b[2J\n").starts_with("wrong unknown command \"halt\\u{1b}[2J\""));
-        assert!(answered(b"").starts_with("wrong unknown command"));
-        assert_eq!(answered(b"\xff\n"), "wrong the line is not UTF-8\n");
-        assert!(answered(&[b'a'; LONGEST_LINE + 1]).starts_with("wrong the line is longer than 4096 bytes"));
+        assert!(answered(b"set rate\n").starts_with("error set needs a name and a value"));
+        assert!(answered(b"halt\x1b[2J\n").starts_with("error unknown command \"halt\\u{1b}[2J\""));
+        assert!(answered(b"").starts_with("error unknown command"));
+        assert_eq!(answered(b"\xff\n"), "error the line is not UTF-8\n");
+        assert!(answered(&[b'a'; LONGEST_LINE + 1]).starts_with("error the line is longer than 4096 bytes"));
         assert_eq!(answered(b"stop"), "ok ends\n");
         assert_eq!(*log.0.lock().unwrap(), ["rate=8mbit", "qdisc=fifo limit 10p", "stop"]);
     }

@@ -67,7 +67,7 @@ pub fn listed(direction: &str, of: &Reservation) -> Value {
         "rate_bps": of.rate.as_bit(),
         "start": time(of.start),
         "finish": time(of.finish),
-        "lapses": time(of.until),
+        "expires": time(of.until),
         "owner": address(std::array::from_fn(|at| owner[at + 2])),
         "key": !of.owner.open,
     })

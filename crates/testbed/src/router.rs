@@ -575,7 +575,7 @@ mod tests {
     #[test]
     fn lateness_and_losses_are_read_from_the_summary() {
         let direction = |name: &str, p99: f64, ring: u64| {
-            let lost = serde_json::json!({"ring": ring, "line": 0});
+            let lost = serde_json::json!({"ring": ring, "link_emulation": 0});
             serde_json::json!({"direction": name, "lateness_s": {"p99": p99}, "lost": lost, "plain": null})
         };
         let summary = serde_json::json!({"directions": [direction("forward", 0.0001, 0), direction("reverse", 0.002, 7)]});

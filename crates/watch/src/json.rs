@@ -47,7 +47,7 @@ fn direction(of: &Snapshot) -> Value {
         "arrived": amount(counters.arrived),
         "sent": amount(counters.sent),
         "dropped": amount(counters.dropped),
-        "held": amount(of.status.backlog),
+        "backlog": amount(of.status.backlog),
         "drops": named(drops),
     }));
     if complete {
@@ -62,14 +62,14 @@ fn direction(of: &Snapshot) -> Value {
             "plain_frames": of.status.plain_frames,
         }));
     }
-    add(json!({"how": of.status.scheduling}));
+    add(json!({"scheduling": of.status.scheduling}));
     Value::Object(object)
 }
 
 /// Counters of a backend that sees every frame.
 fn counted_by_the_program(status: &Status) -> Value {
     let Fragments { cut, pieces, spared, whole, joined, waiting, .. } = &status.fragments;
-    let [free, least_free, all] = status.buffers;
+    let [free, least_free, total] = status.buffers;
     json!({
         "marked": status.counters.marked,
         "lost": named(status.losses.named()),
@@ -96,8 +96,8 @@ fn counted_by_the_program(status: &Status) -> Value {
         "interface_downs": status.downs,
         "receive_calls": status.receives,
         "send_calls": status.sends,
-        "rooms": {"left": free, "least": least_free, "all": all},
-        "on_line": status.in_flight,
+        "buffers": {"free": free, "least_free": least_free, "total": total},
+        "in_flight": status.in_flight,
     })
 }
 

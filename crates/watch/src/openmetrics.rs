@@ -46,10 +46,10 @@ pub fn render(snapshots: &[Snapshot]) -> String {
     page.counts("sent", "sent", |of| of.status.counters.sent);
     page.drops();
     page.packets("marked", "Packets marked with congestion experienced.", |of| of.status.counters.marked);
-    page.packets("line_lost", "Packets lost by the link emulation, as configured.", |of| {
+    page.packets("link_emulation_lost", "Packets lost by the link emulation, as configured.", |of| {
         of.status.losses.emulated
     });
-    page.held();
+    page.backlog();
     page.packets("ring_dropped", "Frames that the kernel dropped because the receive ring was full.", |of| {
         of.status.losses.ring
     });
@@ -101,7 +101,7 @@ impl Page<'_> {
             "The discipline of a port, and the interface that its packets come from.",
         );
         for (port, of) in self.snapshots.iter().enumerate() {
-            let more = format!(",from=\"{}\",spelling=\"{}\"", escaped(&of.from), escaped(&of.spec));
+            let more = format!(",from=\"{}\",spec=\"{}\"", escaped(&of.from), escaped(&of.spec));
             self.sample("giveway_discipline_info", port, &more, 1);
         }
     }
@@ -189,11 +189,11 @@ impl Page<'_> {
         }
     }
 
-    fn held(&mut self) {
-        self.gauge("giveway_held_packets", "packets", "Packets in the queue.", |of| {
+    fn backlog(&mut self) {
+        self.gauge("giveway_backlog_packets", "packets", "Packets in the queue.", |of| {
             of.status.backlog.packets
         });
-        self.gauge("giveway_held_bytes", "bytes", "Bytes in the queue, IP length.", |of| {
+        self.gauge("giveway_backlog_bytes", "bytes", "Bytes in the queue, IP length.", |of| {
             of.status.backlog.bytes
         });
     }

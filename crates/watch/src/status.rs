@@ -87,10 +87,10 @@ impl Losses {
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("ring", self.ring),
-            ("no_room", self.no_buffer),
+            ("no_buffer", self.no_buffer),
             ("too_long", self.too_long),
             ("unsent", self.unsent),
-            ("line", self.emulated),
+            ("link_emulation", self.emulated),
         ]
     }
 }

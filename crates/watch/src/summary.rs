@@ -34,7 +34,7 @@ fn rows(of: &Snapshot) -> Vec<(&'static str, String)> {
         rows.push(("marked", counters.marked.to_string()));
     }
     if backlog.packets > 0 {
-        rows.push(("held", amount(*backlog)));
+        rows.push(("backlog", amount(*backlog)));
     }
     for (name, quantiles) in [("sojourn", &of.status.sojourn[0]), ("lateness", &of.status.lateness[0])] {
         if quantiles.count > 0 {

@@ -55,7 +55,7 @@ fn direction(of: &Snapshot, width: usize, style: Style) -> Vec<String> {
         );
     }
     lines.push(link(of, width, style));
-    lines.push(format!("held      {}", amount(of.status.backlog)));
+    lines.push(format!("backlog   {}", amount(of.status.backlog)));
     lines.push(format!("drops     {}", drops(of)));
     for (name, [all, last]) in [("sojourn", &of.status.sojourn), ("lateness", &of.status.lateness)] {
         lines.push(quantiles(name, "1 s", last, width, style));

@@ -64,7 +64,7 @@ fn samples_have_the_numbers_of_the_snapshot() {
     assert_eq!(value("giveway_uptime_seconds", &[]), "274353.25");
     assert_eq!(value("giveway_gauge", &[("name", "none")]), "NaN");
     assert_eq!(
-        value("giveway_discipline_info", &[("from", "eth0"), ("spelling", "fq_codel limit 300p target 5ms")]),
+        value("giveway_discipline_info", &[("from", "eth0"), ("spec", "fq_codel limit 300p target 5ms")]),
         "1"
     );
     let reverse =

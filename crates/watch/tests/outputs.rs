@@ -28,7 +28,7 @@ fn counters_have_the_same_names_and_values_in_all_outputs() {
     let summary = summary::render(&two);
     let screen = tui::screen(&two, 200, 50, Style::default()).join("\n");
     let metrics = openmetrics::render(&two);
-    for name in ["arrived", "sent", "dropped", "held"] {
+    for name in ["arrived", "sent", "dropped", "backlog"] {
         let (packets, bytes) = (&direction[name]["packets"], &direction[name]["bytes"]);
         assert!(summary.contains(&format!("{name:<10} {packets} packets, {bytes} bytes")), "{name}");
         let family = metrics.lines().filter(|line| line.starts_with(&format!("giveway_{name}_packets")));
@@ -36,12 +36,12 @@ fn counters_have_the_same_names_and_values_in_all_outputs() {
         let sum: u64 = forward.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
         assert_eq!(sum, packets.as_u64().unwrap(), "{name}");
     }
-    for name in ["ring", "no_room", "too_long", "unsent", "line"] {
+    for name in ["ring", "no_buffer", "too_long", "unsent", "link_emulation"] {
         let lost = &direction["lost"][name];
         assert!(summary.contains(&format!("{:<10} {lost} {name}", "lost")), "{name}");
         assert!(screen.contains(&format!("{name} {lost}")), "{name}");
     }
-    for name in ["held", "sojourn", "lateness", "stalls", "marked"] {
+    for name in ["backlog", "sojourn", "lateness", "stalls", "marked"] {
         assert!(screen.contains(name) && summary.contains(name), "{name}");
         assert!(metrics.contains(&format!("giveway_{name}")), "{name}");
     }
@@ -64,10 +64,10 @@ fn counters_that_the_kernel_does_not_have_are_left_out() {
         "arrived",
         "sent",
         "dropped",
-        "held",
+        "backlog",
         "drops",
         "gauges",
-        "how",
+        "scheduling",
     ];
     assert_eq!(keys, expected);
 }

@@ -24,7 +24,7 @@ struct Capacity {
     /// The smallest load that is not stable; `None` if all are stable.
     unstable: Option<f64>,
     /// The loads that were tried, in this order.
-    asked: Vec<LoadTrial>,
+    loads: Vec<LoadTrial>,
 }
 
 /// The runs of one arbiter at one load.
@@ -62,11 +62,11 @@ pub fn search(search: &Search<'_>) -> Result<Found, SearchError> {
 }
 
 fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, SearchError> {
-    let mut asked = Vec::new();
+    let mut loads = Vec::new();
     let mut stable_at = |load: f64| -> Result<bool, SearchError> {
-        let question = ask(search, arbiter, load)?;
-        let stable = question.is_stable();
-        asked.push(question);
+        let trial = try_load(search, arbiter, load)?;
+        let stable = trial.is_stable();
+        loads.push(trial);
         Ok(stable)
     };
     let (low, high) = search.between;
@@ -79,12 +79,12 @@ fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, SearchError
         (Some(stable), Some(unstable))
     };
     let name = search.crossbar.arbiters[arbiter].to_string();
-    Ok(Capacity { name, stable, unstable, asked })
+    Ok(Capacity { name, stable, unstable, loads })
 }
 
 /// Runs every seed, and repeats undecided seeds with more slots, until the answer is settled.
-fn ask(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, SearchError> {
-    let mut question = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
+fn try_load(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, SearchError> {
+    let mut trial = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {
         let times = 1 << doubling;
@@ -94,18 +94,18 @@ fn ask(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, Sear
         };
         let verdicts = open.par_iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
         let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-        question.stable += count(Stability::Stable);
-        question.growing += count(Stability::Growing);
-        question.undecided = count(Stability::Undecided);
-        question.slots = search.crossbar.slots * times;
-        if question.is_settled() {
+        trial.stable += count(Stability::Stable);
+        trial.growing += count(Stability::Growing);
+        trial.undecided = count(Stability::Undecided);
+        trial.slots = search.crossbar.slots * times;
+        if trial.is_settled() {
             break;
         }
         let undecided = open.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Stability::Undecided);
         open = undecided.map(|(seed, _)| *seed).collect();
     }
     search.progress.part().done(1.0);
-    Ok(question)
+    Ok(trial)
 }
 
 impl Found {
@@ -115,7 +115,7 @@ impl Found {
             load.map_or(otherwise.to_owned(), |load| format!("{load:.4}"))
         };
         let (low, high) = self.between;
-        let mut rows = vec![["scheduler", "stable at", "not at"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["arbiter", "stable at", "not at"].map(str::to_owned).to_vec()];
         let mut remarks = String::new();
         for capacity in &self.arbiters {
             let (below, above) = (format!("below {low}"), format!("above {high}"));
@@ -125,7 +125,7 @@ impl Found {
                 load(capacity.unstable, &above),
             ]);
             for LoadTrial { load, undecided, slots, stable, growing } in
-                capacity.asked.iter().filter(|question| !question.is_settled())
+                capacity.loads.iter().filter(|trial| !trial.is_settled())
             {
                 remarks.push_str(&format!(
                     "{} at {load:.4}: {undecided} of {} seeds undecided after {slots} slots, so the load does not count as stable\n",
@@ -140,16 +140,16 @@ impl Found {
 
     /// The result as JSON. `stable` is null if no load is stable, `not_stable` if all loads are.
     pub fn json(&self) -> Value {
-        let question = |question: &LoadTrial| {
-            let LoadTrial { load, stable, growing, undecided, slots } = question;
+        let trial = |trial: &LoadTrial| {
+            let LoadTrial { load, stable, growing, undecided, slots } = trial;
             json!({ "load": load, "stable": stable, "growing": growing, "undecided": undecided, "slots": slots })
         };
         let result = |capacity: &Capacity| {
             json!({
-                "scheduler": capacity.name,
+                "arbiter": capacity.name,
                 "stable": capacity.stable,
                 "not_stable": capacity.unstable,
-                "asked": capacity.asked.iter().map(question).collect::<Vec<_>>(),
+                "loads": capacity.loads.iter().map(trial).collect::<Vec<_>>(),
             })
         };
         let results: Vec<Value> = self.arbiters.iter().map(result).collect();
@@ -163,15 +163,15 @@ mod tests {
 
     #[test]
     fn most_seeds_decide() {
-        let question = |stable, growing, undecided| {
-            let question = LoadTrial { load: 0.9, stable, growing, undecided, slots: 1 };
-            (question.is_stable(), question.is_settled())
+        let trial = |stable, growing, undecided| {
+            let trial = LoadTrial { load: 0.9, stable, growing, undecided, slots: 1 };
+            (trial.is_stable(), trial.is_settled())
         };
-        assert_eq!(question(2, 1, 0), (true, true));
-        assert_eq!(question(2, 0, 1), (true, true), "the third could not change it");
-        assert_eq!(question(0, 2, 1), (false, true));
-        assert_eq!(question(1, 1, 1), (false, false));
-        assert_eq!(question(1, 1, 0), (false, true), "half of them are not most");
-        assert_eq!(question(0, 0, 1), (false, false));
+        assert_eq!(trial(2, 1, 0), (true, true));
+        assert_eq!(trial(2, 0, 1), (true, true), "the third could not change it");
+        assert_eq!(trial(0, 2, 1), (false, true));
+        assert_eq!(trial(1, 1, 1), (false, false));
+        assert_eq!(trial(1, 1, 0), (false, true), "half of them are not most");
+        assert_eq!(trial(0, 0, 1), (false, false));
     }
 }

@@ -41,7 +41,7 @@ impl Point {
 pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, SearchError> {
     let mut points = Vec::new();
     let mut first_is_less = |load: f64| -> Result<bool, SearchError> {
-        let point = ask(search, metric, load)?;
+        let point = run_both(search, metric, load)?;
         let less = point.first_is_less();
         points.push(point);
         Ok(less)
@@ -60,7 +60,7 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, SearchError> {
 }
 
 /// Runs both arbiters with every seed.
-fn ask(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, SearchError> {
+fn run_both(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, SearchError> {
     let value = |arbiter: usize, seed: u64| -> Result<f64, SearchError> {
         let numbers = search.run(arbiter, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
@@ -114,7 +114,7 @@ impl Found {
         json!({
             "search": "crossover",
             "metric": self.metric,
-            "schedulers": self.names,
+            "arbiters": self.names,
             "crossing": self.crossing,
             "points": self.points.iter().map(point).collect::<Vec<_>>(),
         })
