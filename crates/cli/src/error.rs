@@ -12,6 +12,7 @@ use giveway_testbed::TestbedError;
 
 use crate::live::BridgeError;
 use crate::reservation_args::KeyError;
+use crate::reserve::ReserveError;
 use crate::show;
 
 /// Reason why a command does not start or fails. Its causes are in `source()`.
@@ -42,6 +43,9 @@ pub enum CliError {
     /// The key file of a reservation cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// A reservation cannot be requested, refreshed or ended.
+    #[error(transparent)]
+    Reserve(#[from] ReserveError),
     /// The machine cannot run a test bed.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
@@ -68,13 +72,16 @@ impl CliError {
             | CliError::Bridge(_)
             | CliError::Via(_)
             | CliError::Key(_)
+            | CliError::Reserve(ReserveError::Signals { .. })
             | CliError::Testbed(_)
             | CliError::Load(_)
             | CliError::Scenario(_) => Outcome::Wrong,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),
             CliError::Kernel(error) if error.is_prerequisite() => Outcome::Wrong,
-            CliError::Kernel(_) | CliError::Output(_) => Outcome::Failed,
+            CliError::Reserve(ReserveError::Receive { .. }) | CliError::Kernel(_) | CliError::Output(_) => {
+                Outcome::Failed
+            }
             CliError::Reported(outcome) => *outcome,
         }
     }

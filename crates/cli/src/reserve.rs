@@ -7,6 +7,7 @@
 
 mod args;
 mod client;
+mod error;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use giveway_live::station::Station;
 use giveway_qdisc::Span;
 use giveway_reserve::{Kind, Message, Tuple};
 use giveway_runner::chain;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::CliError;
 use crate::reservation_args::key;
@@ -26,6 +28,7 @@ use crate::{Outcome, show};
 pub use args::Args;
 use args::When;
 use client::Client;
+pub use error::ReserveError;
 
 /// Runs `giveway reserve`.
 pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
@@ -49,10 +52,11 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     }
     let station = Station::open(&args.via, &[args.types.start, args.types.end]).map_err(CliError::Via)?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for (number, signal) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
         // Handlers run in the order of registration, so only the second signal ends the program at once.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register_conditional_shutdown(number, 130, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(number, Arc::clone(&stop)))
+            .map_err(|source| ReserveError::Signals { signal, source })?;
     }
     if let Err(error) = privilege::settle(Role::Watch) {
         show::message(&format!("not all privileges could be dropped: {}", chain(&error)));
@@ -68,6 +72,5 @@ pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let sender = station.address();
     let start = Message { kind: Kind::Start, tuple, rate, start, finish, sender, number: 0 };
     let mut client = Client::new(args, station, key, start, stop);
-    let outcome = if args.end { client.end(out) } else { client.keep(out) };
-    Ok(outcome?)
+    if args.end { client.end(out) } else { client.keep(out) }
 }

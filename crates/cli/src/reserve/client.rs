@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use giveway_control::reservations::address;
 use giveway_live::clock::{monotonic_ns, wall_ns};
-use giveway_live::station::{EVERYONE, Station};
+use giveway_live::station::{EVERYONE, Received, Station};
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{Kind, Message, MessageError, Reason};
 
 use super::args::Args;
+use super::error::ReserveError;
+use crate::error::CliError;
 use crate::{Outcome, show};
 
 /// The client of one reservation.
@@ -55,12 +57,12 @@ impl<'a> Client<'a> {
     ///
     /// # Errors
     /// The error of the socket, or of the output.
-    pub fn keep(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
+    pub fn keep(&mut self, out: &mut dyn Write) -> Result<Outcome, CliError> {
         match self.request(&self.start.to_owned(), self.args.tries, out)? {
             Answer::Granted => {}
             Answer::Refused(router, reason) => return self.refused(router, reason, out),
             Answer::Nothing if self.stopped() => return self.end(out),
-            Answer::Nothing => return self.unanswered(),
+            Answer::Nothing => return Ok(self.unanswered()),
         }
         if self.args.once {
             return Ok(Outcome::Done);
@@ -94,26 +96,26 @@ impl<'a> Client<'a> {
         if wall_ns() >= self.start.finish {
             // The reservation has expired. The end is for routers whose clocks are behind; no answer is
             // needed.
-            self.send(&self.end_message())?;
+            self.send(&self.end_message());
             return Ok(Outcome::Done);
         }
         self.end(out)
     }
 
     /// Reports a refusal, and ends the reservation at routers that granted it.
-    fn refused(&mut self, router: [u8; 6], reason: Reason, out: &mut dyn Write) -> io::Result<Outcome> {
+    fn refused(&mut self, router: [u8; 6], reason: Reason, out: &mut dyn Write) -> Result<Outcome, CliError> {
         out.flush()?;
         let Message { tuple, rate, .. } = self.start;
         show::message(&format!("refused by {}: {tuple} at {rate}: {reason}", address(router)));
         self.granted.retain(|granted| *granted != router);
         if !self.granted.is_empty() {
             let end = self.end_message();
-            self.send(&end)?;
+            self.send(&end);
         }
         Ok(Outcome::Failed)
     }
 
-    fn unanswered(&self) -> io::Result<Outcome> {
+    fn unanswered(&self) -> Outcome {
         let key = match self.key {
             Some(_) => "with the same key",
             None => "without a key",
@@ -123,7 +125,7 @@ impl<'a> Client<'a> {
              {:#06x},{:#06x} (--reserve-types), {key}, and in the same version as this program",
             self.args.via, self.args.tries, self.args.to, self.args.types.start, self.args.types.end
         ));
-        Ok(Outcome::Failed)
+        Outcome::Failed
     }
 
     /// The message that ends the reservation.
@@ -135,7 +137,7 @@ impl<'a> Client<'a> {
     ///
     /// # Errors
     /// The error of the socket, or of the output.
-    pub fn end(&mut self, out: &mut dyn Write) -> io::Result<Outcome> {
+    pub fn end(&mut self, out: &mut dyn Write) -> Result<Outcome, CliError> {
         // From now on, Ctrl-C interrupts the wait for the answer.
         self.stop.store(false, Ordering::Relaxed);
         let end = self.end_message();
@@ -159,11 +161,11 @@ impl<'a> Client<'a> {
     }
 
     /// Sends a message until a router answers, at most `tries` times. Each transmission has a new number.
-    fn request(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> io::Result<Answer> {
+    fn request(&mut self, message: &Message, tries: u32, out: &mut dyn Write) -> Result<Answer, CliError> {
         let mut message = *message;
         let mut answer = Answer::Nothing;
         for number in 0..tries {
-            self.send(&message)?;
+            self.send(&message);
             if number == 0 {
                 // An answer to this transmission or to a later one counts.
                 message.number = self.number;
@@ -185,7 +187,8 @@ impl<'a> Client<'a> {
     }
 
     /// Sends a message with the next number: the time in nanoseconds, but larger than the previous number.
-    fn send(&mut self, message: &Message) -> io::Result<()> {
+    /// A failure is printed: the interface may be down for a moment, and the message is repeated.
+    fn send(&mut self, message: &Message) {
         self.number = wall_ns().max(self.number + 1);
         let message = Message { number: self.number, ..*message };
         let types = self.args.types;
@@ -195,7 +198,6 @@ impl<'a> Client<'a> {
         if let Err(error) = self.station.send(to, kind, &body) {
             show::message(&format!("{}: {error}", self.args.via));
         }
-        Ok(())
     }
 
     /// Receives answers to a message for this time, or until the first grant if `first` is true.
@@ -205,7 +207,7 @@ impl<'a> Client<'a> {
         span: Span,
         first: bool,
         out: &mut dyn Write,
-    ) -> io::Result<Answer> {
+    ) -> Result<Answer, CliError> {
         let end =
             (monotonic_ns() + span.as_ps() / 1000).min(match self.start.finish.checked_sub(wall_ns()) {
                 Some(left) => monotonic_ns().saturating_add(left),
@@ -214,7 +216,7 @@ impl<'a> Client<'a> {
         while !self.stopped() {
             let Some(left) = end.checked_sub(monotonic_ns()).filter(|left| *left > 0) else { break };
             let left = Duration::from_nanos(left.max(1_000_000)).min(Duration::from_millis(50));
-            let Some(received) = self.station.receive(left)? else { continue };
+            let Some(received) = self.receive(left)? else { continue };
             let answer = match Message::decode(&received.body, self.key.as_ref()) {
                 Ok(answer) => answer,
                 Err(MessageError::Version(version)) => {
@@ -240,6 +242,12 @@ impl<'a> Client<'a> {
             }
         }
         Ok(Answer::Nothing)
+    }
+
+    /// Receives a control frame; `None` if there is none within this time.
+    fn receive(&self, within: Duration) -> Result<Option<Received>, ReserveError> {
+        let received = self.station.receive(within);
+        received.map_err(|source| ReserveError::Receive { interface: self.args.via.clone(), source })
     }
 
     /// Reports a router with another version of the protocol, once.
