@@ -89,7 +89,9 @@ struct Circle {
 }
 
 fn circles(files: &Files) -> Vec<Circle> {
-    let modules = files.iter().map(|(name, text)| (module_of(name), (name.clone(), parse(text)))).collect();
+    // Beside `lib.rs`, `main.rs` is the root of a program, which is a crate of its own.
+    let own = files.iter().filter(|(name, _)| *name != "main.rs" || !files.contains_key("lib.rs"));
+    let modules = own.map(|(name, text)| (module_of(name), (name.clone(), parse(text)))).collect();
     let graph = Crate { modules }.graph();
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         graph.keys().map(|file| (&**file, reached(&graph, file))).collect();
@@ -388,6 +390,15 @@ fn a_circle_is_found_and_a_tree_has_none() {
     ] {
         assert!(crate_of(&[lib, a, ("b.rs", b)]).is_empty(), "{b}");
     }
+}
+
+#[test]
+fn a_program_does_not_hide_the_library_beside_it() {
+    let root = "mod a;\npub struct L(a::A);";
+    let a = ("a.rs", "use crate::L;\npub struct A(Box<L>);");
+    let main = ("main.rs", "fn main() {}");
+    assert_eq!(crate_of(&[("lib.rs", root), a, main]), [["a.rs", "lib.rs"]]);
+    assert_eq!(crate_of(&[("main.rs", root), a]), [["a.rs", "main.rs"]], "a program without a library");
 }
 
 #[test]
