@@ -30,8 +30,7 @@
 //!   (pseudo-code).
 //! - tc-codel(8) for names and defaults.
 
-use std::collections::VecDeque;
-
+use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Span,
@@ -75,13 +74,11 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Codel<P>, Invalid> {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
-        let capacity = (self.limit.0 as usize).min(1 << 12);
         Ok(Codel {
             limit: self.limit.0,
             law,
             state: State::default(),
-            queue: VecDeque::with_capacity(capacity),
-            backlog: Backlog::ZERO,
+            queue: Queue::new(Limit::Packets(self.limit.0)),
         })
     }
 
@@ -162,28 +159,25 @@ pub struct Codel<P> {
     limit: u64,
     law: Law,
     state: State,
-    queue: VecDeque<Packet<P>>,
-    backlog: Backlog,
+    queue: Queue<P>,
 }
 
 impl<P> Qdisc<P> for Codel<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if self.backlog.packets >= self.limit {
+        if self.queue.backlog().packets >= self.limit {
             return cx.drop(pkt, DropReason::Overlimit);
         }
         // RFC 8289, section 5.4: enqueueing only records the time of arrival, which the port does.
-        self.backlog.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        let Codel { law, state, queue, backlog, .. } = self;
+        let Codel { law, state, queue, .. } = self;
         let sent = state.dequeue(law, cx, || {
-            let pkt = queue.pop_front()?;
-            backlog.sub(pkt.bytes());
-            Some((pkt, backlog.bytes))
+            let pkt = queue.pop()?;
+            Some((pkt, queue.backlog().bytes))
         });
         match sent {
             Some(pkt) => Next::Packet(pkt),
@@ -192,14 +186,11 @@ impl<P> Qdisc<P> for Codel<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.backlog = Backlog::ZERO;
+        self.queue.reset(cx);
         self.state = State::default();
     }
 

@@ -38,8 +38,7 @@
 //!   rate; RFC 8033, section 5.4 for derandomisation; RFC 8033, section 5.5 for the cap on steps.
 //! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
 
-use std::collections::VecDeque;
-
+use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rng,
     Share, Span, Time, check_limit,
@@ -135,8 +134,7 @@ impl Discipline for Config {
             sojourn: Span::ZERO,
             departures: Departures::default(),
             accumulated: 0.0,
-            queue: VecDeque::with_capacity((self.limit.0 as usize).min(1 << 12)),
-            backlog: Backlog::ZERO,
+            queue: Queue::new(Limit::Packets(self.limit.0)),
         })
     }
 
@@ -316,15 +314,14 @@ pub struct Pie<P> {
     departures: Departures,
     /// `accu_prob_`: the sum of the probabilities since the last drop.
     accumulated: f64,
-    queue: VecDeque<Packet<P>>,
-    backlog: Backlog,
+    queue: Queue<P>,
 }
 
 impl<P> Qdisc<P> for Pie<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now());
-        if self.backlog.packets >= self.config.limit.0 {
+        if self.queue.backlog().packets >= self.config.limit.0 {
             // RFC 8033, section 5.4: the sum counts the probabilities since the last drop.
             self.accumulated = 0.0;
             return cx.drop(pkt, DropReason::Overlimit);
@@ -337,17 +334,15 @@ impl<P> Qdisc<P> for Pie<P> {
                 return cx.drop(pkt, DropReason::Early);
             }
         }
-        self.backlog.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         self.catch_up(cx.now());
-        let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.backlog.sub(pkt.bytes());
+        let Some(pkt) = self.queue.pop() else { return Next::Empty };
         if self.config.dq_rate_estimator {
-            self.departures.sent(pkt.bytes(), self.backlog.bytes, cx.now());
+            self.departures.sent(pkt.bytes(), self.queue.backlog().bytes, cx.now());
         }
         let empty = self.queue.is_empty();
         // RFC 8033, section 4.3: the delay is that of the head when it leaves, by its time stamp.
@@ -356,14 +351,11 @@ impl<P> Qdisc<P> for Pie<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.backlog = Backlog::ZERO;
+        self.queue.reset(cx);
         self.state = State::new(self.law.max_burst);
         self.update_at = None;
         self.sojourn = Span::ZERO;
@@ -381,7 +373,11 @@ impl<P> Qdisc<P> for Pie<P> {
 impl<P> Pie<P> {
     /// The present delay, as an update uses it.
     fn delay(&self) -> Span {
-        if self.config.dq_rate_estimator { self.departures.delay(self.backlog.bytes) } else { self.sojourn }
+        if self.config.dq_rate_estimator {
+            self.departures.delay(self.queue.backlog().bytes)
+        } else {
+            self.sojourn
+        }
     }
 
     /// Makes the updates that a timer would have made since the last call.
@@ -421,7 +417,7 @@ impl<P> Pie<P> {
         // 20 %, or with at most two packets queued. RFC 8033, section 4.4: none while the burst allowance
         // lasts.
         let calm = self.state.delay_old < self.law.target / 2 && self.state.probability < LOW_PROBABILITY;
-        if !self.state.burst.is_zero() || calm || self.backlog.bytes <= 2 * self.mtu {
+        if !self.state.burst.is_zero() || calm || self.queue.backlog().bytes <= 2 * self.mtu {
             return false;
         }
         let probability = if self.config.bytemode {
@@ -690,7 +686,7 @@ mod tests {
         load(&mut q, 150, 0, 200, Ecn::NotCapable);
         // A packet of 1,000 bytes per millisecond; a measurement is 17 of them for 2^14 bytes.
         assert_eq!(q.departures.average, Span::ms(17));
-        let expected = q.backlog.bytes as f64 / 1e6 * 17_000.0 / 16_384.0;
+        let expected = q.queue.backlog().bytes as f64 / 1e6 * 17_000.0 / 16_384.0;
         assert!((q.delay().as_s() - expected).abs() < 1e-9);
     }
 
@@ -698,7 +694,7 @@ mod tests {
     fn idle_time_is_replayed_exactly_and_in_bounds() {
         let mut asked = built(&Config::default());
         load(&mut asked, 50, 0, 2000, Ecn::NotCapable);
-        assert_eq!((asked.backlog.packets, asked.delay()), (0, Span::ZERO));
+        assert_eq!((asked.backlog().packets, asked.delay()), (0, Span::ZERO));
         asked.state = State { probability: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
         let mut left = built(&Config::default());
         (left.state, left.update_at) = (asked.state, asked.update_at);
@@ -815,7 +811,7 @@ mod tests {
                         take(q, now);
                     }
                 }
-                prop_assert_eq!((rare.state, rare.update_at, rare.backlog), (often.state, often.update_at, often.backlog));
+                prop_assert_eq!((rare.state, rare.update_at, rare.backlog()), (often.state, often.update_at, often.backlog()));
             }
         }
     }

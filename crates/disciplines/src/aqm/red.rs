@@ -40,8 +40,7 @@
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 //! - tc-red(8) for names and defaults; RFC 3168 for marks.
 
-use std::collections::VecDeque;
-
+use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, RedDecision};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc,
@@ -252,18 +251,17 @@ pub struct Red<P> {
     setup: Setup,
     monitor: Monitor,
     rng: Rng,
-    queue: VecDeque<Packet<P>>,
-    backlog: Backlog,
+    queue: Queue<P>,
 }
 
 impl<P> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let length = self.monitor.observe(self.backlog, cx.now());
+        let length = self.monitor.observe(self.queue.backlog(), cx.now());
         let size = if self.setup.bytemode { f64::from(pkt.bytes()) / self.setup.avpkt as f64 } else { 1.0 };
         let verdict = self.monitor.detector.decide(length, size, || self.rng.uniform());
 
-        if !self.setup.limit.admits(self.backlog, pkt.bytes()) {
+        if !self.setup.limit.admits(self.queue.backlog(), pkt.bytes()) {
             self.monitor.detector.overflowed();
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
@@ -271,27 +269,22 @@ impl<P> Qdisc<P> for Red<P> {
         } else if verdict != RedDecision::Accept && !self.spares(&mut pkt, verdict, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
-        self.backlog.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
-        self.backlog.sub(pkt.bytes());
+        let Some(pkt) = self.queue.pop() else { return Next::Empty };
         self.monitor.idle.departed(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.backlog = Backlog::ZERO;
+        self.queue.reset(cx);
         self.monitor.reset();
     }
 
@@ -303,9 +296,9 @@ impl<P> Qdisc<P> for Red<P> {
 
 impl<P> Red<P> {
     pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
-        let capacity = setup.limit.initial_capacity();
         let monitor = Monitor::new(setup.unit, detector, Idle::new(setup.bandwidth, setup.avpkt));
-        Red { setup, monitor, rng, queue: VecDeque::with_capacity(capacity), backlog: Backlog::ZERO }
+        let queue = Queue::new(setup.limit);
+        Red { setup, monitor, rng, queue }
     }
 
     /// Marks a packet instead of an early drop. True if the packet stays.
@@ -322,7 +315,7 @@ impl<P> Red<P> {
         if !self.setup.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
         }
-        while !self.setup.limit.admits(self.backlog, arriving.bytes()) {
+        while !self.setup.limit.admits(self.queue.backlog(), arriving.bytes()) {
             let place = match self.setup.victim {
                 Victim::Tail => return false,
                 Victim::Head => 0,
@@ -330,7 +323,6 @@ impl<P> Red<P> {
             };
             // The index after the last packet stands for the arriving packet.
             let Some(victim) = self.queue.remove(place) else { return false };
-            self.backlog.sub(victim.bytes());
             cx.drop(victim, DropReason::Pushout);
         }
         true
@@ -377,8 +369,7 @@ mod tests {
     }
     fn fill(q: &mut Red<u32>, packets: u32, bytes: u32) {
         for name in 0..packets {
-            q.backlog.add(bytes);
-            q.queue.push_back(Packet::new(FlowKey(0), bytes, name));
+            q.queue.push(Packet::new(FlowKey(0), bytes, name));
         }
     }
 
@@ -619,8 +610,8 @@ mod tests {
         #[test]
         fn nothing_is_lost_below_min(ops in prop::collection::vec((any::<bool>(), 40..1500u32), 1..300), seed: u64) {
             let config = Config { limit: Limit::Packets(40), weight: Share::new(0.3), ..Config::default() };
-            let place = LinkContext::new(Rate::mbit(8), Streams::new(seed));
-            let mut q: Red<u32> = config.build(&place).unwrap();
+            let link = LinkContext::new(Rate::mbit(8), Streams::new(seed));
+            let mut q: Red<u32> = config.build(&link).unwrap();
             let mut out = Outbox::default();
             let mut now = Time::ms(1);
             for (arrives, bytes) in ops {
@@ -629,7 +620,7 @@ mod tests {
                     let _ = q.dequeue(&mut Cx::new(now, &mut out));
                     continue;
                 }
-                let full = q.backlog.packets == 40;
+                let full = q.backlog().packets == 40;
                 q.enqueue(Packet::new(FlowKey(0), bytes, 0), &mut Cx::new(now, &mut out));
                 if let Some((_, why)) = out.dropped.pop() {
                     prop_assert_eq!(why, if full { DropReason::Overlimit } else { DropReason::Early });

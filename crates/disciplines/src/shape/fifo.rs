@@ -17,8 +17,7 @@
 //! - Linux `pfifo`, `bfifo`, `pfifo_head_drop`: tc-bfifo(8). The default limit there is the device's transmit
 //!   queue length, 1,000 packets.
 
-use std::collections::VecDeque;
-
+use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, check_limit,
 };
@@ -59,13 +58,7 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fifo<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        let capacity = self.limit.initial_capacity();
-        Ok(Fifo {
-            limit: self.limit,
-            victim: self.drop,
-            queue: VecDeque::with_capacity(capacity),
-            backlog: Backlog::ZERO,
-        })
+        Ok(Fifo { limit: self.limit, victim: self.drop, queue: Queue::new(self.limit) })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
@@ -85,40 +78,29 @@ impl Discipline for Config {
 pub struct Fifo<P> {
     limit: Limit,
     victim: Victim,
-    queue: VecDeque<Packet<P>>,
-    backlog: Backlog,
+    queue: Queue<P>,
 }
 
 impl<P> Qdisc<P> for Fifo<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        if !self.limit.admits(self.backlog, pkt.bytes()) && !self.make_room(&pkt, cx) {
+        if !self.limit.admits(self.queue.backlog(), pkt.bytes()) && !self.make_room(&pkt, cx) {
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        self.backlog.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt);
     }
 
     #[inline]
     fn dequeue(&mut self, _: &mut Cx<'_, P>) -> Next<P> {
-        match self.queue.pop_front() {
-            Some(pkt) => {
-                self.backlog.sub(pkt.bytes());
-                Next::Packet(pkt)
-            }
-            None => Next::Empty,
-        }
+        self.queue.pop().map_or(Next::Empty, Next::Packet)
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.backlog = Backlog::ZERO;
+        self.queue.reset(cx);
     }
 }
 
@@ -129,9 +111,8 @@ impl<P> Fifo<P> {
         if self.victim == Victim::Tail || !self.limit.admits(Backlog::ZERO, arriving.bytes()) {
             return false;
         }
-        while !self.limit.admits(self.backlog, arriving.bytes()) {
-            let oldest = self.queue.pop_front().expect("a full queue holds a packet");
-            self.backlog.sub(oldest.bytes());
+        while !self.limit.admits(self.queue.backlog(), arriving.bytes()) {
+            let oldest = self.queue.pop().expect("a full queue holds a packet");
             cx.drop(oldest, DropReason::Pushout);
         }
         true

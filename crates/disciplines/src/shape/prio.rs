@@ -103,7 +103,7 @@ impl Discipline for Config {
     }
 
     fn variants() -> Vec<Config> {
-        let read = |text: &str| text.parse().expect("these are written right");
+        let read = |text: &str| text.parse().expect("the constant is a spec");
         vec![
             Config { bands: 1, children: vec![read("efd limit 5p threshold 1p")] },
             Config { bands: 2, children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")] },

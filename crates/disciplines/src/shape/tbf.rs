@@ -114,7 +114,7 @@ impl Discipline for Config {
 
     fn variants() -> Vec<Config> {
         let plain = Config { rate: Some(Rate::mbit(3)), ..Config::default() };
-        let read = |text: &str| Some(Box::new(text.parse().expect("these are written right")));
+        let read = |text: &str| Some(Box::new(text.parse().expect("the constant is a spec")));
         vec![
             plain.clone(),
             Config { burst: Bytes(1000), limit: Some(Limit::Packets(3)), ..plain.clone() },

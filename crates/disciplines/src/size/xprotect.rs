@@ -103,7 +103,7 @@ impl Default for Config {
 }
 
 fn share(share: f64) -> Share {
-    Share::new(share).expect("these are written right")
+    Share::new(share).expect("the constant is between 0 and 1")
 }
 
 impl Discipline for Config {
@@ -196,7 +196,7 @@ struct Flow {
 enum Draws {
     Stream(Rng),
     #[cfg(test)]
-    Written(std::vec::IntoIter<f64>),
+    Scripted(std::vec::IntoIter<f64>),
 }
 
 impl<P> Qdisc<P> for XProtect<P> {
@@ -286,7 +286,7 @@ impl Draws {
         match self {
             Draws::Stream(rng) => rng.uniform(),
             #[cfg(test)]
-            Draws::Written(draws) => draws.next().expect("the test wrote enough draws"),
+            Draws::Scripted(draws) => draws.next().expect("the test has enough draws"),
         }
     }
 }
@@ -305,7 +305,7 @@ mod tests {
     fn built<P: 'static>(config: &Config, draws: Option<Vec<f64>>) -> XProtect<P> {
         let mut built = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         if let Some(draws) = draws {
-            built.draws = Draws::Written(draws.into_iter());
+            built.draws = Draws::Scripted(draws.into_iter());
         }
         built
     }

@@ -1,7 +1,6 @@
 //! A bounded FIFO, the queue of disciplines that only decide at arrival.
 
-use std::collections::VecDeque;
-
+use super::queue::Queue;
 use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
@@ -11,21 +10,19 @@ use crate::units::Limit;
 #[derive(Debug)]
 pub struct Buffer<P> {
     limit: Limit,
-    queue: VecDeque<Packet<P>>,
-    backlog: Backlog,
+    queue: Queue<P>,
 }
 
 impl<P> Buffer<P> {
     /// An empty buffer.
     pub fn new(limit: Limit) -> Buffer<P> {
-        let queue = VecDeque::with_capacity(limit.initial_capacity());
-        Buffer { limit, queue, backlog: Backlog::ZERO }
+        Buffer { limit, queue: Queue::new(limit) }
     }
 
     /// True if a packet of this length fits now.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
-        self.limit.admits(self.backlog, bytes)
+        self.limit.admits(self.queue.backlog(), bytes)
     }
 
     /// Appends a packet, or drops it if it does not fit. Returns true if it was appended.
@@ -36,23 +33,20 @@ impl<P> Buffer<P> {
             cx.drop(pkt, if alone { DropReason::Overlimit } else { DropReason::TooLarge });
             return false;
         }
-        self.backlog.add(pkt.bytes());
-        self.queue.push_back(pkt);
+        self.queue.push(pkt);
         true
     }
 
     /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet<P>> {
-        let pkt = self.queue.pop_front()?;
-        self.backlog.sub(pkt.bytes());
-        Some(pkt)
+        self.queue.pop()
     }
 
     /// Packets and bytes in the buffer.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.backlog
+        self.queue.backlog()
     }
 
     /// The packets in order of arrival.
@@ -62,9 +56,6 @@ impl<P> Buffer<P> {
 
     /// Drops all packets.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.queue.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        self.backlog = Backlog::ZERO;
+        self.queue.reset(cx);
     }
 }

@@ -12,7 +12,8 @@
 //!   of the flow. So the time of the last packet is kept for short flows, too.
 //! - **The end of a flow.** A sweep every second removes flows that have been idle for 5 s. A later packet
 //!   starts a new, short flow.
-//! - **The number of flows** has a bound; the longest idle flows make room ([`RecentFlows`]).
+//! - **The number of flows** has a bound; at the bound, the flows that have been idle longest are removed
+//!   ([`RecentFlows`]).
 
 use std::num::NonZeroU32;
 
