@@ -1,35 +1,33 @@
 //! FQ-CoDel: a queue per flow, served in turns by bytes, new flows first, and CoDel in each of them.
 //!
 //! # Principles
-//! - Flows are kept apart by a hash, so that one cannot hurt another by more than a collision.
-//! - Turns are counted in bytes (deficit round robin): packets of any size, equal shares.
-//! - A flow whose queue was empty goes before the older flows, once. So a flow that sends less than its share
-//!   (DNS, voice, the first packets of a page) passes the bulk.
+//! - A hash assigns each flow to a queue. Flows share a queue only if their hashes collide.
+//! - Turns are counted in bytes (deficit round robin), so shares are equal for packets of any size.
+//! - A flow whose queue was empty has one turn before the older flows. So a flow that sends less than its
+//!   share (DNS, voice, the first packets of a page) is served before bulk transfers.
 //! - An emptied flow does not become new again at once: it first has to wait for a turn as an old flow, so
 //!   that flows with short gaps cannot starve the others.
-//! - CoDel runs in each queue on its own, so that only flows that fill a queue get drops or marks.
+//! - CoDel runs separately in each queue, so that only flows that fill a queue get drops or marks.
 //! - When the buffer is full, the flow with the most bytes loses up to half its packets from the head, in a
 //!   batch.
 //!
 //! # Deviations
 //! - CoDel's exception for a backlog of one MTU considers the flow's own queue, as the RFC's CoDel per queue
 //!   does; the kernel compares the backlog of all flows together, and so may drop a flow's only packet.
-//! - An emptied new flow always becomes an old flow, and a batch is half the packets of the fattest flow,
-//!   both as in the RFC. In the kernel it leaves at once when there is no old flow, and a batch is half the
-//!   bytes.
-//! - `memory_limit` counts the bytes of packets, where the kernel counts its buffers' true size.
-//! - `quantum` counts IP lengths; the default of `tc` adds an Ethernet header of 14 bytes, as here.
-//! - A batch that goes over the limit does not raise CoDel's count, as it does in later kernels: RFC 8290
-//!   does not require it.
+//! - An emptied new flow always becomes an old flow, and a batch is half the packets of the largest flow,
+//!   both as in the RFC. In the kernel an emptied new flow is removed at once if there is no old flow, and a
+//!   batch is half the bytes.
+//! - `memory_limit` counts the bytes of packets; the kernel counts the true size of its buffers.
+//! - `quantum` counts IP lengths. The default is the MTU and an Ethernet header of 14 bytes, as in `tc`.
+//! - A batch of drops does not raise CoDel's count. It does in later kernels; RFC 8290 does not require it.
 //!
 //! # Cost
-//! - O(1) per packet. The fattest flow is found by a scan over 8 bytes per bucket, and a batch of up to
-//!   `drop_batch` drops pays for it; with a single packet per flow the scan comes with every overflow.
+//! - O(1) per packet. The largest flow is found by a scan over 8 bytes per bucket. A batch of up to
+//!   `drop_batch` drops shares this cost. With a single packet per flow every overflow needs a scan.
 //! - 64 bytes per bucket, and 8 for its byte count: 72 KB with 1,024 buckets.
 //!
 //! # References
-//! - RFC 8290 (Høiland-Jørgensen et al. 2018): RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue) and 5.2
-//!   (parameters).
+//! - RFC 8290 (Høiland-Jørgensen et al. 2018), sections 4.1 (enqueue), 4.2 (dequeue) and 5.2 (parameters).
 //! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995
 //!   (DRR).
 

@@ -2,32 +2,32 @@
 //! packet queued.
 //!
 //! # Principles
-//! - Short flows should not wait behind long ones. The first `threshold` of a flow go to a high queue, the
-//!   rest to a low one that is served when the high one is empty.
-//! - The table covers only flows in the buffer. A flow's entry lives while a packet of the flow is queued, so
-//!   the table can never be larger than the buffer, needs no sweep, and has no time-out to tune.
-//! - This is also fair to long flows: one that does not fill the buffer starts again and again with high
-//!   packets. So a long flow that keeps its queue short is not locked out.
+//! - Short flows should not wait behind long ones. The first packets of a flow, up to `threshold`, go to a
+//!   high queue. The rest go to a low queue, which is served when the high one is empty.
+//! - The table covers only flows in the buffer. The entry of a flow exists while a packet of the flow is
+//!   queued. So the table can never be larger than the buffer, needs no sweep, and has no time-out to tune.
+//! - A long flow that keeps its queue short is not locked out: whenever it has no packet queued, it counts as
+//!   new, and its next packets go to the high queue.
 //! - The two queues are one buffer. When it is full, the packet that would leave last is dropped: the newest
 //!   low packet, or the arrival itself if none is low.
-//! - The order within a flow needs no extra work: while a low packet of a flow is queued, its entry lives,
-//!   and all later packets are low too.
+//! - The order within a flow needs no extra work: while a low packet of a flow is queued, the flow keeps its
+//!   entry, and its later packets are low, too.
 //!
 //! # Deviations
-//! - The paper does not specify whether a packet is counted before or after it is compared. Counted first,
-//!   exactly `threshold` packets are high: 20 of 1,500 bytes are the 30 KB that the paper names.
+//! - The paper does not specify whether a packet is counted before or after it is compared. If it is counted
+//!   first, exactly `threshold` packets are high: 20 of 1,500 bytes are the 30 KB that the paper names.
 //!   `nocount_first` compares first.
 //! - A dropped packet stays counted in the size of its flow: the size is the load that the flow offered while
 //!   backlogged. Only the number of its queued packets goes down.
-//! - The packet on the wire does not keep its flow's entry alive, as everywhere here.
+//! - As in all disciplines here, the packet that is being transmitted does not count: it keeps no entry.
 //! - The size counter has 32 bits and stays at its largest value: a threshold of 4 GiB or more is never
 //!   reached.
 //! - The paper counts packets. With a threshold in bytes the size is counted in bytes, and with a limit in
 //!   bytes packets are pushed out until the backlog fits.
 //!
 //! # Cost
-//! - Two table look-ups and two queue operations per packet, whatever the number of flows; 32 bytes per flow
-//!   in a table that is half full, whose population is at most the number of packets queued.
+//! - Two table look-ups and two queue operations per packet, independent of the number of flows. 32 bytes per
+//!   flow, in a table that is half full. It has at most as many entries as packets are queued.
 //!
 //! # References
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
