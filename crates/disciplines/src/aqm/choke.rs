@@ -116,7 +116,8 @@ impl Config {
 const MOST_CANDIDATES: u32 = 16;
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "CHOKe: RED, and packets that meet their own flow in the queue go with it";
+    const SUMMARY: &'static str =
+        "CHOKe: RED; also drops an arrival and a random queued packet if both are of one flow";
     type Qdisc<P: 'static> = Choke<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Choke<P>, Invalid> {

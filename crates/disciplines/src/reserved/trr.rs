@@ -59,7 +59,8 @@ reserved_config! {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "timestamp round robin as published: stamps modulo a prime, which wrap round; trr_sound is the one to use";
+    const SUMMARY: &'static str =
+        "timestamp round robin as published: stamps modulo a prime, which wrap round; use trr_sound instead";
     type Qdisc<P: 'static> = Guaranteed<P, Trr>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Trr>, Invalid> {

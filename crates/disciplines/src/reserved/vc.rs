@@ -42,7 +42,7 @@ reserved_config! {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "Virtual Clock: reserved flows by the time when their rate would send each packet";
+        "Virtual Clock: packets by stamps, which advance at the reserved rate of their flow";
     type Qdisc<P: 'static> = Guaranteed<P, VirtualClock>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, VirtualClock>, Invalid> {

@@ -1,5 +1,5 @@
-//! PIAS: a flow sinks through strict priorities by what it has sent, so that short flows finish at a high
-//! priority without knowledge of their size.
+//! PIAS: the strict priority of a flow falls with the bytes that it has sent, so that short flows finish at a
+//! high priority without knowledge of their size.
 //!
 //! # Principles
 //! - Many levels instead of the two of `run2c`: a packet is one level lower for each of `thresholds` that its
@@ -91,7 +91,7 @@ const GAUGES: [&str; MOST] = [
 ];
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "a flow sinks through strict priorities by what it has sent";
+    const SUMMARY: &'static str = "the priority of a flow falls with the bytes that it has sent";
     type Qdisc<P: 'static> = Pias<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pias<P>, Invalid> {

@@ -82,7 +82,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "the first bytes of every flow go ahead, by what the flow sent since it began";
+        "the first bytes of every flow go first, counted from the beginning of the flow";
     type Qdisc<P: 'static> = Run2c<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Run2c<P>, Invalid> {

@@ -59,7 +59,7 @@ pub struct Config {
 
 impl Traffic for Config {
     const SUMMARY: &'static str =
-        "what the applications of a capture did: connections with requests, responses and think times";
+        "the applications of a capture: connections with requests, responses and think times";
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let [(near, far)] = context.pairs[..] else {
