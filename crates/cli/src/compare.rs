@@ -57,7 +57,7 @@ pub struct Args {
     /// reason]
     #[arg(long, value_name = "LOCAL")]
     link: Option<Local>,
-    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// Keep results, time series and a report in this folder. Trials that the folder already has are not
     /// repeated. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -65,11 +65,11 @@ pub struct Args {
     /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Runs of each discipline. Each run delays the start of connections by a small random time, so that
-    /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
+    /// Seeds of each discipline. Each seed delays the start of connections by other small random times, so
+    /// that differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
-    /// Runs at a time [default: one for each processor]
+    /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Replace the folder of --out and the files of --export, whatever they contain. Each removed file is

@@ -40,7 +40,7 @@ pub struct Args {
     /// Replace the files of the folder, even if it does not hold this paper. Each replaced file is named
     #[arg(long)]
     force: bool,
-    /// Runs at a time [default: one for each processor]
+    /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON object instead of text

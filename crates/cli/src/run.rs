@@ -14,26 +14,27 @@ use crate::frontend::Terminal;
 use crate::headings::HARNESS;
 use crate::{check, provenance, show, stop, terminal, trace};
 
-/// Runs scenarios: each discipline with each seed, on the same arrivals.
+/// Runs scenarios: each discipline with each seed, with the same workload.
 ///
-/// Prints a table with one row for each discipline: means over the seeds, with 95 % confidence intervals. A
-/// scenario with given seeds has the same results, bit for bit, on every machine and with any number of jobs.
+/// A trial is one discipline with one seed. Prints a table with one row for each discipline: means over the
+/// seeds, with 95 % confidence intervals. A scenario with given seeds has the same results, bit for bit, on
+/// every machine and with any number of jobs.
 ///
-/// Ctrl-C stops the runs. Finished runs are kept and shown.
+/// Ctrl-C stops the run. Finished trials are kept and shown.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// Keep results, time series and a report in this folder. Trials that the folder already has are not
     /// repeated. Several scenarios get a subfolder each. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
-    /// Runs at a time [default: one for each processor]
+    /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated

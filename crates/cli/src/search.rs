@@ -19,7 +19,7 @@ use crate::{check, show, stop};
 /// repeated with twice the slots, up to four times. Runs that are still undecided count as unstable, and are
 /// listed.
 ///
-/// --crossover A B finds the load at which two arbiters are equal in a metric: means over the seeds, on the
+/// --crossover A B finds the load at which two arbiters are equal in a metric: means over the seeds, with the
 /// same arrivals. Choose an interval whose upper end both arbiters sustain, or nearly: at higher loads, times
 /// depend on the length of the run.
 ///
@@ -49,7 +49,7 @@ pub struct Args {
     /// Run with seeds 1 to N [default: the seeds of the scenario]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
-    /// Runs at a time [default: one for each processor]
+    /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Change a key of the scenario, as in switch.ports=32; may be repeated

@@ -47,7 +47,7 @@ pub(crate) struct Top {
     /// Default: 1.
     #[schemars(with = "Seeds")]
     pub seeds: IgnoredAny,
-    /// The disciplines to compare, with the same arrivals. On a network each of them runs in turn at the
+    /// The disciplines to compare, with the same workload. On a network each of them runs in turn at the
     /// links with qdisc = "compare". On a switch they are arbiters.
     #[schemars(with = "Disciplines")]
     pub disciplines: IgnoredAny,
