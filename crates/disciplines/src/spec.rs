@@ -106,9 +106,9 @@ mod tests {
             ),
         ];
         for (text, at, message) in cases {
-            let (place, said) = error(text);
+            let (place, reported) = error(text);
             assert_eq!(
-                (place.as_str(), said.split("; a discipline inside").next().unwrap()),
+                (place.as_str(), reported.split("; a discipline inside").next().unwrap()),
                 (at, message),
                 "{text}"
             );

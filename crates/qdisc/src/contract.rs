@@ -90,7 +90,7 @@ struct Run<'a, Q> {
     serial: u64,
     /// Number of the last packet of each flow that left.
     last_sent: BTreeMap<FlowKey, u64>,
-    ask_at: Option<Time>,
+    wake_at: Option<Time>,
     events: Vec<Event>,
 }
 
@@ -106,7 +106,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             backlog: Backlog::ZERO,
             serial: 0,
             last_sent: BTreeMap::new(),
-            ask_at: None,
+            wake_at: None,
             events: Vec::new(),
         }
     }
@@ -131,7 +131,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 Ok(())
             }
             Op::WaitUntilAsked => {
-                if let Some(at) = self.ask_at.take() {
+                if let Some(at) = self.wake_at.take() {
                     self.now = self.now.max(at);
                 }
                 Ok(())
@@ -140,7 +140,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 self.qdisc.reset(&mut Cx::new(self.now, &mut self.out));
                 self.settle(Some(DropReason::Reset))?;
                 self.last_sent.clear();
-                self.ask_at = None;
+                self.wake_at = None;
                 ensure(self.queued.is_empty(), || "a reset must drop every queued packet".into())?;
                 ensure(matches!(self.dequeue()?, Got::Nothing), || "a reset discipline holds nothing".into())
             }
@@ -195,17 +195,17 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                     })?;
                 }
                 self.events.push(Event::Sent(pkt.payload, self.now));
-                self.ask_at = None;
+                self.wake_at = None;
                 Got::Packet
             }
             Next::At(at) => {
                 ensure(at > self.now, || {
-                    format!("asks to be asked at {at}, which is not after {}", self.now)
+                    format!("dequeue returned At({at}), which is not after {}", self.now)
                 })?;
                 ensure(!self.properties.work_conserving, || {
-                    "holds packets and sends none, but is not a shaper".into()
+                    "dequeue returned At, but the discipline is not a shaper".into()
                 })?;
-                self.ask_at = Some(at);
+                self.wake_at = Some(at);
                 Got::Later
             }
             Next::Empty => Got::Nothing,
@@ -236,12 +236,14 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             })?;
             self.events.push(Event::Dropped(pkt.payload, why, self.now));
         }
-        let says = self.qdisc.backlog();
-        ensure(says == self.backlog, || format!("says it holds {says:?}, holds {:?}", self.backlog))?;
+        let reported = self.qdisc.backlog();
+        ensure(reported == self.backlog, || {
+            format!("the backlog is {:?}, but {reported:?} is reported", self.backlog)
+        })?;
         match self.properties.limit {
-            Some(limit) => {
-                ensure(limit.allows(says), || format!("holds {says:?}, more than its limit of {limit}"))
-            }
+            Some(limit) => ensure(limit.allows(reported), || {
+                format!("the backlog of {reported:?} exceeds the limit of {limit}")
+            }),
             None => Ok(()),
         }
     }
@@ -252,7 +254,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
         loop {
             match self.dequeue()? {
                 Got::Packet => {}
-                Got::Later => self.now = self.ask_at.take().expect("the last dequeue returned a time"),
+                Got::Later => self.now = self.wake_at.take().expect("the last dequeue returned a time"),
                 Got::Nothing => return Ok(()),
             }
             // Each packet takes some time on the link.

@@ -127,7 +127,7 @@ pub struct LinkContext {
     pub mtu: Bytes,
     /// Random streams of the discipline.
     pub streams: Streams,
-    /// Downstream links, as far as the backend knows them.
+    /// Downstream links that are known to the backend.
     pub downstream: Downstream,
 }
 
@@ -174,7 +174,7 @@ impl LinkContext {
         LinkContext { rate, mtu: Bytes(1500), streams, downstream: Downstream::default() }
     }
 
-    /// Context of a child discipline: this link, with random streams of its own.
+    /// Context of a child discipline: this link, with its own random streams.
     pub fn child(&self, name: &str) -> LinkContext {
         LinkContext { streams: self.streams.within(name), ..self.clone() }
     }

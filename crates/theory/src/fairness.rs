@@ -57,13 +57,13 @@ mod tests {
             rates in prop::collection::vec(0.0..100.0f64, 1..50),
             capacity in 0.1..1000.0f64,
         ) {
-            let asked: f64 = rates.iter().sum();
+            let requested: f64 = rates.iter().sum();
             match fair_share(&rates, capacity) {
                 Some(share) => {
                     let used: f64 = rates.iter().map(|rate| rate.min(share)).sum();
                     prop_assert!((used / capacity - 1.0).abs() < 1e-9, "{used} of {capacity}");
                 }
-                None => prop_assert!(asked <= capacity * (1.0 + 1e-9)),
+                None => prop_assert!(requested <= capacity * (1.0 + 1e-9)),
             }
         }
     }

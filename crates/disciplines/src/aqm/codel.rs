@@ -233,11 +233,11 @@ mod tests {
         let mut expected = Vec::new();
         for n in 0u32.. {
             // The link sends one packet per millisecond, and each earlier drop removed one more.
-            let asked = libm::ceil(due) as u64;
-            if asked >= 900 {
+            let departure = libm::ceil(due) as u64;
+            if departure >= 900 {
                 break;
             }
-            expected.push(format!("P{}@{asked}", asked + u64::from(n)));
+            expected.push(format!("P{}@{departure}", departure + u64::from(n)));
             due += 100.0 / libm::sqrt(f64::from(n + 1));
         }
         assert_eq!(expected[..5].join(" "), "P110@110 P211@210 P283@281 P342@339 P393@389");

@@ -692,19 +692,19 @@ mod tests {
 
     #[test]
     fn idle_time_is_replayed_exactly_and_in_bounds() {
-        let mut asked = built(&Config::default());
-        load(&mut asked, 50, 0, 2000, Ecn::NotCapable);
-        assert_eq!((asked.backlog().packets, asked.delay()), (0, Span::ZERO));
-        asked.state = State { probability: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
-        let mut left = built(&Config::default());
-        (left.state, left.update_at) = (asked.state, asked.update_at);
+        let mut polled = built(&Config::default());
+        load(&mut polled, 50, 0, 2000, Ecn::NotCapable);
+        assert_eq!((polled.backlog().packets, polled.delay()), (0, Span::ZERO));
+        polled.state = State { probability: 0.8, delay_old: Span::ms(40), burst: Span::ZERO };
+        let mut paused = built(&Config::default());
+        (paused.state, paused.update_at) = (polled.state, polled.update_at);
         // One queue is called every millisecond for a minute, the other once.
         for ms in 2000..62_000 {
-            take(&mut asked, Time::ms(ms));
+            take(&mut polled, Time::ms(ms));
         }
-        take(&mut left, Time::ms(61_999));
-        assert_eq!((left.state, left.update_at), (asked.state, asked.update_at));
-        assert_eq!(left.state, State::new(Span::ms(150)), "after a minute the state is the initial one");
+        take(&mut paused, Time::ms(61_999));
+        assert_eq!((paused.state, paused.update_at), (polled.state, polled.update_at));
+        assert_eq!(paused.state, State::new(Span::ms(150)), "after a minute the state is the initial one");
 
         // The probability falls from 1 to 0 in fewer updates than the largest number.
         let mut state = State { probability: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };
@@ -715,8 +715,8 @@ mod tests {
         }
         assert!(updates < MOST_UPDATES / 4, "{updates}");
         // A pause of years does not cost more.
-        take(&mut left, Time::s(10_000_000));
-        assert!(left.update_at.is_some_and(|due| due > Time::s(10_000_000)));
+        take(&mut paused, Time::s(10_000_000));
+        assert!(paused.update_at.is_some_and(|due| due > Time::s(10_000_000)));
     }
 
     #[test]

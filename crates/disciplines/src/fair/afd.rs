@@ -649,14 +649,14 @@ mod tests {
         length_old: f64,
         due: Option<Time>,
         samples: Vec<(u64, u64)>,
-        line: Vec<(u64, u32)>,
+        queue: Vec<(u64, u32)>,
     }
 
     impl Plain {
         fn length(&self) -> f64 {
             match self.unit {
-                Unit::Packets => self.line.len() as f64,
-                Unit::Bytes => self.line.iter().map(|(_, bytes)| f64::from(*bytes)).sum(),
+                Unit::Packets => self.queue.len() as f64,
+                Unit::Bytes => self.queue.iter().map(|(_, bytes)| f64::from(*bytes)).sum(),
             }
         }
 
@@ -665,8 +665,8 @@ mod tests {
             while now >= *due {
                 *due += Span::ms(5);
                 let length = match self.unit {
-                    Unit::Packets => self.line.len() as f64,
-                    Unit::Bytes => self.line.iter().map(|(_, bytes)| f64::from(*bytes)).sum(),
+                    Unit::Packets => self.queue.len() as f64,
+                    Unit::Bytes => self.queue.iter().map(|(_, bytes)| f64::from(*bytes)).sum(),
                 };
                 let step = 1.5 * (self.length_old - self.law.target) - 2.0 * (length - self.law.target);
                 self.m_fair = (self.m_fair + step).max(0.0).min(self.law.most);
@@ -688,13 +688,13 @@ mod tests {
                     self.samples.push((flow, amount));
                 }
             }
-            if self.line.len() == limit {
+            if self.queue.len() == limit {
                 return Some(DropReason::Overlimit);
             }
             if too_much {
                 return Some(DropReason::Early);
             }
-            self.line.push((name, bytes));
+            self.queue.push((name, bytes));
             None
         }
     }
@@ -732,7 +732,7 @@ mod tests {
                 length_old: 0.0,
                 due: None,
                 samples: Vec::new(),
-                line: Vec::new(),
+                queue: Vec::new(),
             };
             let mut out = Outbox::default();
             let mut now = Time::ms(1);
@@ -741,7 +741,7 @@ mod tests {
                 plain.timer(now);
                 let mut cx = Cx::new(now, &mut out);
                 if op == 0 {
-                    let expected = (!plain.line.is_empty()).then(|| plain.line.remove(0).0);
+                    let expected = (!plain.queue.is_empty()).then(|| plain.queue.remove(0).0);
                     prop_assert_eq!(q.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected);
                 } else {
                     q.enqueue(Packet::new(FlowKey(flow), bytes, name), &mut cx);

@@ -510,9 +510,7 @@ mod tests {
     proptest! {
         /// Without labels there are no drops by alpha, so the order and the drops are those of `fifo`.
         #[test]
-        fn without_labels_it_is_a_fifo(
-            ops in any_flows(),
-        ) {
+        fn without_labels_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);
             prop_assert_eq!(run("csfq noedge limit 20p threshold 5p"), run("fifo limit 20p"));
         }

@@ -828,9 +828,7 @@ mod tests {
     proptest! {
         /// If no flow becomes long, departures and drops are those of `fifo`.
         #[test]
-        fn with_an_endless_threshold_it_is_a_fifo(
-            ops in any_flows(),
-        ) {
+        fn with_an_endless_threshold_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);
             prop_assert_eq!(run("fpip threshold 4gb limit 20p target 5p"), run("fifo limit 20p"));
         }

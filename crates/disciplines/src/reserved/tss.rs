@@ -1,5 +1,5 @@
 //! Time-shift scheduling: Virtual Clock with a clock that is shifted forward. Stamps stay close to the clock,
-//! so no flow is punished for the use of idle capacity.
+//! so a flow has no disadvantage after it used idle capacity.
 //!
 //! # Principles
 //! - Only the oldest packet of a flow has stamps: S = T of the packet before it, or max(c, T) if the flow had
@@ -42,7 +42,7 @@ reserved_config! {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "time-shift scheduling: Virtual Clock that does not punish who used idle capacity";
+        "time-shift scheduling: Virtual Clock without a penalty for the use of idle capacity";
     type Qdisc<P: 'static> = Guaranteed<P, TimeShift>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, TimeShift>, Invalid> {

@@ -68,7 +68,7 @@ const GAUGES: [&str; MOST as usize] = [
 ];
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "strict priority between bands, each with a discipline of its own";
+    const SUMMARY: &'static str = "strict priority between bands, each with its own discipline";
     type Qdisc<P: 'static> = Prio<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Prio<P>, Invalid> {

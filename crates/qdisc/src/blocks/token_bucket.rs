@@ -115,15 +115,15 @@ mod tests {
             let now = Time::ms(1);
             bucket.spend(spent, now);
             let at = bucket.ready(wanted, now);
-            let mut asked = bucket;
+            let mut polled = bucket;
             if at > now {
                 let before = Time::from_ps(at.as_ps() - 1);
                 prop_assert!(bucket.ready(wanted, before) > before);
                 let on_the_way = Time::from_ps(at.as_ps() - early.min(at.since(now).as_ps()));
-                prop_assert_eq!(asked.ready(wanted, on_the_way), at);
+                prop_assert_eq!(polled.ready(wanted, on_the_way), at);
             }
-            prop_assert_eq!(asked.ready(wanted, at), at);
-            asked.spend(wanted, at);
+            prop_assert_eq!(polled.ready(wanted, at), at);
+            polled.spend(wanted, at);
         }
 
         /// Over any interval between two departures at most the rate times its length and the burst pass.

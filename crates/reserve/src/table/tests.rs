@@ -97,7 +97,7 @@ fn reservations_without_refresh_expire() {
     assert_eq!(table.len(), 2);
 }
 
-/// 4,096 requests for tiny rates, each from an address of its own: first the smallest rate refuses them, then
+/// 4,096 requests for tiny rates, each from a different address: first the smallest rate refuses them, then
 /// the share of owners without a key.
 #[test]
 fn forgers_do_not_fill_the_table() {

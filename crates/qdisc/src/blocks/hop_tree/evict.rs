@@ -55,7 +55,7 @@ impl<P> HopTree<P> {
 
     /// The node with the largest queue; the first of several.
     fn largest(&mut self) -> usize {
-        let measure = self.shape.largest.expect("the shape knows the largest queue");
+        let measure = self.shape.largest.expect("the shape has a measure of the largest queue");
         self.largest.first(measure, &self.nodes)
     }
 
