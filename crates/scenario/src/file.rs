@@ -99,7 +99,7 @@ pub(crate) struct Short {
     pub duration: Option<Length>,
     /// The warm-up of a quick check. Default: in proportion to the length of the run.
     pub warmup: Option<Length>,
-    /// The cool-down of a quick check. Default: in proportion to the length of the run.
+    /// The cooldown of a quick check. Default: in proportion to the length of the run.
     pub cooldown: Option<Length>,
     /// The number of seeds of a quick check. Default: 1.
     pub seeds: Option<u32>,

@@ -87,7 +87,7 @@ pub(crate) fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
     }
 }
 
-/// Reads the duration, the warm-up and the cool-down.
+/// Reads the duration, the warm-up and the cooldown.
 fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> Option<Times> {
     if !root.has("duration") {
         if mistyped(root, "duration") {
@@ -125,7 +125,7 @@ fn times(reading: &mut Reading, root: &Table, top: &Top, slot: Option<Span>) -> 
     Some(Times { duration, warmup, cooldown })
 }
 
-/// Refuses a cool-down on a backend that measures to the end of the run.
+/// Refuses a cooldown on a backend that measures to the end of the run.
 pub(crate) fn refuse_cooldown(reading: &mut Reading, file: &ScenarioFile<'_>, backend: &str) {
     let none = match file.top.cooldown {
         None | Some(Length::Slots(0)) => true,
@@ -208,7 +208,7 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option
         let parts = if cooldown.is_zero() {
             format!("a warm-up of {warmup} leaves")
         } else {
-            format!("a warm-up of {warmup} and a cool-down of {cooldown} leave")
+            format!("a warm-up of {warmup} and a cooldown of {cooldown} leave")
         };
         let message = format!("[short]: {parts} nothing to measure of a duration of {duration}");
         reading.report(Diagnostic::error(place, message));

@@ -10,7 +10,7 @@ const INTRODUCTION: &str = "\
 These are the numbers of a run in the tables of the terminal and the report, in `--json`, `summary.parquet` and
 `metrics.parquet`. This page is generated from the table that the program uses.
 
-The *measurement interval* begins after the warm-up (`warmup`) and ends with the run, or before its cool-down (`cooldown`). It
+The *measurement interval* begins after the warm-up (`warmup`) and ends with the run, or before its cooldown (`cooldown`). It
 includes its first moment, but not its last. A rate counts events within the interval. *Edges* describes the treatment of
 events that begin before the interval or end after it, and *Missing* the condition for a null.
 

@@ -36,7 +36,7 @@ pub struct Network {
     pub episodes: bool,
     /// True if burstiness is measured.
     pub bursts: bool,
-    /// The duration, the warm-up and the cool-down.
+    /// The duration, the warm-up and the cooldown.
     pub(super) times: Times,
     /// The folder that file names of the traffic are relative to.
     pub(super) folder: PathBuf,

@@ -88,7 +88,7 @@ impl Network {
         }
     }
 
-    /// The measurement interval: from the end of the warm-up to the beginning of the cool-down.
+    /// The measurement interval: from the end of the warm-up to the beginning of the cooldown.
     fn interval(&self) -> Range<Time> {
         let Times { duration, warmup, cooldown } = self.times;
         Time::ZERO + warmup..Time::ZERO + (duration - cooldown)
