@@ -65,8 +65,8 @@ pub struct Args {
     /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// Seeds of each discipline. Each seed delays the start of connections by other small random times, so
-    /// that differences can be distinguished from chance [default: 5 for flows, 1 for replay]
+    /// Number of seeds. Each seed delays the start of connections by different small random times, so that
+    /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Trials at a time [default: one for each processor]
