@@ -105,8 +105,7 @@ fn root(device: &str) -> Result<Option<Value>, KernelError> {
     Ok(printed::root_qdisc(&all).cloned())
 }
 
-/// Adds a qdisc in a network namespace that ends with the command: an error shows that `tc` does not accept
-/// these words.
+/// Adds a qdisc in a temporary network namespace. An error shows that `tc` does not accept these words.
 fn try_elsewhere(typed: &str) -> Result<String, KernelError> {
     let words = ["--net", TC.name, "qdisc", "add", "dev", "lo", "root"].into_iter().chain(typed.split(' '));
     UNSHARE.run(&words.collect::<Vec<_>>())

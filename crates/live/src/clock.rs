@@ -204,7 +204,7 @@ pub(crate) mod fake {
         MONOTONIC.get() + AHEAD.get()
     }
 
-    /// Advances both clocks.
+    /// Advances both clocks by `ms` milliseconds.
     pub(crate) fn pass(ms: u64) {
         MONOTONIC.set(MONOTONIC.get() + ms * 1_000_000);
     }

@@ -75,7 +75,7 @@ pub struct HeaderParser {
 /// Size of the table of flows; a power of two.
 const FLOWS: usize = 4096;
 
-/// Number of bytes of a flow so far.
+/// Entry of the table of flows: the number of bytes that a flow has sent so far.
 #[derive(Clone, Copy)]
 struct FlowBytes {
     flow: FlowKey,

@@ -18,7 +18,7 @@ use self::calls::{CLEANUP, FORWARD, SERVE, WATCH, WRITE};
 pub use self::files::{Folder, Rights};
 use crate::error::LiveError;
 
-/// The role of a thread.
+/// Role of a thread, which determines the system calls that it may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Forwards frames between open sockets.

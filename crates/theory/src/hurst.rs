@@ -152,7 +152,8 @@ fn rescaled_range(series: &[f64], (first, last): (usize, usize)) -> Option<f64> 
     slope(&points)
 }
 
-/// R/S of a block. `None` for a constant block.
+/// Rescaled range R/S of a block: the range of the partial sums of deviations from its mean, over its
+/// standard deviation. `None` for a constant block.
 fn range_over_deviation(block: &[f64]) -> Option<f64> {
     let (mean, variance) = moments(block);
     let (mut sum, mut least, mut most) = (0.0, 0.0_f64, 0.0_f64);

@@ -14,9 +14,9 @@ use giveway_qdisc::DropReason;
 /// A capture interface: an [`InterfaceDescription`] with owned texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Name.
+    /// Name of the interface.
     pub name: String,
-    /// Description: the discipline in front of it.
+    /// Description of the interface: the discipline in front of it.
     pub description: String,
     /// Type of the link header.
     pub link: LinkType,

@@ -280,8 +280,8 @@ mod tests {
         );
     }
 
-    /// New flows of one packet each start at once and stop virtual time, while each leaves an entry with a
-    /// later finish. Their number is bounded.
+    /// Flows of one packet each start at the current virtual time, so it does not advance, and each flow
+    /// leaves an entry with a later finish. The number of entries is bounded.
     #[test]
     fn the_table_is_bounded_while_virtual_time_stands_still() {
         let config = Config { flows: 1000, ..Config::default() };

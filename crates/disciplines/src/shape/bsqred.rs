@@ -80,7 +80,7 @@ pub struct Config {
     pub wait: bool,
 }
 
-/// The packet that is dropped.
+/// The packet that is dropped, early or from a full buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Victim {

@@ -131,7 +131,7 @@ impl Config {
     }
 }
 
-/// The bands.
+/// Strict priority between bands, each with its own discipline.
 pub struct Prio<P> {
     /// Bands, the most urgent first.
     bands: Vec<Box<dyn Qdisc<P>>>,

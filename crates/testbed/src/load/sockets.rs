@@ -78,8 +78,7 @@ struct Conn {
 struct End {
     /// `None` until the connection is accepted.
     socket: Option<TcpStream>,
-    /// True if the socket may be written to: a socket that is shut down before it is connected never
-    /// connects.
+    /// True once the socket is connected. A socket that is shut down before that never connects.
     connected: bool,
     /// Bytes that the application has written and the socket has not accepted; `u64::MAX` for an endless
     /// flow.

@@ -29,7 +29,7 @@ pub struct AttachedDirection {
 
 /// Both directions, forward first: reads their counters and changes their rates.
 pub struct KernelBridge {
-    /// The directions.
+    /// The forward and the reverse direction, in this order.
     pub directions: [AttachedDirection; 2],
     /// Rate of each direction in bit/s; 0 without a limit.
     pub rates: Mutex<[u64; 2]>,
