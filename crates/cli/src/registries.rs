@@ -2,7 +2,7 @@
 //! explains.
 
 use clap::ValueEnum;
-use giveway_disciplines::Family;
+use giveway_spec::{Entry, Family};
 use schemars::Schema;
 
 /// The registries, as arguments of `giveway list`.
@@ -48,60 +48,63 @@ pub struct Thing {
 }
 
 impl Thing {
+    /// The thing of an entry.
+    fn of<S>(entry: &Entry<S>) -> Thing {
+        Thing {
+            name: entry.name,
+            family: entry.family,
+            summary: entry.summary,
+            source: entry.source,
+            schema: Some(entry.schema),
+        }
+    }
+
     /// The header of its source file, as Markdown.
     pub fn page(&self) -> String {
-        let lines = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+        giveway_spec::page(self.source)
     }
 }
 
 /// All registries, those of the network first.
 pub fn all() -> Vec<Registry> {
-    // Entries of different registries are of different types with the same fields.
-    macro_rules! things {
-        ($entry:ident of $entries:expr, $family:expr, $schema:expr) => {
-            $entries
-                .iter()
-                .map(|$entry| Thing {
-                    name: $entry.name,
-                    family: $family,
-                    summary: $entry.summary,
-                    source: $entry.source,
-                    schema: $schema,
-                })
-                .collect()
-        };
-    }
+    // Congestion controls have no parameters, hence no schema.
+    let controllers = giveway_sim::tcp::CONTROLLERS.iter().map(|entry| Thing {
+        name: entry.name,
+        family: None,
+        summary: entry.summary,
+        source: entry.source,
+        schema: None,
+    });
     vec![
         Registry {
             kind: RegistryKind::Disciplines,
             title: "Queue disciplines",
             one: "a queue discipline",
-            things: things!(entry of giveway_disciplines::ALL, entry.family, Some(entry.schema)),
+            things: giveway_disciplines::ALL.iter().map(Thing::of).collect(),
         },
         Registry {
             kind: RegistryKind::Congestion,
             title: "TCP congestion controls",
             one: "a TCP congestion control",
-            things: things!(entry of giveway_sim::tcp::CONTROLLERS, None, None),
+            things: controllers.collect(),
         },
         Registry {
             kind: RegistryKind::Traffic,
             title: "Sources of traffic",
             one: "a source of traffic",
-            things: things!(entry of giveway_sim::SOURCES, None, Some(entry.schema)),
+            things: giveway_sim::SOURCES.iter().map(|source| Thing::of(&source.entry)).collect(),
         },
         Registry {
             kind: RegistryKind::Arbiters,
             title: "Arbiters of a switch",
             one: "an arbiter of a switch",
-            things: things!(entry of giveway_switch::ALL, entry.family, Some(entry.schema)),
+            things: giveway_switch::ALL.iter().map(Thing::of).collect(),
         },
         Registry {
             kind: RegistryKind::SwitchTraffic,
             title: "Traffic of a switch",
             one: "traffic of a switch",
-            things: things!(entry of giveway_switch::traffic::SOURCES, None, Some(entry.schema)),
+            things: giveway_switch::traffic::SOURCES.iter().map(Thing::of).collect(),
         },
     ]
 }

@@ -377,7 +377,7 @@ fn explanations_have_the_header_and_the_parameters() {
              "head": The oldest packets, until the arriving packet fits.
     "#);
     let names = giveway_disciplines::ALL.iter().map(|entry| entry.name);
-    let names = names.chain(giveway_sim::SOURCES.iter().map(|entry| entry.name));
+    let names = names.chain(giveway_sim::SOURCES.iter().map(|source| source.entry.name));
     let names = names.chain(giveway_switch::traffic::SOURCES.iter().map(|entry| entry.name));
     let names = names.chain(["reno", "cubic", "units", "tcp"]);
     for name in names {

@@ -113,7 +113,7 @@ fn every_discipline_repeats_its_results() {
     let mut all = 0;
     for entry in giveway_disciplines::ALL {
         let Some(bed) = Bed::build("q") else { return };
-        let packets = equal(&bed, &(entry.default)(), 25_000);
+        let packets = equal(&bed, &entry.default(), 25_000);
         println!("{}: {packets} packets, all equal", entry.name);
         all += packets;
     }

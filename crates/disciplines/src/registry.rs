@@ -91,37 +91,33 @@ macro_rules! registry {
             pub use $family::{$($name),*};
         )*
 
-        /// A discipline with its parameters. It is parsed from text in the syntax of `tc` ("fq_codel target
-        /// 5ms"), or from a table with a `kind`.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Spec {
-            $($($name($name::Config),)*)*
+        giveway_spec::named_enum! {
+            /// A discipline with its parameters. It is parsed from text in the syntax of `tc` ("fq_codel target
+            /// 5ms"), or from a table with a `kind`.
+            pub enum Spec {
+                $($($name($name::Config),)*)*
+            }
         }
 
         /// Every discipline, in the order in which they are listed.
         pub const ALL: &[Entry] = &[$($(Entry {
-            name: stringify!($name),
             family: Some($family::FAMILY),
-            summary: <$name::Config as Discipline>::SUMMARY,
-            source: include_str!(concat!(stringify!($family), "/", stringify!($name), ".rs")),
-            schema: || schemars::schema_for!($name::Config),
-            schema_within: <$name::Config as schemars::JsonSchema>::json_schema,
-            default: || Spec::$name(Default::default()),
-            from_json: |value| serde_json::from_value(value).map(Spec::$name),
-            variants: || {
-                std::iter::once($name::Config::default())
-                    .chain(<$name::Config as Discipline>::variants())
-                    .map(Spec::$name)
-                    .collect()
-            },
+            ..Entry::of::<$name::Config>(
+                stringify!($name),
+                <$name::Config as Discipline>::SUMMARY,
+                include_str!(concat!(stringify!($family), "/", stringify!($name), ".rs")),
+            )
         },)*)*];
 
         impl Spec {
-            /// Name of the discipline.
-            pub fn name(&self) -> &'static str {
+            /// The configurations that the contract suite, the fuzzer and the benchmarks try of the discipline
+            /// of that name, the default first.
+            pub fn variants(&self) -> Vec<Spec> {
                 match self {
-                    $($(Spec::$name(_) => stringify!($name),)*)*
+                    $($(Spec::$name(_) => {
+                        let further = <$name::Config as Discipline>::variants();
+                        std::iter::once($name::Config::default()).chain(further).map(Spec::$name).collect()
+                    })*)*
                 }
             }
 
@@ -193,14 +189,6 @@ macro_rules! registry {
                 match self {
                     $($(Spec::$name(config) => config.advice(largest, context),)*)*
                 }
-            }
-
-            /// Parameters of the discipline, by name.
-            pub(crate) fn parameters(&self) -> serde_json::Value {
-                let value = match self {
-                    $($(Spec::$name(config) => serde_json::to_value(config),)*)*
-                };
-                value.expect("a configuration is plain data")
             }
         }
     };

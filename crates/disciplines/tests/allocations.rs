@@ -104,10 +104,10 @@ fn warm_disciplines_do_not_allocate() {
     let warm = |spec: &Spec| spec.with(Allocations);
     // Check the counter: building a discipline allocates.
     let before = giveway_counting::calls();
-    drop((ALL[0].variants)());
+    drop(ALL[0].default().variants());
     assert!(giveway_counting::calls() > before);
 
-    let specs: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
+    let specs: Vec<Spec> = ALL.iter().flat_map(|entry| entry.default().variants()).collect();
     let guilty: Vec<String> = specs
         .iter()
         .map(|spec| (spec, warm(spec)))

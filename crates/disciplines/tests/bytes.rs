@@ -7,7 +7,7 @@ use giveway_qdisc::Streams;
 fn any_bytes_keep_the_contract() {
     let mut rng = Streams::new(11).within("bytes").rng();
     for (discipline, entry) in ALL.iter().enumerate() {
-        for variant in 0..(entry.variants)().len() {
+        for variant in 0..entry.default().variants().len() {
             for _ in 0..40 {
                 let mut input = vec![discipline as u8, variant as u8, rng.word() as u8];
                 input.extend((0..4 * rng.below(300)).map(|_| rng.word() as u8));
@@ -26,7 +26,9 @@ fn any_words_are_read_or_refused() {
     let mut words: Vec<String> = ALL.iter().map(|entry| entry.name.to_owned()).collect();
     for entry in ALL {
         words.extend(
-            (entry.variants)()
+            entry
+                .default()
+                .variants()
                 .iter()
                 .flat_map(|spec| spec.to_string().split(' ').map(str::to_owned).collect::<Vec<_>>()),
         );

@@ -35,7 +35,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn every_variant(mut test: impl FnMut(&Spec) -> Result<(), Violation>) {
     for entry in ALL {
-        for spec in (entry.variants)() {
+        for spec in entry.default().variants() {
             if let Err(violation) = test(&spec) {
                 panic!("{spec}: {}", violation.0);
             }
@@ -71,7 +71,7 @@ proptest! {
     /// A written spec can be parsed, with the same result.
     #[test]
     fn specs_are_written_and_read_again(pick in any::<prop::sample::Index>()) {
-        let all: Vec<Spec> = ALL.iter().flat_map(|entry| (entry.variants)()).collect();
+        let all: Vec<Spec> = ALL.iter().flat_map(|entry| entry.default().variants()).collect();
         let spec = pick.get(&all);
         prop_assert_eq!(&spec.to_string().parse::<Spec>().unwrap(), spec);
     }

@@ -109,7 +109,7 @@ fn ten_million_short_flows_keep_all_state_bounded() {
     // The defaults, and settings with tables that the defaults do not have.
     let tables = ["run2c source table", "pias source table", "xprotect probability 100%", "bsq level 3"];
     let tables = tables.map(|text| text.parse::<Spec>().expect("these are written right"));
-    let specs: Vec<Spec> = ALL.iter().map(|entry| (entry.default)()).chain(tables).collect();
+    let specs: Vec<Spec> = ALL.iter().map(|entry| entry.default()).chain(tables).collect();
     // Two threads, since this is the longest test of the crate.
     let half = |which: usize| {
         let mine = specs.iter().skip(which).step_by(2);

@@ -44,7 +44,9 @@ fn generated(target: &Target) -> Vec<Input> {
         "admission" => admission::seeds(),
         "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),
-        "spec" => giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)()).map(text).collect(),
+        "spec" => {
+            giveway_disciplines::ALL.iter().flat_map(|entry| entry.default().variants()).map(text).collect()
+        }
         "qdisc" => {
             // Three packets arrive, two depart, time passes, and the last one departs.
             let operations: Vec<u8> =
@@ -53,7 +55,7 @@ fn generated(target: &Target) -> Vec<Input> {
                     .chain([[13, 0, 200, 0], [14, 0, 0, 0], [8, 0, 0, 0]])
                     .flatten()
                     .collect();
-            let specs = giveway_disciplines::ALL.iter().flat_map(|entry| (entry.variants)());
+            let specs = giveway_disciplines::ALL.iter().flat_map(|entry| entry.default().variants());
             specs.map(|spec| [&text(spec)[..], b"\n\x01", &operations].concat()).collect()
         }
         _ => Vec::new(),
@@ -101,7 +103,9 @@ fn registered(target: &Target) -> Vec<String> {
     }
     if matches!(target.name, "scenario" | "set") {
         giveway_switch::ALL.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
-        giveway_sim::SOURCES.iter().for_each(|entry| add(entry.name, (entry.schema)().get("properties")));
+        giveway_sim::SOURCES
+            .iter()
+            .for_each(|source| add(source.entry.name, (source.entry.schema)().get("properties")));
         giveway_switch::traffic::SOURCES
             .iter()
             .for_each(|entry| add(entry.name, (entry.schema)().get("properties")));

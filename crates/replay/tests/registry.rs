@@ -15,7 +15,7 @@ fn the_replay_of_every_discipline_equals_its_trace() {
     let tracer = recording.tracer();
     let mut expected = Vec::new();
     for (number, entry) in ALL.iter().enumerate() {
-        for spec in (entry.variants)() {
+        for spec in entry.default().variants() {
             for rate in [Rate::mbit(10), Rate::kbit(700)] {
                 let context = context(rate, number as u64);
                 let mut traced = tracer.build(entry.name, &spec, &context).expect("variants can be built");
@@ -85,7 +85,7 @@ fn another_discipline_is_detected() {
     let context = context(Rate::mbit(10), 1);
     let short: Spec = "fifo limit 7p".parse().unwrap();
     for entry in ALL {
-        let spec = (entry.default)();
+        let spec = entry.default();
         assert!(different((&spec, &context), (&short, &context), 3000), "{spec}");
         assert!(!different((&spec, &context), (&spec, &context), 3000), "{spec}");
     }
@@ -125,7 +125,7 @@ fn another_link_context_is_detected() {
     let rate = context(Rate::kbit(10_001), 1);
     let red = ALL.iter().find(|entry| entry.name == "red").expect("RED is registered");
     // The first variant after the default begins to drop early.
-    let red = (red.variants)().swap_remove(1);
+    let red = red.default().variants().swap_remove(1);
     for (spec, other) in [(&red, &seed), (&red, &path), (&"csfq".parse().unwrap(), &rate)] {
         assert!(different((spec, &here), (spec, other), 20_000), "{spec}");
         assert!(!different((spec, &here), (spec, &here), 20_000), "{spec}");

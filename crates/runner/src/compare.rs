@@ -199,7 +199,7 @@ fn all() -> impl Iterator<Item = Spec> {
         known.find(|spec| spec.name() == name)
     };
     let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
-    ALL.iter().map(move |entry| tuned(entry.name).unwrap_or_else(entry.default)).filter(move |spec| {
+    ALL.iter().map(move |entry| tuned(entry.name).unwrap_or_else(|| entry.default())).filter(move |spec| {
         spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving
     })
 }

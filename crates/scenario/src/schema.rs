@@ -2,6 +2,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_sim::{Placed, SOURCES, TcpConfig};
+use giveway_spec::Entry;
 use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
 use serde_json::{Value as Json, json};
@@ -69,27 +70,26 @@ fn link() -> Json {
 }
 
 /// The keys of one kind of traffic on a network, with those that all kinds share.
-fn source(entry: &giveway_sim::TrafficEntry) -> Json {
-    let ends: &[&str] = if entry.placed == Placed::Scenario { &["from", "to"] } else { &[] };
-    kind((entry.name, entry.summary), entry.schema, &common(), ends)
+fn source(source: &giveway_sim::TrafficEntry) -> Json {
+    let ends: &[&str] = if source.placed == Placed::Scenario { &["from", "to"] } else { &[] };
+    kind(&source.entry, &common(), ends)
 }
 
 /// The keys of one kind of traffic on a switch, with those that all kinds share.
-fn of_switch(entry: &giveway_switch::traffic::TrafficEntry) -> Json {
-    let common = plain(schema_for!(crossbar::TrafficKeys));
-    kind((entry.name, entry.summary), entry.schema, &common, &[])
+fn of_switch(entry: &Entry<giveway_switch::traffic::TrafficSpec>) -> Json {
+    kind(entry, &plain(schema_for!(crossbar::TrafficKeys)), &[])
 }
 
 /// The keys of one kind of traffic, with the keys that it shares with others. `required` are keys of
 /// `common`.
-fn kind((name, summary): (&str, &str), schema: fn() -> Schema, common: &Json, required: &[&str]) -> Json {
-    let mut kind = plain(schema());
+fn kind<S>(entry: &Entry<S>, common: &Json, required: &[&str]) -> Json {
+    let mut kind = plain((entry.schema)());
     adopt(&mut kind, common);
-    put(&mut kind, "kind", json!({ "const": name }));
+    put(&mut kind, "kind", json!({ "const": entry.name }));
     let mut all = kind["required"].as_array().cloned().unwrap_or_default();
     all.extend(["kind"].iter().chain(required).map(|key| Json::from(*key)));
     kind["required"] = Json::Array(all);
-    kind["description"] = summary.into();
+    kind["description"] = entry.summary.into();
     kind
 }
 
@@ -206,7 +206,7 @@ mod tests {
         let kinds = schema["properties"]["traffic"]["items"]["anyOf"].as_array().unwrap();
         let names: Vec<&str> =
             kinds.iter().map(|kind| kind["properties"]["kind"]["const"].as_str().unwrap()).collect();
-        let network = SOURCES.iter().map(|source| source.name);
+        let network = SOURCES.iter().map(|source| source.entry.name);
         let of_switch = giveway_switch::traffic::SOURCES.iter().map(|source| source.name);
         assert_eq!(names, network.chain(of_switch).collect::<Vec<_>>());
         let network = &kinds[..SOURCES.len()];

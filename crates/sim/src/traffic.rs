@@ -9,7 +9,8 @@ mod series;
 use std::path::PathBuf;
 
 use giveway_qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
-use schemars::{JsonSchema, Schema};
+use giveway_spec::Entry;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -96,51 +97,37 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
 /// An entry of the list of sources.
 #[derive(Clone, Copy)]
 pub struct TrafficEntry {
-    /// Name in scenarios.
-    pub name: &'static str,
-    /// Summary in one line.
-    pub summary: &'static str,
-    /// Source text of its file, whose header explains it.
-    pub source: &'static str,
-    /// JSON Schema of its parameters.
-    pub schema: fn() -> Schema,
+    /// Name, summary and parameters.
+    pub entry: Entry<TrafficSpec>,
     /// The origin of its nodes: [`Traffic::PLACED`].
     pub placed: Placed,
     /// True if the receiver sends packets: [`Traffic::ANSWERED`].
     pub answered: bool,
-    /// Reads it from named parameters.
-    pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
 }
 
 macro_rules! sources {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// A source by name, with its parameters.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum TrafficSpec {
-            $($name($name::Config)),*
+        giveway_spec::named_enum! {
+            /// A source by name, with its parameters.
+            pub enum TrafficSpec {
+                $($name($name::Config)),*
+            }
         }
 
         /// Every source, in the order of `giveway list`.
         pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
-            name: stringify!($name),
-            summary: <$name::Config as Traffic>::SUMMARY,
-            source: include_str!(concat!("traffic/", stringify!($name), ".rs")),
-            schema: || schemars::schema_for!($name::Config),
+            entry: Entry::of::<$name::Config>(
+                stringify!($name),
+                <$name::Config as Traffic>::SUMMARY,
+                include_str!(concat!("traffic/", stringify!($name), ".rs")),
+            ),
             placed: <$name::Config as Traffic>::PLACED,
             answered: <$name::Config as Traffic>::ANSWERED,
-            from_json: |value| serde_json::from_value(value).map(TrafficSpec::$name),
         }),*];
 
         impl TrafficSpec {
-            /// Name in scenarios.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(TrafficSpec::$name(_) => stringify!($name)),*
-                }
-            }
             /// The origin of its nodes: [`Traffic::PLACED`].
             pub fn placed(&self) -> Placed {
                 match self {

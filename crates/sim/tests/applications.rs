@@ -66,8 +66,9 @@ fn lab(seed: u64, rate: Rate) -> Lab {
 }
 
 fn spec(parameters: Value) -> giveway_sim::TrafficSpec {
-    let entry = SOURCES.iter().find(|entry| entry.name == "applications").expect("the source is registered");
-    (entry.from_json)(parameters).unwrap()
+    let source =
+        SOURCES.iter().find(|source| source.entry.name == "applications").expect("the source is registered");
+    (source.entry.from_json)(parameters).unwrap()
 }
 
 fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> (Log, Vec<String>) {

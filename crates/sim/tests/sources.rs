@@ -23,8 +23,8 @@ fn home(seed: u64, qdisc: &str) -> Lab {
 }
 
 fn spec(name: &str, parameters: Value) -> TrafficSpec {
-    let entry = SOURCES.iter().find(|entry| entry.name == name).expect("the source is registered");
-    (entry.from_json)(parameters).unwrap()
+    let source = SOURCES.iter().find(|source| source.entry.name == name).expect("the source is registered");
+    (source.entry.from_json)(parameters).unwrap()
 }
 
 fn add(lab: &mut Lab, spec: &TrafficSpec, tcp: &TcpConfig, change: impl FnOnce(&mut SourceContext)) {

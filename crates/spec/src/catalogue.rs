@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use giveway_qdisc::units::nearest;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -22,9 +22,9 @@ pub struct Family {
     pub summary: &'static str,
 }
 
-/// An entry of a registry.
+/// An entry of a registry. `S` is the enum of the registry, or a spec that contains it.
 pub struct Entry<S> {
-    /// Name in specs.
+    /// Name in specs and scenarios.
     pub name: &'static str,
     /// The group in which lists show it, in a registry that has groups.
     pub family: Option<Family>,
@@ -36,12 +36,8 @@ pub struct Entry<S> {
     pub schema: fn() -> Schema,
     /// JSON Schema of its `Config` inside a larger schema, whose definitions it shares.
     pub schema_within: fn(&mut SchemaGenerator) -> Schema,
-    /// Its spec with all parameters at their defaults.
-    pub default: fn() -> S,
     /// Its spec from parameters by name.
     pub from_json: fn(Value) -> Result<S, serde_json::Error>,
-    /// Configurations that tests and benchmarks try.
-    pub variants: fn() -> Vec<S>,
 }
 
 // Derived implementations would require `S: Clone`, although no `S` is inside.
@@ -53,11 +49,38 @@ impl<S> Clone for Entry<S> {
 impl<S> Copy for Entry<S> {}
 
 impl<S> Entry<S> {
-    /// The header of its source file: principles, deviations, cost, references, as Markdown.
-    pub fn page(&self) -> String {
-        let header = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    /// An entry with the parameters of the configuration `C`, in no family.
+    pub const fn of<C>(name: &'static str, summary: &'static str, source: &'static str) -> Entry<S>
+    where
+        C: Into<S> + DeserializeOwned + JsonSchema,
+    {
+        Entry {
+            name,
+            family: None,
+            summary,
+            source,
+            schema: || schema_for!(C),
+            schema_within: C::json_schema,
+            from_json: |value| serde_json::from_value::<C>(value).map(C::into),
+        }
     }
+}
+
+impl<S: SpecType> Entry<S> {
+    /// Its spec with all parameters at their defaults.
+    ///
+    /// # Panics
+    /// If a parameter has no default. Every parameter of a spec has one, since a name alone is a spec.
+    pub fn default(&self) -> S {
+        let none = Value::Object(serde_json::Map::new());
+        (self.from_json)(none).expect("every parameter of a spec has a default")
+    }
+}
+
+/// The header of a source file: principles, deviations, cost, references, as Markdown.
+pub fn page(source: &str) -> String {
+    let header = source.lines().map_while(|line| line.strip_prefix("//!"));
+    header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Names of a spec type for messages and the schema.

@@ -4,7 +4,10 @@
 //! A registry (queue disciplines, arbiters of a crossbar) is a [`Catalogue`] of [`Entry`]s over one type, an
 //! enum with a variant for each entry. The catalogue reads and writes specs as text, reads them from a table
 //! with a `kind`, and provides the JSON Schema. The parameters and their types come from the schema of each
-//! configuration. [`spec_type!`] implements the traits for the type.
+//! configuration. [`named_enum!`] declares the enum, and [`spec_type!`] implements the traits for the type.
+//!
+//! Sources of traffic are registries without this syntax, since their parameters are keys of a table: they
+//! have an enum and a list of entries, but no catalogue.
 //!
 //! The grammar: the name, then parameter names, each followed by a value. A switch is written alone (`ecn`),
 //! negated (`noecn`), or with `on` or `off`. A list is in brackets: `[1 2 3]`. A spec inside another is in
@@ -27,34 +30,15 @@
 //!     }
 //! }
 //!
-//! #[derive(Clone, Debug, PartialEq)]
-//! enum Spec {
-//!     Islip(Islip),
-//! }
-//! impl Spec {
-//!     fn name(&self) -> &'static str {
-//!         match self {
-//!             Spec::Islip(_) => "islip",
-//!         }
-//!     }
-//!     fn parameters(&self) -> serde_json::Value {
-//!         match self {
-//!             Spec::Islip(config) => serde_json::to_value(config).expect("a configuration is plain data"),
-//!         }
-//!     }
+//! giveway_spec::named_enum! {
+//!     enum Spec { islip(Islip) }
 //! }
 //!
-//! const ALL: &[Entry<Spec>] = &[Entry {
-//!     name: "islip",
-//!     family: None,
-//!     summary: "round robin at inputs and outputs",
-//!     source: "//! Rounds of request and grant.",
-//!     schema: || schemars::schema_for!(Islip),
-//!     schema_within: <Islip as schemars::JsonSchema>::json_schema,
-//!     default: || Spec::Islip(Islip::default()),
-//!     from_json: |value| serde_json::from_value(value).map(Spec::Islip),
-//!     variants: || vec![Spec::Islip(Islip::default())],
-//! }];
+//! const ALL: &[Entry<Spec>] = &[Entry::of::<Islip>(
+//!     "islip",
+//!     "round robin at inputs and outputs",
+//!     "//! Rounds of request and grant.",
+//! )];
 //! static CATALOGUE: Catalogue<Spec> = Catalogue::new(
 //!     About {
 //!         noun: "arbiter",
@@ -86,14 +70,56 @@ mod table;
 mod word;
 mod write;
 
-pub use catalogue::{About, Catalogue, Entry, Family, SpecType};
+pub use catalogue::{About, Catalogue, Entry, Family, SpecType, page};
 pub use error::SpecError;
+
+/// Declares the enum of a registry: a variant for each entry, with its configuration.
+///
+/// Implements `name(&self)`, which is the name of the variant, `parameters(&self)`, which is all parameters
+/// as a table, and `From` each configuration. No two variants may have the same configuration.
+#[macro_export]
+macro_rules! named_enum {
+    ($(#[$about:meta])* $visible:vis enum $Named:ident { $($name:ident($Config:ty)),* $(,)? }) => {
+        $(#[$about])*
+        #[allow(non_camel_case_types, missing_docs)]
+        #[derive(Clone, Debug, PartialEq)]
+        $visible enum $Named {
+            $($name($Config)),*
+        }
+
+        impl $Named {
+            /// Name in the registry.
+            $visible fn name(&self) -> &'static str {
+                match self {
+                    $($Named::$name(_) => stringify!($name)),*
+                }
+            }
+
+            /// Parameters by name, as a table.
+            $visible fn parameters(&self) -> $crate::outside::Value {
+                let value = match self {
+                    $($Named::$name(config) => $crate::outside::to_value(config)),*
+                };
+                value.expect("a configuration is plain data")
+            }
+        }
+
+        $(
+            impl ::std::convert::From<$Config> for $Named {
+                fn from(config: $Config) -> Self {
+                    $Named::$name(config)
+                }
+            }
+        )*
+    };
+}
 
 /// Implements the traits of a spec type with its catalogue: `FromStr` (with [`SpecError`]), `Display`,
 /// `Serialize`, `Deserialize`, `JsonSchema` and [`SpecType`].
 ///
-/// The type has two functions of its own: `name(&self) -> &'static str`, as in its entry, and
-/// `parameters(&self) -> serde_json::Value`, a table of all of them. The catalogue is a `static`.
+/// The type has two functions of its own, as [`named_enum!`] implements them: `name(&self) -> &'static str`,
+/// as in its entry, and `parameters(&self) -> serde_json::Value`, a table of all of them. The catalogue is a
+/// `static`.
 #[macro_export]
 macro_rules! spec_type {
     ($spec:ty, $catalogue:path) => {
@@ -153,10 +179,10 @@ macro_rules! spec_type {
     };
 }
 
-/// Names that [`spec_type!`] uses, so that its callers need not depend on their crates.
+/// Names that [`spec_type!`] and [`named_enum!`] use, so that their callers need not depend on the crates.
 #[doc(hidden)]
 pub mod outside {
     pub use schemars::{JsonSchema, Schema, SchemaGenerator};
     pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    pub use serde_json::Value;
+    pub use serde_json::{Value, to_value};
 }

@@ -17,7 +17,7 @@ impl<S: SpecType> Catalogue<S> {
     pub fn write(&self, spec: &S, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(spec.name())?;
         let entry = self.entry(spec.name()).unwrap_or_else(|(message, _)| panic!("{message}"));
-        let defaults = (entry.default)().parameters();
+        let defaults = entry.default().parameters();
         let Value::Object(parameters) = spec.parameters() else { return Ok(()) };
         for (name, value) in parameters {
             if defaults.get(&name) == Some(&value) {

@@ -1,6 +1,6 @@
 //! A registry of another kind than disciplines, whose specs cannot contain other specs.
 
-use giveway_spec::{About, Catalogue, Entry};
+use giveway_spec::{About, Catalogue, Entry, page};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -32,51 +32,16 @@ impl Default for Rounds {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Spec {
-    Random(Random),
-    Rounds(Rounds),
-}
-
-impl Spec {
-    fn name(&self) -> &'static str {
-        match self {
-            Spec::Random(_) => "random",
-            Spec::Rounds(_) => "rounds",
-        }
-    }
-    fn parameters(&self) -> Value {
-        let value = match self {
-            Spec::Random(config) => serde_json::to_value(config),
-            Spec::Rounds(config) => serde_json::to_value(config),
-        };
-        value.unwrap()
+giveway_spec::named_enum! {
+    enum Spec {
+        random(Random),
+        rounds(Rounds),
     }
 }
 
 const ALL: &[Entry<Spec>] = &[
-    Entry {
-        name: "random",
-        family: None,
-        summary: "any matching",
-        source: "//! Draws.\n//!\n//! # Cost\nuse nothing;\n",
-        schema: || schema_for!(Random),
-        schema_within: Random::json_schema,
-        default: || Spec::Random(Random {}),
-        from_json: |value| serde_json::from_value(value).map(Spec::Random),
-        variants: || vec![Spec::Random(Random {})],
-    },
-    Entry {
-        name: "rounds",
-        family: None,
-        summary: "requests and grants",
-        source: "//! Asks.",
-        schema: || schema_for!(Rounds),
-        schema_within: Rounds::json_schema,
-        default: || Spec::Rounds(Rounds::default()),
-        from_json: |value| serde_json::from_value(value).map(Spec::Rounds),
-        variants: || vec![Spec::Rounds(Rounds::default())],
-    },
+    Entry::of::<Random>("random", "any matching", "//! Draws."),
+    Entry::of::<Rounds>("rounds", "requests and grants", "//! Asks."),
 ];
 
 static CATALOGUE: Catalogue<Spec> = Catalogue::new(
@@ -145,6 +110,14 @@ fn messages_have_the_noun_and_the_position() {
 }
 
 #[test]
+fn an_entry_has_a_default_and_its_enum_has_names_and_parameters() {
+    let defaults: Vec<Spec> = ALL.iter().map(Entry::default).collect();
+    assert_eq!(defaults, [Spec::from(Random {}), Spec::from(Rounds::default())]);
+    assert_eq!(defaults[1].name(), "rounds");
+    assert_eq!(defaults[0].parameters(), json!({}));
+}
+
+#[test]
 fn tables_have_a_kind() {
     let from = |json: Value| serde_json::from_value::<Spec>(json).map_err(|error| error.to_string());
     let wrong = |json: Value| from(json).unwrap_err();
@@ -180,5 +153,6 @@ fn the_schema_names_all_of_them() {
 
 #[test]
 fn a_page_is_the_header_of_the_source() {
-    assert_eq!(ALL[0].page(), "Draws.\n\n# Cost");
+    let source = "//! Draws.\n//!\n//! # Cost\nuse nothing;\n";
+    assert_eq!(page(source), "Draws.\n\n# Cost");
 }

@@ -86,11 +86,11 @@ fn split(parameters: Value) -> Result<(Options, Value), serde_json::Error> {
 
 macro_rules! registry {
     ($($name:ident),* $(,)?) => {
-        /// An arbitration algorithm with its own parameters.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Algorithm {
-            $($name(crate::arbiters::$name::Config)),*
+        giveway_spec::named_enum! {
+            /// An arbitration algorithm with its own parameters.
+            pub enum Algorithm {
+                $($name(crate::arbiters::$name::Config)),*
+            }
         }
 
         /// All arbiters, in the order in which they are listed.
@@ -101,31 +101,12 @@ macro_rules! registry {
             source: include_str!(concat!("arbiters/", stringify!($name), ".rs")),
             schema: || schemars::schema_for!(WithOptions<crate::arbiters::$name::Config>),
             schema_within: <WithOptions<crate::arbiters::$name::Config> as JsonSchema>::json_schema,
-            default: || Algorithm::$name(Default::default()).into(),
             from_json: |value| {
                 let (options, own) = split(value)?;
                 let algorithm = Algorithm::$name(serde_json::from_value(own)?);
                 Ok(Spec { options, algorithm })
             },
-            variants: || vec![Algorithm::$name(Default::default()).into()],
         }),*];
-
-        impl Algorithm {
-            /// The name in the registry.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Algorithm::$name(_) => stringify!($name)),*
-                }
-            }
-
-            /// The parameters of the algorithm by name, as a JSON object.
-            pub fn parameters(&self) -> serde_json::Value {
-                let value = match self {
-                    $(Algorithm::$name(config) => serde_json::to_value(config)),*
-                };
-                value.expect("a configuration is plain data")
-            }
-        }
 
         impl Spec {
             /// The queues that the arbiter needs.

@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 
 use giveway_qdisc::{Invalid, Streams};
-use schemars::{JsonSchema, Schema};
+use giveway_spec::Entry;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -78,50 +79,27 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid>;
 }
 
-/// A kind of traffic in the registry.
-#[derive(Clone, Copy)]
-pub struct TrafficEntry {
-    /// Name in scenarios.
-    pub name: &'static str,
-    /// Description in one line.
-    pub summary: &'static str,
-    /// Text of its source file, whose header is its documentation.
-    pub source: &'static str,
-    /// JSON Schema of its `Config`.
-    pub schema: fn() -> Schema,
-    /// Reads its parameters.
-    pub from_json: fn(serde_json::Value) -> Result<TrafficSpec, serde_json::Error>,
-}
-
 mod mixed;
 
 macro_rules! sources {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// A kind of traffic with its parameters.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum TrafficSpec {
-            $($name($name::Config)),*
+        giveway_spec::named_enum! {
+            /// A kind of traffic with its parameters.
+            pub enum TrafficSpec {
+                $($name($name::Config)),*
+            }
         }
 
         /// All kinds of traffic, in the order in which they are listed.
-        pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
-            name: stringify!($name),
-            summary: <$name::Config as Traffic>::SUMMARY,
-            source: include_str!(concat!("traffic/", stringify!($name), ".rs")),
-            schema: || schemars::schema_for!($name::Config),
-            from_json: |value| serde_json::from_value(value).map(TrafficSpec::$name),
-        }),*];
+        pub const SOURCES: &[Entry<TrafficSpec>] = &[$(Entry::of::<$name::Config>(
+            stringify!($name),
+            <$name::Config as Traffic>::SUMMARY,
+            include_str!(concat!("traffic/", stringify!($name), ".rs")),
+        )),*];
 
         impl TrafficSpec {
-            /// The name in the registry.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(TrafficSpec::$name(_) => stringify!($name)),*
-                }
-            }
             /// Builds the sources for a switch.
             ///
             /// # Errors

@@ -29,7 +29,7 @@ fn allocations(spec: &Spec, filled: u64, busy: u64) -> u64 {
 fn arbiters_do_not_allocate() {
     // The counter works: building an arbiter allocates.
     let before = giveway_counting::calls();
-    drop(build::<1>(&(ALL[0].default)(), 32, 7));
+    drop(build::<1>(&ALL[0].default(), 32, 7));
     assert!(giveway_counting::calls() > before);
 
     for entry in ALL {

@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn enough_iterations_leave_nothing_to_add(shape in shape(2..=64)) {
         for entry in ALL.iter().filter(|entry| MAXIMAL.contains(&entry.name)) {
-            let spec = iterated(entry, shape.ports).unwrap_or_else(|| (entry.default)());
+            let spec = iterated(entry, shape.ports).unwrap_or_else(|| entry.default());
             let answers = answers::<1>(&spec, shape);
             for (paper, pairs) in shape.slots::<1>(spec.queueing(), SLOTS).iter().zip(&answers) {
                 let addable = addable(paper, pairs);
@@ -139,7 +139,7 @@ fn maximal_arbiters_are_registered() {
 #[test]
 fn every_arbiter_works_in_every_mode() {
     for entry in ALL {
-        let modes: &[Mode] = match (entry.default)().queueing() {
+        let modes: &[Mode] = match entry.default().queueing() {
             Queueing::Virtual => &[Mode::Cell, Mode::Packet, Mode::Spf, Mode::Preemptive],
             Queueing::Fifo | Queueing::Output => &[Mode::Cell, Mode::Packet],
             Queueing::Combined => &[Mode::Cell],
@@ -150,7 +150,7 @@ fn every_arbiter_works_in_every_mode() {
                 ports: 5,
                 arbiter: Spec {
                     options: Options { mode: Some(*mode), ..Options::default() },
-                    algorithm: (entry.default)().algorithm,
+                    algorithm: entry.default().algorithm,
                 },
                 traffic: (onoff.from_json)(serde_json::json!({ "load": 0.4 })).unwrap(),
                 slots: 20_000,

@@ -27,7 +27,7 @@ fn run(ports: usize, name: &str, parameters: &serde_json::Value, options: Option
 /// Arbiters with virtual output queues, with parameters that change their results.
 fn arbiters() -> Vec<(&'static str, serde_json::Value)> {
     let mut all = Vec::new();
-    for entry in ALL.iter().filter(|entry| (entry.default)().queueing() == Queueing::Virtual) {
+    for entry in ALL.iter().filter(|entry| entry.default().queueing() == Queueing::Virtual) {
         let properties = (entry.schema)().as_value()["properties"].clone();
         let has = |name: &str| properties.get(name).is_some();
         all.push((entry.name, json!({})));

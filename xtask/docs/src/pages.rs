@@ -41,9 +41,10 @@ impl Entry {
         Entry { name, summary, source, schema: None, family: None, usage, after_parameters: String::new() }
     }
 
-    /// Adds parameters to the entry.
-    fn with(self, schema: Value) -> Entry {
-        Entry { schema: Some(schema), ..self }
+    /// An entry with its parameters and its group.
+    fn with_parameters<S>(entry: &giveway_spec::Entry<S>, usage: &str) -> Entry {
+        let plain = Entry::new(entry.name, entry.summary, entry.source, usage);
+        Entry { schema: Some((entry.schema)().to_value()), family: entry.family, ..plain }
     }
 }
 
@@ -106,11 +107,8 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
 }
 
 fn disciplines() -> Vec<Entry> {
-    let entries = giveway_disciplines::ALL.iter().map(|entry| {
-        let plain = Entry::new(entry.name, entry.summary, entry.source, "disciplines = [\"{}\"]");
-        Entry { family: entry.family, ..plain.with((entry.schema)().to_value()) }
-    });
-    entries.collect()
+    let usage = "disciplines = [\"{}\"]";
+    giveway_disciplines::ALL.iter().map(|entry| Entry::with_parameters(entry, usage)).collect()
 }
 
 fn congestion() -> Vec<Entry> {
@@ -120,11 +118,10 @@ fn congestion() -> Vec<Entry> {
 }
 
 fn traffic() -> Vec<Entry> {
-    let entries = giveway_sim::SOURCES.iter().map(|entry| {
+    let entries = giveway_sim::SOURCES.iter().map(|source| {
         let after_parameters =
             format!("\nAnd the [keys of every source](../{TRAFFIC}.md#{}).\n", anchor(COMMON));
-        let plain = Entry::new(entry.name, entry.summary, entry.source, KIND);
-        Entry { after_parameters, ..plain.with((entry.schema)().to_value()) }
+        Entry { after_parameters, ..Entry::with_parameters(&source.entry, KIND) }
     });
     entries.collect()
 }
@@ -132,8 +129,8 @@ fn traffic() -> Vec<Entry> {
 /// The keys that every source of traffic has in addition to its parameters.
 fn common_keys() -> String {
     let of = |placed: Placed| {
-        let placed = giveway_sim::SOURCES.iter().filter(move |entry| entry.placed == placed);
-        let names = placed.map(|entry| format!("[`{}`]({TRAFFIC}/{0}.md)", entry.name));
+        let placed = giveway_sim::SOURCES.iter().filter(move |source| source.placed == placed);
+        let names = placed.map(|source| format!("[`{}`]({TRAFFIC}/{0}.md)", source.entry.name));
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
@@ -148,26 +145,22 @@ fn common_keys() -> String {
 fn arbiters() -> Vec<Entry> {
     let options = schemars::schema_for!(Options).to_value();
     let entries = giveway_switch::ALL.iter().map(|entry| {
-        let mut schema = (entry.schema)().to_value();
+        let usage = "backend = \"switch\"\ndisciplines = [\"{}\"]";
+        let mut page = Entry::with_parameters(entry, usage);
         // The parameters of every arbiter are on the index page only.
-        if let (Some(own), Some(all)) =
-            (schema["properties"].as_object_mut(), options["properties"].as_object())
-        {
+        let schema = page.schema.as_mut().and_then(|schema| schema["properties"].as_object_mut());
+        if let (Some(own), Some(all)) = (schema, options["properties"].as_object()) {
             own.retain(|name, _| !all.contains_key(name));
         }
-        let usage = "backend = \"switch\"\ndisciplines = [\"{}\"]";
-        let after_parameters =
+        page.after_parameters =
             format!("\nAnd the [parameters of every arbiter](../{ARBITERS}.md#{}).\n", anchor(OPTIONS));
-        Entry { after_parameters, ..Entry::new(entry.name, entry.summary, entry.source, usage).with(schema) }
+        page
     });
     entries.collect()
 }
 
 fn switch_traffic() -> Vec<Entry> {
-    let entries = giveway_switch::traffic::SOURCES.iter().map(|entry| {
-        Entry::new(entry.name, entry.summary, entry.source, KIND).with((entry.schema)().to_value())
-    });
-    entries.collect()
+    giveway_switch::traffic::SOURCES.iter().map(|entry| Entry::with_parameters(entry, KIND)).collect()
 }
 
 /// The anchor of a heading, for links.
@@ -177,13 +170,12 @@ fn anchor(heading: &str) -> String {
 
 /// The header of the source file below the name, then the parameters.
 fn page(entry: &Entry) -> String {
-    let header = entry.source.lines().map_while(|line| line.strip_prefix("//!"));
-    let header =
-        header.map(|line| line.strip_prefix(' ').unwrap_or(line)).map(|line| match line.strip_prefix("# ") {
-            // The page's own title is one level above.
-            Some(heading) => format!("## {heading}"),
-            None => plain_links(line),
-        });
+    let header = giveway_spec::page(entry.source);
+    let header = header.split('\n').map(|line| match line.strip_prefix("# ") {
+        // The page's own title is one level above.
+        Some(heading) => format!("## {heading}"),
+        None => plain_links(line),
+    });
     let header = header.collect::<Vec<_>>().join("\n");
     let mut page =
         format!("# {}\n\n{header}\n\n## In a scenario\n\n```toml\n{}\n```\n", entry.name, entry.usage);

@@ -40,7 +40,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "theory", uses: &[], tests_use: &[] },
     Allowed {
         name: "sim",
-        uses: &["qdisc", "capture", "workload"],
+        uses: &["qdisc", "spec", "capture", "workload"],
         tests_use: &["disciplines", "theory", "counting"],
     },
     Allowed { name: "switch", uses: &["qdisc", "spec", "capture"], tests_use: &["theory", "counting"] },

@@ -107,7 +107,7 @@ impl Reserving {
         if links == [None, None] {
             let names: Vec<&str> = ALL
                 .iter()
-                .filter(|entry| guarantees(&(entry.default)(), Rate::mbit(10)))
+                .filter(|entry| guarantees(&entry.default(), Rate::mbit(10)))
                 .map(|entry| entry.name)
                 .collect();
             return Err(BridgeError::Usage(format!(

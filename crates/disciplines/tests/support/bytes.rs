@@ -11,7 +11,7 @@ use giveway_qdisc::{LinkContext, Rate, Streams};
 /// The first violation of the contract.
 pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     let [discipline, variant, link, operations @ ..] = bytes else { return Ok(()) };
-    let variants = (ALL[usize::from(*discipline) % ALL.len()].variants)();
+    let variants = ALL[usize::from(*discipline) % ALL.len()].default().variants();
     let spec = &variants[usize::from(*variant) % variants.len()];
     let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
     let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));

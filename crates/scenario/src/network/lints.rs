@@ -3,7 +3,6 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, Limit, Span, Streams, Time};
-use giveway_sim::SOURCES;
 
 use super::model::Network;
 use super::paths::Paths;
@@ -186,9 +185,8 @@ fn controls_its_delay(spec: &Spec) -> bool {
 /// Warns of TCP segments above the MTU of a link.
 fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths) {
     // The source determines the length of datagrams.
-    let is_tcp =
-        |stream: &&Stream| SOURCES.iter().any(|entry| entry.name == stream.spec.name() && entry.answered);
-    for stream in network.traffic.iter().filter(is_tcp) {
+    let over_tcp = network.traffic.iter().filter(|stream| stream.spec.answered());
+    for stream in over_tcp {
         let packet = full_segment(stream).0;
         let routes = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
         let narrow = routes.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);

@@ -168,11 +168,11 @@ fn entry(
 ) -> Option<Stream> {
     let what = format!("traffic \"{name}\"");
     let common: TrafficKeys = reading.fields(table, &what)?;
-    let source = reading.kind(table, (&what, "kind of traffic"), SOURCES, |source| source.name);
+    let source = reading.kind(table, (&what, "kind of traffic"), SOURCES, |source| source.entry.name);
     let spec = source.and_then(|source| {
-        let of_kind = format!("{} traffic", source.name);
+        let of_kind = format!("{} traffic", source.entry.name);
         let shared = keys::<TrafficKeys>();
-        reading.keys_of_kind(table, (&of_kind, &what), &shared, source.schema, source.from_json)
+        reading.keys_of_kind(table, (&of_kind, &what), &shared, source.entry.schema, source.entry.from_json)
     });
     let tcp = match (table.get("tcp"), defaults) {
         (Some(node), Some((defaults, _))) => tcp(reading, node, "tcp", defaults),
@@ -274,7 +274,7 @@ const ENDS: [&str; 2] = ["from", "to"];
 fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &TrafficEntry) -> bool {
     let written = || ENDS.into_iter().filter(|key| table.has(key));
     for key in written() {
-        let message = format!("{what}: {} names its nodes in its file", source.name);
+        let message = format!("{what}: {} names its nodes in its file", source.entry.name);
         reading.report(Diagnostic::error(table.place(key), message).help(format!("leave {key} out")));
     }
     written().next().is_some()

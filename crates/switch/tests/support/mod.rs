@@ -126,7 +126,7 @@ pub fn build<const W: usize>(spec: &Spec, ports: usize, seed: u64) -> Box<dyn Ar
 
 /// An arbiter with a number of iterations, if it has that parameter.
 pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
-    let mut parameters = (entry.default)().parameters();
+    let mut parameters = entry.default().parameters();
     *parameters.get_mut("iterations")? = iterations.into();
     Some((entry.from_json)(parameters).expect("iterations is a parameter"))
 }
@@ -134,5 +134,5 @@ pub fn iterated(entry: &Entry<Spec>, iterations: usize) -> Option<Spec> {
 /// An arbiter with its default parameters, with one iteration, and with as many iterations as ports.
 pub fn variants(entry: &Entry<Spec>, ports: usize) -> Vec<Spec> {
     let iterated = [1, ports].into_iter().filter_map(|iterations| iterated(entry, iterations));
-    std::iter::once((entry.default)()).chain(iterated).collect()
+    std::iter::once(entry.default()).chain(iterated).collect()
 }
