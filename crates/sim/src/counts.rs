@@ -4,7 +4,7 @@ use giveway_qdisc::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sizes::Pareto;
+use crate::sizes::{Pareto, SizesError};
 
 /// A distribution of small numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,31 @@ pub enum Counts {
         /// The largest number.
         max: u32,
     },
+}
+
+/// A parameter of a distribution of numbers is out of range.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CountsError {
+    /// The constant is 0.
+    #[error("0 is too few: write at least 1")]
+    TooFew,
+    /// The constant or the largest number is too large.
+    #[error("{0} is too many: write at most {MOST}")]
+    TooMany(u32),
+    /// The mean of a geometric distribution is out of range.
+    #[error("a mean of {0}; write a number from 1 to {MOST}")]
+    Mean(f64),
+    /// The bounds of a Pareto distribution are not in order.
+    #[error("from {min} to {max}: min must be at least 1, and at most max")]
+    Bounds {
+        /// The smallest number.
+        min: u32,
+        /// The largest number.
+        max: u32,
+    },
+    /// Another parameter of a Pareto distribution is out of range.
+    #[error(transparent)]
+    Pareto(#[from] SizesError),
 }
 
 /// A sampler of a distribution of numbers.
@@ -55,28 +80,26 @@ impl Counts {
     ///
     /// # Errors
     /// A parameter that is out of range, and what to write instead.
-    pub fn sampler(&self) -> Result<CountSampler, String> {
+    pub fn sampler(&self) -> Result<CountSampler, CountsError> {
         let law = match *self {
-            Counts::Fixed(0) => return Err("0 is too few: write at least 1".to_owned()),
+            Counts::Fixed(0) => return Err(CountsError::TooFew),
             Counts::Fixed(count) if count <= MOST => Law::Fixed(count),
             Counts::Geometric { mean: 1.0 } => Law::Fixed(1),
             // P(n > k) = exp(-k / scale), so the mean is 1 / (1 - exp(-1 / scale)).
             Counts::Geometric { mean } if mean > 1.0 && mean <= f64::from(MOST) => {
                 Law::Geometric { scale: -1.0 / libm::log1p(-1.0 / mean) }
             }
-            Counts::Geometric { mean } => {
-                return Err(format!("a mean of {mean}; write a number from 1 to {MOST}"));
-            }
+            Counts::Geometric { mean } => return Err(CountsError::Mean(mean)),
             // Rounding down maps each interval up to the next number to one number, so the bound is one above
             // the largest.
             Counts::Pareto { shape, min, max } if max <= MOST => {
                 if min == 0 || max < min {
-                    return Err(format!("from {min} to {max}: min must be at least 1, and at most max"));
+                    return Err(CountsError::Bounds { min, max });
                 }
                 Law::Pareto { law: Pareto::new(shape, f64::from(min), f64::from(max) + 1.0)?, max }
             }
             Counts::Fixed(count) | Counts::Pareto { max: count, .. } => {
-                return Err(format!("{count} is too many: write at most {MOST}"));
+                return Err(CountsError::TooMany(count));
             }
         };
         Ok(CountSampler { law })
@@ -125,7 +148,7 @@ mod tests {
 
     #[test]
     fn invalid_distributions_are_refused() {
-        let refusal = |counts: Counts| counts.sampler().unwrap_err();
+        let refusal = |counts: Counts| counts.sampler().unwrap_err().to_string();
         assert_eq!(refusal(Counts::Fixed(0)), "0 is too few: write at least 1");
         assert_eq!(
             refusal(Counts::Geometric { mean: 0.5 }),

@@ -46,6 +46,57 @@ pub enum Sizes {
     Cdf(PathBuf),
 }
 
+/// A distribution of sizes is invalid.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SizesError {
+    /// The constant size is 0.
+    #[error("a transfer of 0 bytes sends nothing")]
+    Nothing,
+    /// The shape of a Pareto distribution is not positive.
+    #[error("a shape of {0}; write a positive number, for example 1.2")]
+    Shape(f64),
+    /// The bounds of a Pareto distribution are not in order.
+    #[error("sizes from {min} to {max}: min must be at least 1, and at most max")]
+    Bounds {
+        /// Smallest size, bytes.
+        min: f64,
+        /// Largest size, bytes.
+        max: f64,
+    },
+    /// The exponent of a Zipf distribution is out of range.
+    #[error("an exponent of {0}; write a number from 0 to 100, for example 1.2")]
+    Exponent(f64),
+    /// The largest number of segments of a Zipf distribution is out of range.
+    #[error("a max of {0} segments; write 1 to {MOST_SEGMENTS}")]
+    Segments(u64),
+    /// The mean of a lognormal distribution is less than a byte.
+    #[error("a mean of 0 bytes sends nothing")]
+    Mean,
+    /// The standard deviation of a lognormal distribution is out of range.
+    #[error("a sigma of {0}; write a number from 0 to 10, for example 1.5")]
+    Sigma(f64),
+    /// The largest size of a lognormal distribution cuts nearly all of it off.
+    #[error("nearly every size is above max: write a larger max, or a smaller mean")]
+    Max,
+}
+
+/// The file of an empirical distribution is invalid. The caller adds the path. Rows are numbered from 1.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+enum CdfError {
+    #[error("row {row} has {found} columns; expected 2, size in bytes and share")]
+    Columns { row: usize, found: usize },
+    #[error("row {row}, column {column}: found {found:?}, expected a number of 0 or more")]
+    Number { row: usize, column: &'static str, found: String },
+    #[error("row {row}: {size} {share} is below the row before it; both columns must grow")]
+    Decrease { row: usize, size: String, share: String },
+    #[error("has no rows; expected lines of size in bytes and share")]
+    Empty,
+    #[error("the last share is {0}; expected 1, or 100 for percent")]
+    LastShare(f64),
+    #[error("the largest size is 0")]
+    Nothing,
+}
+
 /// A sampler of a distribution of sizes.
 #[derive(Clone, Debug)]
 pub struct Sampler {
@@ -81,9 +132,9 @@ impl Sizes {
     /// # Errors
     /// An error of `parameter` if the distribution is invalid or its file cannot be used.
     pub fn sampler(&self, parameter: &'static str, mss: Bytes, folder: &Path) -> Result<Sampler, Invalid> {
-        let invalid = |message: String| Invalid::new(parameter, message);
+        let invalid = |error: SizesError| Invalid::new(parameter, error.to_string());
         match self {
-            Sizes::Fixed(Bytes(0)) => Err(invalid("a transfer of 0 bytes sends nothing".to_owned())),
+            Sizes::Fixed(Bytes(0)) => Err(invalid(SizesError::Nothing)),
             Sizes::Fixed(Bytes(size)) => Ok(Sampler { law: Law::Fixed(*size), mean: *size as f64 }),
             Sizes::Pareto { shape, min, max } => {
                 let pareto = Pareto::new(*shape, min.0 as f64, max.0 as f64).map_err(invalid)?;
@@ -96,9 +147,10 @@ impl Sizes {
             }
             Sizes::Cdf(file) => {
                 let path = folder.join(file);
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|error| invalid(format!("{} cannot be read: {error}", path.display())))?;
-                cdf(&text).map_err(|message| invalid(format!("{}: {message}", path.display())))
+                let text = std::fs::read_to_string(&path).map_err(|error| {
+                    Invalid::new(parameter, format!("{} cannot be read: {error}", path.display()))
+                })?;
+                cdf(&text).map_err(|error| Invalid::new(parameter, format!("{}: {error}", path.display())))
             }
         }
     }
@@ -141,12 +193,12 @@ pub(crate) struct Pareto {
 }
 
 impl Pareto {
-    pub fn new(shape: f64, min: f64, max: f64) -> Result<Pareto, String> {
+    pub fn new(shape: f64, min: f64, max: f64) -> Result<Pareto, SizesError> {
         if !(shape > 0.0 && shape.is_finite()) {
-            return Err(format!("a shape of {shape}; write a positive number, for example 1.2"));
+            return Err(SizesError::Shape(shape));
         }
         if min < 1.0 || max < min {
-            return Err(format!("sizes from {min} to {max}: min must be at least 1, and at most max"));
+            return Err(SizesError::Bounds { min, max });
         }
         Ok(Pareto { shape, min, max, within: 1.0 - libm::pow(min / max, shape) })
     }
@@ -168,12 +220,12 @@ impl Pareto {
     }
 }
 
-fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, String> {
+fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, SizesError> {
     if !(0.0..=100.0).contains(&exponent) {
-        return Err(format!("an exponent of {exponent}; write a number from 0 to 100, for example 1.2"));
+        return Err(SizesError::Exponent(exponent));
     }
     if !(1..=MOST_SEGMENTS).contains(&segments) {
-        return Err(format!("a max of {segments} segments; write 1 to {MOST_SEGMENTS}"));
+        return Err(SizesError::Segments(segments));
     }
     let weight = |k: u64| libm::pow(k as f64, -exponent);
     let mut cumulative = Vec::with_capacity(segments as usize);
@@ -192,12 +244,12 @@ fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, String> {
     Ok(Sampler { law: Law::Zipf { cumulative, mss }, mean: moment / total * mss as f64 })
 }
 
-fn lognormal(mean: f64, sigma: f64, max: f64) -> Result<Sampler, String> {
+fn lognormal(mean: f64, sigma: f64, max: f64) -> Result<Sampler, SizesError> {
     if mean < 1.0 {
-        return Err("a mean of 0 bytes sends nothing".to_owned());
+        return Err(SizesError::Mean);
     }
     if !(0.0..=10.0).contains(&sigma) {
-        return Err(format!("a sigma of {sigma}; write a number from 0 to 10, for example 1.5"));
+        return Err(SizesError::Sigma(sigma));
     }
     let mu = libm::log(mean) - sigma * sigma / 2.0;
     // P(size <= max), and the share of the mean that lies below max.
@@ -208,7 +260,7 @@ fn lognormal(mean: f64, sigma: f64, max: f64) -> Result<Sampler, String> {
     };
     let kept = below(0.0);
     if kept < 0.01 {
-        return Err("nearly every size is above max: write a larger max, or a smaller mean".to_owned());
+        return Err(SizesError::Max);
     }
     Ok(Sampler { law: Law::Lognormal { mu, sigma, max }, mean: mean * below(sigma) / kept })
 }
@@ -218,7 +270,7 @@ fn normal_cdf(x: f64) -> f64 {
 }
 
 /// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # begins a comment.
-fn cdf(text: &str) -> Result<Sampler, String> {
+fn cdf(text: &str) -> Result<Sampler, CdfError> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (row, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         let line = line.split('#').next().expect("splitting gives at least one part");
@@ -227,33 +279,28 @@ fn cdf(text: &str) -> Result<Sampler, String> {
             if fields.is_empty() {
                 continue;
             }
-            return Err(format!(
-                "row {row} has {} columns; expected 2, size in bytes and share",
-                fields.len()
-            ));
+            return Err(CdfError::Columns { row, found: fields.len() });
         };
-        let number = |column: &str, field: &str| match field.parse::<f64>() {
+        let number = |column, field: &str| match field.parse::<f64>() {
             Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-            _ => Err(format!("row {row}, column {column}: found {field:?}, expected a number of 0 or more")),
+            _ => Err(CdfError::Number { row, column, found: field.to_owned() }),
         };
         let point = (number("size", size)?, number("share", share)?);
         if let Some(last) = points.last()
             && (point.0 < last.0 || point.1 < last.1)
         {
-            return Err(format!(
-                "row {row}: {size} {share} is below the row before it; both columns must grow"
-            ));
+            return Err(CdfError::Decrease { row, size: size.to_owned(), share: share.to_owned() });
         }
         points.push(point);
     }
     let Some(&(largest, whole)) = points.last() else {
-        return Err("has no rows; expected lines of size in bytes and share".to_owned());
+        return Err(CdfError::Empty);
     };
     if whole != 1.0 && whole != 100.0 {
-        return Err(format!("the last share is {whole}; expected 1, or 100 for percent"));
+        return Err(CdfError::LastShare(whole));
     }
     if largest < 1.0 {
-        return Err("the largest size is 0".to_owned());
+        return Err(CdfError::Nothing);
     }
     for (_, share) in &mut points {
         *share /= whole;

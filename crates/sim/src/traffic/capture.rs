@@ -75,6 +75,15 @@ fn default_speed() -> f64 {
     1.0
 }
 
+/// A capture that cannot be replayed. The caller adds the path.
+#[derive(Debug, thiserror::Error)]
+enum ReplayError {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error("holds no IP packet ({others} others)")]
+    NoPacket { others: u64 },
+}
+
 /// Hash key of flow keys: fixed, so that a flow has the same key in every run.
 const HASHER: SipHasher = SipHasher::new(0x6769_7665_7761_7921, 0x6361_7074_7572_6521);
 
@@ -99,16 +108,15 @@ impl Traffic for Config {
         }
         let path = context.folder.join(&self.file);
         let replays = context.pairs.iter().map(|pair| self.replay(&path, *pair, context.start));
-        let replays = replays.collect::<Result<_, String>>();
-        let replays =
-            replays.map_err(|message| Invalid::new("file", format!("{} {message}", path.display())))?;
+        let replays = replays.collect::<Result<_, ReplayError>>();
+        let replays = replays.map_err(|error| Invalid::new("file", format!("{} {error}", path.display())))?;
         Ok(Box::new(Capture { replays, stop: context.stop }))
     }
 }
 
 impl Config {
-    fn replay(&self, path: &Path, (from, to): (u16, u16), start: Time) -> Result<Replay, String> {
-        let packets = Reader::open(path).map_err(|error| error.to_string())?;
+    fn replay(&self, path: &Path, (from, to): (u16, u16), start: Time) -> Result<Replay, ReplayError> {
+        let packets = Reader::open(path)?;
         let mut replay = Replay {
             packets,
             from,
@@ -126,11 +134,15 @@ impl Config {
             error: None,
         };
         replay.advance();
-        match (&replay.next, &replay.error) {
-            (None, Some(error)) => Err(error.to_string()),
-            (None, None) if replay.left > 0 => Err(format!("holds no IP packet ({} others)", replay.foreign)),
-            _ => Ok(replay),
+        if replay.next.is_none() {
+            if let Some(error) = replay.error {
+                return Err(error.into());
+            }
+            if replay.left > 0 {
+                return Err(ReplayError::NoPacket { others: replay.foreign });
+            }
         }
+        Ok(replay)
     }
 }
 

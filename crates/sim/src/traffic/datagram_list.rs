@@ -29,7 +29,7 @@ use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{self, Row};
+use super::rows::{self, Row, RowError};
 use super::{MOST_FLOWS, Placed, Source, SourceContext, Traffic};
 use crate::net::{Net, StreamId};
 use crate::segment::UDP_HEADER;
@@ -58,7 +58,7 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let path = context.folder.join(&self.file);
         let list = read(&path, context)
-            .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
+            .map_err(|error| Invalid::new("file", format!("{}: {error}", path.display())))?;
         Ok(Box::new(list))
     }
 }
@@ -113,7 +113,7 @@ impl Source for DatagramList {
 /// The flow of a row: its nodes, if the file names them, and its name.
 type FlowName = (Option<(u16, u16)>, String);
 
-fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, String> {
+fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, RowError> {
     let mut list = DatagramList { datagrams: Vec::new(), flows: Vec::new(), copies: 1, names_nodes: false };
     let mut known: BTreeMap<FlowName, u32> = BTreeMap::new();
     rows::read(path, &KINDS, |row| {
@@ -133,9 +133,7 @@ fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, String> {
             list.flows.extend(pairs.iter().map(|(from, to)| Flow { from: *from, to: *to, stream: None }));
         }
         if list.flows.len() > MOST_FLOWS {
-            return Err(format!(
-                " is of one flow too many: a source has at most {MOST_FLOWS}, all pairs of nodes together"
-            ));
+            return Err(RowError::Flows { row: row.number(), most: MOST_FLOWS });
         }
         if at < context.stop {
             list.datagrams.push(Datagram { at, flow, bytes });
@@ -149,7 +147,7 @@ fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, String> {
 }
 
 /// The length of its IP packet.
-fn length(row: &Row<'_>) -> Result<u32, String> {
+fn length(row: &Row<'_>) -> Result<u32, RowError> {
     let column = "size_bytes";
     match row.text(column).unwrap_or_default().parse() {
         Ok(bytes) if (UDP_HEADER..=65_535).contains(&bytes) => Ok(bytes),
@@ -164,7 +162,7 @@ mod tests {
     use giveway_qdisc::Streams;
 
     /// Reads it for the pairs 0 to 2 and 1 to 2, from second 1 to second 10.
-    fn read_text(text: &str) -> Result<DatagramList, String> {
+    fn read_text(text: &str) -> Result<DatagramList, RowError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("datagrams.csv");
         std::fs::write(&path, text).unwrap();
@@ -236,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_bad_row_is_named_with_its_column() {
-        let refusal = |text: &str| read_text(text).err().expect("the file is invalid");
+        let refusal = |text: &str| read_text(text).err().expect("the file is invalid").to_string();
         assert_eq!(
             refusal("0,1000\n\n# a comment\n1,27\n"),
             "row 4, column size_bytes: found \"27\", expected the length of an IP packet in bytes, 28 to 65,535"
@@ -267,7 +265,7 @@ mod tests {
         let rows = |flows: usize| (0..flows).map(|flow| format!("0,100,{flow}\n")).collect::<String>();
         assert_eq!(read_text(&rows(50_000)).unwrap().flows.len(), MOST_FLOWS);
         assert_eq!(
-            read_text(&rows(50_001)).err().unwrap(),
+            read_text(&rows(50_001)).err().unwrap().to_string(),
             "row 50001 is of one flow too many: a source has at most 100000, all pairs of nodes together"
         );
     }

@@ -22,7 +22,7 @@ use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{self, Row};
+use super::rows::{self, Row, RowError};
 use super::{Placed, Source, SourceContext, Traffic};
 use crate::net::Net;
 
@@ -43,7 +43,7 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let path = context.folder.join(&self.file);
         let list = read(&path, &context.nodes)
-            .map_err(|message| Invalid::new("file", format!("{}: {message}", path.display())))?;
+            .map_err(|error| Invalid::new("file", format!("{}: {error}", path.display())))?;
         // Including the rows that are left out, so that the pairs of nodes do not depend on the stop of the
         // source.
         let named: BTreeSet<(u16, u16)> = list.iter().map(|transfer| (transfer.from, transfer.to)).collect();
@@ -89,7 +89,7 @@ impl Source for FlowList {
     }
 }
 
-fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, String> {
+fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, RowError> {
     let mut transfers = Vec::new();
     rows::read(path, &[&COLUMNS], |row| {
         let at = row.time("start_s")?;
@@ -101,7 +101,7 @@ fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, String> {
 }
 
 /// Number of bytes that the application sends.
-fn size(row: &Row<'_>) -> Result<u64, String> {
+fn size(row: &Row<'_>) -> Result<u64, RowError> {
     match row.text("size_bytes").unwrap_or_default().parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),
         _ => Err(row.bad("size_bytes", "a whole number of bytes, 1 or more")),
@@ -112,7 +112,7 @@ fn size(row: &Row<'_>) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<Vec<Transfer>, String> {
+    fn read_text(text: &str) -> Result<Vec<Transfer>, RowError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flows.csv");
         std::fs::write(&path, text).unwrap();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_bad_row_is_named_with_its_column() {
-        let refusal = |text: &str| read_text(text).unwrap_err();
+        let refusal = |text: &str| read_text(text).unwrap_err().to_string();
         assert_eq!(
             refusal("0,alice,bob,1\n\n# a comment\n1,alice,bobb,1\n"),
             "row 4, column dst: found \"bobb\", expected the name of a node, perhaps \"bob\""

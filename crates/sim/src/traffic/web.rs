@@ -132,7 +132,7 @@ impl Traffic for Config {
             config: self.clone(),
             main: self.main.as_ref().map(|sizes| sampler("main", sizes)).transpose()?,
             object: sampler("object", &self.object)?,
-            count: self.objects.sampler().map_err(|message| Invalid::new("objects", message))?,
+            count: self.objects.sampler().map_err(|error| Invalid::new("objects", error.to_string()))?,
             think_s: self.think.as_s(),
             stop: context.stop,
         };
