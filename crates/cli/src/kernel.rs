@@ -8,7 +8,7 @@ use giveway_kernel::KernelError;
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_kernel::object::{self, Recipe};
 use giveway_kernel_plan::plan::{Kind, Plan};
-use giveway_kernel_plan::route::Route;
+use giveway_kernel_plan::route::{Route, RouteError};
 use giveway_qdisc::{DropReason, Limit, Rate};
 use serde_json::{Map, Value, json};
 
@@ -277,7 +277,7 @@ fn reservation(text: &str) -> Result<(u32, u64), String> {
 /// Parses a mark and its route.
 fn marked_route(text: &str) -> Result<(u32, Route), String> {
     let (mark, route) = marked(text).ok_or("write a mark and a route, as in 1=4 or 2=5.7; packets without a mark have mark 0, which has no route")?;
-    Ok((mark, route.parse()?))
+    Ok((mark, route.parse().map_err(|error: RouteError| error.to_string())?))
 }
 
 /// Splits a text into a mark and the part after the equals sign. Mark 0 is not accepted: packets without a

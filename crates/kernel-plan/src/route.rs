@@ -10,6 +10,11 @@ use giveway_qdisc::NextHops;
 
 use crate::PlanError;
 
+/// The text is not a [`Route`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write the numbers of one to four nodes, the nearest first, as 4 or 4.7")]
+pub struct RouteError;
+
 /// A route: one to four hops, the nearest first. A hop is the number of a node, which the operator chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route(Vec<u16>);
@@ -64,14 +69,12 @@ impl Route {
 }
 
 impl FromStr for Route {
-    type Err = String;
+    type Err = RouteError;
 
-    fn from_str(text: &str) -> Result<Route, String> {
+    fn from_str(text: &str) -> Result<Route, RouteError> {
         let hops: Option<Vec<u16>> =
             text.split('.').map(|hop| hop.parse().ok().filter(|hop| *hop < u16::MAX)).collect();
-        hops.filter(|hops| hops.len() <= Route::MOST).map(Route).ok_or_else(|| {
-            "write the numbers of one to four nodes, the nearest first, as 4 or 4.7".to_owned()
-        })
+        hops.filter(|hops| hops.len() <= Route::MOST).map(Route).ok_or(RouteError)
     }
 }
 
