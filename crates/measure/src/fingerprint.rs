@@ -16,6 +16,14 @@ use std::str::FromStr;
 use giveway_qdisc::{DropReason, FlowReport, Meta, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+/// The text is not a [`Fingerprint`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is not a fingerprint: 32 hexadecimal digits")]
+pub struct FingerprintError {
+    /// The text.
+    pub text: String,
+}
+
 /// A fingerprint of a run, a file, or several runs in order: 128 bits, as text 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u128);
@@ -129,11 +137,11 @@ impl fmt::Debug for Fingerprint {
     }
 }
 impl FromStr for Fingerprint {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Fingerprint, String> {
+    type Err = FingerprintError;
+    fn from_str(text: &str) -> Result<Fingerprint, FingerprintError> {
         match (text.len(), u128::from_str_radix(text, 16)) {
             (32, Ok(bits)) => Ok(Fingerprint(bits)),
-            _ => Err(format!("\"{text}\" is not a fingerprint: 32 hexadecimal digits")),
+            _ => Err(FingerprintError { text: text.to_owned() }),
         }
     }
 }

@@ -65,7 +65,7 @@ pub use difference::Difference;
 pub use discipline::Discipline;
 pub use emissions::BIN;
 pub use findings::findings;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, FingerprintError};
 pub use layout::{Crossed, Layout};
 pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
 pub use names::{kind, short_names};
