@@ -237,7 +237,7 @@ fn reality(
             Ok(None) => Ok(None),
             Err(error) => {
                 missing.fetch_or(error.is_missing(), Ordering::Relaxed);
-                Err(error.to_string())
+                Err(error.into())
             }
         }
     };

@@ -29,8 +29,8 @@ mod traces;
 
 pub use error::{RunnerError, chain};
 pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
-pub use session::{Observe, Results, Session, pool, question, scenario_name};
-pub use traces::PortFile;
+pub use session::{Observe, Results, Session, TrialError, pool, question, scenario_name};
+pub use traces::{PortFile, PortFileError};
 
 /// The outcome of a command, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,6 @@
 //! A session runs scenarios trial by trial, and keeps their results.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -51,10 +52,13 @@ pub struct Results {
 
 /// A function that runs and records one trial. Its arguments are the trial, true if samples over time are
 /// kept, and a function that takes the progress (0 to 1) and returns false if the run must stop. It returns
-/// the record and remarks, `None` if it was stopped, or the reason why it failed.
-pub type Observe<'a> = dyn Fn(&Trial, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, String>
+/// the record and remarks, `None` if it was stopped, or the error of its backend.
+pub type Observe<'a> = dyn Fn(&Trial, bool, &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<(Record, Vec<String>)>, TrialError>
     + Sync
     + 'a;
+
+/// The error of a trial, of any backend. The session prints it with its causes.
+pub type TrialError = Box<dyn Error + Send + Sync>;
 
 /// Runs scenarios on a pool of threads, and keeps their results.
 pub struct Session<'a> {
@@ -386,7 +390,7 @@ impl<'a> Session<'a> {
         let (record, remarks) = match catch_unwind(running) {
             Ok(Ok(Some(ran))) => ran,
             Ok(Ok(None)) => return Ran::Stopped,
-            Ok(Err(why)) => return Ran::Failed(why),
+            Ok(Err(error)) => return Ran::Failed(chain(&*error)),
             Err(panic) => return Ran::Failed(panic_message(panic.as_ref())),
         };
         match folder.map(|folder| folder.write(&recorded(trial), &record)) {

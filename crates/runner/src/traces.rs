@@ -15,6 +15,11 @@ use crate::export::{Target, places};
 use crate::outputs::Kind;
 use crate::{Frontend, RunnerError};
 
+/// The text is not a [`PortFile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write a port and a file, as in \"home->isp=home.trace\"")]
+pub struct PortFileError;
+
 /// A port and the file for its operations, as `PORT=FILE` on the command line.
 #[derive(Clone, Debug)]
 pub struct PortFile {
@@ -23,14 +28,14 @@ pub struct PortFile {
 }
 
 impl FromStr for PortFile {
-    type Err = String;
+    type Err = PortFileError;
 
-    fn from_str(text: &str) -> Result<PortFile, String> {
+    fn from_str(text: &str) -> Result<PortFile, PortFileError> {
         match text.split_once('=') {
             Some((port, file)) if !port.is_empty() && !file.is_empty() => {
                 Ok(PortFile { port: port.to_owned(), file: file.into() })
             }
-            _ => Err("write a port and a file, as in \"home->isp=home.trace\"".to_owned()),
+            _ => Err(PortFileError),
         }
     }
 }
