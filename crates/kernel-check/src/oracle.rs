@@ -21,15 +21,49 @@ pub mod pie;
 pub mod red;
 mod verdict;
 
-use giveway_disciplines::Spec;
+use giveway_disciplines::{Spec, SpecError};
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Bytes, FlowKey, LinkContext, Rate, Span, Streams};
+use giveway_qdisc::{Bytes, FlowKey, Invalid, LinkContext, Rate, Span, Streams};
 
 use self::calls::{Call, Difference, calls, compare};
 use self::model::{Model, Rule, STEP_NS, Setup};
-use crate::journal::{Entry, Event};
+use crate::journal::{Entry, Event, JournalError};
 
 pub use self::verdict::Verdict;
+
+/// Error of a journal or a discipline that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum OracleError {
+    /// The text is not a discipline.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A parameter of the discipline is invalid.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// An entry cannot follow those before it.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A packet has a mark without a flow.
+    #[error("a packet has mark {mark}, but {spec} has flows 0 to {last}")]
+    Mark {
+        /// The mark.
+        mark: u64,
+        /// The discipline.
+        spec: Box<Spec>,
+        /// Number of its last flow.
+        last: u64,
+    },
+    /// An update of PIE has a delay that is not plausible.
+    #[error("update {at} has a delay of {delay}, but delays are at most {most}")]
+    Delay {
+        /// Number of the update, from 0.
+        at: usize,
+        /// The delay.
+        delay: Span,
+        /// Largest plausible delay.
+        most: Span,
+    },
+}
 
 /// Result of a comparison.
 #[derive(Clone, Debug)]
@@ -48,8 +82,8 @@ pub struct Comparison {
 ///
 /// # Errors
 /// If the text is not a discipline, or the journal is inconsistent.
-pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, String> {
-    let spec: Spec = text.parse().map_err(|error| format!("{error}"))?;
+pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, OracleError> {
+    let spec: Spec = text.parse()?;
     // The kernel counts the header of the link.
     let context = LinkContext { mtu: Bytes(1514), ..LinkContext::new(rate, Streams::new(1)) };
     let count = |is: fn(&Event) -> bool| journal.iter().filter(|entry| is(&entry.event)).count() as u64;
@@ -66,14 +100,14 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, St
 }
 
 /// Compares a discipline without random numbers.
-fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, String> {
+fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, OracleError> {
     let keys = keys(spec, context);
     let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-    let mut rust = spec.build_numbered(context).map_err(|invalid| invalid.to_string())?;
+    let mut rust = spec.build_numbered(context)?;
     let flows = keys.len() as u64;
     let marks = calls.iter().filter_map(|call| Some(call.arrival?.mark));
     if let Some(mark) = marks.max().filter(|mark| flows > 0 && *mark >= flows) {
-        return Err(format!("a packet has mark {mark}, but {spec} has flows 0 to {}", flows - 1));
+        return Err(OracleError::Mark { mark, spec: Box::new(spec.clone()), last: flows - 1 });
     }
     let Some(difference) = compare(calls, &mut *rust, &key) else { return Ok(Verdict::Equal) };
     match setup(spec, context) {
@@ -221,7 +255,7 @@ mod tests {
     fn a_mark_without_a_flow_is_refused() {
         let entry = |event, number, flow| Entry { now: 0, flow, reserved: 0, number, bytes: 100, event };
         let journal = [entry(Event::Enqueued, 0, 16), entry(Event::Empty, 0, 0)];
-        let message = judge(&journal, SPECS[3], Rate::mbit(8)).unwrap_err();
+        let message = judge(&journal, SPECS[3], Rate::mbit(8)).unwrap_err().to_string();
         assert!(message.contains("mark 16") && message.contains("flows 0 to 15"), "{message}");
     }
 

@@ -39,7 +39,7 @@ fn judge(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<orac
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let entries = journal::read(&bytes).map_err(|error| error.to_string())?;
     let rate = rate.parse().map_err(|error| format!("{error}"))?;
-    let comparison = oracle::judge(&entries, discipline, rate)?;
+    let comparison = oracle::judge(&entries, discipline, rate).map_err(|error| error.to_string())?;
     let least: u64 = packets.parse().map_err(|error| format!("{packets}: {error}"))?;
     if comparison.arrived < least {
         return Err(format!("only {} packets arrived", comparison.arrived));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Time};
 
-use crate::journal::{Entry, Event};
+use crate::journal::{Entry, Event, JournalError};
 
 /// A call of a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,15 +37,16 @@ pub struct Arrival {
 ///
 /// # Errors
 /// If a packet leaves that is not queued, or a packet was dropped outside of a call.
-pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, String> {
+pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, JournalError> {
     let mut calls: Vec<Call> = Vec::new();
     let mut queued = std::collections::BTreeSet::new();
     // The packets that the current dequeue has dropped so far.
     let mut dropped = Vec::new();
     for (at, entry) in journal.iter().enumerate() {
         let number = u64::from(entry.number);
+        let error = |what: String| JournalError::Entry { at: at + 1, what };
         if matches!(entry.event, Event::Dropped(_) | Event::Sent) && !queued.remove(&number) {
-            return Err(format!("entry {}: packet {number} leaves or is dropped, but is not queued", at + 1));
+            return Err(error(format!("packet {number} leaves or is dropped, but is not queued")));
         }
         match entry.event {
             Event::Enqueued => {
@@ -64,20 +65,12 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, String>
                 match calls.last_mut().filter(|call| call.arrival.is_some()) {
                     // Linux lists the last drop first.
                     Some(call) => call.dropped.insert(0, number),
-                    None => {
-                        return Err(format!(
-                            "entry {}: packet {number} is dropped without an arrival",
-                            at + 1
-                        ));
-                    }
+                    None => return Err(error(format!("packet {number} is dropped without an arrival"))),
                 }
             }
             Event::Dropped(reason) => {
-                return Err(format!(
-                    "entry {}: packet {number} is dropped outside of a call ({})",
-                    at + 1,
-                    reason.name()
-                ));
+                let reason = reason.name();
+                return Err(error(format!("packet {number} is dropped outside of a call ({reason})")));
             }
             Event::Sent | Event::Empty => {
                 let sent = (entry.event == Event::Sent).then_some(number);

@@ -13,9 +13,10 @@
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
+use super::OracleError;
 use super::calls::{Arrival, calls};
 use super::verdict::Verdict;
-use crate::journal::{Entry, Event};
+use crate::journal::{Entry, Event, JournalError};
 
 /// Probability 1 in Linux: 2^56 - 1.
 const CERTAIN: f64 = ((1u64 << 56) - 1) as f64;
@@ -89,7 +90,7 @@ pub fn judge(
     journal: &[Entry],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
-) -> Result<Verdict, String> {
+) -> Result<Verdict, OracleError> {
     let kernel: Vec<Update> = journal
         .iter()
         .filter(|entry| entry.event == Event::Updated)
@@ -99,10 +100,7 @@ pub fn judge(
         })
         .collect();
     if let Some(at) = kernel.iter().position(|update| update.delay > LONGEST) {
-        return Err(format!(
-            "update {at} has a delay of {}, but delays are at most {LONGEST}",
-            kernel[at].delay
-        ));
+        return Err(OracleError::Delay { at, delay: kernel[at].delay, most: LONGEST });
     }
     let steps = |rules: &[Rule]| -> Vec<usize> {
         let deviates = |(at, pair): (usize, &[Update])| {
@@ -132,9 +130,9 @@ pub fn judge(
             updates - others
         ),
     };
-    decisions(journal, &kernel, config, context).map(|found| match found {
-        Ok(decided) => Verdict::Alike(format!("{laws}; {decided}")),
-        Err(wrong) => Verdict::Different(wrong),
+    Ok(match decisions(journal, &kernel, config, context)? {
+        Verdict::Alike(decided) => Verdict::Alike(format!("{laws}; {decided}")),
+        other => other,
     })
 }
 
@@ -184,13 +182,13 @@ fn rust_difference(
     None
 }
 
-/// Compares the decisions at arrivals. Returns a description of the result, or of the difference.
+/// Compares the decisions at arrivals. Returns [`Verdict::Alike`] or [`Verdict::Different`].
 fn decisions(
     journal: &[Entry],
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
-) -> Result<Result<String, String>, String> {
+) -> Result<Verdict, JournalError> {
     let calls = calls(journal, false)?;
     let updates_before = updates_before(journal);
     let (mut backlog, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
@@ -244,7 +242,7 @@ fn decisions(
             };
             match expected_drop {
                 Some(expected_drop) if expected_drop != dropped => {
-                    return Ok(Err(format!(
+                    return Ok(Verdict::Different(format!(
                         "packet {number}: {} in the kernel, with a probability of {:.4}, accumulated to {accumulated:.4}, a delay of {sojourn} and {backlog} bytes queued",
                         if dropped { "dropped" } else { "kept" },
                         update.probability,
@@ -264,7 +262,7 @@ fn decisions(
                 accumulated = 0.0;
             }
             if !spared && !full && (accumulated - kernel).abs() > CLOSE {
-                return Ok(Err(format!(
+                return Ok(Verdict::Different(format!(
                     "packet {number}: the accumulated probability is {accumulated:.6}, in the kernel {kernel:.6}"
                 )));
             }
@@ -280,7 +278,7 @@ fn decisions(
         "{certain} arrivals without chance have equal decisions ({by_departure} of all decided by the delay of the last departure, not of the last update); of {random} others {drops} dropped, {expected:.0} expected \
          ({deviation:+.1} sigma)"
     );
-    Ok(if deviation.abs() <= SIGMA { Ok(what) } else { Err(what) })
+    Ok(if deviation.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
 }
 
 /// The number of updates before each arrival.

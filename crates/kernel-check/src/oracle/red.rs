@@ -13,8 +13,9 @@
 //! such as HTB, makes no such call, so idle times are ignored here.
 
 use giveway_qdisc::blocks::red::{Curve, Detector, RedDecision, spread};
-use giveway_qdisc::{Backlog, LinkContext, Time};
+use giveway_qdisc::{Backlog, Invalid, LinkContext, Time};
 
+use super::OracleError;
 use super::calls::{Arrival, Call};
 use super::verdict::Verdict;
 
@@ -32,7 +33,7 @@ pub fn judge(
     calls: &[Call],
     config: &giveway_disciplines::red::Config,
     context: &LinkContext,
-) -> Result<Verdict, String> {
+) -> Result<Verdict, OracleError> {
     let found = Found::of(calls, config, context)?;
     let Found { arrivals, below, above, near, between, drops, per_packet, expected, variance, gap, wrong } =
         found;
@@ -74,8 +75,8 @@ impl Found {
         calls: &[Call],
         config: &giveway_disciplines::red::Config,
         context: &LinkContext,
-    ) -> Result<Found, String> {
-        let (curve, weight) = config.law(context).map_err(|invalid| invalid.to_string())?;
+    ) -> Result<Found, Invalid> {
+        let (curve, weight) = config.law(context)?;
         let Curve { min, max, .. } = curve;
         let mut detector = Detector::new(curve, weight, config.probability.get(), false, None);
         let mut backlog = Backlog::ZERO;
