@@ -10,14 +10,32 @@
 
 #![allow(clippy::disallowed_methods, reason = "it prints durations")]
 
-use std::io::Write as _;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use giveway_fuzzing::{TARGETS, Target, kept, smoke};
+
+/// Reason why a command does not start or fails.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error("write smoke [NAME...], run NAME FILE..., or kept FOLDER")]
+    Usage,
+    #[error("unknown target {name}: write one of {known}")]
+    UnknownTarget { name: String, known: String },
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+}
+
+impl CommandError {
+    /// Adds the path to an error of the system.
+    fn file(path: &Path) -> impl FnOnce(io::Error) -> CommandError {
+        move |source| CommandError::File { path: path.to_owned(), source }
+    }
+}
 
 /// Time after which an input is considered not to end.
 const STUCK: Duration = Duration::from_secs(60);
@@ -32,7 +50,7 @@ fn main() -> ExitCode {
             find(name).and_then(|target| files.iter().try_for_each(|file| replay(target, file)))
         }
         ["kept", folder] => write_kept(Path::new(folder)),
-        _ => Err("write smoke [NAME...], run NAME FILE..., or kept FOLDER".to_owned()),
+        _ => Err(CommandError::Usage),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -43,19 +61,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn find(name: &str) -> Result<&'static Target, String> {
+fn find(name: &str) -> Result<&'static Target, CommandError> {
     TARGETS.iter().find(|target| target.name == name).ok_or_else(|| {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        format!("unknown target {name}: write one of {}", names.join(", "))
+        CommandError::UnknownTarget { name: name.to_owned(), known: names.join(", ") }
     })
 }
 
-fn find_all(names: &[&str]) -> Result<Vec<Target>, String> {
+fn find_all(names: &[&str]) -> Result<Vec<Target>, CommandError> {
     names.iter().map(|name| find(name).copied()).collect()
 }
 
-fn replay(target: &Target, file: &str) -> Result<(), String> {
-    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+fn replay(target: &Target, file: &str) -> Result<(), CommandError> {
+    let bytes = std::fs::read(file).map_err(CommandError::file(Path::new(file)))?;
     let begun = Instant::now();
     (target.run)(&bytes);
     println!("{file}: passed in {:.3} s", begun.elapsed().as_secs_f64());
@@ -63,24 +81,23 @@ fn replay(target: &Target, file: &str) -> Result<(), String> {
 }
 
 /// Writes the stored inputs as files, for libFuzzer.
-fn write_kept(folder: &Path) -> Result<(), String> {
+fn write_kept(folder: &Path) -> Result<(), CommandError> {
     for target in TARGETS {
         let inputs = folder.join(target.name);
-        std::fs::create_dir_all(&inputs).map_err(|error| format!("{}: {error}", inputs.display()))?;
+        std::fs::create_dir_all(&inputs).map_err(CommandError::file(&inputs))?;
         for (at, input) in kept::inputs(target).iter().enumerate() {
             let path = inputs.join(format!("{at:04}"));
-            std::fs::write(&path, &input.bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+            std::fs::write(&path, &input.bytes).map_err(CommandError::file(&path))?;
         }
         let path = folder.join(format!("{}.dict", target.name));
-        std::fs::write(&path, kept::dictionary_text(target))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::write(&path, kept::dictionary_text(target)).map_err(CommandError::file(&path))?;
         println!("{}", target.name);
     }
     Ok(())
 }
 
 /// Runs targets in turn, and prints a line for each. The first failure ends the program ([`watch`]).
-fn all(targets: &[Target]) -> Result<(), String> {
+fn all(targets: &[Target]) -> Result<(), CommandError> {
     println!("{:<14} {:>7} {:>9} {:>8}  kind of input", "target", "stored", "inputs", "seconds");
     watch();
     for target in targets {
