@@ -10,6 +10,7 @@ use giveway_qdisc::units::UnitError;
 use giveway_record::FolderError;
 use giveway_runner::RunnerError;
 
+use super::recording::RecordingError;
 use crate::reservation_args::KeyError;
 
 /// Reason why a bridge does not start, or why one of its outputs cannot be completed. Its causes are in
@@ -83,9 +84,9 @@ pub enum BridgeError {
     /// The folder of a recording cannot be used.
     #[error("--record")]
     Folder(#[source] FolderError),
-    /// A recording cannot be written. The message has the path as the user gave it.
-    #[error("{0}")]
-    Recording(String),
+    /// A recording cannot be written.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// The handlers of signals cannot be installed.
     #[error("cannot listen for {signals}")]
     Signals {

@@ -32,6 +32,8 @@ use super::error::BridgeError;
 use probe::{Channel, LONGEST, RecordingProbe};
 use writer::{Dir, Writer};
 
+pub use writer::RecordingError;
+
 /// Interval between recorded samples.
 const SAMPLE: Span = Span::ms(200);
 
@@ -50,7 +52,7 @@ pub struct Recording {
 
 /// The writing thread, and the flag that ends it.
 struct Running {
-    thread: JoinHandle<Result<(), String>>,
+    thread: JoinHandle<Result<(), RecordingError>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -156,7 +158,7 @@ impl Recording {
             stop.store(true, Ordering::Release);
             thread.thread().unpark();
             let written = thread.join().map_err(|_| BridgeError::Thread("the writer of the recording"))?;
-            written.map_err(BridgeError::Recording)?;
+            written?;
         }
         let hours = LONGEST.as_ps() / Span::s(3600).as_ps();
         let cut = if cut { format!("; recording ended after {hours} hours") } else { String::new() };

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const IDLE: u32 = 20;
 
 /// The folder of a recording.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Dir {
     /// The path for messages.
     pub shown: PathBuf,
@@ -34,7 +34,16 @@ pub struct Dir {
     pub path: PathBuf,
 }
 
-/// Reason why a recording cannot be written.
+/// A recording cannot be written. The causes are in the text and not in `source()`: they have the path for
+/// system calls, and the text has the path for messages in its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", chain(&**.error).replace(&*.dir.path.to_string_lossy(), &.dir.shown.to_string_lossy()))]
+pub struct RecordingError {
+    error: Box<WriteError>,
+    dir: Dir,
+}
+
+/// Reason why a part of a recording cannot be written.
 #[derive(Debug, thiserror::Error)]
 enum WriteError {
     /// The tables cannot be written.
@@ -98,8 +107,8 @@ impl Writer {
     /// Writes at intervals until `stop` is set, and then once more. Failures before that are printed.
     ///
     /// # Errors
-    /// A message with the failure of the last attempt.
-    pub fn run(mut self) -> Result<(), String> {
+    /// The failure of the last attempt.
+    pub fn run(mut self) -> Result<(), RecordingError> {
         let mut pause = self.every;
         loop {
             if self.sleep(pause) {
@@ -146,10 +155,10 @@ impl Writer {
     }
 
     /// Prints the first failure of several, and the end of failures.
-    fn report(&mut self, failure: Option<String>) {
+    fn report(&mut self, failure: Option<RecordingError>) {
         match (self.failed, &failure) {
-            (false, Some(message)) => show::message(&format!(
-                "--record: {message}; earlier data stay intact, and writing is tried again every {:.0} s",
+            (false, Some(error)) => show::message(&format!(
+                "--record: {error}; earlier data stay intact, and writing is tried again every {:.0} s",
                 self.every.as_secs_f64()
             )),
             (true, None) => show::message("--record: the recording is written again"),
@@ -159,16 +168,14 @@ impl Writer {
     }
 
     /// Writes all directions. After a failure, the other ones are still written.
-    fn write(&mut self) -> Result<(), String> {
+    fn write(&mut self) -> Result<(), RecordingError> {
         let Writer { dir, tables, controller, .. } = self;
         let mut first = Ok(());
         for tables in tables {
             let written = write_one(dir, tables, controller);
             first = first.and(written);
         }
-        first.map_err(|error| {
-            chain(&error).replace(&*dir.path.to_string_lossy(), &dir.shown.to_string_lossy())
-        })
+        first.map_err(|error| RecordingError { error: Box::new(error), dir: dir.clone() })
     }
 }
 
