@@ -92,8 +92,8 @@ macro_rules! registry {
         )*
 
         giveway_spec::named_enum! {
-            /// A discipline with its parameters. It is parsed from text in the syntax of `tc` ("fq_codel target
-            /// 5ms"), or from a table with a `kind`.
+            /// A discipline with its parameters. It is parsed from text in the syntax of `tc` ("fq_codel
+            /// target 5ms"), or from a table with a `kind`.
             pub enum Spec {
                 $($($name($name::Config),)*)*
             }
@@ -110,8 +110,8 @@ macro_rules! registry {
         },)*)*];
 
         impl Spec {
-            /// The configurations that the contract suite, the fuzzer and the benchmarks try of the discipline
-            /// of that name, the default first.
+            /// Configurations of this discipline for the contract suite, the fuzzer and the benchmarks: the
+            /// default, then [`Discipline::variants`].
             pub fn variants(&self) -> Vec<Spec> {
                 match self {
                     $($(Spec::$name(_) => {
