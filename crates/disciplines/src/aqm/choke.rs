@@ -181,7 +181,7 @@ impl Discipline for Config {
     }
 }
 
-/// The queue.
+/// The discipline `choke`: one queue and the state of RED.
 pub struct Choke<P> {
     limit: Limit,
     min: f64,

@@ -11,12 +11,11 @@
 //! - With `ecn` a packet is marked where it would have been dropped, if its sender supports ECN.
 //!
 //! # Deviations
-//! - The square root is an exact integer one, where the kernel keeps 1/sqrt(n) in 16 bits and makes one
-//!   Newton step when n changes. Otherwise `codel` of Linux 7.2 drops the same packets at the same times
+//! - The square root is exact, in integers. The kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step
+//!   when n changes. Otherwise `codel` of Linux 7.2 drops the same packets at the same times
 //!   (`cargo xtask test-kernel --oracle`).
 //! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops
-//!   of the last. Programs that follow the RFC's pseudo-code line by line count only drops after which the
-//!   state goes on, one fewer.
+//!   of the previous one. Programs that follow the RFC's pseudo-code line by line do not count this drop.
 //! - "An MTU" is that of the link (RFC 8289, section 5.3), as in the kernel, which adds the header of the
 //!   link.
 //! - When several drops are overdue and the head can be marked, it gets one mark, and packets behind it get
@@ -26,8 +25,7 @@
 //! - One queue operation and one subtraction per packet; a square root per drop. 32 bytes of state.
 //!
 //! # References
-//! - RFC 8289 (Nichols, Jacobson, McGregor, Iyengar 2018), with RFC 8289, sections 4 (parameters) and 5
-//!   (pseudo-code).
+//! - Nichols, Jacobson, McGregor, Iyengar 2018: RFC 8289, sections 4 (parameters) and 5 (pseudo-code).
 //! - tc-codel(8) for names and defaults.
 
 use giveway_qdisc::blocks::Queue;
@@ -154,7 +152,7 @@ pub(crate) fn law_warnings(
     warnings
 }
 
-/// The queue.
+/// The discipline `codel`: one queue and the state of CoDel.
 pub struct Codel<P> {
     limit: u64,
     law: Law,

@@ -33,9 +33,9 @@
 //!   congestion.
 //!
 //! # References
-//! - RFC 8033 (Pan, Natarajan, Baker, White 2017): RFC 8033, sections 4.1, 4.2, 4.3 and 4.4 for drops,
-//!   probability, delay and bursts; RFC 8033, section 5.1 for ECN; RFC 8033, section 5.2 for the departure
-//!   rate; RFC 8033, section 5.4 for derandomisation; RFC 8033, section 5.5 for the cap on steps.
+//! - Pan, Natarajan, Baker, White 2017: RFC 8033, sections 4.1, 4.2, 4.3 and 4.4 for drops, probability,
+//!   delay and bursts; RFC 8033, section 5.1 for ECN; RFC 8033, section 5.2 for the departure rate; RFC 8033,
+//!   section 5.4 for derandomisation; RFC 8033, section 5.5 for the cap on steps.
 //! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
 
 use giveway_qdisc::blocks::Queue;
@@ -300,7 +300,7 @@ impl Departures {
     }
 }
 
-/// The queue.
+/// The discipline `pie`: one queue and the state of the controller.
 pub struct Pie<P> {
     config: Config,
     law: Law,

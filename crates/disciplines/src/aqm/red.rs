@@ -246,7 +246,7 @@ pub(crate) struct Setup {
     pub victim: Victim,
 }
 
-/// The queue.
+/// The discipline `red`: one queue and the state of RED.
 pub struct Red<P> {
     setup: Setup,
     monitor: Monitor,

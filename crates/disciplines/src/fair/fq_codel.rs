@@ -27,7 +27,7 @@
 //! - 64 bytes per bucket, and 8 for its byte count: 72 KB with 1,024 buckets.
 //!
 //! # References
-//! - RFC 8290 (Høiland-Jørgensen et al. 2018), sections 4.1 (enqueue), 4.2 (dequeue) and 5.2 (parameters).
+//! - Høiland-Jørgensen et al. 2018: RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue) and 5.2 (parameters).
 //! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995
 //!   (DRR).
 
@@ -174,7 +174,7 @@ impl Discipline for Config {
     }
 }
 
-/// The queues.
+/// The discipline `fq_codel`: a queue for each bucket, and the lists of new and old queues.
 pub struct FqCodel<P> {
     /// Largest number of queues in use so far.
     most: u64,

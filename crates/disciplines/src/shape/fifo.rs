@@ -74,7 +74,7 @@ impl Discipline for Config {
     }
 }
 
-/// The queue.
+/// The discipline `fifo`: one queue with a limit.
 pub struct Fifo<P> {
     limit: Limit,
     victim: Victim,
