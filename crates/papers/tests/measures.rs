@@ -341,7 +341,7 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
         grouped(call.bytes / 132),
         grouped(call.bytes)
     ));
-    contains(&format!("{} of them were still on their way", call.bytes / 132 - call.packets));
+    contains(&format!("{} of them were still in transit", call.bytes / 132 - call.packets));
     contains(&format!("{lost} / {} = {:.5}", grouped(call.packets), lost as f64 / call.packets as f64));
     contains(&format!("Of the other {} the queue dropped {lost}", grouped(call.packets)));
     contains(&format!("**Drops: {}.**", value(&record, "drops")));
