@@ -491,8 +491,9 @@ fn a_damaged_trial_runs_again() {
     );
     fs::remove_file(path.join("flows.parquet")).unwrap();
     assert!(damage(&folder).ends_with("seed-1/flows.parquet is damaged: it is missing"));
-    let error = folder.finish(&runs).unwrap_err().to_string();
-    assert!(error.contains("flows.parquet") && error.contains("seed-1"), "{error}");
+    let error = folder.finish(&runs).unwrap_err();
+    let cause = std::error::Error::source(&error).expect("the table of a trial is the cause").to_string();
+    assert!(error.to_string().contains("flows.parquet") && cause.contains("seed-1"), "{error}: {cause}");
     assert!(!files(dir.path()).iter().any(|(name, _)| name.ends_with(".tmp")), "temporary files are removed");
 
     fs::write(path.join("summary.json"), b"{ half").unwrap();

@@ -157,9 +157,9 @@ fn values_that_need_too_much_memory_are_refused() {
             shown.contains(&format!("{key}: ")) && shown.contains(&format!("| {key} = {HUGE} |")),
             "{shown}"
         );
-        assert!(shown.contains("write 100000 at most"), "{shown}");
+        assert!(shown.contains("write at most 100000"), "{shown}");
         let shown = only_error(&of("s[1-10]", "10001"));
-        assert!(shown.contains("write 10000 at most"), "{shown}");
+        assert!(shown.contains("write at most 10000"), "{shown}");
         assert!(Scenario::parse(&of("a", "100"), ".").is_ok(), "{kind}");
     }
     let shown = only_error(&small("", &bulk("a", "b", "flows = 4294967296\n")));
