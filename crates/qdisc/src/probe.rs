@@ -196,19 +196,19 @@ pub struct FlowReport {
     pub lost: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean one-way delay of its datagrams, or of its data packets where it is a transfer on a connection of
-    /// its own: of those sent within the measurement interval that arrived, copies too. Zero where there are
-    /// none.
+    /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on a connection of its
+    /// own. Packets count that were sent within the measurement interval and arrived, copies included. Zero
+    /// if there are none.
     pub delay_mean: Span,
     /// 99th percentile of that delay.
     pub delay_p99: Span,
     /// The largest one-way delay of its datagrams; zero for other flows.
     pub delay_max: Span,
     /// The longest time for which the receiving application got nothing more in order, between the start and
-    /// the end. Of transfers on a connection of their own, with an end or without; zero, which means not
-    /// measured, of datagrams, of groups, and of requests that share a connection.
+    /// the end. It is measured for transfers on a connection of their own, with an end or without. It is
+    /// zero, which means not measured, for datagrams, groups, and requests that share a connection.
     pub longest_pause: Span,
-    /// The sum of those of these times that were longer than half a second.
+    /// The sum of the pauses, as in `longest_pause`, that were longer than half a second.
     pub paused: Span,
     /// End of the flow.
     pub ending: Ending,

@@ -204,7 +204,7 @@ mod tests {
     }
 
     /// Ten unresponsive senders of twice the link's rate: half of the packets are dropped, and the queue
-    /// stands at the reference, in packets or in bytes.
+    /// stays at the reference, in packets or in bytes.
     #[test]
     fn the_queue_stands_at_its_reference() {
         let flows = [Flow { kbit: 2000, bytes: 500 }; 10];

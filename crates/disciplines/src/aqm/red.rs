@@ -56,7 +56,7 @@ use crate::common::thresholds::{Idle, Monitor, Thresholds, Unit, bandwidth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Capacity; packets beyond it are dropped whatever the average.
+    /// Capacity; packets beyond it are dropped at any average.
     pub limit: Limit,
     /// Average from which packets are dropped at random, in bytes or in packets; by default a third of `max`.
     pub min: Option<Limit>,

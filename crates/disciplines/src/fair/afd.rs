@@ -71,8 +71,8 @@ pub struct Config {
     pub interval: Span,
     /// Gain of the queue's distance from the target at the update before.
     pub alpha: f64,
-    /// Gain of the queue's distance from the target now; the difference of the two is what moves m_fair while
-    /// the queue stands still.
+    /// Gain of the queue's distance from the target now; the difference of both gains changes m_fair while
+    /// the queue is constant.
     pub beta: f64,
     /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,
@@ -359,7 +359,8 @@ impl<P> Afd<P> {
         }
     }
 
-    /// Draws whether an arriving packet is dropped, by its flow's amount in the shadow buffer.
+    /// Returns true if an arriving packet is dropped: a random decision, by its flow's amount in the shadow
+    /// buffer.
     #[inline]
     fn is_too_much(&mut self, flow: FlowKey) -> bool {
         let m_i = self.shadow.of(flow) as f64;

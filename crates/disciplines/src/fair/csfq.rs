@@ -66,7 +66,7 @@ pub struct Config {
     pub update: Span,
     /// The contribution of packets of one instant to a rate.
     pub same_instant: SameInstant,
-    /// By how much each packet lost to a full buffer lowers alpha.
+    /// Share by which each packet lost to a full buffer lowers alpha.
     pub overflow_step: Share,
     /// Largest number of such steps, less one, between two reloads of the budget.
     pub overflow_budget: u32,

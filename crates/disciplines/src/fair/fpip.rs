@@ -504,7 +504,7 @@ impl Core {
         Verdict::Accept(arrival.label.lowered(Rate::bit(fair_share as u64)))
     }
 
-    /// Equation (4): long flows share what short ones leave.
+    /// Equation (4): long flows share the capacity that short flows leave.
     #[inline]
     fn divide(&mut self) {
         let flows = self.flows.len();

@@ -87,7 +87,8 @@ impl Default for Config {
 
 /// Ethernet's header, which `tc` counts into the default quantum.
 const HEADER: u64 = 14;
-/// The kernel's own floor; below it a packet needs so many turns that a call is no longer short.
+/// The kernel's lower limit. With a smaller quantum a packet needs so many turns that a call of `dequeue`
+/// takes long.
 const LEAST_QUANTUM: u64 = 256;
 /// The kernel's own bounds.
 const MOST_FLOWS: u32 = 65_536;

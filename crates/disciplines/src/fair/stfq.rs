@@ -385,7 +385,7 @@ mod tests {
             }
         }
 
-        /// The published bound: while two flows have packets queued, what they sent per weight differs by at
+        /// The published bound: while two flows have packets queued, their bytes sent per weight differ by at
         /// most a packet of each.
         #[test]
         fn shares_are_fair(packets in prop::collection::vec((0..4u8, 40..1500u32), 1..280), ahead in 1..200usize) {

@@ -286,7 +286,7 @@ mod tests {
         }
 
         /// After every call: a flow with low packets queued has an entry that counts them, however small the
-        /// table and however long the flow is silent; so what follows cannot overtake.
+        /// table and however long the flow is silent; so later packets of the flow cannot overtake them.
         #[test]
         fn a_flow_that_waits_low_is_not_forgotten(
             steps in prop::collection::vec((prop::option::of(0..8u64), 0..200u64), 1..200),

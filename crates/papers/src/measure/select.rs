@@ -10,10 +10,10 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unfinished {
-    /// They are left out, as in papers.
+    /// Unfinished transfers are left out, as in papers.
     #[default]
     LeftOut,
-    /// They count with their age: the time from their start to the end of the run.
+    /// Unfinished transfers count with their age: the time from their start to the end of the run.
     AtTheirAge,
 }
 

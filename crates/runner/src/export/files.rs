@@ -24,8 +24,8 @@ pub struct Exports<'a> {
     files: Vec<Target>,
 }
 
-/// A file that one trial writes, under a temporary name beside its place until it is complete. An unfinished
-/// file is removed.
+/// The output file of one trial. It has a temporary name in the same folder until it is complete. An
+/// unfinished file is removed.
 pub struct Target {
     place: PathBuf,
     /// Taken by the run that writes it.

@@ -156,10 +156,11 @@ struct Replay {
     began: Time,
     client: Half,
     server: Half,
-    /// The first epoch that is not complete, and the start of each epoch that has begun and is not complete.
+    /// Index of the first epoch that is not complete.
     epoch: usize,
+    /// Start of each epoch that has begun and is not complete.
     starts: VecDeque<Time>,
-    /// Index of the first ADU of that epoch.
+    /// Index of the first ADU of `epoch`.
     first_adu: usize,
     /// Number of epochs that have begun, and number of their ADUs.
     begun: usize,
