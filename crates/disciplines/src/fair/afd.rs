@@ -124,7 +124,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "approximate fair dropping: drops flows down to their share, by a sample of arrivals";
+        "approximate fair dropping: drops the excess of flows above their share, by a sample of arrivals";
     type Qdisc<P: 'static> = Afd<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Afd<P>, Invalid> {

@@ -143,7 +143,7 @@ pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "burst shaping queueing: sub-queues by the hops beyond the next router, in turn";
+        "burst shaping queueing: sub-queues by the hops beyond the next router, served in turn";
     type Qdisc<P: 'static> = Bsq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsq<P>, Invalid> {

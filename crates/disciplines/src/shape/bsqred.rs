@@ -1,7 +1,7 @@
 //! BSQRED: the sub-queues and the order of burst shaping queueing, with Adaptive RED's early drops.
 //!
 //! # Principles
-//! - Packets wait and leave as in `bsq`: sub-queues by the hops beyond the next router, in turn.
+//! - Packets wait and leave as in `bsq`: sub-queues by the hops beyond the next router, served in turn.
 //! - When to drop is decided as in `ared`: by the average of all queued packets, before the buffer is full.
 //! - The arriving packet is queued first. Then a random packet of the largest sub-queue is dropped. So the
 //!   loss falls on the branch with the most packets, not on the branch of the arriving packet.

@@ -108,7 +108,7 @@ fn share(share: f64) -> Share {
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
-        "run2c for flows detected at random; Sift and threshold sampling are settings of it";
+        "run2c for flows that are detected at random; also Sift and threshold sampling, as settings";
     type Qdisc<P: 'static> = XProtect<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<XProtect<P>, Invalid> {

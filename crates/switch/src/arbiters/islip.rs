@@ -54,7 +54,7 @@ impl Default for Config {
 }
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "round-robin pointers that slip apart; request, grant, accept, a few times";
+    const SUMMARY: &'static str = "round-robin pointers that slip apart; request, grant and accept, repeated";
 
     fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;

@@ -29,7 +29,8 @@ use crate::options::Mode;
 config!(ties, "Parameters of P-MSM.");
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum size matching";
+    const SUMMARY: &'static str =
+        "preemptive: short packets interrupt; long packets by maximum size matching";
     const MODE: Mode = Mode::Preemptive;
 
     /// The arbiter of both classes.

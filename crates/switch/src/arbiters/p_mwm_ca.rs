@@ -30,7 +30,8 @@ use crate::options::Mode;
 config!(ties, "Parameters of P-MWM-CA.");
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "preemptive: short ones interrupt, long ones by maximum weight (cell age)";
+    const SUMMARY: &'static str =
+        "preemptive: short packets interrupt; long packets by maximum weight (cell age)";
     const MODE: Mode = Mode::Preemptive;
 
     /// The arbiter of both classes.

@@ -33,7 +33,7 @@ config!(ties, "Parameters of P-MWM-QL.");
 
 impl ArbiterConfig for Config {
     const SUMMARY: &'static str =
-        "preemptive: short ones interrupt, long ones by maximum weight (queue length)";
+        "preemptive: short packets interrupt; long packets by maximum weight (queue length)";
     const MODE: Mode = Mode::Preemptive;
 
     /// The arbiter of both classes.

@@ -31,7 +31,7 @@ use crate::row::Row;
 config!(iterations, "Parameters of PIM.");
 
 impl ArbiterConfig for Config {
-    const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, a few times";
+    const SUMMARY: &'static str = "parallel iterative matching: grants and accepts at random, repeated";
 
     fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
         check_iterations(self.iterations)?;
