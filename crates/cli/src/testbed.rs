@@ -33,7 +33,7 @@ pub struct Args {
     /// Also simulate the scenario, with the same seeds, and compare the results
     #[arg(long)]
     against_simulation: bool,
-    /// Keep results, time series and a report in this folder. Runs that the folder already has are not
+    /// Keep results, time series and a report in this folder. Trials that the folder already has are not
     /// repeated. A folder with other contents is refused
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
