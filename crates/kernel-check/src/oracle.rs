@@ -16,54 +16,22 @@
 //! resolved equally.
 
 pub mod calls;
+mod error;
 pub mod model;
 pub mod pie;
 pub mod red;
 mod verdict;
 
-use giveway_disciplines::{Spec, SpecError};
+use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Bytes, FlowKey, Invalid, LinkContext, Rate, Span, Streams};
+use giveway_qdisc::{Bytes, FlowKey, LinkContext, Rate, Span, Streams};
 
 use self::calls::{Call, Difference, calls, compare};
 use self::model::{Model, Rule, STEP_NS, Setup};
-use crate::journal::{Entry, Event, JournalError};
+use crate::journal::{Entry, Event};
 
+pub use self::error::OracleError;
 pub use self::verdict::Verdict;
-
-/// Error of a journal or a discipline that cannot be compared.
-#[derive(Debug, thiserror::Error)]
-pub enum OracleError {
-    /// The text is not a discipline.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// A parameter of the discipline is invalid.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// An entry cannot follow those before it.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A packet has a mark without a flow.
-    #[error("a packet has mark {mark}, but {spec} has flows 0 to {last}")]
-    Mark {
-        /// The mark.
-        mark: u64,
-        /// The discipline.
-        spec: Box<Spec>,
-        /// Number of its last flow.
-        last: u64,
-    },
-    /// An update of PIE has a delay that is not plausible.
-    #[error("update {at} has a delay of {delay}, but delays are at most {most}")]
-    Delay {
-        /// Number of the update, from 0.
-        at: usize,
-        /// The delay.
-        delay: Span,
-        /// Largest plausible delay.
-        most: Span,
-    },
-}
 
 /// Result of a comparison.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
-use super::OracleError;
 use super::calls::{Arrival, calls};
+use super::error::OracleError;
 use super::verdict::Verdict;
 use crate::journal::{Entry, Event, JournalError};
 

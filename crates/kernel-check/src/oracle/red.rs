@@ -15,8 +15,8 @@
 use giveway_qdisc::blocks::red::{Curve, Detector, RedDecision, spread};
 use giveway_qdisc::{Backlog, Invalid, LinkContext, Time};
 
-use super::OracleError;
 use super::calls::{Arrival, Call};
+use super::error::OracleError;
 use super::verdict::Verdict;
 
 /// Largest difference of the averages, in bytes. Linux truncates the average to a multiple of 2^-w bytes at
