@@ -498,7 +498,8 @@ fn a_damaged_trial_runs_again() {
 
     fs::write(path.join("summary.json"), b"{ half").unwrap();
     assert!(damage(&folder).contains("seed-1/summary.json is damaged: its content does not match"));
-    assert!(folder.finish(&runs).unwrap_err().to_string().contains("seed-1"));
+    let error = folder.finish(&runs).unwrap_err();
+    assert!(format!("{error:?}").contains("seed-1"), "{error:?}");
     let (runs, ran) = run_all(&folder);
     assert_eq!(ran, 1);
     folder.finish(&runs).unwrap();

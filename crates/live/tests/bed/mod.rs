@@ -7,6 +7,7 @@
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -31,8 +32,10 @@ impl Bed {
             eprintln!("skipped: {reason}");
             return None;
         }
-        // Names of interfaces have at most 15 bytes.
-        let tag = format!("gt{:x}{name}", std::process::id() & 0xffff);
+        // Tests of one program may choose the same name. Names of interfaces have at most 15 bytes.
+        static BEDS: AtomicU32 = AtomicU32::new(0);
+        let number = BEDS.fetch_add(1, Ordering::Relaxed);
+        let tag = format!("gt{:x}{number}{name}", std::process::id() & 0xffff);
         let bed = Bed { tag };
         bed.pair("a0", "a1");
         bed.pair("b0", "b1");
