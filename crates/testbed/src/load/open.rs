@@ -13,8 +13,8 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
 };
 
-/// Port of servers, for connections and for datagrams.
-const PORT: u16 = 5000;
+/// Port of servers: that of the web, so that a capture of a run shows pages.
+const PORT: u16 = 80;
 
 pub(super) fn listener() -> io::Result<TcpListener> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
