@@ -2,19 +2,14 @@
 //! direction.
 
 mod args;
-mod disk;
 mod error;
 mod in_kernel;
 mod messages;
-mod pause;
-mod pcap;
 mod preparing;
-mod recording;
 mod reserving;
 mod serving;
 mod signals;
 mod socket;
-mod trace;
 mod view;
 
 use std::io::{self, IsTerminal, Write};
@@ -22,6 +17,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use giveway_bridge::capture::Capture;
+use giveway_bridge::recording::Recording;
+use giveway_bridge::trace::Trace;
+use giveway_bridge::{Messages, pause};
 use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
 use giveway_control::settings::{self, Setting, SettingsFile};
 use giveway_control::{ControlError, Controller, building};
@@ -39,18 +38,14 @@ use giveway_watch::{json, summary};
 
 use crate::error::CliError;
 use crate::outputs::{Kind, may_write};
-use crate::{Outcome, show, terminal};
+use crate::{Outcome, provenance, show, terminal};
 
 pub use args::Args;
 pub use error::BridgeError;
 use messages::{announce_ready, remark};
-use pause::pause;
-use pcap::Capture;
 use preparing::Prepared;
-use recording::Recording;
 use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
-use trace::Trace;
 use view::View;
 
 /// Time limit for sending the backlog at the end.
@@ -108,7 +103,8 @@ fn bridge(
     let metrics = args.metrics.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
     let prepare = |dir| Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
-    let (recording, folder) = args.record.as_deref().map(prepare).transpose()?.unzip();
+    let (recording, folder) =
+        args.record.as_deref().map(prepare).transpose().map_err(BridgeError::from)?.unzip();
     if let Some(recording) = &recording {
         signals::set_at_usr1(recording.begun())?;
     }
@@ -116,9 +112,10 @@ fn bridge(
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
+    let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity, &messages()));
     let mut outputs = Outputs {
         recording,
-        trace: args.trace.as_deref().map(|file| Trace::begin(file, identity)).transpose()?,
+        trace: trace.transpose().map_err(BridgeError::from)?,
         capture: begin_capture(args, &config, &names, a.ethernet, identity)?,
     };
     let tracer = outputs.trace.as_ref().map(Trace::tracer);
@@ -144,7 +141,8 @@ fn bridge(
         Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(recording) = &mut outputs.recording {
-        recording.start(&controller).map_err(BridgeError::flag("--record"))?;
+        let started = recording.start(&controller, &messages(), provenance::now);
+        started.map_err(BridgeError::flag("--record"))?;
     }
     announce(args, &controller, &memory);
     // The file may be in a folder of root, so it is written before privileges are dropped.
@@ -253,7 +251,13 @@ fn begin_capture(
         let ((from, to), side_config) = (&names[side as usize], config.of(side));
         (format!("{from} to {to}"), side_config.qdisc.to_string(), side_config.rate.as_bit())
     });
-    Capture::begin(file, args.pcap_limit, args.pcap_snap, ethernet, &directions, user).map(Some)
+    let (limit, snap) = (args.pcap_limit, args.pcap_snap);
+    Ok(Some(Capture::begin(file, limit, snap, ethernet, &directions, user, &messages())?))
+}
+
+/// The messages of outputs, on the standard error.
+fn messages() -> Messages {
+    Arc::new(show::message)
 }
 
 /// A function that creates the parts of a direction from its name, first those of "forward".

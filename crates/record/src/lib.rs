@@ -33,11 +33,13 @@
 
 #![forbid(unsafe_code)]
 
+mod chain;
 mod columns;
 mod folder;
 pub mod report;
 mod seal;
 
+pub use chain::chain;
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
     Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT, RunFolder,

@@ -1,6 +1,5 @@
-//! The errors of runs, and their causes in one line.
+//! The errors of runs.
 
-use std::error::Error;
 use std::io;
 
 use giveway_record::FolderError;
@@ -9,7 +8,7 @@ use giveway_scenario::ScenarioError;
 
 use crate::Outcome;
 
-/// An error of the runner. Its causes are in [`source`](Error::source); [`chain`] has all of them in one
+/// An error of the runner. Its causes are in [`source`](std::error::Error::source); [`chain`](crate::chain) has all of them in one
 /// line.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
@@ -81,23 +80,10 @@ pub fn outcome_of_folder(error: &FolderError) -> Outcome {
     if error.is_refusal() { Outcome::Wrong } else { Outcome::Failed }
 }
 
-/// An error and its causes in one line. A cause is left out if the text before it contains it.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use giveway_record::chain;
+
     use super::*;
 
     #[test]

@@ -27,8 +27,9 @@ mod session;
 pub mod study;
 mod traces;
 
-pub use error::{RunnerError, chain};
+pub use error::RunnerError;
 pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
+pub use giveway_record::chain;
 pub use session::{Observe, Results, Session, TrialError, pool, question, scenario_name};
 pub use traces::{PortFile, PortFileError};
 

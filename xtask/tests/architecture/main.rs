@@ -74,6 +74,23 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed { name: "sources", uses: &[], tests_use: &[] },
     Allowed {
+        name: "bridge",
+        uses: &[
+            "qdisc",
+            "capture",
+            "control",
+            "kernel",
+            "kernel-plan",
+            "live",
+            "measure",
+            "record",
+            "replay",
+            "sources",
+            "watch",
+        ],
+        tests_use: &[],
+    },
+    Allowed {
         name: "runner",
         uses: &[
             "qdisc",
@@ -102,6 +119,7 @@ const ALLOWED: &[Allowed] = &[
             "sim",
             "switch",
             "live",
+            "bridge",
             "control",
             "watch",
             "capture",

@@ -4,13 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use giveway_bridge::OutputError;
 use giveway_control::ControlError;
 use giveway_live::LiveError;
 use giveway_qdisc::units::UnitError;
-use giveway_record::FolderError;
 use giveway_runner::RunnerError;
 
-use super::recording::RecordingError;
 use crate::reservation_args::KeyError;
 
 /// Reason why a bridge does not start, or why one of its outputs cannot be completed. Its causes are in
@@ -81,12 +80,9 @@ pub enum BridgeError {
         /// The message with the contents of the file.
         source: Box<RunnerError>,
     },
-    /// The folder of a recording cannot be used.
-    #[error("--record")]
-    Folder(#[source] FolderError),
-    /// A recording cannot be written.
+    /// A recording, a capture or another output cannot be begun or completed.
     #[error(transparent)]
-    Recording(#[from] RecordingError),
+    Output(#[from] OutputError),
     /// The handlers of signals cannot be installed.
     #[error("cannot listen for {signals}")]
     Signals {
@@ -101,9 +97,6 @@ pub enum BridgeError {
     /// The threads of the bridge cannot be started.
     #[error(transparent)]
     Start(io::Error),
-    /// A thread of an output ended with a panic.
-    #[error("{0} failed")]
-    Thread(&'static str),
 }
 
 impl BridgeError {

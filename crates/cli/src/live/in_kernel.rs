@@ -9,14 +9,14 @@
 //! - At the end, the redirection is removed first, then the backlog leaves, and then the qdiscs are removed.
 //!   If the program is killed, both stay and traffic continues; the next start removes them.
 
-mod api;
-mod kernel_bridge;
-
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use giveway_bridge::kernel::requests::{Request, RequestSender};
+use giveway_bridge::kernel::{AttachedDirection, KernelBridge};
+use giveway_bridge::pause;
 use giveway_control::settings::Setting;
 use giveway_kernel::KernelError;
 use giveway_kernel::attach::{self, LoadRequest, Source};
@@ -31,14 +31,11 @@ use giveway_watch::{Direction, Snapshot, json, summary};
 use super::args::Args;
 use super::error::BridgeError;
 use super::messages::{announce_ready, remark};
-use super::pause::pause;
 use super::preparing::{self, Prepared};
 use super::serving;
 use super::signals::Signals;
 use crate::error::CliError;
 use crate::{Outcome, show, terminal};
-use api::{Request, RequestSender};
-use kernel_bridge::{AttachedDirection, KernelBridge};
 
 /// Prefix of the spec of a discipline that runs in the kernel.
 const PREFIX: &str = "bpf:";

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use giveway_live::privilege::Identity;
 
-use super::error::BridgeError;
-use super::pause::pause;
-use crate::show;
+use crate::Messages;
+use crate::error::OutputError;
+use crate::pause::pause;
 
 /// Pause between a failed write and the next attempt.
 const RETRY: Duration = Duration::from_millis(500);
@@ -44,17 +44,24 @@ pub struct PatientFile {
     /// False for pipes and devices, which cannot be truncated.
     regular: bool,
     patience: Patience,
+    messages: Messages,
     /// True once the message about a full disk was printed.
     reported: bool,
 }
 
 impl PatientFile {
-    /// Creates or truncates the file. A new file belongs to the user that giveway runs as.
+    /// Creates or truncates the file of a flag. A new file belongs to `user`. Messages about a full disk go to
+    /// `messages`.
     ///
     /// # Errors
     /// The error of the system, with flag and path.
-    pub fn create(flag: &str, path: &Path, user: Option<Identity>) -> Result<PatientFile, BridgeError> {
-        let system_error = BridgeError::path(flag, path);
+    pub fn create(
+        flag: &str,
+        path: &Path,
+        user: Option<Identity>,
+        messages: &Messages,
+    ) -> Result<PatientFile, OutputError> {
+        let system_error = OutputError::path(flag, path);
         let new = !path.exists();
         let file = File::create(path).map_err(&system_error)?;
         let regular = file.metadata().map_err(&system_error)?.is_file();
@@ -62,7 +69,8 @@ impl PatientFile {
             fchown(&file, Some(user.user), Some(user.group)).map_err(&system_error)?;
         }
         let name = format!("{flag} {}", path.display());
-        Ok(PatientFile { file, name, length: 0, regular, patience: Patience::default(), reported: false })
+        let (patience, messages) = (Patience::default(), Arc::clone(messages));
+        Ok(PatientFile { file, name, length: 0, regular, patience, messages, reported: false })
     }
 
     /// The switch of this file.
@@ -90,14 +98,14 @@ impl Write for PatientFile {
             match self.put(piece) {
                 Ok(()) => {
                     if std::mem::take(&mut self.reported) {
-                        show::message(&format!("{}: it is written again", self.name));
+                        (self.messages)(&format!("{}: it is written again", self.name));
                     }
                     return Ok(piece.len());
                 }
                 Err(error) if !self.regular || !self.patience.get() => return Err(error),
                 Err(error) => {
                     if !std::mem::replace(&mut self.reported, true) {
-                        show::message(&format!(
+                        (self.messages)(&format!(
                             "{}: {error}; earlier data stay intact, and writing is tried again",
                             self.name
                         ));
@@ -117,11 +125,15 @@ impl Write for PatientFile {
 mod tests {
     use super::*;
 
+    fn silent() -> Messages {
+        Arc::new(|_| ())
+    }
+
     #[test]
     fn pieces_follow_each_other() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        let mut file = PatientFile::create("--pcap", &path, None).unwrap();
+        let mut file = PatientFile::create("--pcap", &path, None, &silent()).unwrap();
         file.write_all(b"one ").unwrap();
         // The rest of a failed attempt is overwritten.
         std::fs::write(&path, "one tw").unwrap();
@@ -131,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_full_device_is_an_error_at_once() {
-        let mut file = PatientFile::create("--trace", Path::new("/dev/full"), None).unwrap();
+        let mut file = PatientFile::create("--trace", Path::new("/dev/full"), None, &silent()).unwrap();
         assert_eq!(file.write_all(b"one").unwrap_err().kind(), io::ErrorKind::StorageFull);
-        let missing = PatientFile::create("--trace", Path::new("/no/such"), None);
+        let missing = PatientFile::create("--trace", Path::new("/no/such"), None, &silent());
         assert!(missing.is_err_and(|error| error.to_string() == "--trace /no/such"));
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use giveway_live::privilege::{self, Identity, Role};
 use giveway_replay::{Options, Recording, Tracer};
 
-use super::disk::{Patience, PatientFile};
-use super::error::BridgeError;
+use crate::Messages;
+use crate::error::OutputError;
+use crate::files::{Patience, PatientFile};
 
 /// An operation trace that is being written, and the switch that makes its writer wait when the disk is full.
 pub struct Trace {
@@ -19,8 +20,8 @@ impl Trace {
     ///
     /// # Errors
     /// The error of the system, with the flag and the path.
-    pub fn begin(file: &Path, user: Option<Identity>) -> Result<Trace, BridgeError> {
-        let out = PatientFile::create("--trace", file, user)?;
+    pub fn begin(file: &Path, user: Option<Identity>, messages: &Messages) -> Result<Trace, OutputError> {
+        let out = PatientFile::create("--trace", file, user, messages)?;
         let patience = out.patience();
         let settle = || {
             // The watching thread reports privileges that cannot be dropped, once for all threads.
@@ -28,7 +29,7 @@ impl Trace {
         };
         let program = concat!("giveway live ", env!("CARGO_PKG_VERSION"));
         let recording = Recording::start_after(out, program, Options::default(), settle);
-        let recording = recording.map_err(BridgeError::path("--trace", file))?;
+        let recording = recording.map_err(OutputError::path("--trace", file))?;
         patience.set(true);
         Ok(Trace { recording, patience })
     }
@@ -42,11 +43,14 @@ impl Trace {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(self) -> Result<String, BridgeError> {
+    pub fn finish(self) -> Result<String, OutputError> {
         // The program must end, so it does not wait for space on the disk any more.
         self.patience.set(false);
         let cut = self.recording.tracer().cut();
-        let written = self.recording.finish().map_err(BridgeError::flag("--trace"))?;
+        let written = self
+            .recording
+            .finish()
+            .map_err(|source| OutputError::Flag { flag: "--trace".to_owned(), source })?;
         let cut =
             if cut > 0 { format!("; {cut} disciplines were not traced to the end") } else { String::new() };
         Ok(format!("traced {} operations{cut}", written.operations))

@@ -28,7 +28,8 @@ use giveway_measure::Layout;
 use giveway_qdisc::{PortId, Probe, Span, Time};
 use giveway_record::{Existing, RECORDED_BY, RunFolder};
 
-use super::error::BridgeError;
+use crate::Messages;
+use crate::error::OutputError;
 use probe::{Channel, LONGEST, RecordingProbe};
 use writer::{Dir, Writer};
 
@@ -69,14 +70,14 @@ impl Recording {
         every: Duration,
         later: bool,
         user: Option<&(Identity, String)>,
-    ) -> Result<(Recording, Folder), BridgeError> {
-        let system_error = BridgeError::path("--record", dir);
+    ) -> Result<(Recording, Folder), OutputError> {
+        let system_error = OutputError::path("--record", dir);
         let new = !dir.exists();
         fs::create_dir_all(dir).map_err(&system_error)?;
         let shown = dir.canonicalize().map_err(&system_error)?;
         for side in ["forward", "reverse"] {
             RunFolder::inspect(&shown.join(side), Some(("", RECORDED_BY)), Existing::Keep)
-                .map_err(BridgeError::Folder)?;
+                .map_err(OutputError::Folder)?;
         }
         match user {
             Some((identity, name)) => {
@@ -120,11 +121,17 @@ impl Recording {
         Box::new(RecordingProbe { channel, begun: Arc::clone(&self.begun) })
     }
 
-    /// Starts the writing thread.
+    /// Starts the writing thread. `now` returns the time that is recorded beside the results, and messages
+    /// about a full disk go to `messages`.
     ///
     /// # Errors
     /// The error of the system if it cannot start a thread.
-    pub fn start(&mut self, controller: &Arc<Controller>) -> io::Result<()> {
+    pub fn start(
+        &mut self,
+        controller: &Arc<Controller>,
+        messages: &Messages,
+        now: fn() -> String,
+    ) -> io::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         let writer = Writer::new(
             self.dir.clone(),
@@ -133,6 +140,7 @@ impl Recording {
             Arc::clone(&stop),
             &self.channels,
             Arc::clone(controller),
+            (Arc::clone(messages), now),
         );
         let thread = std::thread::Builder::new().name("gw-record".to_owned()).spawn(move || {
             // The watching thread reports privileges that cannot be dropped, once for all threads.
@@ -148,7 +156,7 @@ impl Recording {
     ///
     /// # Errors
     /// If the last part cannot be written.
-    pub fn finish(self, probes: Vec<Option<Box<dyn Probe<Frame> + Send>>>) -> Result<String, BridgeError> {
+    pub fn finish(self, probes: Vec<Option<Box<dyn Probe<Frame> + Send>>>) -> Result<String, OutputError> {
         drop(probes);
         let mut cut = false;
         for channel in &self.channels {
@@ -157,7 +165,7 @@ impl Recording {
         if let Some(Running { thread, stop }) = self.writer {
             stop.store(true, Ordering::Release);
             thread.thread().unpark();
-            let written = thread.join().map_err(|_| BridgeError::Thread("the writer of the recording"))?;
+            let written = thread.join().map_err(|_| OutputError::Thread("the writer of the recording"))?;
             written?;
         }
         let hours = LONGEST.as_ps() / Span::s(3600).as_ps();
@@ -203,9 +211,9 @@ fn give_folders(dir: &Path, to: Identity) -> io::Result<()> {
 }
 
 /// The error for a folder of another user.
-fn foreign(dir: &Path, shown: &Path, name: &str) -> BridgeError {
+fn foreign(dir: &Path, shown: &Path, name: &str) -> OutputError {
     let owner = fs::metadata(shown).map_or("another user".to_owned(), |of| format!("user {}", of.uid()));
-    BridgeError::Usage(format!(
+    OutputError::Foreign(format!(
         "--record {}: the folder belongs to {owner} and giveway writes it as {name}: name a folder that does not exist yet, or type \
          chown {name} {}, or choose another user with --user",
         dir.display(),

@@ -1,5 +1,7 @@
 //! A bridge whose disciplines run in the kernel: its counters and its rates.
 
+pub mod requests;
+
 use std::sync::{Mutex, PoisonError};
 
 use giveway_control::ControlError;

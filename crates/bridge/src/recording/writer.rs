@@ -12,12 +12,11 @@ use giveway_control::config::{Direction, rate};
 use giveway_live::clock::monotonic_ns;
 use giveway_live::files;
 use giveway_measure::{Discipline, Trial};
-use giveway_record::{FolderError, Manifest, RECORDED_BY, RunFolder};
-use giveway_runner::chain;
+use giveway_record::{FolderError, Manifest, RECORDED_BY, RunFolder, chain};
 
 use super::probe::{Channel, Part, lock};
 use super::series::Series;
-use crate::{provenance, show};
+use crate::Messages;
 
 /// Time limit for a direction to hand its part over. It does so within 100 ms, unless it has failed.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -68,6 +67,9 @@ pub struct Writer {
     stop: Arc<AtomicBool>,
     tables: Vec<Tables>,
     controller: Arc<Controller>,
+    messages: Messages,
+    /// The time for the manifest.
+    now: fn() -> String,
     /// True if the last attempt failed, which was reported.
     failed: bool,
 }
@@ -98,10 +100,12 @@ impl Writer {
         stop: Arc<AtomicBool>,
         channels: &[Channel],
         controller: Arc<Controller>,
+        (messages, now): (Messages, fn() -> String),
     ) -> Writer {
         let tables = channels.iter().cloned();
         let tables = tables.map(|channel| Tables { channel, series: Series::default(), newest: None });
-        Writer { dir, every, begun, stop, tables: tables.collect(), controller, failed: false }
+        let tables = tables.collect();
+        Writer { dir, every, begun, stop, tables, controller, messages, now, failed: false }
     }
 
     /// Writes at intervals until `stop` is set, and then once more. Failures before that are printed.
@@ -157,11 +161,11 @@ impl Writer {
     /// Prints the first failure of several, and the end of failures.
     fn report(&mut self, failure: Option<RecordingError>) {
         match (self.failed, &failure) {
-            (false, Some(error)) => show::message(&format!(
+            (false, Some(error)) => (self.messages)(&format!(
                 "--record: {error}; earlier data stay intact, and writing is tried again every {:.0} s",
                 self.every.as_secs_f64()
             )),
-            (true, None) => show::message("--record: the recording is written again"),
+            (true, None) => (self.messages)("--record: the recording is written again"),
             _ => {}
         }
         self.failed = failure.is_some();
@@ -169,10 +173,10 @@ impl Writer {
 
     /// Writes all directions. After a failure, the other ones are still written.
     fn write(&mut self) -> Result<(), RecordingError> {
-        let Writer { dir, tables, controller, .. } = self;
+        let Writer { dir, tables, controller, now, .. } = self;
         let mut first = Ok(());
         for tables in tables {
-            let written = write_one(dir, tables, controller);
+            let written = write_one(dir, tables, controller, *now);
             first = first.and(written);
         }
         first.map_err(|error| RecordingError { error: Box::new(error), dir: dir.clone() })
@@ -180,7 +184,12 @@ impl Writer {
 }
 
 /// Writes the newest part of a direction, if there is one.
-fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<(), WriteError> {
+fn write_one(
+    dir: &Dir,
+    tables: &mut Tables,
+    controller: &Controller,
+    now: fn() -> String,
+) -> Result<(), WriteError> {
     let Some(Part { recorder, last }) = &mut tables.newest else { return Ok(()) };
     let mut record = recorder.part().ended(*last).finish();
     let name = tables.channel.name;
@@ -198,7 +207,7 @@ fn write_one(dir: &Dir, tables: &mut Tables, controller: &Controller) -> Result<
         seeds: vec![1],
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         created_by: RECORDED_BY.to_owned(),
-        created: Some(provenance::now()),
+        created: Some(now()),
         title: format!("Live, {title}"),
         description: String::new(),
         layout: record.layout.clone(),

@@ -19,10 +19,10 @@ use giveway_qdisc::{Bytes, DropReason};
 use giveway_watch::{Bounded, Interface, Kept};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::disk::{Patience, PatientFile};
-use super::error::BridgeError;
-use super::pause::pause;
-use crate::show;
+use crate::Messages;
+use crate::error::OutputError;
+use crate::files::{Patience, PatientFile};
+use crate::pause::pause;
 
 /// Bytes of each ring: about 100 ms of complete frames at 300 Mbit/s.
 const RING: usize = 4 << 20;
@@ -116,8 +116,9 @@ impl Capture {
         ethernet: bool,
         directions: &[(String, String, u64)],
         user: Option<Identity>,
-    ) -> Result<Capture, BridgeError> {
-        let system_error = BridgeError::path("--pcap", file);
+        messages: &Messages,
+    ) -> Result<Capture, OutputError> {
+        let system_error = OutputError::path("--pcap", file);
         let snap = if snap == 0 { usize::from(u16::MAX) } else { snap as usize };
         let link = if ethernet { LinkType::ETHERNET } else { LinkType::RAW };
         let interfaces: Vec<Interface> = directions
@@ -135,7 +136,7 @@ impl Capture {
         let open = move |_| Ok(buffer.clone());
         let application = concat!("giveway ", env!("CARGO_PKG_VERSION"));
         let bounded = Bounded::new(open, application, interfaces, limit.0, 1).map_err(&system_error)?;
-        let mut out = PatientFile::create("--pcap", file, user)?;
+        let mut out = PatientFile::create("--pcap", file, user, messages)?;
         out.write_all(&blocks.take()).map_err(&system_error)?;
         let patience = out.patience();
         patience.set(true);
@@ -144,11 +145,12 @@ impl Capture {
         let (missed, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let until = Arc::clone(&stop);
         let readers = readers.into_iter().map(|ring| Reader { ring, head: None }).collect();
+        let messages = Arc::clone(messages);
         let thread = std::thread::Builder::new().name("gw-pcap".into());
         let thread = thread.spawn(move || {
             // The watching thread reports privileges that cannot be dropped, once for all threads.
             let _ = settle(Role::Write);
-            write(bounded, &blocks, out, readers, &until)
+            write(bounded, &blocks, out, readers, &until, &messages)
         });
         let thread = thread.map_err(system_error)?;
         Ok(Capture { rings, snap, missed, stop, thread, file: file.to_owned(), patience })
@@ -164,12 +166,12 @@ impl Capture {
     ///
     /// # Errors
     /// If the file cannot be written, or the thread of the capture has failed.
-    pub fn finish(self) -> Result<String, BridgeError> {
+    pub fn finish(self) -> Result<String, OutputError> {
         // The program must end, so it does not wait for space on the disk any more.
         self.patience.set(false);
         self.stop.store(true, Ordering::Release);
-        let written = self.thread.join().map_err(|_| BridgeError::Thread("the capture"))?;
-        let summary = written.map_err(BridgeError::path("--pcap", &self.file))?;
+        let written = self.thread.join().map_err(|_| OutputError::Thread("the capture"))?;
+        let summary = written.map_err(OutputError::path("--pcap", &self.file))?;
         let missed = self.missed.load(Ordering::Relaxed);
         let left_out = match (summary.left_out, missed) {
             (0, 0) => String::new(),
@@ -189,6 +191,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
     mut out: PatientFile,
     mut rings: Vec<Reader>,
     until: &AtomicBool,
+    messages: &Messages,
 ) -> io::Result<giveway_watch::CaptureSummary> {
     let mut limit_reported = false;
     let mut bytes = Vec::with_capacity(1 << 16);
@@ -216,7 +219,7 @@ fn write<F: FnMut(u32) -> io::Result<Blocks>>(
             };
             if bounded.packet(&packet)? == Kept::Full && !limit_reported {
                 limit_reported = true;
-                show::message("the capture has reached its limit (--pcap-limit) and gets no more frames");
+                messages("the capture has reached its limit (--pcap-limit) and gets no more frames");
             }
             if blocks.bytes() >= PIECE {
                 out.write_all(&blocks.take())?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use giveway_control::{ControlApi, ControlError};
 use giveway_watch::Snapshot;
 
-use super::kernel_bridge::KernelBridge;
+use super::KernelBridge;
 
 /// Time limit for `tc` and `bpftool` to answer a client, below the time limit of its connection.
 const ANSWER: Duration = Duration::from_millis(1500);
