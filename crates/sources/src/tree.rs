@@ -38,6 +38,7 @@ pub const SIMULATION: &[&str] = &[
 /// The sources that measurements on a test bed, and recordings of a live bridge, depend on.
 pub const TESTBED: &[&str] = &[
     "Cargo.lock",
+    "crates/bridge/src",
     "crates/capture/src",
     "crates/control/src",
     "crates/disciplines/src",
