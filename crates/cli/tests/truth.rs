@@ -427,8 +427,8 @@ fn interval(times: impl IntoIterator<Item = f64>, share: f64) -> (f64, f64) {
 }
 
 /// The example was captured at a link of 2 Mbit/s upstream, with a queue of 150 kB, and 16 Mbit/s downstream.
-/// A replay over such a link has the same completion times: a quantile is at most 10 % outside the 95 % interval
-/// of the captured one, since the capture is a sample of a few hundred requests.
+/// A replay over such a link has the same completion times: a quantile is at most 10 % outside the 95 %
+/// interval of the captured one, since the capture is a sample of a few hundred requests.
 #[test]
 fn the_replayed_example_has_the_measured_times() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
