@@ -50,8 +50,8 @@ pub struct PatientFile {
 }
 
 impl PatientFile {
-    /// Creates or truncates the file of a flag. A new file belongs to `user`. Messages about a full disk go to
-    /// `messages`.
+    /// Creates or truncates the file of a flag. A new file belongs to `user`. Messages about a full disk go
+    /// to `messages`.
     ///
     /// # Errors
     /// The error of the system, with flag and path.

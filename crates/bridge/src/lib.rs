@@ -8,8 +8,8 @@
 //! kernel.rs     counters and rates of a bridge whose disciplines run in the kernel
 //! ```
 //!
-//! Nothing here parses flags or prints: messages for the user go to a function ([`Messages`]). Errors name the
-//! flag of `giveway live` that they belong to.
+//! Nothing here parses flags or prints: messages for the user go to a function ([`Messages`]). Errors name
+//! the flag of `giveway live` that they belong to.
 
 #![cfg(target_os = "linux")]
 
