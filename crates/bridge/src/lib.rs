@@ -10,6 +10,23 @@
 //!
 //! Nothing here parses flags or prints: messages for the user go to a function ([`Messages`]). Errors name
 //! the flag of `giveway live` that they belong to.
+//!
+//! ```
+//! use std::io::Write;
+//! use std::sync::Arc;
+//!
+//! use giveway_bridge::Messages;
+//! use giveway_bridge::files::PatientFile;
+//!
+//! let messages: Messages = Arc::new(|text| eprintln!("{text}"));
+//! let path = std::env::temp_dir().join(format!("giveway-{}", std::process::id()));
+//! let mut file = PatientFile::create("--trace", &path, None, &messages)?;
+//! file.patience().set(true); // wait if the disk is full
+//! file.write_all(b"a piece")?;
+//! assert_eq!(std::fs::read(&path)?, b"a piece");
+//! std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg(target_os = "linux")]
 
