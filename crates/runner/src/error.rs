@@ -8,8 +8,8 @@ use giveway_scenario::ScenarioError;
 
 use crate::Outcome;
 
-/// An error of the runner. Its causes are in [`source`](std::error::Error::source); [`chain`](crate::chain) has all of them in one
-/// line.
+/// An error of the runner. Its causes are in [`source`](std::error::Error::source);
+/// [`chain`](crate::chain) has all of them in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// The request cannot be carried out. The message suggests a valid one.
