@@ -53,7 +53,14 @@ pub fn run(repository: &Repository, words: &[&str]) -> Done {
 
 /// Runs the step of the gate: a fixed number of mutated inputs for each target, without libFuzzer.
 pub fn smoke(repository: &Repository) -> Done {
-    repository.cargo(&["run", "--quiet", "--package", "giveway-fuzzing", "--locked", "--", "smoke"])
+    repository.run(&built(repository)?, &["smoke"])
+}
+
+/// Path of the program of the crate `fuzzing`, which a build of the tests contains. For that package alone,
+/// cargo would choose other features for some libraries, and compile nearly everything again.
+fn built(repository: &Repository) -> Result<String, String> {
+    repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
+    Ok(repository.built("debug", "giveway-fuzzing")?.to_string_lossy().into_owned())
 }
 
 /// Installs a nightly compiler and cargo-fuzz if they are missing.
@@ -90,8 +97,7 @@ fn targets(repository: &Repository, kept: &Path) -> Result<Vec<String>, String> 
         _ => {}
     }
     let folder = kept.to_string_lossy();
-    let run = ["run", "--quiet", "--package", "giveway-fuzzing", "--locked", "--", "kept", &folder];
-    Ok(repository.output(&cargo(), &run)?.lines().map(str::to_owned).collect())
+    Ok(repository.output(&built(repository)?, &["kept", &folder])?.lines().map(str::to_owned).collect())
 }
 
 /// Writes a libFuzzer program for each target, and builds them.

@@ -29,7 +29,7 @@ macro_rules! targets {
 
 targets! {
     admission, 30_000, "frames with control packets of reservations, and the tables of a bridge";
-    capture, 60_000, "pcap and pcapng files, and the workload that is extracted from them";
+    capture, 15_000, "pcap and pcapng files, and the workload that is extracted from them";
     contract, 60_000, "operations on every discipline, which must keep the contract";
     control_line, 6_000, "lines of the control socket";
     datagram_list, 15_000, "the CSV file of the traffic source datagram_list, and a run of it";
