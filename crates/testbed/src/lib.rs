@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod against;
+mod background;
 mod command;
 mod error;
 mod lateness;

@@ -10,14 +10,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use giveway_capture::{EnhancedPacket, Frames, InterfaceDescription, Writer};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
+use crate::background::Background;
 use crate::command::exists;
 use crate::error::TestbedError;
 use crate::topology::{NEAR, Namespace, Topology};
@@ -27,13 +25,10 @@ use crate::topology::{NEAR, Namespace, Topology};
 const SNAP: &str = "96";
 /// Buffer of tcpdump in the kernel, in KiB.
 const BUFFER: &str = "65536";
-/// Time limit for the start and the end of tcpdump.
-const TIMEOUT: Duration = Duration::from_secs(10);
-const STEP: Duration = Duration::from_millis(5);
 
 /// A capture in progress.
 pub(crate) struct Pcap {
-    tcpdump: Child,
+    tcpdump: Background,
     /// The capture as tcpdump writes it.
     raw: PathBuf,
     /// The messages of tcpdump.
@@ -81,11 +76,12 @@ impl Pcap {
         command.arg(&raw).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
         let tcpdump = command.spawn().map_err(TestbedError::system("start tcpdump"))?;
-        let mut pcap = Pcap { tcpdump, raw, messages };
-        match pcap.wait(|pcap| pcap.output().contains("listening on") || pcap.ended()) && !pcap.ended() {
-            true => Ok(pcap),
-            false => Err(pcap.error("does not start")),
+        let mut pcap = Pcap { tcpdump: Background::new(tcpdump), raw, messages };
+        let messages = pcap.messages.clone();
+        if pcap.tcpdump.starts(|| output(&messages).contains("listening on")) {
+            return Ok(pcap);
         }
+        Err(pcap.error("does not start"))
     }
 
     /// Stops tcpdump and writes the packets to `file`. Returns the number of packets that the kernel dropped.
@@ -93,54 +89,27 @@ impl Pcap {
     /// # Errors
     /// The message of tcpdump, or of the system.
     pub(crate) fn stop(mut self, file: &Path) -> Result<u64, TestbedError> {
-        let _ = kill(Pid::from_raw(self.tcpdump.id() as i32), Signal::SIGINT);
-        if !self.wait(Pcap::ended) {
+        self.tcpdump.signal(Signal::SIGINT);
+        if !self.tcpdump.ends() {
             return Err(self.error("does not end"));
         }
-        let missed = missed(&self.output());
+        let missed = missed(&output(&self.messages));
         let written = copy(&self.raw, file);
         written.map_err(TestbedError::system(format!("write {}", file.display())))?;
         missed.ok_or_else(|| self.error("reports no number of packets"))
     }
 
-    fn ended(&mut self) -> bool {
-        !matches!(self.tcpdump.try_wait(), Ok(None))
-    }
-
-    /// Waits until `until` is true. Returns false on timeout.
-    #[expect(clippy::disallowed_methods, reason = "waits for another process in real time")]
-    fn wait(&mut self, mut until: impl FnMut(&mut Pcap) -> bool) -> bool {
-        let mut waited = Duration::ZERO;
-        while !until(self) {
-            if waited > TIMEOUT {
-                return false;
-            }
-            thread::sleep(STEP);
-            waited += STEP;
-        }
-        true
-    }
-
-    fn output(&self) -> String {
-        std::fs::read_to_string(&self.messages).unwrap_or_default()
-    }
-
     fn error(&self, what: &str) -> TestbedError {
         TestbedError::Command {
             command: format!("tcpdump {what}; it"),
-            output: self.output().trim().to_owned(),
+            output: output(&self.messages).trim().to_owned(),
         }
     }
 }
 
-impl Drop for Pcap {
-    /// Ends tcpdump if the run was interrupted.
-    fn drop(&mut self) {
-        if !self.ended() {
-            let _ = self.tcpdump.kill();
-            let _ = self.tcpdump.wait();
-        }
-    }
+/// The messages of tcpdump so far.
+fn output(messages: &Path) -> String {
+    std::fs::read_to_string(messages).unwrap_or_default()
 }
 
 /// The number of packets that the kernel dropped, from the last messages of tcpdump.

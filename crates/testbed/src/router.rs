@@ -10,19 +10,18 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_measure::{Fingerprint, Metrics, Summary};
 use giveway_qdisc::{DropReason, Rate, Span};
 use giveway_scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::background::Background;
 use crate::command::{exists, run, run_with};
 use crate::error::TestbedError;
 use crate::topology::{DELAY_LEFT, DELAY_RIGHT, LEFT, Namespace, RIGHT, RouterKind, Topology};
@@ -51,7 +50,7 @@ type Counters = Vec<(String, u64)>;
 
 /// A running `giveway live`.
 pub struct LiveRouter {
-    child: Child,
+    program: Background,
     /// Folder of its record, if it records.
     record: Option<PathBuf>,
     /// Its standard output: a JSON summary at the end.
@@ -71,9 +70,6 @@ pub struct RouterResult {
     pub remarks: Vec<String>,
 }
 
-/// Time limit for the start and for the end of `giveway live`.
-const TIMEOUT: Duration = Duration::from_secs(10);
-const STEP: Duration = Duration::from_millis(5);
 /// Length of the Ethernet header, in bytes: the kernel counts frames, scenarios count IP packets.
 const FRAME: i32 = 14;
 /// Disciplines that a kernel may have, each with the arguments that `tc` requires.
@@ -167,9 +163,7 @@ impl Router {
                 *bpf.before.lock().expect("no thread panics while it holds the lock") = Some(options);
             }
             // A router that has ended is noticed in `stop`.
-            Router::Live(live_router) => {
-                let _ = kill(Pid::from_raw(live_router.child.id() as i32), Signal::SIGUSR1);
-            }
+            Router::Live(live_router) => live_router.program.signal(Signal::SIGUSR1),
         }
     }
 
@@ -472,21 +466,21 @@ impl LiveRouter {
         }
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().map_err(TestbedError::system(format!("start {}", program.display())))?;
-        let mut live_router = LiveRouter { child, record, json_output, messages };
-        if live_router.wait(|live_router| ready.exists() || live_router.ended())? && !live_router.ended() {
+        let program = Background::new(child);
+        let mut live_router = LiveRouter { program, record, json_output, messages };
+        if live_router.program.starts(|| ready.exists()) {
             return Ok(live_router);
         }
         Err(live_router.error("did not start"))
     }
 
     fn stop(mut self) -> Result<RouterResult, TestbedError> {
-        let process = Pid::from_raw(self.child.id() as i32);
         // If it has ended already, the checks below report it.
-        let _ = kill(process, Signal::SIGTERM);
-        if !self.wait(LiveRouter::ended)? {
+        self.program.signal(Signal::SIGTERM);
+        if !self.program.ends() {
             return Err(self.error("did not end"));
         }
-        let status = self.child.wait().map_err(TestbedError::system("wait for the router"))?;
+        let status = self.program.status().map_err(TestbedError::system("wait for the router"))?;
         if !status.success() {
             return Err(self.error("failed"));
         }
@@ -498,44 +492,12 @@ impl LiveRouter {
         Ok(RouterResult { summary, late_p99, remarks })
     }
 
-    fn ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// Waits until `until` is true. Returns false on timeout.
-    fn wait(&mut self, mut until: impl FnMut(&mut LiveRouter) -> bool) -> Result<bool, TestbedError> {
-        let mut waited = Duration::ZERO;
-        while !until(self) {
-            if waited > TIMEOUT {
-                return Ok(false);
-            }
-            nap();
-            waited += STEP;
-        }
-        Ok(true)
-    }
-
     fn error(&mut self, what: &str) -> TestbedError {
         let mut output = String::new();
         // An error of reading is less important than the error that is being reported.
         let _ = self.messages.rewind().and_then(|()| self.messages.read_to_string(&mut output));
         TestbedError::Router { what: what.to_owned(), output: output.trim_end().to_owned() }
     }
-}
-
-impl Drop for LiveRouter {
-    /// Ends the router if the run was interrupted.
-    fn drop(&mut self) {
-        if !self.ended() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "waits for another process in real time")]
-fn nap() {
-    std::thread::sleep(STEP);
 }
 
 #[cfg(test)]
