@@ -117,7 +117,7 @@ macro_rules! named_enum {
 /// Implements the traits of a spec type with its catalogue: `FromStr` (with [`SpecError`]), `Display`,
 /// `Serialize`, `Deserialize`, `JsonSchema` and [`SpecType`].
 ///
-/// The type has two functions of its own, as [`named_enum!`] implements them: `name(&self) -> &'static str`,
+/// The type must have two functions, which [`named_enum!`] implements: `name(&self) -> &'static str`,
 /// as in its entry, and `parameters(&self) -> serde_json::Value`, a table of all of them. The catalogue is a
 /// `static`.
 #[macro_export]
