@@ -14,9 +14,10 @@ check() {
 	if "$@" >/run/said 2>&1; then echo "CHECKED $what"; else sed "s/^/FAILED: $what: /" /run/said; echo "FAILED: $what"; fi
 }
 
-# Nothing of ours is in the kernel, and nothing is remembered.
+# Nothing of ours is in the kernel, and nothing is remembered. The waits of this file are long, because the
+# machine is emulated, and other work runs beside it.
 nothing_left() {
-	for turn in 1 2 3 4 5 6 7 8 9 10; do
+	for turn in $(seq 60); do
 		bpftool struct_ops list | grep -q . || break
 		sleep 0.5
 	done
@@ -36,7 +37,7 @@ check "nothing is left of a test bed" nothing_left
 
 sh -c "exec $bed --quiet --set 'disciplines=[\"bpf:efd\"]' --set duration=60s" >/run/killed 2>&1 &
 killed=$!
-for turn in $(seq 100); do
+for turn in $(seq 600); do
 	grep -q '"device": "right"' /run/giveway/kernel/*.json 2>/dev/null && break
 	sleep 0.1
 done
@@ -84,13 +85,13 @@ ip link set here0 netns here && ip link set there0 netns there
 ip -n here addr add 10.99.0.1/24 dev here0 && ip -n here link set here0 up
 ip -n there addr add 10.99.0.2/24 dev there0 && ip -n there link set there0 up
 ip link set gw0 up && ip link set gw1 up
-reached() { ip netns exec here ping -c 2 -W 2 10.99.0.2; }
+reached() { ip netns exec here ping -c 3 -W 5 10.99.0.2; }
 start() {
 	rm -f /run/ready
 	giveway live --in gw0 --out gw1 --rate 5mbit --rate-reverse 20mbit --qdisc "bpf:efd limit 300p" --objects $objects --fix-offloads \
 		--control /run/gw.sock --metrics 127.0.0.1:9100 --ready /run/ready --json >/run/live.json 2>/run/live.said &
 	live=$!
-	for turn in $(seq 100); do
+	for turn in $(seq 600); do
 		[ -e /run/ready ] && return
 		sleep 0.1
 	done

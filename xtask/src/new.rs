@@ -60,7 +60,13 @@ pub fn try_it(repository: &Repository) -> Done {
     // The tests that depend on the template; the slow tests of all disciplines ran before.
     let tests = ["--lib", "--test", "all", "--", "contract::", "bytes::", "allocations::", NAME];
     let test = ["--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
-    let tested = elsewhere.tests(&[&test[..], &tests].concat());
+    // Without optimisation, because compiling these tests takes longer than running them.
+    let plain = [
+        "--config=profile.dev.opt-level=0",
+        "--config=profile.dev.package.giveway-qdisc.opt-level=0",
+        "--config=profile.dev.package.giveway-disciplines.opt-level=0",
+    ];
+    let tested = elsewhere.tests(&[&test[..], &plain, &tests].concat());
     let _ = std::fs::remove_dir_all(&copy);
     formatted.and(tested)
 }

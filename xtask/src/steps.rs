@@ -35,7 +35,7 @@ impl Steps {
             Ok(()) => Ended::Passed,
             Err(error) => {
                 println!("{error}");
-                Ended::Failed(error.lines().next().unwrap_or_default().to_owned())
+                Ended::Failed(error)
             }
         };
         let step = Step { name, took: begun.elapsed(), ended };
@@ -49,11 +49,17 @@ impl Steps {
         self.taken.push(Step { name, took: Duration::ZERO, ended: Ended::Skipped(why.to_owned()) });
     }
 
-    /// Prints the table, and the numbers of passed and failed steps.
+    /// Prints the table, the reasons of all failures, and the numbers of passed and failed steps.
     pub fn close(self) -> ExitCode {
         println!();
         for step in &self.taken {
             println!("{}", step.line());
+        }
+        // Some services keep only the last lines of a log, so the reasons stand at its end, too.
+        for step in &self.taken {
+            if let Ended::Failed(why) = &step.ended {
+                println!("\n{} FAILED:\n{}", step.name, last_lines(why, 20));
+            }
         }
         let count = |test: fn(&Ended) -> bool| self.taken.iter().filter(|step| test(&step.ended)).count();
         let failed = count(|ended| matches!(ended, Ended::Failed(_)));
@@ -67,7 +73,7 @@ impl Step {
     fn line(&self) -> String {
         let (word, why) = match &self.ended {
             Ended::Passed => ("passed", String::new()),
-            Ended::Failed(why) => ("FAILED", format!(": {why}")),
+            Ended::Failed(why) => ("FAILED", format!(": {}", why.lines().next().unwrap_or_default())),
             Ended::Skipped(why) => ("skipped", format!(": {why}")),
         };
         format!("{word:<8}{:>7.1} s  {}{why}", self.took.as_secs_f64(), self.name)
@@ -102,11 +108,21 @@ impl Beside {
     /// Waits for the end of the chore, and prints its output.
     ///
     /// # Errors
-    /// If the chore failed.
+    /// If the chore failed: its exit status, and the last lines of its output.
     pub fn wait(mut self) -> Done {
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let output = std::fs::read(&self.log).map_err(|error| format!("{}: {error}", self.log.display()))?;
-        print!("{}", String::from_utf8_lossy(&output));
-        if status.success() { Ok(()) } else { Err(format!("{}: {status}", self.log.display())) }
+        let output = String::from_utf8_lossy(&output);
+        print!("{output}");
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("{}: {status}\n{}", self.log.display(), last_lines(&output, 20)))
     }
+}
+
+/// The last lines of a text, at most `count`, without empty ones.
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }

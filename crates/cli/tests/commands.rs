@@ -217,8 +217,9 @@ fn a_folder_keeps_runs_and_accepts_more_seeds() {
     assert_eq!(fresh["fingerprint"], more["fingerprint"]);
 }
 
+/// All files in a folder. A run in progress renames folders, so one may be gone when it is read.
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
         entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect();
     files.sort();

@@ -97,8 +97,8 @@ pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
 
 /// Starts the machine and returns its output, which ends with the line of a complete run.
 pub fn boot(folder: &Path, kernel: &Kernel, journals: usize, options: &[&str]) -> Result<String, String> {
-    // Twice the duration on two idle processors.
-    boot_for(folder, kernel, journals, options, "480")
+    // Three minutes on two idle processors. Other steps of the gate run beside it.
+    boot_for(folder, kernel, journals, options, "900")
 }
 
 /// Starts the machine and returns its output. Stops it after `seconds`.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::fetch::Kernel;
-use super::machine::{PARALLEL, boot_for, initramfs, libraries, module, pack};
+use super::machine::{PARALLEL, boot, initramfs, libraries, module, pack};
 use crate::repository::{Done, Repository};
 
 /// Kernel modules for networks of virtual hosts. A module comes after those that it needs.
@@ -26,7 +26,7 @@ pub const MODULES: [&str; 11] = [
 /// they created, also after a kill.
 pub fn test(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     hosts(repository, folder, kernel, include_str!("../../../kernel/test/users.sh"))?;
-    boot_for(folder, kernel, 0, &PARALLEL, "235").map(drop)
+    boot(folder, kernel, 0, &PARALLEL).map(drop)
 }
 
 /// Creates the initramfs of a machine for test beds, with objects under the names that tc uses for them.
