@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, DropReason, FlowReport, FlowTable, Meta, PortCounters, PortId, Probe, SenderSample, Time,
+    Backlog, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe, SenderSample, Time,
 };
 
 use crate::counts::{Losses, index, was_queued};
@@ -266,6 +266,10 @@ impl<P> Recorder<P> {
 }
 
 impl<P> Probe<P> for Recorder<P> {
+    fn interest(&self, at: PortId) -> Interest {
+        if self.meter(at).is_some() { Interest::Port } else { Interest::Nothing }
+    }
+
     #[inline]
     fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {

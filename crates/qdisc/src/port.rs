@@ -12,7 +12,7 @@ use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
 use crate::probe::{PortId, Probe};
 use crate::qdisc::{FlowTable, Next, Qdisc};
-use crate::units::{Rate, Time};
+use crate::units::{Limit, Rate, Time};
 
 /// An output port: a discipline in front of a link.
 pub struct Port<P> {
@@ -154,6 +154,11 @@ impl<P> Port<P> {
         probe.sample(self.id, self.counters.backlog(), &self.flow_table(), gauges, now);
     }
 
+    /// The limit of a discipline that is plain ([`Qdisc::plain`]).
+    pub fn plain(&self) -> Option<Limit> {
+        self.qdisc.plain()
+    }
+
     /// State per flow of the discipline.
     pub fn flow_table(&self) -> FlowTable {
         self.qdisc.flow_table()
@@ -223,12 +228,16 @@ impl Wire {
         self.free_at
     }
 
+    /// The transmission time of a packet of `bytes` bytes.
+    #[inline]
+    pub fn duration(&self, bytes: u32) -> crate::Span {
+        if self.last.0 == bytes { self.last.1 } else { self.rate.time_for(u64::from(bytes)) }
+    }
+
     /// Transmits a packet of `bytes` bytes from `now` on.
     #[inline]
     pub fn occupy(&mut self, bytes: u32, now: Time) {
-        if self.last.0 != bytes {
-            self.last = (bytes, self.rate.time_for(u64::from(bytes)));
-        }
+        self.last = (bytes, self.duration(bytes));
         self.free_at = now + self.last.1;
     }
 }

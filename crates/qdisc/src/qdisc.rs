@@ -27,6 +27,14 @@ pub trait Qdisc<P> {
     /// state.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
+    /// The limit of a plain queue: first in, first out, where a packet that does not fit is refused
+    /// ([`DropReason::Overlimit`](crate::DropReason)). It must have no other state, no marks, and no gauges.
+    /// Its departures follow from its arrivals, so a backend may compute them instead of calling it. `None`
+    /// for every other discipline.
+    fn plain(&self) -> Option<Limit> {
+        None
+    }
+
     /// Size of the state per flow, children included. It is sampled periodically, never per packet.
     fn flow_table(&self) -> FlowTable {
         FlowTable::NONE
@@ -109,6 +117,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         (**self).reset(cx)
+    }
+    fn plain(&self) -> Option<Limit> {
+        (**self).plain()
     }
     fn flow_table(&self) -> FlowTable {
         (**self).flow_table()

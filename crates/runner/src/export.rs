@@ -175,6 +175,11 @@ fn mark(meta: &Meta) -> Mark {
 /// A simulation reports a departure before the loss of the packet on the wire, and a mark before the
 /// departure.
 impl<W: Write> Probe<Segment> for Exporter<W> {
+    fn interest(&self, at: PortId) -> Interest {
+        // The frames of a file are in the order of time.
+        if self.interface(at).is_some() { Interest::Everything } else { Interest::Nothing }
+    }
+
     fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
         self.settle(false);
         if self.interface(at).is_some() {

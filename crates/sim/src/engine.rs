@@ -15,8 +15,8 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Span, Time};
 
 use crate::access::AccessLinks;
-use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
-use crate::link::Link;
+use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
+use crate::link::{Departure, Link};
 use crate::net::{Caller, Net, Settings};
 use crate::origin;
 use crate::outage::Changes;
@@ -36,6 +36,10 @@ pub struct Totals {
 /// A simulation in progress.
 pub struct Sim {
     now: Time,
+    /// The moment of the event that is being handled.
+    moment: Moment,
+    /// True once the engine knows which links are plain.
+    simplified: bool,
     until: Time,
     queue: EventQueue,
     /// Timer of the bounds of the measurement interval.
@@ -92,6 +96,8 @@ impl Sim {
         queue.set(samples, plan.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
         Sim {
             now: Time::ZERO,
+            moment: queue.moment(measurement, Time::ZERO),
+            simplified: false,
             until: plan.until,
             queue,
             measurement,
@@ -114,12 +120,16 @@ impl Sim {
 
     /// Handles all events up to and including `until`, or up to the end of the run if that comes first.
     pub fn step_to<R: Probe<Segment>>(&mut self, until: Time, probe: &mut R) {
+        if !std::mem::replace(&mut self.simplified, true) && !self.changes.any() {
+            self.links.iter_mut().for_each(|link| link.simplify(probe));
+        }
         let until = until.min(self.until);
-        while let Some((at, owner)) = self.queue.first() {
+        while let Some((moment, owner)) = self.queue.first() {
+            let at = moment.at;
             if at > until {
                 break;
             }
-            self.now = at;
+            (self.now, self.moment) = (at, moment);
             self.events += 1;
             match owner {
                 Owner::Link(link) => self.link_event(link, probe),
@@ -150,6 +160,10 @@ impl Sim {
             self.act(source as u16, |source, net| source.finish(net));
         }
         let mut left = Leftover::default();
+        for number in 0..self.links.len() {
+            self.settle(number as u32, Moment::last(self.now), probe);
+            self.links[number].finish(self.now, probe);
+        }
         for link in &mut self.links {
             link.reset(self.now, &mut left);
         }
@@ -185,19 +199,47 @@ impl Sim {
     /// same time are two events.
     #[inline]
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
-        let now = self.now;
         let link = &mut self.links[number as usize];
-        if link.transmitter_is_due(now) {
-            link.pull(now, probe);
+        if link.transmitter_is_due(self.now) {
+            if let Some(departure) = link.pull(self.now, probe) {
+                self.carry(number, departure);
+            }
         } else {
             let to = link.to;
+            self.settle(number, self.moment, probe);
             // The link is indexed again for each packet, because an arrival may offer a packet to any link,
             // this one included.
-            while let Some(pkt) = self.links[number as usize].arrived(now) {
+            while let Some(pkt) = self.links[number as usize].arrived(self.now) {
                 self.arrive(to, pkt, probe);
             }
         }
         self.links[number as usize].schedule(&mut self.queue);
+    }
+
+    /// Lets a plain link decide about all packets that arrive before `until`.
+    #[inline]
+    fn settle<R: Probe<Segment>>(&mut self, number: u32, until: Moment, probe: &mut R) {
+        while let Some((arrival, mut pkt)) = self.links[number as usize].next_added(until) {
+            let link = &mut self.links[number as usize];
+            if let Some(at) = link.accept(&mut pkt, arrival, &self.queue, probe) {
+                self.carry(number, (at, pkt));
+            }
+        }
+    }
+
+    /// Adds a packet to the plain link that it will be offered to next, or puts it on the wire.
+    #[inline]
+    fn carry(&mut self, number: u32, (at, mut pkt): Departure) {
+        let link = &self.links[number as usize];
+        if pkt.meta.to != link.to
+            && let Some(next) = self.routes.next(link.to, pkt.meta.to)
+            && self.links[next as usize].is_plain()
+            && let Some(arrival) = link.arrival(at, &self.queue)
+        {
+            self.set_next_hops(&mut pkt, next);
+            return self.links[next as usize].add(arrival, pkt, &mut self.queue);
+        }
+        self.links[number as usize].carry((at, pkt));
     }
 
     /// Handles a packet that reaches a node: its host receives it, or the node forwards it.
@@ -239,15 +281,28 @@ impl Sim {
             let no_port = PortId(u32::MAX);
             return probe.dropped(no_port, &pkt.meta, &pkt.payload, DropReason::Unreachable, self.now);
         };
+        self.set_next_hops(&mut pkt, number);
+        if self.links[number as usize].is_plain() {
+            self.settle(number, self.moment, probe);
+            let link = &mut self.links[number as usize];
+            if let Some(at) = link.accept(&mut pkt, self.moment, &self.queue, probe) {
+                self.carry(number, (at, pkt));
+            }
+        } else if let Some(departure) = self.links[number as usize].offer(pkt, self.now, probe) {
+            self.carry(number, departure);
+        }
+        self.links[number as usize].schedule(&mut self.queue);
+    }
+
+    /// Writes the next hops after a link on a packet, if a discipline needs them.
+    #[inline]
+    fn set_next_hops(&self, pkt: &mut Packet<Segment>, number: u32) {
         if self.lookahead > 0 {
             // Computed at each node, because an outage may have changed the route since the last one.
             let next_hop = self.links[number as usize].to;
             let target = |link: u32| self.links[link as usize].to;
             pkt.meta.next_hops = self.routes.next_hops(next_hop, pkt.meta.to, self.lookahead, target);
         }
-        let link = &mut self.links[number as usize];
-        link.offer(pkt, self.now, probe);
-        link.schedule(&mut self.queue);
     }
 
     /// Lets links fail or come back, and computes the routes of all later packets.
@@ -323,8 +378,9 @@ impl Sim {
     }
 
     fn sample<R: Probe<Segment>>(&mut self, probe: &mut R) {
-        for link in &self.links {
-            link.sample(self.now, &mut self.gauges, probe);
+        for number in 0..self.links.len() {
+            self.settle(number as u32, self.moment, probe);
+            self.links[number].sample(self.now, &mut self.gauges, probe);
         }
         if self.sample_senders {
             for sample in self.transport.samples(self.now) {

@@ -1,8 +1,11 @@
 //! The event queue: the next pending event of every link, connection and source.
 //!
-//! Each of them has a *timer*, which holds the time of its next event. A winner tree over the timers finds
-//! the earliest. Setting a timer replays only its path to the root. In the usual case, where an event sets
-//! the timer that caused it, that is one pass instead of the pop and push of a heap.
+//! Each of them has a *timer*, which holds the time of its next event. The timers are in a hierarchical wheel
+//! (Varghese and Lauck 1987, scheme 7): time is divided into slots, a level of the wheel has a list of timers
+//! for each of 4,096 slots, and a slot of the next level is as long as this level. So setting and cancelling a
+//! timer take a constant time, however many there are. The timers of the first slot are sorted when the
+//! wheel reaches it, so that events come in their exact order and not in that of their slots. The length of a
+//! slot follows the density of events, and has no effect on the order.
 //!
 //! # Events at the same time
 //! Events at the same time are ordered by their class ([`Class`]). Within a class the order is drawn: it is
@@ -108,39 +111,136 @@ const CLASS_SHIFT: u32 = u64::BITS - CLASS_BITS;
 /// A priority queue of timers, each with at most one pending event. The number of timers grows as needed.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Time and position of the pending event per timer; the time is `Time::NEVER` if no event is pending.
-    keys: Vec<Key>,
-    /// Rank per timer.
-    ranks: Vec<Rank>,
+    timers: Vec<Pending>,
     /// Owner per timer.
     owners: Vec<Owner>,
-    /// The winner tree: the earlier timer below each node. Node `i` has children `2i` and `2i + 1`, the
-    /// leaves are the timers.
-    winners: Vec<u32>,
-    /// Number of leaves, a power of two and at least the number of timers.
-    leaves: usize,
+    /// Events in the current slot and before it, the earliest last.
+    current: Vec<(Moment, u32)>,
+    /// Number of the current slot. All events in the wheel are in later slots.
+    cursor: u64,
+    /// A slot lasts 2^`shift` picoseconds.
+    shift: u32,
+    /// First timer of the list of each slot, level by level; `NONE` if it is empty.
+    heads: Box<[u32]>,
+    /// The slots of each level that are not empty.
+    filled: Box<[Bits; LEVELS]>,
+    /// Numbers of slots and of events that became current since the length of a slot was last considered.
+    passed: (u32, u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    at: Time,
+/// A timer with its pending event, which is in the list of a slot, current, or absent.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Moment of the event; [`IDLE`] without one.
+    moment: Moment,
+    rank: Rank,
+    /// The neighbours in the list, or `NONE`.
+    next: u32,
+    previous: u32,
+    /// Index of the list in [`EventQueue::heads`], or one of the constants below.
+    list: u32,
+}
+
+/// No timer, and no list.
+const NONE: u32 = u32::MAX;
+/// The event is current.
+const CURRENT: u32 = u32::MAX - 1;
+
+/// A level has 2^12 slots.
+const LEVEL_BITS: u32 = 12;
+const SLOTS: u64 = 1 << LEVEL_BITS;
+/// Enough for all times, in slots of the shortest length.
+const LEVELS: usize = 5;
+const SHORTEST: u32 = 12;
+const LONGEST: u32 = 40;
+const _: () = assert!(SHORTEST + LEVELS as u32 * LEVEL_BITS >= u64::BITS);
+
+/// A set of slots of one level.
+#[derive(Clone, Copy, Debug)]
+struct Bits {
+    words: [u64; (SLOTS / 64) as usize],
+    /// The words that are not zero.
+    summary: u64,
+}
+
+impl Bits {
+    const EMPTY: Bits = Bits { words: [0; (SLOTS / 64) as usize], summary: 0 };
+
+    #[inline]
+    fn insert(&mut self, slot: usize) {
+        self.words[slot / 64] |= 1 << (slot % 64);
+        self.summary |= 1 << (slot / 64);
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: usize) {
+        let word = &mut self.words[slot / 64];
+        *word &= !(1 << (slot % 64));
+        if *word == 0 {
+            self.summary &= !(1 << (slot / 64));
+        }
+    }
+
+    /// The first slot after `slot`.
+    #[inline]
+    fn after(&self, slot: usize) -> Option<usize> {
+        let (word, bit) = (slot / 64, slot % 64);
+        // Two shifts, because a shift by 64 is not defined.
+        let rest = self.words[word] >> bit >> 1;
+        if rest != 0 {
+            return Some(slot + 1 + rest.trailing_zeros() as usize);
+        }
+        let words = self.summary >> word >> 1;
+        if words == 0 {
+            return None;
+        }
+        let word = word + 1 + words.trailing_zeros() as usize;
+        Some(word * 64 + self.words[word].trailing_zeros() as usize)
+    }
+}
+
+/// The time of an event, and its position among events at that time: the order in which events are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The time.
+    pub at: Time,
     tie: TieBreak,
 }
 
-const IDLE: Key = Key { at: Time::NEVER, tie: TieBreak(u64::MAX) };
+impl Moment {
+    /// The last moment of a time.
+    pub fn last(at: Time) -> Moment {
+        Moment { at, tie: TieBreak(u64::MAX) }
+    }
+
+    /// The two as one number, which compares in two instructions.
+    #[inline]
+    fn number(self) -> u128 {
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.tie.0)
+    }
+
+    /// True if this moment is before the other.
+    #[inline]
+    pub fn before(self, other: Moment) -> bool {
+        self.number() < other.number()
+    }
+}
+
+const IDLE: Moment = Moment { at: Time::NEVER, tie: TieBreak(u64::MAX) };
 
 impl Default for EventQueue {
     fn default() -> EventQueue {
-        let mut queue = EventQueue {
-            keys: Vec::new(),
-            ranks: Vec::new(),
+        EventQueue {
+            timers: Vec::new(),
             owners: Vec::new(),
-            winners: Vec::new(),
-            leaves: 0,
-        };
-        // Never without leaves, so that `first` always finds a winner.
-        queue.resize(16);
-        queue
+            current: Vec::new(),
+            cursor: 0,
+            // About a microsecond.
+            shift: 20,
+            heads: vec![NONE; LEVELS << LEVEL_BITS].into(),
+            filled: Box::new([Bits::EMPTY; LEVELS]),
+            passed: (0, 0),
+        }
     }
 }
 
@@ -148,79 +248,184 @@ impl EventQueue {
     /// Adds a timer without a pending event.
     ///
     /// # Panics
-    /// With 2^32 timers.
+    /// With 2^32 - 2 timers.
     pub fn add(&mut self, owner: Owner, rank: Rank) -> Timer {
-        if self.owners.len() == self.leaves {
-            self.resize(self.leaves * 2);
-        }
-        let timer = Timer(u32::try_from(self.owners.len()).expect("fewer than 2^32 timers"));
+        let timer = u32::try_from(self.owners.len()).ok().filter(|timer| *timer < CURRENT);
         self.owners.push(owner);
-        self.ranks.push(rank);
-        timer
+        self.timers.push(Pending { moment: IDLE, rank, next: NONE, previous: NONE, list: NONE });
+        Timer(timer.expect("there are fewer timers"))
     }
 
     /// Gives a timer without a pending event a new rank, for another use by the same owner.
     pub fn reuse(&mut self, timer: Timer, rank: Rank) {
         debug_assert_eq!(self.time_of(timer), Time::NEVER, "a timer that is reused has no pending event");
-        self.ranks[timer.0 as usize] = rank;
+        self.timers[timer.0 as usize].rank = rank;
     }
 
     /// Sets the time of the next event; `Time::NEVER` cancels it.
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
-        let timer = timer.0 as usize;
-        // The position follows from the time, so an equal time is an equal key.
-        if self.keys[timer].at != at {
-            self.keys[timer] = Key { at, tie: self.ranks[timer].at(at) };
-            self.replay(timer);
+        // The position follows from the time, so an equal time is an equal moment.
+        if self.timers[timer.0 as usize].moment.at != at {
+            self.change(timer, at);
         }
+    }
+
+    fn change(&mut self, timer: Timer, at: Time) {
+        let pending = &mut self.timers[timer.0 as usize];
+        let list = pending.list;
+        pending.moment = if at == Time::NEVER { IDLE } else { Moment { at, tie: pending.rank.at(at) } };
+        let moment = pending.moment;
+        match list {
+            NONE => {}
+            CURRENT => self.leave_current(timer.0),
+            list => self.unlink(timer.0, list),
+        }
+        self.insert(timer.0, moment);
+    }
+
+    /// The moment of an event of this timer at `at`.
+    #[inline]
+    pub(crate) fn moment(&self, timer: Timer, at: Time) -> Moment {
+        Moment { at, tie: self.timers[timer.0 as usize].rank.at(at) }
     }
 
     /// The time of the next event; `Time::NEVER` if none is pending.
     pub fn time_of(&self, timer: Timer) -> Time {
-        self.keys[timer.0 as usize].at
+        self.timers[timer.0 as usize].moment.at
     }
 
-    /// The earliest pending event: its time and the owner of its timer. It stays pending until its timer is
+    /// The earliest pending event: its moment and the owner of its timer. It stays pending until its timer is
     /// set.
     #[inline]
-    pub fn first(&self) -> Option<(Time, Owner)> {
-        let timer = self.winners[1] as usize;
-        let at = self.keys[timer].at;
-        (at != Time::NEVER).then(|| (at, self.owners[timer]))
+    pub(crate) fn first(&mut self) -> Option<(Moment, Owner)> {
+        if self.current.is_empty() {
+            self.advance();
+        }
+        let (moment, timer) = *self.current.last()?;
+        Some((moment, self.owners[timer as usize]))
     }
 
+    /// Puts an event into the current slot or into the wheel.
     #[inline]
-    fn replay(&mut self, timer: usize) {
-        let mut winner = timer as u32;
-        let mut key = self.keys[timer];
-        let mut node = (self.leaves + timer) >> 1;
-        let mut child = self.leaves + timer;
-        // Up to the root, without an early exit: a node may keep the same winner with another key.
-        while node >= 1 {
-            let rival = self.winners[child ^ 1];
-            let rival_key = self.keys[rival as usize];
-            if rival_key < key {
-                winner = rival;
-                key = rival_key;
-            }
-            self.winners[node] = winner;
-            child = node;
-            node >>= 1;
+    fn insert(&mut self, timer: u32, moment: Moment) {
+        if moment.at == Time::NEVER {
+            self.timers[timer as usize].list = NONE;
+            return;
+        }
+        let slot = moment.at.as_ps() >> self.shift;
+        if slot <= self.cursor {
+            self.timers[timer as usize].list = CURRENT;
+            let later = self.current.iter().rev().take_while(|(other, _)| other.before(moment)).count();
+            return self.current.insert(self.current.len() - later, (moment, timer));
+        }
+        self.link(timer, slot);
+    }
+
+    /// Puts an event into the list of a slot after the current one. The level is that of the highest bit in
+    /// which the numbers of the two slots differ.
+    #[inline]
+    fn link(&mut self, timer: u32, slot: u64) {
+        let level = (u64::BITS - 1 - (slot ^ self.cursor).leading_zeros()) / LEVEL_BITS;
+        let index = (slot >> (level * LEVEL_BITS) & (SLOTS - 1)) as usize;
+        let list = (level as usize) << LEVEL_BITS | index;
+        let next = std::mem::replace(&mut self.heads[list], timer);
+        let pending = &mut self.timers[timer as usize];
+        (pending.next, pending.previous, pending.list) = (next, NONE, list as u32);
+        if next == NONE {
+            self.filled[level as usize].insert(index);
+        } else {
+            self.timers[next as usize].previous = timer;
         }
     }
 
-    fn resize(&mut self, leaves: usize) {
-        self.leaves = leaves;
-        self.keys.resize(leaves, IDLE);
-        self.winners = vec![0; 2 * leaves];
-        for timer in 0..leaves {
-            self.winners[leaves + timer] = timer as u32;
+    /// Takes an event out of the list of its slot.
+    fn unlink(&mut self, timer: u32, list: u32) {
+        let Pending { next, previous, .. } = self.timers[timer as usize];
+        if next != NONE {
+            self.timers[next as usize].previous = previous;
         }
-        for node in (1..leaves).rev() {
-            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let right_wins = self.keys[right as usize] < self.keys[left as usize];
-            self.winners[node] = if right_wins { right } else { left };
+        if previous != NONE {
+            self.timers[previous as usize].next = next;
+            return;
+        }
+        self.heads[list as usize] = next;
+        if next == NONE {
+            let index = list as usize & (SLOTS as usize - 1);
+            self.filled[list as usize >> LEVEL_BITS].remove(index);
+        }
+    }
+
+    /// Takes an event out of the current ones.
+    #[inline]
+    fn leave_current(&mut self, timer: u32) {
+        // In the usual case it is the first one, which is being handled.
+        if self.current.last().is_some_and(|(_, first)| *first == timer) {
+            self.current.pop();
+            return;
+        }
+        let at = self.current.iter().rposition(|(_, other)| *other == timer);
+        self.current.remove(at.expect("a current event is in the list"));
+    }
+
+    /// Makes the next slot with events the current one.
+    fn advance(&mut self) {
+        let mut level = 0;
+        while self.current.is_empty() && level < LEVELS {
+            let bits = level as u32 * LEVEL_BITS;
+            let at = (self.cursor >> bits & (SLOTS - 1)) as usize;
+            let Some(index) = self.filled[level].after(at) else {
+                level += 1;
+                continue;
+            };
+            // The first slot of the level below that begins with this one.
+            let above = self.cursor >> bits >> LEVEL_BITS << LEVEL_BITS;
+            self.cursor = (above | index as u64) << bits;
+            self.filled[level].remove(index);
+            let mut timer = std::mem::replace(&mut self.heads[level << LEVEL_BITS | index], NONE);
+            while timer != NONE {
+                let Pending { moment, next, .. } = self.timers[timer as usize];
+                let slot = moment.at.as_ps() >> self.shift;
+                if slot == self.cursor {
+                    self.timers[timer as usize].list = CURRENT;
+                    self.current.push((moment, timer));
+                } else {
+                    self.link(timer, slot);
+                }
+                timer = next;
+            }
+            level = 0;
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by_key(|(moment, _)| std::cmp::Reverse(moment.number()));
+        }
+        self.passed.0 += 1;
+        self.passed.1 += self.current.len() as u32;
+        if self.passed.0 >= 1 << 12 {
+            self.consider_length();
+        }
+    }
+
+    /// Changes the length of a slot if it has many events, or if every slot has one only and the wheel has to
+    /// pass many of them. Between the two bounds a change by a factor of two is not reverted.
+    #[cold]
+    fn consider_length(&mut self) {
+        let (slots, events) = std::mem::take(&mut self.passed);
+        let shift = match () {
+            () if events > 5 * slots => (self.shift - 1).max(SHORTEST),
+            () if 4 * events < 5 * slots => (self.shift + 1).min(LONGEST),
+            () => self.shift,
+        };
+        if shift == self.shift {
+            return;
+        }
+        let now = self.cursor << self.shift;
+        (self.shift, self.cursor) = (shift, now >> shift);
+        self.heads.fill(NONE);
+        *self.filled = [Bits::EMPTY; LEVELS];
+        self.current.clear();
+        for timer in 0..self.timers.len() as u32 {
+            self.insert(timer, self.timers[timer as usize].moment);
         }
     }
 }
@@ -251,7 +456,7 @@ mod tests {
                     model.insert((at, rank_of(which).at(at)), which);
                 }
                 let expected = model.first_key_value().map(|((at, _), which)| (*at, Owner::Link(*which as u32)));
-                prop_assert_eq!(queue.first(), expected);
+                prop_assert_eq!(queue.first().map(|(moment, owner)| (moment.at, owner)), expected);
             }
         }
     }

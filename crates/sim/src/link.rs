@@ -3,13 +3,16 @@
 //! A link has one timer for two kinds of events, set to the earlier of the two. If the transmitter is free
 //! and a packet arrives at the far end at the same time, the transmitter comes first. The two events concern
 //! different nodes, so their order has no effect.
+//!
+//! A link whose queue is [plain](crate::plain) has arrivals only.
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{DropReason, Next, Packet, Port, PortId, Probe, Rng, Span, Streams, Time};
+use giveway_qdisc::{DropReason, Interest, Next, Packet, Port, PortId, Probe, Rng, Span, Streams, Time};
 
-use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
+use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
 use crate::network::LinkPlan;
+use crate::plain::Plain;
 use crate::segment::Segment;
 
 /// One direction of a link.
@@ -34,7 +37,12 @@ pub(crate) struct Link {
     /// Packets on the wire, in order of arrival.
     flight: VecDeque<(Time, Packet<Segment>)>,
     timer: Timer,
+    /// The queue and the transmitter of a plain link, in place of `port` and `next_pull`.
+    plain: Option<Plain>,
 }
+
+/// A packet whose transmission begins, and the time at which it reaches the far end of the link.
+pub(crate) type Departure = (Time, Packet<Segment>);
 
 impl Link {
     /// The link `number` of the network.
@@ -53,7 +61,69 @@ impl Link {
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
             timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, &wire)),
+            plain: None,
         }
+    }
+
+    /// Makes the link plain, if its discipline is plain, its wire draws no random numbers, and the probe does
+    /// not need all reports in one order. No packet may have been offered before.
+    pub fn simplify<R: Probe<Segment>>(&mut self, probe: &R) {
+        let draws = self.loss > 0.0 || !self.jitter.is_zero();
+        let interest = probe.interest(self.port.id());
+        if !draws && interest < Interest::Everything {
+            let observed = interest == Interest::Port;
+            let plain = |limit| Plain::new(self.port.id(), limit, self.port.rate(), observed);
+            self.plain = self.port.plain().map(plain);
+        }
+    }
+
+    /// True if the queue is plain.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// The moment at which a packet reaches the next node, if the packet may be added to the link after this
+    /// one; `None` if the link has jitter, which depends on the packets that are on the wire.
+    #[inline]
+    pub fn arrival(&self, at: Time, queue: &EventQueue) -> Option<Moment> {
+        self.jitter.is_zero().then(|| queue.moment(self.timer, at))
+    }
+
+    /// Adds a packet that will arrive at the queue of this plain link.
+    #[inline]
+    pub fn add(&mut self, arrival: Moment, pkt: Packet<Segment>, queue: &mut EventQueue) {
+        let plain = self.plain.as_mut().expect("packets are added to plain links only");
+        if plain.add(arrival, pkt) && self.flight.is_empty() {
+            queue.set(self.timer, plain.next_end() + self.delay);
+        }
+    }
+
+    /// Takes the next packet that arrives at the queue of a plain link before `now`.
+    #[inline]
+    pub fn next_added(&mut self, now: Moment) -> Option<(Moment, Packet<Segment>)> {
+        self.plain.as_mut()?.arrived(now)
+    }
+
+    /// The plain queue decides about a packet. Returns the time at which it will reach the far end.
+    #[inline]
+    pub fn accept<R: Probe<Segment>>(
+        &mut self,
+        pkt: &mut Packet<Segment>,
+        arrival: Moment,
+        queue: &EventQueue,
+        probe: &mut R,
+    ) -> Option<Time> {
+        let timer = self.timer;
+        let plain = self.plain.as_mut().expect("the link is plain");
+        let end = plain.accept(pkt, arrival, || queue.moment(timer, arrival.at), probe)?;
+        Some(end + self.delay)
+    }
+
+    /// Puts a packet on the wire, after those that are there.
+    #[inline]
+    pub fn carry(&mut self, (arrival, pkt): Departure) {
+        self.flight.push_back((arrival, pkt));
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.
@@ -62,20 +132,27 @@ impl Link {
         self.next_pull <= now
     }
 
-    /// Offers a packet to the port, and transmits one if the transmitter is free.
+    /// Offers a packet to the port. Returns the packet whose transmission begins.
     #[inline]
-    pub fn offer<R: Probe<Segment>>(&mut self, pkt: Packet<Segment>, now: Time, probe: &mut R) {
+    pub fn offer<R: Probe<Segment>>(
+        &mut self,
+        pkt: Packet<Segment>,
+        now: Time,
+        probe: &mut R,
+    ) -> Option<Departure> {
         self.port.offer(pkt, now, probe);
         if self.port.free_at() <= now {
-            self.pull(now, probe);
-        } else if self.next_pull == Time::NEVER {
+            return self.pull(now, probe);
+        }
+        if self.next_pull == Time::NEVER {
             self.next_pull = self.port.free_at();
         }
+        None
     }
 
-    /// Takes a packet from the port, if the discipline releases one, and puts it on the wire.
+    /// Takes a packet from the port, if the discipline releases one, and transmits it.
     #[inline]
-    pub fn pull<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) {
+    pub fn pull<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
         match self.port.pull(now, probe) {
             Next::Packet(pkt) => {
                 let free = self.port.free_at();
@@ -83,7 +160,8 @@ impl Link {
                 // Without loss no random number is drawn, so that a lossless wire leaves its stream
                 // untouched.
                 if self.loss > 0.0 && self.rng.uniform() < self.loss {
-                    return self.port.lose(&pkt, DropReason::Wire, now, probe);
+                    self.port.lose(&pkt, DropReason::Wire, now, probe);
+                    return None;
                 }
                 let mut arrival = free + self.delay;
                 if !self.jitter.is_zero() {
@@ -91,10 +169,16 @@ impl Link {
                     // Jitter does not reorder.
                     arrival = self.flight.back().map_or(arrival, |(last, _)| arrival.max(*last));
                 }
-                self.flight.push_back((arrival, pkt));
+                Some((arrival, pkt))
             }
-            Next::At(at) => self.next_pull = at,
-            Next::Empty => self.next_pull = Time::NEVER,
+            Next::At(at) => {
+                self.next_pull = at;
+                None
+            }
+            Next::Empty => {
+                self.next_pull = Time::NEVER;
+                None
+            }
         }
     }
 
@@ -119,18 +203,38 @@ impl Link {
     /// Sets the timer to the next event of the link.
     #[inline]
     pub fn schedule(&self, queue: &mut EventQueue) {
-        let arrival = self.flight.front().map_or(Time::NEVER, |(at, _)| *at);
-        queue.set(self.timer, self.next_pull.min(arrival));
+        let next = match (self.flight.front(), &self.plain) {
+            (Some((arrival, _)), _) => self.next_pull.min(*arrival),
+            (None, Some(plain)) => plain.next_end() + self.delay,
+            (None, None) => self.next_pull,
+        };
+        queue.set(self.timer, next);
     }
 
-    /// Reports the state of the port to the probe.
-    pub fn sample<R: Probe<Segment>>(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut R) {
-        self.port.sample(now, gauges, probe);
+    /// Reports the state of the queue to the probe.
+    pub fn sample<R: Probe<Segment>>(
+        &mut self,
+        now: Time,
+        gauges: &mut Vec<(&'static str, f64)>,
+        probe: &mut R,
+    ) {
+        match &mut self.plain {
+            Some(plain) => plain.sample(now, probe),
+            None => self.port.sample(now, gauges, probe),
+        }
+    }
+
+    /// Reports what has happened at a plain queue by the end of a run.
+    pub fn finish<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) {
+        if let Some(plain) = &mut self.plain {
+            plain.finish(now, probe);
+        }
     }
 
     /// Empties the wire and the queue at the end of a run; `left` receives every packet as dropped.
     pub fn reset<R: Probe<Segment>>(&mut self, now: Time, left: &mut R) {
-        for (_, pkt) in self.flight.drain(..) {
+        let coming = self.plain.iter_mut().flat_map(Plain::drain);
+        for pkt in self.flight.drain(..).map(|(_, pkt)| pkt).chain(coming) {
             self.port.lose(&pkt, DropReason::Reset, now, left);
         }
         self.port.reset(now, left);

@@ -47,6 +47,11 @@ impl Changes {
         changes
     }
 
+    /// True if a link will fail or come back.
+    pub fn any(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Applies the changes that are due, and sets the timer to the next one. The caller computes the routes.
     pub fn apply(&mut self, now: Time, links: &mut [Link], queue: &mut EventQueue) {
         while let Some(change) = self.pending.pop_if(|change| change.at <= now) {

@@ -102,6 +102,10 @@ impl<P> Qdisc<P> for Fifo<P> {
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.queue.reset(cx);
     }
+
+    fn plain(&self) -> Option<Limit> {
+        (self.victim == Victim::Tail).then_some(self.limit)
+    }
 }
 
 impl<P> Fifo<P> {

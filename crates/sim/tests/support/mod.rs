@@ -4,7 +4,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    DropReason, FlowReport, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
+    DropReason, FlowReport, Interest, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
 };
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::traffic::bulk;
@@ -137,6 +137,9 @@ pub struct Counters {
 }
 
 impl Probe<Segment> for Counters {
+    fn interest(&self, at: PortId) -> Interest {
+        if at == self.port { Interest::Port } else { Interest::Nothing }
+    }
     fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port && now >= self.from {
             self.sent += 1;
