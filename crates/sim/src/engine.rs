@@ -16,10 +16,11 @@ use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Span, Time};
 
 use crate::access::AccessLinks;
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
-use crate::link::{Departure, Link};
+use crate::link::Link;
 use crate::net::{Caller, Net, Settings};
 use crate::origin;
 use crate::outage::Changes;
+use crate::packets::{Number, Packets};
 pub use crate::plan::{Plan, SourcePlan};
 use crate::routes::Routes;
 use crate::segment::Segment;
@@ -47,6 +48,7 @@ pub struct Sim {
     /// Timer of the samples.
     samples: Timer,
     links: Vec<Link>,
+    packets: Packets,
     access: AccessLinks,
     nodes: usize,
     routes: Routes,
@@ -103,6 +105,7 @@ impl Sim {
             measurement,
             samples,
             links,
+            packets: Packets::default(),
             access,
             nodes,
             routes,
@@ -165,7 +168,7 @@ impl Sim {
             self.links[number].finish(self.now, probe);
         }
         for link in &mut self.links {
-            link.reset(self.now, &mut left);
+            link.reset(&self.packets, self.now, &mut left);
         }
         self.transport.finish(self.now, &left.datagrams);
         for report in self.transport.reports.drain(..) {
@@ -201,8 +204,9 @@ impl Sim {
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
         let link = &mut self.links[number as usize];
         if link.transmitter_is_due(self.now) {
-            if let Some(departure) = link.pull(self.now, probe) {
-                self.carry(number, departure);
+            if let Some((at, packet)) = link.pull(self.now, probe) {
+                let pkt = self.packets.add(packet);
+                self.carry(number, at, pkt);
             }
         } else {
             let to = link.to;
@@ -218,54 +222,72 @@ impl Sim {
 
     /// Lets a plain link decide about all packets that arrive before `until`.
     #[inline]
-    fn settle<R: Probe<Segment>>(&mut self, number: u32, until: Moment, probe: &mut R) {
-        while let Some((arrival, mut pkt)) = self.links[number as usize].next_added(until) {
-            let link = &mut self.links[number as usize];
-            if let Some(at) = link.accept(&mut pkt, arrival, &self.queue, probe) {
-                self.carry(number, (at, pkt));
-            }
+    fn settle<R: Probe<Segment>>(&mut self, link: u32, until: Moment, probe: &mut R) {
+        while let Some((arrival, pkt)) = self.links[link as usize].next_added(until) {
+            self.accept(link, pkt, arrival, probe);
         }
     }
 
-    /// Adds a packet to the plain link that it will be offered to next, or puts it on the wire.
+    /// Lets a plain link decide about a packet.
     #[inline]
-    fn carry(&mut self, number: u32, (at, mut pkt): Departure) {
-        let link = &self.links[number as usize];
-        if pkt.meta.to != link.to
-            && let Some(next) = self.routes.next(link.to, pkt.meta.to)
-            && self.links[next as usize].is_plain()
-            && let Some(arrival) = link.arrival(at, &self.queue)
-        {
-            self.set_next_hops(&mut pkt, next);
-            return self.links[next as usize].add(arrival, pkt, &mut self.queue);
+    fn accept<R: Probe<Segment>>(&mut self, link: u32, pkt: Number, arrival: Moment, probe: &mut R) {
+        let packet = self.packets.get_mut(pkt);
+        match self.links[link as usize].accept(packet, arrival, &self.queue, probe) {
+            Some(at) => self.carry(link, at, pkt),
+            None => self.packets.discard(pkt),
         }
-        self.links[number as usize].carry((at, pkt));
+    }
+
+    /// Adds a packet that leaves a link, and reaches its far end at `at`, to the plain link that it will be
+    /// offered to next; or puts it on the wire.
+    #[inline]
+    fn carry(&mut self, link: u32, at: Time, pkt: Number) {
+        let this = &mut self.links[link as usize];
+        let meta = &mut self.packets.get_mut(pkt).meta;
+        if meta.to != this.to
+            && let Some(next) = self.routes.next(this.to, meta.to)
+            && let Some(arrival) = this.arrival(at, &self.queue)
+            && self.links[next as usize].is_plain()
+        {
+            let bytes = meta.bytes;
+            if self.lookahead > 0 {
+                self.set_next_hops(pkt, next);
+            }
+            return self.links[next as usize].add(arrival, bytes, pkt, &mut self.queue);
+        }
+        self.links[link as usize].carry(at, pkt);
     }
 
     /// Handles a packet that reaches a node: its host receives it, or the node forwards it.
     #[inline]
-    fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
-        if pkt.meta.to != node {
+    fn arrive<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
+        let packet = self.packets.get(pkt);
+        if packet.meta.to != node {
             return self.forward(node, pkt, probe);
         }
-        if let Some(delay) = self.transport.access_delay(node, &pkt.payload) {
-            return self.access.add(self.now + delay, (node, pkt), &mut self.queue);
+        if let Some(delay) = self.transport.access_delay(node, &packet.payload) {
+            let packet = self.packets.take(pkt);
+            return self.access.add(self.now + delay, (node, packet), &mut self.queue);
         }
         self.deliver(node, pkt, probe);
     }
 
     /// Delivers a packet to a host.
     #[inline]
-    fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Packet<Segment>, probe: &mut R) {
-        probe.delivered(node, &pkt.meta, &pkt.payload, self.now);
-        self.transport.deliver(&pkt.meta, &pkt.payload, self.now, &mut self.queue);
+    fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
+        let Packet { meta, payload } = self.packets.get(pkt);
+        probe.delivered(node, meta, payload, self.now);
+        self.transport.deliver(meta, payload, self.now, &mut self.queue);
+        self.packets.discard(pkt);
         self.flush(probe);
     }
 
     /// Handles packets that have crossed access links, from a host to its node or from a node to its host.
     fn access_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
         while let Some((node, pkt)) = self.access.pop(self.now) {
-            if pkt.meta.from == node {
+            let from_host = pkt.meta.from == node;
+            let pkt = self.packets.add(pkt);
+            if from_host {
                 self.forward(node, pkt, probe);
             } else {
                 self.deliver(node, pkt, probe);
@@ -276,33 +298,35 @@ impl Sim {
 
     /// Offers a packet to the port of the link towards its destination.
     #[inline]
-    fn forward<R: Probe<Segment>>(&mut self, node: u16, mut pkt: Packet<Segment>, probe: &mut R) {
-        let Some(number) = self.routes.next(node, pkt.meta.to) else {
-            let no_port = PortId(u32::MAX);
-            return probe.dropped(no_port, &pkt.meta, &pkt.payload, DropReason::Unreachable, self.now);
+    fn forward<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
+        let packet = self.packets.get(pkt);
+        let Some(number) = self.routes.next(node, packet.meta.to) else {
+            let (no_port, why) = (PortId(u32::MAX), DropReason::Unreachable);
+            probe.dropped(no_port, &packet.meta, &packet.payload, why, self.now);
+            return self.packets.discard(pkt);
         };
-        self.set_next_hops(&mut pkt, number);
+        if self.lookahead > 0 {
+            self.set_next_hops(pkt, number);
+        }
         if self.links[number as usize].is_plain() {
             self.settle(number, self.moment, probe);
-            let link = &mut self.links[number as usize];
-            if let Some(at) = link.accept(&mut pkt, self.moment, &self.queue, probe) {
-                self.carry(number, (at, pkt));
+            self.accept(number, pkt, self.moment, probe);
+        } else {
+            let packet = self.packets.take(pkt);
+            if let Some((at, packet)) = self.links[number as usize].offer(packet, self.now, probe) {
+                let pkt = self.packets.add(packet);
+                self.carry(number, at, pkt);
             }
-        } else if let Some(departure) = self.links[number as usize].offer(pkt, self.now, probe) {
-            self.carry(number, departure);
         }
         self.links[number as usize].schedule(&mut self.queue);
     }
 
-    /// Writes the next hops after a link on a packet, if a discipline needs them.
-    #[inline]
-    fn set_next_hops(&self, pkt: &mut Packet<Segment>, number: u32) {
-        if self.lookahead > 0 {
-            // Computed at each node, because an outage may have changed the route since the last one.
-            let next_hop = self.links[number as usize].to;
-            let target = |link: u32| self.links[link as usize].to;
-            pkt.meta.next_hops = self.routes.next_hops(next_hop, pkt.meta.to, self.lookahead, target);
-        }
+    /// Writes the next hops after a link on a packet, for the disciplines. They are written at each node,
+    /// because an outage may have changed the route since the last one.
+    fn set_next_hops(&mut self, pkt: Number, number: u32) {
+        let meta = &mut self.packets.get_mut(pkt).meta;
+        let target = |link: u32| self.links[link as usize].to;
+        meta.next_hops = self.routes.next_hops(target(number), meta.to, self.lookahead, target);
     }
 
     /// Lets links fail or come back, and computes the routes of all later packets.
@@ -329,7 +353,10 @@ impl Sim {
                     probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
                     match self.transport.access_delay(from, &pkt.payload) {
                         Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
-                        None => self.forward(from, pkt, probe),
+                        None => {
+                            let pkt = self.packets.add(pkt);
+                            self.forward(from, pkt, probe);
+                        }
                     }
                 }
                 self.sending = sending;

@@ -102,6 +102,7 @@ pub mod net;
 pub mod network;
 pub mod origin;
 mod outage;
+mod packets;
 mod plain;
 mod plan;
 pub mod routes;

@@ -12,6 +12,7 @@ use giveway_qdisc::{DropReason, Interest, Next, Packet, Port, PortId, Probe, Rng
 
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
 use crate::network::LinkPlan;
+use crate::packets::{Number, Packets};
 use crate::plain::Plain;
 use crate::segment::Segment;
 
@@ -35,7 +36,7 @@ pub(crate) struct Link {
     /// link is down.
     next_pull: Time,
     /// Packets on the wire, in order of arrival.
-    flight: VecDeque<(Time, Packet<Segment>)>,
+    flight: VecDeque<(Time, Number)>,
     timer: Timer,
     /// The queue and the transmitter of a plain link, in place of `port` and `next_pull`.
     plain: Option<Plain>,
@@ -92,16 +93,16 @@ impl Link {
 
     /// Adds a packet that will arrive at the queue of this plain link.
     #[inline]
-    pub fn add(&mut self, arrival: Moment, pkt: Packet<Segment>, queue: &mut EventQueue) {
+    pub fn add(&mut self, arrival: Moment, bytes: u32, number: Number, queue: &mut EventQueue) {
         let plain = self.plain.as_mut().expect("packets are added to plain links only");
-        if plain.add(arrival, pkt) && self.flight.is_empty() {
+        if plain.add(arrival, bytes, number) && self.flight.is_empty() {
             queue.set(self.timer, plain.next_end() + self.delay);
         }
     }
 
     /// Takes the next packet that arrives at the queue of a plain link before `now`.
     #[inline]
-    pub fn next_added(&mut self, now: Moment) -> Option<(Moment, Packet<Segment>)> {
+    pub fn next_added(&mut self, now: Moment) -> Option<(Moment, Number)> {
         self.plain.as_mut()?.arrived(now)
     }
 
@@ -122,8 +123,8 @@ impl Link {
 
     /// Puts a packet on the wire, after those that are there.
     #[inline]
-    pub fn carry(&mut self, (arrival, pkt): Departure) {
-        self.flight.push_back((arrival, pkt));
+    pub fn carry(&mut self, arrival: Time, number: Number) {
+        self.flight.push_back((arrival, number));
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.
@@ -184,13 +185,13 @@ impl Link {
 
     /// The next packet that has arrived at the far end by `now`.
     #[inline]
-    pub fn arrived(&mut self, now: Time) -> Option<Packet<Segment>> {
-        // Not `pop_front_if`: that is a call, and copies the packet once more.
-        let (at, _) = self.flight.front()?;
-        if *at > now {
+    pub fn arrived(&mut self, now: Time) -> Option<Number> {
+        let (at, number) = *self.flight.front()?;
+        if at > now {
             return None;
         }
-        self.flight.pop_front().map(|(_, pkt)| pkt)
+        self.flight.pop_front();
+        Some(number)
     }
 
     /// The link fails or comes back. The queue is kept; packets on the wire still arrive.
@@ -232,10 +233,10 @@ impl Link {
     }
 
     /// Empties the wire and the queue at the end of a run; `left` receives every packet as dropped.
-    pub fn reset<R: Probe<Segment>>(&mut self, now: Time, left: &mut R) {
+    pub fn reset<R: Probe<Segment>>(&mut self, packets: &Packets, now: Time, left: &mut R) {
         let coming = self.plain.iter_mut().flat_map(Plain::drain);
-        for pkt in self.flight.drain(..).map(|(_, pkt)| pkt).chain(coming) {
-            self.port.lose(&pkt, DropReason::Reset, now, left);
+        for number in self.flight.drain(..).map(|(_, number)| number).chain(coming) {
+            self.port.lose(packets.get(number), DropReason::Reset, now, left);
         }
         self.port.reset(now, left);
     }

@@ -17,12 +17,18 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{
-    Backlog, DropReason, FlowTable, Limit, Meta, Packet, PortId, Probe, Rate, Time, Wire,
-};
+use giveway_qdisc::{Backlog, DropReason, FlowTable, Limit, Meta, Packet, PortId, Probe, Rate, Time, Wire};
 
 use crate::event_queue::Moment;
+use crate::packets::Number;
 use crate::segment::Segment;
+
+/// A packet that will arrive.
+struct Coming {
+    arrival: Moment,
+    bytes: u32,
+    number: Number,
+}
 
 /// A plain queue with its transmitter.
 pub(crate) struct Plain {
@@ -36,7 +42,7 @@ pub(crate) struct Plain {
     /// The packets of `starts`, if they are reported to an observer.
     reported: Option<VecDeque<(Meta, Segment)>>,
     /// Packets that will arrive, sorted by the moment of their arrival.
-    coming: VecDeque<(Moment, Packet<Segment>)>,
+    coming: VecDeque<Coming>,
 }
 
 impl Plain {
@@ -66,7 +72,10 @@ impl Plain {
     ) -> Option<Time> {
         let now = arrival.at;
         pkt.meta.arrived = now;
-        self.begin(|start| start < now || (start == now && own().before(arrival)), probe);
+        let some_begin = self.starts.front().is_some_and(|(start, _)| *start <= now);
+        if some_begin {
+            self.begin(|start| start < now || (start == now && own().before(arrival)), probe);
+        }
         if self.reported.is_some() {
             probe.arrived(self.id, &pkt.meta, now);
         }
@@ -76,7 +85,9 @@ impl Plain {
             probe.dropped(self.id, &pkt.meta, &pkt.payload, DropReason::Overlimit, now);
         }
         // An arrival makes the transmitter take the next packet if it is free.
-        self.begin(|start| start <= now, probe);
+        if some_begin {
+            self.begin(|start| start <= now, probe);
+        }
         if !admitted {
             return None;
         }
@@ -111,29 +122,34 @@ impl Plain {
 
     /// Adds a packet that will arrive. True if it is the first of those that will.
     #[inline]
-    pub fn add(&mut self, arrival: Moment, pkt: Packet<Segment>) -> bool {
-        let later = self.coming.iter().rev().take_while(|(other, _)| arrival.before(*other)).count();
-        let place = self.coming.len() - later;
-        if later == 0 {
-            self.coming.push_back((arrival, pkt));
-        } else {
-            self.coming.insert(place, (arrival, pkt));
+    pub fn add(&mut self, arrival: Moment, bytes: u32, number: Number) -> bool {
+        let coming = Coming { arrival, bytes, number };
+        if self.coming.back().is_none_or(|last| last.arrival.before(arrival)) {
+            self.coming.push_back(coming);
+            return self.coming.len() == 1;
         }
+        // Packets of one moment keep their order.
+        let place = self.coming.partition_point(|other| !arrival.before(other.arrival));
+        self.coming.insert(place, coming);
         place == 0
     }
 
     /// Takes the next of the added packets if it arrives before `now`, with the moment of its arrival.
     #[inline]
-    pub fn arrived(&mut self, now: Moment) -> Option<(Moment, Packet<Segment>)> {
-        let (arrival, _) = self.coming.front()?;
-        if arrival.before(now) { self.coming.pop_front() } else { None }
+    pub fn arrived(&mut self, now: Moment) -> Option<(Moment, Number)> {
+        let Coming { arrival, number, .. } = *self.coming.front()?;
+        if !arrival.before(now) {
+            return None;
+        }
+        self.coming.pop_front();
+        Some((arrival, number))
     }
 
     /// The end of the transmission of the next of the added packets, if the queue accepts it.
     #[inline]
     pub fn next_end(&self) -> Time {
-        let Some((arrival, pkt)) = self.coming.front() else { return Time::NEVER };
-        self.wire.free_at().max(arrival.at) + self.wire.duration(pkt.meta.bytes)
+        let Some(next) = self.coming.front() else { return Time::NEVER };
+        self.wire.free_at().max(next.arrival.at) + self.wire.duration(next.bytes)
     }
 
     /// Reports all transmissions that have begun by `now`, after all other events at that time.
@@ -148,7 +164,7 @@ impl Plain {
     }
 
     /// Takes all packets that have not arrived.
-    pub fn drain(&mut self) -> impl Iterator<Item = Packet<Segment>> + '_ {
-        self.coming.drain(..).map(|(_, pkt)| pkt)
+    pub fn drain(&mut self) -> impl Iterator<Item = Number> + '_ {
+        self.coming.drain(..).map(|coming| coming.number)
     }
 }

@@ -4,7 +4,8 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    DropReason, FlowReport, Interest, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams, Time,
+    DropReason, FlowReport, Interest, LinkContext, Meta, Packet, PortId, Probe, Rate, Share, Span, Streams,
+    Time,
 };
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::traffic::bulk;
