@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
-use giveway_qdisc::{DropReason, Ecn, Meta, PortId, Probe, Time};
+use giveway_qdisc::{DropReason, Ecn, Interest, Meta, PortId, Probe, Time};
 use giveway_scenario::{Network, Queue, Trial};
 use giveway_sim::Segment;
 use giveway_wire::label;
