@@ -59,7 +59,7 @@ pub struct Sim {
     sample: Option<Span>,
     sample_senders: bool,
     gauges: Vec<(&'static str, f64)>,
-    /// Buffer of `flush`, kept so that sending allocates nothing.
+    /// Buffer of `send`, kept so that sending allocates nothing.
     sending: Vec<Packet<Segment>>,
     events: u64,
 }
@@ -340,26 +340,13 @@ impl Sim {
 
     /// Puts the packets of all hosts on their links and reports events to the sources and flows to the probe,
     /// until nothing is left: a source that receives an event may send more.
+    #[inline]
     fn flush<R: Probe<Segment>>(&mut self, probe: &mut R) {
         loop {
             // Packets go first. An event that the source receives below may have a packet as its consequence,
             // and that packet must not overtake those that were sent before the event.
             if !self.transport.out.is_empty() {
-                // The two buffers swap roles, so that neither is allocated again for each flush.
-                let mut sending = std::mem::take(&mut self.sending);
-                std::mem::swap(&mut sending, &mut self.transport.out);
-                for pkt in sending.drain(..) {
-                    let from = pkt.meta.from;
-                    probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
-                    match self.transport.access_delay(from, &pkt.payload) {
-                        Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
-                        None => {
-                            let pkt = self.packets.add(pkt);
-                            self.forward(from, pkt, probe);
-                        }
-                    }
-                }
-                self.sending = sending;
+                self.send(probe);
             }
             if self.transport.events.is_empty() && self.transport.reports.is_empty() {
                 if self.transport.out.is_empty() {
@@ -369,14 +356,39 @@ impl Sim {
                 }
                 continue;
             }
-            for report in self.transport.reports.drain(..) {
-                probe.flow(&report);
+            self.report(probe);
+        }
+    }
+
+    /// Puts the packets that the transport has written on their links.
+    #[inline]
+    fn send<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        // The two buffers swap roles, so that neither is allocated again for each flush.
+        std::mem::swap(&mut self.sending, &mut self.transport.out);
+        let mut sending = std::mem::take(&mut self.sending);
+        for pkt in sending.drain(..) {
+            let from = pkt.meta.from;
+            probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
+            match self.transport.access_delay(from, &pkt.payload) {
+                Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
+                None => {
+                    let pkt = self.packets.add(pkt);
+                    self.forward(from, pkt, probe);
+                }
             }
-            // The whole list is taken: an event that a source causes here is handled in the next round, after
-            // the packets of the source have been sent.
-            for (source, event) in std::mem::take(&mut self.transport.events) {
-                self.act(source, |source, net| source.on(event, net));
-            }
+        }
+        self.sending = sending;
+    }
+
+    /// Reports flows to the probe, and events to the sources.
+    fn report<R: Probe<Segment>>(&mut self, probe: &mut R) {
+        for report in self.transport.reports.drain(..) {
+            probe.flow(&report);
+        }
+        // The whole list is taken: an event that a source causes here is handled in the next round, after
+        // the packets of the source have been sent.
+        for (source, event) in std::mem::take(&mut self.transport.events) {
+            self.act(source, |source, net| source.on(event, net));
         }
     }
 

@@ -233,7 +233,8 @@ impl Transport {
         }
     }
 
-    /// Handles the effects of a segment or of a timer. Most have none: those return here, inlined.
+    /// Handles the effects of a segment or of a timer. Most have none, or are data of a one-way transfer that is
+    /// not complete: those return here, inlined.
     #[inline]
     fn handle_outcome(
         &mut self,
@@ -244,8 +245,16 @@ impl Transport {
         queue: &mut EventQueue,
     ) {
         let conn = &mut self.conns[number as usize];
-        if outcome == Outcome::default() && !(conn.client.finished() && conn.server.finished()) {
-            return conn.arm(queue);
+        if outcome.at_most_received() && !(conn.client.finished() && conn.server.finished()) {
+            if !outcome.received {
+                return conn.arm(queue);
+            }
+            if let (Side::Server, Some(transfer)) = (side, &mut conn.transfer)
+                && conn.server.delivered() != transfer.bytes
+            {
+                transfer.pauses.progress(now);
+                return conn.arm(queue);
+            }
         }
         self.report_outcome(number, side, outcome, now, queue);
     }

@@ -124,6 +124,14 @@ pub struct Outcome {
     pub aborted: bool,
 }
 
+impl Outcome {
+    /// True if there is no effect, or none but data in order.
+    #[inline]
+    pub fn at_most_received(self) -> bool {
+        !(self.connected | self.peer_closed | self.aborted)
+    }
+}
+
 impl Endpoint {
     /// An end in the listening state. [`open`](Endpoint::open) makes it the client.
     pub fn new(template: Segment, identity: Identity, config: &TcpConfig) -> Endpoint {
@@ -325,6 +333,7 @@ impl Endpoint {
 
     // -- acknowledgements ---------------------------------------------------------------------------
 
+    #[inline]
     fn acknowledged(&mut self, segment: &Segment, now: Time, config: &TcpConfig) {
         // RFC 9293, section 3.10.7.4: an acknowledgement of data that was never sent, or one older than the
         // last, is ignored.
@@ -475,6 +484,7 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn grow(&mut self, bytes: u64, flight: u64, sample: Option<Span>, now: Time) {
         // The flight before this acknowledgement counts, too: the last `send` may have ended for want of data
         // and still have filled the window.
@@ -487,6 +497,7 @@ impl Endpoint {
     // -- received data ------------------------------------------------------------------------------
 
     /// Passes the data of a segment to the receiver. True when it must be acknowledged now.
+    #[inline]
     fn data(
         &mut self,
         segment: &Segment,
@@ -535,6 +546,11 @@ impl Endpoint {
         }
         self.paced = false;
         self.cwnd_limited = false;
+        // The usual case of a receiver. A pacer counts even a call that sends nothing.
+        if !self.has_unsent() && self.recovery == Recovery::None && self.board.has_no_lost() && !config.pacing {
+            self.urgent = false;
+            return;
+        }
         // RFC 5681, section 4.1: after an idle time of more than one timeout the sender restarts from at most
         // the initial window.
         if self.board.outstanding() == 0
@@ -576,12 +592,14 @@ impl Endpoint {
         }
     }
 
+    #[inline]
     fn has_unsent(&self) -> bool {
         self.end > self.board.next() || (self.closing && !self.fin_sent)
     }
 
     /// True if new data of `len` bytes, or the FIN alone, may be sent: the receive window has space, and
     /// limited transmit is on or not needed.
+    #[inline]
     fn may_send_new(&self, len: u64, config: &TcpConfig) -> bool {
         if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
             return false;
@@ -592,6 +610,7 @@ impl Endpoint {
 
     /// Bytes by which the first two duplicate acknowledgements extend the window: RFC 3042, section 2. Zero
     /// with SACK, where each duplicate reduces the pipe.
+    #[inline]
     fn limited_transmit(&self, config: &TcpConfig) -> u64 {
         if self.recovery != Recovery::None || config.sack || !config.limited_transmit {
             return 0;
@@ -600,6 +619,7 @@ impl Endpoint {
     }
 
     /// True if the pacer delays the next segment. If not, the segment takes its place in the schedule.
+    #[inline]
     fn pacer_delays(&mut self, now: Time, config: &TcpConfig) -> bool {
         let rtt = self.rtt.smoothed();
         if !config.pacing || rtt.is_zero() {
@@ -619,6 +639,7 @@ impl Endpoint {
         false
     }
 
+    #[inline]
     fn emit_new(&mut self, len: u64, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let seq = self.board.next();
         let last = self.closing && seq + len == self.end;
@@ -658,6 +679,7 @@ impl Endpoint {
     }
 
     /// Sends a segment with data or a FIN, and starts the retransmission timer if it is off.
+    #[inline]
     fn sent(
         &mut self,
         mut segment: Segment,
@@ -679,6 +701,7 @@ impl Endpoint {
         self.emit(segment, TCP_HEADER + sack_option(segment.sacks) + u32::from(segment.len), ecn, out);
     }
 
+    #[inline]
     fn emit_ack(&mut self, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let mut segment = Segment { seq: self.board.next(), ..self.template };
         self.receiver.acknowledge(&mut segment, config.sack);
@@ -691,6 +714,7 @@ impl Endpoint {
         self.emit(segment, SYN_BYTES, Ecn::NotCapable, out);
     }
 
+    #[inline]
     fn emit(&mut self, mut segment: Segment, bytes: u32, ecn: Ecn, out: &mut Vec<Packet<Segment>>) {
         if self.echo {
             segment.flags |= Segment::ECE;

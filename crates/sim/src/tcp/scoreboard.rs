@@ -279,10 +279,16 @@ impl Scoreboard {
         self.rescued = false;
     }
 
+    /// True if every lost segment has been retransmitted, without a search.
+    #[inline]
+    pub fn has_no_lost(&self) -> bool {
+        self.high_rxt >= self.lost_below
+    }
+
     /// The first lost segment that is not retransmitted: RFC 6675, section 4, NextSeg, rule (1).
     #[inline]
     pub fn next_lost(&mut self) -> Option<Retransmission> {
-        if self.high_rxt >= self.lost_below {
+        if self.has_no_lost() {
             return None;
         }
         let first = self.index_of(self.high_rxt);
