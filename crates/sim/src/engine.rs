@@ -220,28 +220,40 @@ impl Sim {
         self.links[number as usize].schedule(&mut self.queue);
     }
 
-    /// Lets a plain link decide about all packets that arrive before `until`.
+    /// Lets a plain link decide about all packets that arrive before `until`. True if there were any.
     #[inline]
-    fn settle<R: Probe<Segment>>(&mut self, link: u32, until: Moment, probe: &mut R) {
+    fn settle<R: Probe<Segment>>(&mut self, link: u32, until: Moment, probe: &mut R) -> bool {
+        let mut any = false;
         while let Some((arrival, pkt)) = self.links[link as usize].next_added(until) {
             self.accept(link, pkt, arrival, probe);
+            any = true;
         }
+        any
     }
 
-    /// Lets a plain link decide about a packet.
+    /// Lets a plain link decide about a packet. True if the timer of the link must be set again.
     #[inline]
-    fn accept<R: Probe<Segment>>(&mut self, link: u32, pkt: Number, arrival: Moment, probe: &mut R) {
+    fn accept<R: Probe<Segment>>(
+        &mut self,
+        link: u32,
+        pkt: Number,
+        arrival: Moment,
+        probe: &mut R,
+    ) -> bool {
         let packet = self.packets.get_mut(pkt);
         match self.links[link as usize].accept(packet, arrival, &self.queue, probe) {
             Some(at) => self.carry(link, at, pkt),
-            None => self.packets.discard(pkt),
+            None => {
+                self.packets.discard(pkt);
+                false
+            }
         }
     }
 
     /// Adds a packet that leaves a link, and reaches its far end at `at`, to the plain link that it will be
-    /// offered to next; or puts it on the wire.
+    /// offered to next; or puts it on the wire. True if it is the only packet there.
     #[inline]
-    fn carry(&mut self, link: u32, at: Time, pkt: Number) {
+    fn carry(&mut self, link: u32, at: Time, pkt: Number) -> bool {
         let this = &mut self.links[link as usize];
         let meta = &mut self.packets.get_mut(pkt).meta;
         if meta.to != this.to
@@ -253,9 +265,10 @@ impl Sim {
             if self.lookahead > 0 {
                 self.set_next_hops(pkt, next);
             }
-            return self.links[next as usize].add(arrival, bytes, pkt, &mut self.queue);
+            self.links[next as usize].add(arrival, bytes, pkt, &mut self.queue);
+            return false;
         }
-        self.links[link as usize].carry(at, pkt);
+        self.links[link as usize].carry(at, pkt)
     }
 
     /// Handles a packet that reaches a node: its host receives it, or the node forwards it.
@@ -309,8 +322,11 @@ impl Sim {
             self.set_next_hops(pkt, number);
         }
         if self.links[number as usize].is_plain() {
-            self.settle(number, self.moment, probe);
-            self.accept(number, pkt, self.moment, probe);
+            let settled = self.settle(number, self.moment, probe);
+            let alone = self.accept(number, pkt, self.moment, probe);
+            if !settled && !alone {
+                return;
+            }
         } else {
             let packet = self.packets.take(pkt);
             if let Some((at, packet)) = self.links[number as usize].offer(packet, self.now, probe) {

@@ -121,10 +121,12 @@ impl Link {
         Some(end + self.delay)
     }
 
-    /// Puts a packet on the wire, after those that are there.
+    /// Puts a packet on the wire, after those that are there. The caller sets the timer
+    /// ([`schedule`](Link::schedule)) if this returns true.
     #[inline]
-    pub fn carry(&mut self, arrival: Time, number: Number) {
+    pub fn carry(&mut self, arrival: Time, number: Number) -> bool {
         self.flight.push_back((arrival, number));
+        self.flight.len() == 1
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.

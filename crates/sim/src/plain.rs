@@ -114,8 +114,11 @@ impl Plain {
         {
             self.waiting.sub(bytes);
             self.starts.pop_front();
-            if let Some((meta, segment)) = self.reported.as_mut().and_then(VecDeque::pop_front) {
-                probe.sent(self.id, &meta, &segment, start);
+            if let Some(reported) = &mut self.reported {
+                // Not taken out first: that would copy it.
+                let (meta, segment) = reported.front().expect("each start has its packet");
+                probe.sent(self.id, meta, segment, start);
+                reported.pop_front();
             }
         }
     }
