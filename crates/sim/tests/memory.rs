@@ -55,7 +55,7 @@ fn a_running_simulation_allocates_nothing_per_packet() {
     let (calls, events) = (giveway_counting::calls(), sim.events());
     sim.step_to(Time::s(60), &mut ());
     let (calls, events) = (giveway_counting::calls() - calls, sim.events() - events);
-    assert!(events > 500_000);
+    assert!(events > 300_000, "more than one for each of 250,000 packets");
     // A scoreboard with a wider hole than ever before may still grow; a packet allocates nothing.
     assert!(calls < 20, "{calls} allocations in {events} events");
 }
