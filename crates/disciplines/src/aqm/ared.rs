@@ -269,14 +269,14 @@ mod tests {
     #[test]
     fn max_p_climbs_under_load_and_falls_after() {
         let place = context(Rate::kbit(12_500));
-        let mut q: Red<()> = Config::default().build(&place).unwrap();
+        let mut q: Red<u64> = Config::default().build(&place).unwrap();
         let mut out = Outbox::default();
         let mut now = Time::ms(1);
         // A second of slots of 0.32 ms: the link sends one packet in each, and so many arrive in ten of them.
         let mut second = |arrivals: u64| {
             for slot in 0..3125 {
                 for _ in slot * arrivals / 10..(slot + 1) * arrivals / 10 {
-                    q.enqueue(Packet::new(FlowKey(0), 500, ()), &mut Cx::new(now, &mut out));
+                    q.enqueue(Packet::new(FlowKey(0), 500, 0), &mut Cx::new(now, &mut out));
                 }
                 let _ = q.dequeue(&mut Cx::new(now, &mut out));
                 out.dropped.clear();
@@ -328,7 +328,7 @@ mod tests {
         }
         let upside_down = Config { bottom: Share::new(0.6).unwrap(), ..Config::default() };
         assert_eq!(
-            upside_down.build::<()>(&context(Rate::mbit(1))).map(|_| ()).unwrap_err().parameter,
+            upside_down.build::<u64>(&context(Rate::mbit(1))).map(|_| ()).unwrap_err().parameter,
             "bottom"
         );
     }

@@ -261,7 +261,7 @@ mod tests {
     fn marks_instead_of_dropping() {
         let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
         let capable = |spec: &str| {
-            let qdisc = spec.parse::<crate::Spec>().unwrap().build::<String>(&context).unwrap();
+            let qdisc = spec.parse::<crate::Spec>().unwrap().build_numbered(&context).unwrap();
             trace_on(qdisc, 1000, &overload(0, 300), |meta| meta.ecn = Ecn::Ect0)
         };
         assert_eq!(drops(&capable("codel ecn")), "");
@@ -286,6 +286,6 @@ mod tests {
         assert!(warnings("codel ce_threshold 1ms", Rate::mbit(10))[0].starts_with("ce_threshold: "));
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let zero = Config { interval: Span::ZERO, ..Config::default() };
-        assert_eq!(zero.build::<()>(&context).map(|_| ()).unwrap_err().parameter, "interval");
+        assert_eq!(zero.build::<u64>(&context).map(|_| ()).unwrap_err().parameter, "interval");
     }
 }

@@ -733,7 +733,7 @@ mod tests {
             (Config { beta: 33, ..Config::default() }, "beta"),
             (Config { limit: Packets(0), ..Config::default() }, "limit"),
         ] {
-            assert_eq!(wrong.build::<()>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
+            assert_eq!(wrong.build::<u64>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
         }
     }
 

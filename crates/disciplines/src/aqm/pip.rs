@@ -225,7 +225,7 @@ mod tests {
     fn mistakes_are_reported() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let wrong =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build_numbered(&context).err().unwrap().to_string();
         assert_eq!(
             wrong("pip t 0"),
             "t: 0 is not an integral time: write for example 200 (packet-seconds), as in the paper"

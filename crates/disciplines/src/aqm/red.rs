@@ -441,7 +441,7 @@ mod tests {
     fn can_be_set_as_in_fpips_comparison() {
         let spec = "red limit 300000b min 25000b max 75000b probability 0.1 avpkt 500b weight 0.002 gentle wait bytemode";
         let crate::Spec::red(config) = spec.parse().unwrap() else { panic!("{spec} is red") };
-        assert_eq!(config.build::<()>(&context()).unwrap().setup.avpkt, 500);
+        assert_eq!(config.build::<u64>(&context()).unwrap().setup.avpkt, 500);
         let defaults = Config { min: None, max: None, ..config };
         assert!(
             <Config as Discipline>::variants().contains(&defaults),

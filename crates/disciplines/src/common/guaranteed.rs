@@ -560,14 +560,14 @@ mod tests {
     /// The disciplines that are built on this.
     const ALL: [&str; 9] = ["vc", "wfq", "wf2q", "tss", "trr", "trr_round", "trr_sound", "vtrr", "qfq"];
 
-    fn gauge(qdisc: &impl Qdisc<()>, wanted: &str) -> f64 {
+    fn gauge(qdisc: &impl Qdisc<u64>, wanted: &str) -> f64 {
         let mut found = None;
         qdisc.gauges(&mut |name, value| found = found.or((name == wanted).then_some(value)));
         found.expect("there is such a gauge")
     }
 
-    fn packet(flow: u64, rate: Rate) -> Packet<()> {
-        let mut pkt = Packet::new(FlowKey(flow), 1000, ());
+    fn packet(flow: u64, rate: Rate) -> Packet<u64> {
+        let mut pkt = Packet::new(FlowKey(flow), 1000, 0);
         pkt.meta.reserved = rate;
         pkt
     }
@@ -623,8 +623,8 @@ mod tests {
             let mut out = Outbox::default();
             let (a, x) = (1u64, 2u64);
             let (none, some) = (Rate::default(), Rate::mbit(1));
-            let mut number = 0u32;
-            let mut come = |qdisc: &mut Box<dyn Qdisc<u32>>, arrivals: &[(u64, Rate)]| {
+            let mut number = 0u64;
+            let mut come = |qdisc: &mut Box<dyn Qdisc<u64>>, arrivals: &[(u64, Rate)]| {
                 for (flow, rate) in arrivals {
                     let mut pkt = Packet::new(FlowKey(*flow), 1000, number);
                     pkt.meta.reserved = *rate;
@@ -632,7 +632,7 @@ mod tests {
                     qdisc.enqueue(pkt, &mut Cx::new(Time::ms(1), &mut out));
                 }
             };
-            let leave = |qdisc: &mut Box<dyn Qdisc<u32>>, most: usize| -> Vec<u32> {
+            let leave = |qdisc: &mut Box<dyn Qdisc<u64>>, most: usize| -> Vec<u64> {
                 let mut out = Outbox::default();
                 let mut cx = Cx::new(Time::ms(2), &mut out);
                 std::iter::from_fn(|| qdisc.dequeue(&mut cx).packet())
@@ -640,7 +640,8 @@ mod tests {
                     .map(|pkt| pkt.payload)
                     .collect()
             };
-            let mut qdisc: Box<dyn Qdisc<u32>> = name.parse::<Spec>().unwrap().build(&context()).unwrap();
+            let mut qdisc: Box<dyn Qdisc<u64>> =
+                name.parse::<Spec>().unwrap().build_numbered(&context()).unwrap();
             // 0 and 1 are reserved, 2 and 3 are of X, and 4, 5 and 6 are of A without a reservation.
             come(&mut qdisc, &[(a, some), (a, some), (x, none), (x, none), (a, none), (a, none), (a, none)]);
             assert_eq!(leave(&mut qdisc, 2), [0, 1], "{name}");
@@ -660,7 +661,7 @@ mod tests {
     #[test]
     fn refusals_are_counted() {
         for name in ALL {
-            let mut qdisc = name.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
+            let mut qdisc = name.parse::<Spec>().unwrap().build_numbered(&context()).unwrap();
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ms(1), &mut out);
             qdisc.enqueue(packet(1, Rate::mbit(5)), &mut cx);
@@ -688,7 +689,7 @@ mod tests {
     fn the_table_is_bounded() {
         for name in ALL {
             let spec = format!("{name} flows 50");
-            let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context()).unwrap();
+            let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context()).unwrap();
             let mut out = Outbox::default();
             for flow in 0..100_000u64 {
                 // A packet of a flow of 1 bit/s takes 8,000 s.

@@ -520,7 +520,7 @@ mod tests {
     fn mistakes_are_reported() {
         let context = LinkContext::new(LINK, Streams::new(1));
         let wrong =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build_numbered(&context).err().unwrap().to_string();
         assert!(wrong("csfq window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("csfq core_window 0ms").starts_with("core_window: a rate needs some time"));
         assert!(wrong("csfq flows 0").starts_with("flows: 0 is not between"));

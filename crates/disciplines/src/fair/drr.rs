@@ -488,7 +488,7 @@ mod tests {
             LinkContext { mtu: Bytes(200), ..LinkContext::new(Rate::bit(800_000), Streams::new(1)) };
         let drr: Spec = "drr quantum 100b limit 600b drop head".parse().unwrap();
         assert_eq!(
-            trace_on(drr.build(&context).unwrap(), 100, MIXED, |_| {}),
+            trace_on(drr.build_numbered(&context).unwrap(), 100, MIXED, |_| {}),
             "A2[0-1] B1[1-2] C2[2-3] A3[3-4] B2[4-5] A4[5-6] D1[6-7] B3[7-8] | A1@0 C1@0"
         );
     }
@@ -514,7 +514,7 @@ mod tests {
             let drr = spec
                 .parse::<Spec>()
                 .unwrap()
-                .build(&LinkContext::new(Rate::mbit(8), Streams::new(1)))
+                .build_numbered(&LinkContext::new(Rate::mbit(8), Streams::new(1)))
                 .unwrap();
             let arrivals = "0 A1 1500, A2 1500, B1 1500, B2 1500, C1 1500, C2 1500";
             trace_on(drr, 1500, arrivals, |meta| {

@@ -872,7 +872,7 @@ mod tests {
     #[test]
     fn mistakes_are_reported() {
         let wrong =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context()).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build_numbered(&context()).err().unwrap().to_string();
         assert!(wrong("fpip window 0ms").starts_with("window: a rate needs some time"));
         assert!(wrong("fpip accepted_window 0ms").starts_with("accepted_window: a rate needs some time"));
         assert_eq!(

@@ -163,10 +163,10 @@ mod tests {
     /// and the label with which it arrives.
     fn labels(spec: &str, packets: &[(u64, u32, Label)]) -> Vec<Label> {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-        let mut edge = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+        let mut edge = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
         let mut out = Outbox::default();
         let mut through = |(ms, bytes, label): &(u64, u32, Label)| {
-            let mut pkt = Packet::new(FlowKey(1), *bytes, ());
+            let mut pkt = Packet::new(FlowKey(1), *bytes, 0);
             pkt.meta.label = *label;
             let mut cx = Cx::new(Time::ms(*ms), &mut out);
             edge.enqueue(pkt, &mut cx);

@@ -487,7 +487,7 @@ mod tests {
         let (_, drops) = out.split_once('|').unwrap();
         assert!(drops.contains("A") && !drops.contains("B"), "{drops}");
         // ECN is on by default: ECN-capable senders lose no packets.
-        let qdisc = "fq_codel".parse::<crate::Spec>().unwrap().build::<String>(&context()).unwrap();
+        let qdisc = "fq_codel".parse::<crate::Spec>().unwrap().build_numbered(&context()).unwrap();
         let marked = trace_on(qdisc, 1000, &arrivals.join("; "), |meta| meta.ecn = Ecn::Ect0);
         assert!(marked.ends_with('|'));
     }
@@ -524,7 +524,7 @@ mod tests {
             (Config { drop_batch: 0, ..Config::default() }, "drop_batch"),
             (Config { memory_limit: Bytes(100), ..Config::default() }, "memory_limit"),
         ] {
-            assert_eq!(wrong.build::<()>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
+            assert_eq!(wrong.build::<u64>(&context()).map(|_| ()).unwrap_err().parameter, parameter);
         }
     }
 

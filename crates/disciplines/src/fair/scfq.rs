@@ -353,7 +353,7 @@ mod tests {
             "B1[0-1] A1[1-2] B2[2-3] B3[3-4] A2[4-5] B4[5-6] A3[6-7] |"
         );
         let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
-        let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
+        let error = "scfq weights [1 0]".parse::<Spec>().unwrap().build_numbered(&context).err().unwrap();
         assert_eq!(error.to_string(), "weights: a weight of 0 never sends: write at least 1");
     }
 

@@ -322,7 +322,7 @@ mod tests {
         fn equals_its_definition(ops in prop::collection::vec((0..9000u64, 0..5u16, 1..15u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];
             let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
-            let mut qfq = Config::default().build::<u32>(&context).unwrap();
+            let mut qfq = Config::default().build::<u64>(&context).unwrap();
             let mut out = Outbox::default();
             let group = rates.map(|rate| {
                 let time = Ticks::to_send(1500, Rate::bit(rate * 8000)).raw();
@@ -342,7 +342,7 @@ mod tests {
                 then = now;
                 if serial % 3 < 2 {
                     let (bytes, of) = (100 * hundreds, usize::from(flow));
-                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, serial);
+                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, u64::from(serial));
                     pkt.meta.class = flow;
                     reserve(&mut pkt.meta, &rates);
                     if queues[of].is_empty() {
@@ -366,7 +366,7 @@ mod tests {
                         }
                         gone
                     });
-                    prop_assert_eq!(qfq.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
+                    prop_assert_eq!(qfq.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected.map(u64::from));
                 }
                 virtual_time = virtual_time.max(least(&filed, &start));
                 prop_assert_eq!(qfq.schedule.clock.virtual_time(), virtual_time);

@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn figure_2_stamp_by_stamp() {
         let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
-        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<u64>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
         // Arrivals before each round. Flow 2 has one packet in round 2, and two more arrive after its
@@ -226,7 +226,7 @@ mod tests {
         for comes in arrivals {
             for (flow, packets) in comes {
                 for _ in 0..*packets {
-                    let mut pkt = Packet::new(FlowKey(*flow), 300, ());
+                    let mut pkt = Packet::new(FlowKey(*flow), 300, 0);
                     pkt.meta.class = *flow as u16 - 1;
                     reserve(&mut pkt.meta, &[100, 50, 75, 75]);
                     trr.enqueue(pkt, &mut cx);
@@ -262,11 +262,11 @@ mod tests {
     #[test]
     fn a_pause_lowers_the_stamps() {
         let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
-        let mut trr = Config { slots: 101, ..Config::default() }.build::<()>(&context).unwrap();
+        let mut trr = Config { slots: 101, ..Config::default() }.build::<u64>(&context).unwrap();
         let mut out = Outbox::default();
         let mut cx = Cx::new(Time::ZERO, &mut out);
-        let mut arrive = |trr: &mut Guaranteed<(), Rounds>, flow: u16| {
-            let mut pkt = Packet::new(FlowKey(u64::from(flow)), 300, ());
+        let mut arrive = |trr: &mut Guaranteed<u64, Rounds>, flow: u16| {
+            let mut pkt = Packet::new(FlowKey(u64::from(flow)), 300, 0);
             pkt.meta.class = flow;
             reserve(&mut pkt.meta, &[100, 50]);
             trr.enqueue(pkt, &mut cx);

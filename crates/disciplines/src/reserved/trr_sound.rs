@@ -314,9 +314,9 @@ mod tests {
         let beyond = |slots| {
             let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
             let config = Config { slots, width: Some(Span::ms(1)), ..Config::default() };
-            let mut trr = config.build::<()>(&context).unwrap();
+            let mut trr = config.build::<u64>(&context).unwrap();
             let mut out = Outbox::default();
-            let mut pkt = Packet::new(FlowKey(0), 300, ());
+            let mut pkt = Packet::new(FlowKey(0), 300, 0);
             // L/ρ is 50 slots.
             pkt.meta.reserved = Rate::bit(6 * 8000);
             trr.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
@@ -339,7 +339,7 @@ mod tests {
             let rates = [100, 6, 60, 5, 50];
             let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
             let config = Config { slots, width: Some(Span::us(width)), ..Config::default() };
-            let mut trr = config.build::<u32>(&context).unwrap();
+            let mut trr = config.build::<u64>(&context).unwrap();
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
@@ -360,7 +360,7 @@ mod tests {
                 then = now;
                 if serial % 3 < 2 {
                     let (bytes, of) = (100 * hundreds, usize::from(flow));
-                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, serial);
+                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, u64::from(serial));
                     pkt.meta.class = flow;
                     reserve(&mut pkt.meta, &rates);
                     let cost = Ticks::to_send(bytes, pkt.meta.reserved);
@@ -383,7 +383,7 @@ mod tests {
                         }
                         gone
                     });
-                    prop_assert_eq!(trr.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
+                    prop_assert_eq!(trr.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected.map(u64::from));
                 }
                 filed.sort_unstable();
                 virtual_time = shifted(virtual_time, &filed, &start);

@@ -218,7 +218,7 @@ mod tests {
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];
             let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
-            let mut tss = Config::default().build::<u32>(&context).unwrap();
+            let mut tss = Config::default().build::<u64>(&context).unwrap();
             let mut out = Outbox::default();
             // Per flow: its queued packets, the last T, and S of its oldest packet.
             let mut queues = vec![Vec::<(u32, Ticks)>::new(); 5];
@@ -234,7 +234,7 @@ mod tests {
                 clock = clock.max(min_start(&queues, &start).unwrap_or_default());
                 if serial % 3 < 2 {
                     let bytes = 100 * hundreds;
-                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, serial);
+                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, u64::from(serial));
                     pkt.meta.class = flow;
                     reserve(&mut pkt.meta, &rates);
                     let cost = Ticks::to_send(bytes, pkt.meta.reserved);
@@ -255,7 +255,7 @@ mod tests {
                         last[of] = start[of];
                         serial
                     });
-                    prop_assert_eq!(tss.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected);
+                    prop_assert_eq!(tss.dequeue(&mut Cx::new(now, &mut out)).packet().map(|pkt| pkt.payload), expected.map(u64::from));
                 }
                 clock = clock.max(min_start(&queues, &start).unwrap_or_default());
                 prop_assert_eq!(tss.schedule.clock.virtual_time(), clock);

@@ -212,7 +212,7 @@ mod tests {
             let rates = [100, 6, 60, 5, 50];
             let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
             let config = Config { slots, width: Some(Span::us(width)), ..Config::default() };
-            let mut vtrr = config.build::<u32>(&context).unwrap();
+            let mut vtrr = config.build::<u64>(&context).unwrap();
             let delta = Ticks::of(Span::us(width));
             let mut out = Outbox::default();
             let mut cx = Cx::new(Time::ZERO, &mut out);
@@ -223,7 +223,7 @@ mod tests {
             for (serial, (arrives, flow, hundreds)) in (0u32..).zip(ops) {
                 if arrives {
                     let (bytes, of) = (100 * hundreds, usize::from(flow));
-                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, serial);
+                    let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, u64::from(serial));
                     pkt.meta.class = flow;
                     reserve(&mut pkt.meta, &rates);
                     finish[of] = virtual_time.max(finish[of]) + Ticks::to_send(bytes, pkt.meta.reserved);
@@ -243,7 +243,7 @@ mod tests {
                         }
                         gone
                     });
-                    prop_assert_eq!(vtrr.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected);
+                    prop_assert_eq!(vtrr.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected.map(u64::from));
                 }
             }
         }

@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn virtual_time_runs_faster_when_the_fluid_serves_fewer() {
         let context = LinkContext::new(Rate::kbit(800), Streams::new(1));
-        let mut wfq = Config::default().build::<()>(&context).unwrap();
+        let mut wfq = Config::default().build::<u64>(&context).unwrap();
         let mut out = Outbox::default();
         let mut arrive = |us, flow, bytes| {
-            let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, ());
+            let mut pkt = Packet::new(FlowKey(u64::from(flow)), bytes, 0);
             pkt.meta.class = flow;
             reserve(&mut pkt.meta, &[40, 20, 20, 20]);
             wfq.enqueue(pkt, &mut Cx::new(Time::us(us), &mut out));

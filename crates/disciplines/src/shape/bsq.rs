@@ -297,7 +297,7 @@ mod tests {
 
     /// At 500 bytes per millisecond.
     fn traced(spec: &str, arrivals: &str) -> String {
-        trace_on(spec.parse::<Spec>().unwrap().build(&context()).unwrap(), 500, arrivals, towards)
+        trace_on(spec.parse::<Spec>().unwrap().build_numbered(&context()).unwrap(), 500, arrivals, towards)
     }
 
     const NINE: &str = "0 A1 500, A2 500, A3 500, B1 500, B2 500, Z1 500, C1 500, A4 500";
@@ -345,7 +345,7 @@ mod tests {
     /// reordered.
     #[test]
     fn a_changed_route_loses_no_packets() {
-        let mut bsq = Config::default().build::<u32>(&context()).unwrap();
+        let mut bsq = Config::default().build::<u64>(&context()).unwrap();
         let mut out = giveway_qdisc::Outbox::default();
         let mut cx = Cx::new(giveway_qdisc::Time::ZERO, &mut out);
         for number in 0..6 {
@@ -353,7 +353,7 @@ mod tests {
             pkt.meta.next_hops = NextHops::new([if number < 3 { 4 } else { 5 }]);
             bsq.enqueue(pkt, &mut cx);
         }
-        let left: Vec<u32> =
+        let left: Vec<u64> =
             std::iter::from_fn(|| bsq.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
         assert_eq!(left, [0, 3, 1, 4, 2, 5]);
         assert!(out.dropped.is_empty());
@@ -371,7 +371,7 @@ mod tests {
     fn events(text: &str, ops: &[Op]) -> Vec<Event> {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let spec: Spec = text.parse().unwrap();
-        drive(&mut spec.build::<u64>(&context).unwrap(), spec.properties(&context), ops).unwrap()
+        drive(&mut spec.build_numbered(&context).unwrap(), spec.properties(&context), ops).unwrap()
     }
 
     fn limit() -> impl Strategy<Value = String> {

@@ -367,7 +367,7 @@ mod tests {
             let more = format!("limit {limit}p target {target}us {no}wait");
             let run = |text: &str| -> Vec<Event> {
                 let (spec, context): (Spec, _) = (text.parse().unwrap(), context(7));
-                drive(&mut spec.build::<u64>(&context).unwrap(), spec.properties(&context), &ops).unwrap()
+                drive(&mut spec.build_numbered(&context).unwrap(), spec.properties(&context), &ops).unwrap()
             };
             prop_assert_eq!(run(&format!("bsqred level 0 drop arriving {more}")), run(&format!("ared {more}")));
         }

@@ -367,7 +367,7 @@ mod tests {
             packets in prop::collection::vec((40u32..=1500, 0u64..3000), 1..60),
         ) {
             let config = Config { rate: Some(Rate::bit(rate)), burst: Bytes(burst), ..Config::default() };
-            let mut tbf = config.build::<()>(&LinkContext::new(Rate::gbit(10), Streams::new(1))).unwrap();
+            let mut tbf = config.build::<u64>(&LinkContext::new(Rate::gbit(10), Streams::new(1))).unwrap();
             let mut out = Outbox::default();
             let mut now = Time::ZERO;
             let mut sent: Vec<(Time, u128, bool)> = Vec::new();
@@ -375,7 +375,7 @@ mod tests {
             let mut due = Time::ZERO;
             loop {
                 while let Some((bytes, gap)) = left.next_if(|_| due <= now) {
-                    tbf.enqueue(Packet::new(FlowKey(0), *bytes, ()), &mut Cx::new(now, &mut out));
+                    tbf.enqueue(Packet::new(FlowKey(0), *bytes, 0), &mut Cx::new(now, &mut out));
                     due += Span::us(*gap);
                 }
                 let mut waited = false;

@@ -292,7 +292,7 @@ mod tests {
             "decayed volumes and ranks"
         );
         let mut cx = Cx::new(Time::ms(5), &mut out);
-        let left: Vec<i32> =
+        let left: Vec<u64> =
             std::iter::from_fn(|| lars.dequeue(&mut cx).packet()).map(|pkt| pkt.payload).collect();
         assert_eq!(left, [1, 2, 3, 4]);
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn mistakes_are_reported() {
         let built = |text: &str| {
-            text.parse::<Spec>().unwrap().build::<()>(&context()).map(drop).unwrap_err().to_string()
+            text.parse::<Spec>().unwrap().build_numbered(&context()).map(drop).unwrap_err().to_string()
         };
         assert_eq!(
             built("lars lockout 100us"),
@@ -341,17 +341,17 @@ mod tests {
     /// and then a new flow sends `eager` packets per departure. A retransmits a dropped packet.
     fn lockout(config: &Config, past: u64, eager: u64) -> u64 {
         let (old, new) = (FlowKey(0), FlowKey(1));
-        let mut lars = config.build::<()>(&context()).unwrap();
+        let mut lars = config.build::<u64>(&context()).unwrap();
         let mut out = Outbox::default();
         let mut waited = 0;
         for ms in 1.. {
             let mut cx = Cx::new(Time::ms(ms), &mut out);
             // At 8 Mbit/s a packet of 1,000 bytes takes a millisecond.
             if ms > past {
-                (0..eager).for_each(|_| lars.enqueue(Packet::new(new, 1000, ()), &mut cx));
+                (0..eager).for_each(|_| lars.enqueue(Packet::new(new, 1000, 0), &mut cx));
             }
             if !lars.served.queue.iter().any(|(_, pkt)| pkt.meta.flow == old) {
-                lars.enqueue(Packet::new(old, 1000, ()), &mut cx);
+                lars.enqueue(Packet::new(old, 1000, 0), &mut cx);
             }
             let sent = lars.dequeue(&mut cx).packet().expect("both send as fast as they can");
             if ms > past {

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(warnings("las"), "");
         assert!(warnings("las idle 1s").contains("idle 1s is shorter than sweep 5s"));
         assert!(warnings("las flows 200").contains("200 flows are fewer than limit 300p"));
-        let none = "las flows 0".parse::<Spec>().unwrap().build::<()>(&context).err().unwrap();
+        let none = "las flows 0".parse::<Spec>().unwrap().build_numbered(&context).err().unwrap();
         assert_eq!(none.to_string(), "flows: 0 is not between 1 and 4194304: write for example 65536");
     }
 

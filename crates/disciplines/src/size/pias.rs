@@ -218,7 +218,7 @@ mod tests {
     fn thresholds_must_increase() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let refuse =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build_numbered(&context).err().unwrap().to_string();
         assert_eq!(
             refuse("pias thresholds [30kb 30kb]"),
             "thresholds: 30kb is not more than 30kb before it: write them in rising order"

@@ -225,7 +225,7 @@ mod tests {
     fn invalid_parameters_are_refused_and_unusual_ones_reported() {
         let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
         let refuse =
-            |text: &str| text.parse::<Spec>().unwrap().build::<()>(&context).err().unwrap().to_string();
+            |text: &str| text.parse::<Spec>().unwrap().build_numbered(&context).err().unwrap().to_string();
         assert_eq!(
             refuse("run2c source table flows 0"),
             "flows: 0 is not between 1 and 4194304: write for example 65536"

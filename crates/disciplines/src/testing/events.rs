@@ -46,7 +46,7 @@ pub fn in_one_flow(ops: &[Op]) -> Vec<Op> {
 /// If the spec cannot be built, or the discipline violates the contract.
 pub fn events(spec: &Spec, ops: &[Op]) -> Vec<Event> {
     let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-    drive(&mut spec.build(&context).unwrap(), spec.properties(&context), ops).unwrap()
+    drive(&mut spec.build_numbered(&context).unwrap(), spec.properties(&context), ops).unwrap()
 }
 
 /// Departures and drops of `fifo` with this limit.
@@ -60,6 +60,6 @@ pub fn fifo_events(limit: Limit, ops: &[Op]) -> Vec<Event> {
 /// If it can be built.
 pub fn build_error(spec: &str) -> giveway_qdisc::Invalid {
     let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-    let built = spec.parse::<Spec>().unwrap().build::<()>(&context);
+    let built = spec.parse::<Spec>().unwrap().build_numbered(&context);
     built.err().unwrap_or_else(|| panic!("{spec} can be built"))
 }

@@ -59,7 +59,7 @@ pub fn offer(spec: &str, link: Rate, flows: &[Flow], seconds: u64) -> Outcome {
 /// Like [`offer`], with a start of each flow.
 pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], seconds: u64) -> Outcome {
     let context = LinkContext::new(link, Streams::new(3).within("discipline"));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+    let qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut run = Run {
         port: Port::new(PortId(0), qdisc, link),
         received: Received { from: Time::s(2), got: vec![0; flows.len()], dropped: 0 },
@@ -86,7 +86,7 @@ pub fn offer_from(spec: &str, link: Rate, flows: &[Flow], starts: &[Span], secon
             }
         }
         let flow = &flows[which];
-        let mut pkt = Packet::new(FlowKey(mix(which as u64, 7)), flow.bytes, ());
+        let mut pkt = Packet::new(FlowKey(mix(which as u64, 7)), flow.bytes, 0);
         pkt.meta.class = which as u16;
         run.port.offer(pkt, at, &mut run.received);
         run.pull(at);
@@ -110,7 +110,7 @@ fn jittered(gap: Span, rng: &mut Rng) -> Span {
 }
 
 struct Run {
-    port: Port<()>,
+    port: Port<u64>,
     received: Received,
 }
 
@@ -133,13 +133,13 @@ struct Received {
     dropped: u64,
 }
 
-impl Probe<()> for Received {
-    fn sent(&mut self, _: PortId, meta: &Meta, _: &(), now: Time) {
+impl Probe<u64> for Received {
+    fn sent(&mut self, _: PortId, meta: &Meta, _: &u64, now: Time) {
         if now >= self.from {
             self.got[usize::from(meta.class)] += u64::from(meta.bytes);
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, (): &(), _: DropReason, _: Time) {
+    fn dropped(&mut self, _: PortId, _: &Meta, _: &u64, _: DropReason, _: Time) {
         self.dropped += 1;
     }
 }

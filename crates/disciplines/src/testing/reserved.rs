@@ -5,7 +5,7 @@ use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate,
 use proptest::prelude::*;
 
 use crate::Spec;
-use crate::testing::trace::trace_on;
+use crate::testing::trace::{name_of, number_of, trace_on};
 
 /// The rates of flows A, B, C and D in [`MIXED`](crate::testing::trace::MIXED), in bytes per ms at a link of
 /// 100.
@@ -20,7 +20,7 @@ pub fn reserved_trace(spec: &str, arrivals: &str) -> String {
 /// on; the other flows have none.
 pub fn reserved_trace_with(spec: &str, bytes_per_ms: u64, rates: &[u64], arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
+    let qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     trace_on(qdisc, bytes_per_ms, arrivals, |meta| reserve(meta, rates))
 }
 
@@ -61,7 +61,7 @@ pub fn before_the_wrapped(spec: &str) -> usize {
 /// one.
 fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut out = Outbox::default();
     let mut sent = [0; 26];
     let mut names = Vec::new();
@@ -73,13 +73,14 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
             for _ in 0..*packets {
                 sent[usize::from(class)] += 1;
                 let name = format!("{flow}{}", sent[usize::from(class)]);
-                let mut pkt = Packet::new(FlowKey(u64::from(class)), 300, name);
+                let mut pkt = Packet::new(FlowKey(u64::from(class)), 300, number_of(&name));
                 pkt.meta.class = class;
                 reserve(&mut pkt.meta, rates);
                 qdisc.enqueue(pkt, &mut Cx::new(now, &mut out));
             }
         }
-        names.extend(qdisc.dequeue(&mut Cx::new(Time::ms(ms), &mut out)).packet().map(|pkt| pkt.payload));
+        let left = qdisc.dequeue(&mut Cx::new(Time::ms(ms), &mut out)).packet();
+        names.extend(left.map(|pkt| name_of(pkt.payload)));
     }
     assert!(out.dropped.is_empty() && rest.next().is_none());
     names.join(" ")
@@ -89,11 +90,11 @@ fn order(spec: &str, rates: &[u64], arrivals: &[(f64, char, u32)]) -> String {
 /// link of 300 have 400 packets of 300 bytes queued each.
 pub fn first_departures(spec: &str, departures: usize) -> [u32; 4] {
     let context = LinkContext::new(Rate::bit(300 * 8000), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut out = Outbox::default();
     for _ in 0..400 {
         for class in 0..4 {
-            let mut pkt = Packet::new(FlowKey(u64::from(class)), 300, ());
+            let mut pkt = Packet::new(FlowKey(u64::from(class)), 300, 0);
             pkt.meta.class = class;
             reserve(&mut pkt.meta, &[100, 50, 75, 75]);
             qdisc.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
@@ -133,7 +134,7 @@ pub fn follows(
 ) -> Result<(), TestCaseError> {
     let rates = [100, 6, 60, 5, 50];
     let context = LinkContext::new(Rate::kbit(2400), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<u32>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut out = Outbox::default();
     let mut known: Vec<u16> = Vec::new();
     let mut now = Time::ZERO;
@@ -141,7 +142,7 @@ pub fn follows(
         now += Span::us(*us);
         let mut cx = Cx::new(now, &mut out);
         if *arrives {
-            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), 100 * hundreds, serial);
+            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), 100 * hundreds, u64::from(serial));
             pkt.meta.class = *flow;
             reserve(&mut pkt.meta, &rates);
             let number = known.iter().position(|known| known == flow).unwrap_or_else(|| {
@@ -151,7 +152,8 @@ pub fn follows(
             model.arrives(number, serial, Ticks::to_send(100 * hundreds, pkt.meta.reserved), now);
             qdisc.enqueue(pkt, &mut cx);
         } else {
-            prop_assert_eq!(qdisc.dequeue(&mut cx).packet().map(|pkt| pkt.payload), model.leaves(now));
+            let expected = model.leaves(now).map(u64::from);
+            prop_assert_eq!(qdisc.dequeue(&mut cx).packet().map(|pkt| pkt.payload), expected);
         }
     }
     Ok(())

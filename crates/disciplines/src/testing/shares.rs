@@ -48,7 +48,7 @@ struct Window {
 /// Runs the flows through a discipline.
 pub fn run(spec: &str, flows: &[Sender], slots: u64) -> Vec<Flow> {
     let context = LinkContext::new(Rate::mbit(8), Streams::new(1).within("link"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut rng = Streams::new(2).within("senders").rng();
     let mut out = Outbox::default();
     let mut counters = vec![Flow::default(); flows.len()];
@@ -72,7 +72,7 @@ pub fn run(spec: &str, flows: &[Sender], slots: u64) -> Vec<Flow> {
             arrivals.swap(last, rng.below(last as u64 + 1) as usize);
         }
         for number in &arrivals {
-            let mut pkt = Packet::new(FlowKey(*number as u64), 1000, ());
+            let mut pkt = Packet::new(FlowKey(*number as u64), 1000, 0);
             pkt.meta.arrived = Time::ms(slot);
             if let Sender::Window = flows[*number] {
                 pkt.meta.ecn = Ecn::Ect0;

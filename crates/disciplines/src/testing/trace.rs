@@ -29,13 +29,13 @@ pub const MIXED: &str =
 /// separated by "," are enqueued together before that. At equal times the link finishes first.
 pub fn trace(spec: &str, bytes_per_ms: u64, arrivals: &str) -> String {
     let context = LinkContext::new(Rate::bit(bytes_per_ms * 8000), Streams::new(1));
-    let qdisc = spec.parse::<Spec>().unwrap().build::<String>(&context).unwrap();
+    let qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     trace_on(qdisc, bytes_per_ms, arrivals, |_| {})
 }
 
 /// Like [`trace`], for a discipline that was built by hand, with packets that `dress` completes.
 pub fn trace_on(
-    qdisc: Box<dyn giveway_qdisc::Qdisc<String>>,
+    qdisc: Box<dyn Qdisc<u64>>,
     bytes_per_ms: u64,
     arrivals: &str,
     dress: impl Fn(&mut Meta),
@@ -54,7 +54,7 @@ pub fn trace_on(
             let (name, bytes) = packet.trim().split_once(' ').expect("name, then bytes");
             let letter = name.bytes().next().expect("a name has a letter");
             let flow = FlowKey(u64::from(letter - b'A'));
-            let mut pkt = Packet::new(flow, bytes.parse().expect("bytes"), name.to_owned());
+            let mut pkt = Packet::new(flow, bytes.parse().expect("bytes"), number_of(name));
             pkt.meta.class = u16::from(letter - b'A');
             let sent = offsets.entry(flow).or_default();
             pkt.meta.offset = *sent;
@@ -78,8 +78,24 @@ pub fn trace_on(
     line.trim_end().to_owned()
 }
 
+/// The number that stands for the name of a packet, since the payloads of [`Spec::build_numbered`] are
+/// numbers: the bytes of the name, the first one the most significant.
+///
+/// # Panics
+/// If the name has more than 8 bytes.
+pub fn number_of(name: &str) -> u64 {
+    assert!(name.len() <= 8, "the name {name} of a packet has more than 8 bytes: write a shorter name");
+    name.bytes().fold(0, |number, byte| number << 8 | u64::from(byte))
+}
+
+/// The name of a packet with this number, the inverse of [`number_of`].
+pub fn name_of(number: u64) -> String {
+    let bytes = number.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
+    String::from_utf8(bytes).expect("the number is that of a name")
+}
+
 /// Runs the link until `until`, from the time of the last arrival on, since time never goes back.
-fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
+fn advance(port: &mut Port<u64>, log: &mut Log, last: Time, until: Time) {
     let mut now = port.free_at().max(last);
     while now <= until && now < Time::NEVER {
         match port.pull(now, log) {
@@ -98,7 +114,7 @@ fn advance(port: &mut Port<String>, log: &mut Log, last: Time, until: Time) {
 /// flow's class is its number.
 pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: [u32; 4]) -> (f64, f64) {
     let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<()>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut out = Outbox::default();
     let mut cx = Cx::new(Time::ms(1), &mut out);
     let mut queued = [0u32; 4];
@@ -110,7 +126,7 @@ pub fn furthest_apart(spec: &str, packets: &[(u8, u32)], ahead: usize, weights: 
     let mut first = true;
     loop {
         for (flow, bytes) in rest.by_ref().take(if first { ahead } else { 1 }) {
-            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), *bytes, ());
+            let mut pkt = Packet::new(FlowKey(u64::from(*flow)), *bytes, 0);
             pkt.meta.class = u16::from(*flow);
             queued[usize::from(*flow)] += 1;
             longest[usize::from(*flow)] = longest[usize::from(*flow)].max(*bytes);
@@ -149,12 +165,12 @@ struct Log {
     dropped: Vec<(String, DropReason, Time)>,
 }
 
-impl Probe<String> for Log {
-    fn sent(&mut self, _: PortId, meta: &Meta, name: &String, now: Time) {
-        self.sent.push((name.clone(), meta.bytes, now));
+impl Probe<u64> for Log {
+    fn sent(&mut self, _: PortId, meta: &Meta, name: &u64, now: Time) {
+        self.sent.push((name_of(*name), meta.bytes, now));
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, name: &String, why: DropReason, now: Time) {
-        self.dropped.push((name.clone(), why, now));
+    fn dropped(&mut self, _: PortId, _: &Meta, name: &u64, why: DropReason, now: Time) {
+        self.dropped.push((name_of(*name), why, now));
     }
 }
 
