@@ -115,9 +115,11 @@ struct Departure {
 /// Runs a case with a discipline. Arrivals at the time of a dequeue precede it.
 fn departures(spec: &str, case: &Case) -> Vec<Departure> {
     let context = LinkContext::new(LINK, Streams::new(1).within("bounds"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<(usize, i128)>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut out = Outbox::default();
     let mut finish = vec![0i128; case.shares.len()];
+    // F of each packet; the packet carries its number.
+    let mut stamps = Vec::new();
     let mut queued = vec![0u32; case.shares.len() + 1];
     let mut left = Vec::new();
     let (mut arrived, mut free) = (Time::ZERO, Time::ZERO);
@@ -128,20 +130,20 @@ fn departures(spec: &str, case: &Case) -> Vec<Departure> {
             rest.next_if(|(gap, ..)| arrived + LINK.time_for(u64::from(*gap)) <= free)
         {
             arrived += LINK.time_for(u64::from(*gap));
-            let mut pkt = Packet::new(FlowKey(*flow as u64), *bytes, (*flow, 0));
+            let mut pkt = Packet::new(FlowKey(*flow as u64), *bytes, stamps.len() as u64);
             pkt.meta.class = *flow as u16;
             if let Some(share) = case.shares.get(*flow) {
                 pkt.meta.reserved = Rate::bit(LINK.as_bit() / 100 * u64::from(*share));
                 let came = i128::from(arrived.as_ps()) * i128::from(*share);
                 finish[*flow] = finish[*flow].max(came) + i128::from(*bytes) * PS_PER_BYTE * 100;
-                pkt.payload.1 = finish[*flow];
             }
+            stamps.push(finish.get(*flow).copied().unwrap_or(0));
             queued[*flow] += 1;
             qdisc.enqueue(pkt, &mut Cx::new(arrived, &mut out));
         }
         match qdisc.dequeue(&mut Cx::new(free, &mut out)) {
             Next::Packet(pkt) => {
-                let (flow, finish) = pkt.payload;
+                let (flow, finish) = (pkt.meta.flow.0 as usize, stamps[pkt.payload as usize]);
                 free += LINK.time_for(u64::from(pkt.bytes()));
                 let share = i128::from(case.shares.get(flow).copied().unwrap_or(0));
                 let late = i128::from(free.as_ps()) * share - finish;

@@ -51,7 +51,7 @@ proptest! {
     #[test]
     fn the_contract_holds(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
-            let mut qdisc = spec.build::<u64>(&context()).expect("variants can be built");
+            let mut qdisc = spec.build_numbered(&context()).expect("variants can be built");
             drive(&mut qdisc, spec.properties(&context()), &ops).map(drop)
         });
     }
@@ -61,7 +61,7 @@ proptest! {
     fn runs_are_reproducible(ops in prop::collection::vec(op(), 1..300)) {
         every_variant(|spec| {
             let run = || {
-                let mut qdisc = spec.build::<u64>(&context()).expect("variants can be built");
+                let mut qdisc = spec.build_numbered(&context()).expect("variants can be built");
                 drive(&mut qdisc, spec.properties(&context()), &ops)
             };
             if run()? == run()? { Ok(()) } else { Err(Violation("two runs differ".into())) }

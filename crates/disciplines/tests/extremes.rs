@@ -107,7 +107,7 @@ fn judge(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), St
 
 /// Builds a discipline and applies the operations. A configuration that cannot be built passes the test.
 fn build_and_drive(spec: &Spec, context: &LinkContext, operations: &[Op]) -> Result<(), String> {
-    let (built, qdisc) = giveway_counting::most(|| spec.build::<u64>(context));
+    let (built, qdisc) = giveway_counting::most(|| spec.build_numbered(context));
     let Ok(mut qdisc) = qdisc else { return Ok(()) };
     if built > MEMORY {
         return Err(format!("takes {} MB before the first packet", built >> 20));

@@ -88,7 +88,7 @@ fn scenario() -> impl Strategy<Value = Vec<Sender>> {
 /// Bytes of each sender that the link sent in the measurement interval.
 fn throughput(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
     let context = LinkContext::new(LINK, Streams::new(seed).within("discipline"));
-    let mut qdisc = spec.parse::<Spec>().unwrap().build::<usize>(&context).unwrap();
+    let mut qdisc = spec.parse::<Spec>().unwrap().build_numbered(&context).unwrap();
     let mut rng = Streams::new(seed).within("senders").rng();
     let mut out = Outbox::default();
     let mut got = vec![0; senders.len()];
@@ -110,7 +110,7 @@ fn throughput(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
         while free <= now {
             match qdisc.dequeue(&mut Cx::new(free, &mut out)).packet() {
                 Some(pkt) => {
-                    got[pkt.payload] += u64::from(free >= MEASURED_FROM) * u64::from(pkt.bytes());
+                    got[pkt.payload as usize] += u64::from(free >= MEASURED_FROM) * u64::from(pkt.bytes());
                     free += LINK.time_for(u64::from(pkt.bytes()));
                 }
                 // The link starts again with the packet that arrives now.
@@ -119,7 +119,7 @@ fn throughput(spec: &str, senders: &[Sender], seed: u64) -> Vec<u64> {
         }
         let flow = if let Sender::Flood { .. } = sender { serial } else { which as u64 };
         serial += 1;
-        let mut pkt = Packet::new(FlowKey(mix(flow, 3)), bytes, which);
+        let mut pkt = Packet::new(FlowKey(mix(flow, 3)), bytes, which as u64);
         if let Sender::Passing { label: Some(label), .. } = sender {
             pkt.meta.label = Label::of(Rate::bit(*label));
         }

@@ -34,7 +34,7 @@ fn limit() -> impl Strategy<Value = String> {
 /// All departures and drops.
 fn events(text: &str, ops: &[Op]) -> Vec<Event> {
     let spec: Spec = text.parse().unwrap();
-    drive(&mut spec.build::<u64>(&context()).unwrap(), spec.properties(&context()), ops).unwrap()
+    drive(&mut spec.build_numbered(&context()).unwrap(), spec.properties(&context()), ops).unwrap()
 }
 
 proptest! {
@@ -88,7 +88,7 @@ proptest! {
         name in prop::sample::select(&["efd threshold 3p", "run2c threshold 3000b source table", "xprotect probability 30% threshold 2000b"]),
         limit in 1..30u64,
     ) {
-        let mut qdisc = format!("{name} limit {limit}p").parse::<Spec>().unwrap().build::<u64>(&context()).unwrap();
+        let mut qdisc = format!("{name} limit {limit}p").parse::<Spec>().unwrap().build_numbered(&context()).unwrap();
         let high = |qdisc: &dyn Qdisc<u64>| {
             let mut packets = 0.0;
             qdisc.gauges(&mut |name, value| if name == "high_packets" { packets = value });

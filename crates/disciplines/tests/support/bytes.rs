@@ -15,7 +15,7 @@ pub fn contract(bytes: &[u8]) -> Result<(), Violation> {
     let spec = &variants[usize::from(*variant) % variants.len()];
     let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
     let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
-    let Ok(mut qdisc) = spec.build::<u64>(&context) else { return Ok(()) };
+    let Ok(mut qdisc) = spec.build_numbered(&context) else { return Ok(()) };
     match drive(&mut qdisc, spec.properties(&context), &ops_from_bytes(operations)) {
         Ok(_) => Ok(()),
         Err(violation) => Err(Violation(format!("{spec} at {rate}: {}", violation.0))),
