@@ -22,11 +22,11 @@ fn fifo(limit: u32) -> Spec {
 fn the_first_difference_is_reported() {
     let context = context(Rate::mbit(10), 1);
     let (recording, file) = recording(PATIENT);
-    let two = fifo(2).build::<Stamped<()>>(&context).unwrap();
+    let two = fifo(2).build::<Stamped<u64>>(&context).unwrap();
     let mut traced = recording.tracer().wrap("up", "fifo limit 3p", &context, two);
     let mut out = Outbox::default();
     for at in 1..=5 {
-        traced.enqueue(Packet::new(FlowKey(1), 100, ()), &mut Cx::new(Time::ms(at), &mut out));
+        traced.enqueue(Packet::new(FlowKey(1), 100, 0), &mut Cx::new(Time::ms(at), &mut out));
     }
     drop(traced);
     recording.finish().unwrap();
@@ -51,7 +51,7 @@ fn an_unknown_discipline_is_reported() {
         ("fifo limit 0p", "limit: 0 packets are too few: write at least \"1p\""),
     ] {
         let (recording, file) = recording(PATIENT);
-        let inner = fifo(2).build::<Stamped<()>>(&context).unwrap();
+        let inner = fifo(2).build::<Stamped<u64>>(&context).unwrap();
         drop(recording.tracer().wrap("up", spec, &context, inner));
         recording.finish().unwrap();
         let outcome = check(Cursor::new(file.bytes())).unwrap();
