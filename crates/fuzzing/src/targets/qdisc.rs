@@ -15,7 +15,7 @@ pub fn run(input: &[u8]) {
     let [_, link, operations @ ..] = rest else { return };
     let rate = [Rate::kbit(64), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)][usize::from(link % 4)];
     let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
-    let Ok(mut qdisc) = spec.build::<u64>(&context) else { return };
+    let Ok(mut qdisc) = spec.build_numbered(&context) else { return };
     let mut operations = ops_from_bytes(operations);
     operations.truncate(MOST);
     if let Err(violation) = drive(&mut qdisc, spec.properties(&context), &operations) {
