@@ -234,7 +234,7 @@ mod tests {
             let spec: Spec = text.parse().unwrap();
             let keys = keys(&spec, &context());
             let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-            let results = results(&calls, &mut *spec.build(&context()).unwrap(), &key);
+            let results = results(&calls, &mut *spec.build_numbered(&context()).unwrap(), &key);
             let dropped: usize = results.iter().map(|call| call.dropped.len()).sum();
             assert!(dropped > 100, "{text}: {dropped}");
             let setup = setup(&spec, &context()).unwrap();
