@@ -107,8 +107,8 @@ fn a_trace_of_a_simulation_is_replayed() {
 /// The trace names "fifo limit 10p", but the recorded queue was shorter.
 #[test]
 fn a_difference_is_reported_and_is_a_failure() {
-    use giveway_disciplines::Spec;
-    use giveway_qdisc::{Cx, FlowKey, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
+    use giveway_disciplines::{Discipline, fifo};
+    use giveway_qdisc::{Cx, FlowKey, Limit, LinkContext, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
     let folder = folder();
     let path = folder.path();
@@ -116,7 +116,8 @@ fn a_difference_is_reported_and_is_a_failure() {
     let recording =
         giveway_replay::Recording::start(file, "a test", giveway_replay::Options::default()).unwrap();
     let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
-    let inner = "fifo limit 9p".parse::<Spec>().unwrap().build(&context).unwrap();
+    let shorter = fifo::Config { limit: Limit::Packets(9), ..fifo::Config::default() };
+    let inner = Box::new(shorter.build(&context).unwrap());
     let mut queue = recording.tracer().wrap("up", "fifo limit 10p", &context, inner);
     for at in 1..=10 {
         let pkt = Packet::new(FlowKey(1), 100, ());
