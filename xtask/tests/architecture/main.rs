@@ -142,6 +142,11 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed {
+        name: "instructions",
+        uses: &["qdisc", "disciplines", "switch", "scenario", "papers"],
+        tests_use: &[],
+    },
+    Allowed {
         name: "fuzzing",
         uses: &[
             "qdisc",
