@@ -7,6 +7,7 @@
 mod example;
 mod format;
 mod fuzz;
+mod instructions;
 mod kernel;
 mod licences;
 mod new;
@@ -40,6 +41,8 @@ cargo xtask CHORE
                    --runs N limits the inputs, --only NAME selects a target, --jobs N sets the number of processes
   papers           reproduces every paper in full and writes its page of the book (about ten minutes each)
   bench            runs the benchmarks of every discipline, then the scenarios under scenarios/bench
+  instructions     counts instructions per packet of a set of workloads and compares them with docs/instructions.csv
+                   (needs valgrind; a minute after the build); --record LABEL adds the counts to the table
   licences         checks the licences of the dependencies against deny.toml
   validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
   test-kernel      compares disciplines in the kernel with those in Rust, in a virtual machine (x86_64, about four minutes);
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["papers"] => papers::full(&repository),
         ["bench"] => scenarios::bench(&repository),
+        ["instructions"] => instructions::check(&repository),
+        ["instructions", "--record", label] => instructions::record(&repository, label),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())

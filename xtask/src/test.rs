@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
-use crate::{format, fuzz, kernel, licences, new, prose, scenarios, tools};
+use crate::{format, fuzz, instructions, kernel, licences, new, prose, scenarios, tools};
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
 
@@ -43,6 +43,11 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     if extent == Extent::Whole {
         scenarios::steps(repository, &mut steps);
         steps.step("a new discipline", || new::try_it(repository));
+        const COUNTS: &str = "instructions per packet";
+        match instructions::set_up(repository) {
+            Ok(()) => steps.step(COUNTS, || instructions::check(repository)),
+            Err(why) => steps.skip(COUNTS, &why),
+        }
     }
     match machine {
         Ok(machine) => steps.step(IN_THE_KERNEL, || machine?.wait()),

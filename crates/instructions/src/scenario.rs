@@ -32,6 +32,7 @@ fn read(file: &str) -> Scenario {
 /// Runs the scenario. Returns the number of packets that arrived at its measured ports.
 fn packets(scenario: &Scenario) -> u64 {
     let trials = scenario.trials();
-    let (record, _) = giveway_papers::observe(scenario, &trials[0], false, &|_| true).expect("nothing stops it");
+    let (record, _) =
+        giveway_papers::observe(scenario, &trials[0], false, &|_| true).expect("nothing stops it");
     record.links.iter().filter_map(|link| link.arrived).map(|arrived| arrived.packets).sum()
 }

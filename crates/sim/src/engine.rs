@@ -233,13 +233,7 @@ impl Sim {
 
     /// Lets a plain link decide about a packet. True if the timer of the link must be set again.
     #[inline]
-    fn accept<R: Probe<Segment>>(
-        &mut self,
-        link: u32,
-        pkt: Number,
-        arrival: Moment,
-        probe: &mut R,
-    ) -> bool {
+    fn accept<R: Probe<Segment>>(&mut self, link: u32, pkt: Number, arrival: Moment, probe: &mut R) -> bool {
         let packet = self.packets.get_mut(pkt);
         match self.links[link as usize].accept(packet, arrival, &self.queue, probe) {
             Some(at) => self.carry(link, at, pkt),
@@ -324,7 +318,7 @@ impl Sim {
         if self.links[number as usize].is_plain() {
             let settled = self.settle(number, self.moment, probe);
             let alone = self.accept(number, pkt, self.moment, probe);
-            if !settled && !alone {
+            if !settled && !alone && !self.links[number as usize].expects() {
                 return;
             }
         } else {

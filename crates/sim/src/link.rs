@@ -91,6 +91,12 @@ impl Link {
         self.jitter.is_zero().then(|| queue.moment(self.timer, at))
     }
 
+    /// True if packets have been added that have not arrived at the queue.
+    #[inline]
+    pub fn expects(&self) -> bool {
+        self.plain.as_ref().is_some_and(Plain::expects)
+    }
+
     /// Adds a packet that will arrive at the queue of this plain link.
     #[inline]
     pub fn add(&mut self, arrival: Moment, bytes: u32, number: Number, queue: &mut EventQueue) {

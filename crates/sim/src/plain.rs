@@ -17,7 +17,9 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{Backlog, DropReason, FlowTable, Limit, Meta, Packet, PortId, Probe, Rate, Time, Wire};
+use giveway_qdisc::{
+    Backlog, DropReason, FlowTable, Limit, Meta, Packet, PortId, Probe, Rate, Span, Time, Wire,
+};
 
 use crate::event_queue::Moment;
 use crate::packets::Number;
@@ -148,11 +150,22 @@ impl Plain {
         Some((arrival, number))
     }
 
-    /// The end of the transmission of the next of the added packets, if the queue accepts it.
+    /// A time before which no added packet ends its transmission. If the queue is sure to accept the next of
+    /// them, it is the end of its transmission. Otherwise a shorter packet behind it may be accepted in its
+    /// place, so it is a picosecond after the earliest start. `Time::NEVER` without an added packet.
     #[inline]
     pub fn next_end(&self) -> Time {
         let Some(next) = self.coming.front() else { return Time::NEVER };
-        self.wire.free_at().max(next.arrival.at) + self.wire.duration(next.bytes)
+        let start = self.wire.free_at().max(next.arrival.at);
+        // Packets leave `waiting` until the arrival, and none comes before this one.
+        let accepted = self.limit.admits(self.waiting, next.bytes);
+        start + if accepted { self.wire.duration(next.bytes) } else { Span::from_ps(1) }
+    }
+
+    /// True if packets have been added that have not arrived.
+    #[inline]
+    pub fn expects(&self) -> bool {
+        !self.coming.is_empty()
     }
 
     /// Reports all transmissions that have begun by `now`, after all other events at that time.

@@ -7,6 +7,7 @@ mod applications;
 mod cubic;
 mod memory;
 mod outages;
+mod plain;
 mod queues;
 mod sources;
 mod tcp_rates;

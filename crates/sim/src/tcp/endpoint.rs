@@ -547,7 +547,8 @@ impl Endpoint {
         self.paced = false;
         self.cwnd_limited = false;
         // The usual case of a receiver. A pacer counts even a call that sends nothing.
-        if !self.has_unsent() && self.recovery == Recovery::None && self.board.has_no_lost() && !config.pacing {
+        if !self.has_unsent() && self.recovery == Recovery::None && self.board.has_no_lost() && !config.pacing
+        {
             self.urgent = false;
             return;
         }
