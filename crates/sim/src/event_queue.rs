@@ -401,7 +401,7 @@ impl EventQueue {
         }
         self.passed.0 += 1;
         self.passed.1 += self.current.len() as u32;
-        if self.passed.0 >= 1 << 12 {
+        if self.passed.0 >= 1 << 9 {
             self.consider_length();
         }
     }
