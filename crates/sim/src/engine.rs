@@ -249,9 +249,9 @@ impl Sim {
     #[inline]
     fn carry(&mut self, link: u32, at: Time, pkt: Number) -> bool {
         let this = &mut self.links[link as usize];
-        let meta = &mut self.packets.get_mut(pkt).meta;
+        let Packet { meta, payload } = self.packets.get(pkt);
         if meta.to != this.to
-            && let Some(next) = self.routes.next(this.to, meta.to)
+            && let Some(next) = self.routes.next_of(this.to, meta, payload)
             && let Some(arrival) = this.arrival(at, &self.queue)
             && self.links[next as usize].is_plain()
         {
@@ -307,7 +307,7 @@ impl Sim {
     #[inline]
     fn forward<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
         let packet = self.packets.get(pkt);
-        let Some(number) = self.routes.next(node, packet.meta.to) else {
+        let Some(number) = self.routes.next_of(node, &packet.meta, &packet.payload) else {
             let (no_port, why) = (PortId(u32::MAX), DropReason::Unreachable);
             probe.dropped(no_port, &packet.meta, &packet.payload, why, self.now);
             return self.packets.discard(pkt);
@@ -334,9 +334,10 @@ impl Sim {
     /// Writes the next hops after a link on a packet, for the disciplines. They are written at each node,
     /// because an outage may have changed the route since the last one.
     fn set_next_hops(&mut self, pkt: Number, number: u32) {
-        let meta = &mut self.packets.get_mut(pkt).meta;
+        let Packet { meta, payload } = self.packets.get(pkt);
         let target = |link: u32| self.links[link as usize].to;
-        meta.next_hops = self.routes.next_hops(target(number), meta.to, self.lookahead, target);
+        let next_hops = self.routes.next_hops(target(number), (meta, payload), self.lookahead, target);
+        self.packets.get_mut(pkt).meta.next_hops = next_hops;
     }
 
     /// Lets links fail or come back, and computes the routes of all later packets.
@@ -344,8 +345,8 @@ impl Sim {
     fn outage(&mut self) {
         self.changes.apply(self.now, &mut self.links, &mut self.queue);
         let up = self.links.iter().zip(0..).filter(|(link, _)| link.up);
-        self.routes =
-            Routes::over(self.nodes, up.map(|(link, number)| (number, (link.from, link.to, link.cost))));
+        let up = up.map(|(link, number)| (number, (link.from, link.to, link.cost)));
+        self.routes = Routes::over(self.routes.routing(), self.nodes, up);
     }
 
     /// Puts the packets of all hosts on their links and reports events to the sources and flows to the probe,

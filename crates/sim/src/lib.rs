@@ -116,7 +116,7 @@ pub use counts::Counts;
 pub use engine::{Plan, Sim, Totals};
 pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
 pub use network::{LinkPlan, Network, NetworkError};
-pub use routes::Routes;
+pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;

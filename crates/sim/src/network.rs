@@ -2,7 +2,7 @@
 
 use giveway_qdisc::{Qdisc, Rate, Share, Span, Time};
 
-use crate::routes::Routes;
+use crate::routes::{Routes, Routing};
 use crate::segment::Segment;
 
 /// One direction of a link to simulate: its port with a discipline, its transmitter and its wire.
@@ -42,6 +42,7 @@ pub enum NetworkError {
 pub struct Network {
     pub(crate) nodes: usize,
     pub(crate) links: Vec<LinkPlan>,
+    routing: Routing,
 }
 
 impl Network {
@@ -54,7 +55,12 @@ impl Network {
     /// If there are more than [`Network::MOST_NODES`] nodes.
     pub fn new(nodes: usize) -> Network {
         assert!(nodes <= Network::MOST_NODES, "node numbers have 16 bits");
-        Network { nodes, links: Vec::new() }
+        Network { nodes, links: Vec::new(), routing: Routing::First }
+    }
+
+    /// The same network with another choice among equal routes. It is [`Routing::First`] by default.
+    pub fn with_routing(self, routing: Routing) -> Network {
+        Network { routing, ..self }
     }
 
     /// Adds one direction of a link and returns its number, which is also the number of its port.
@@ -63,8 +69,8 @@ impl Network {
         self.links.len() as u32 - 1
     }
 
-    /// The shortest routes by cost. Among equal routes the one whose first link was added first is taken.
+    /// The shortest routes by cost.
     pub fn routes(&self) -> Routes {
-        Routes::new(self.nodes, self.links.iter().map(|link| (link.from, link.to, link.cost)))
+        Routes::with(self.routing, self.nodes, self.links.iter().map(|link| (link.from, link.to, link.cost)))
     }
 }

@@ -1,12 +1,31 @@
 //! Routes: shortest paths from each node to each destination, computed when a destination is first looked up.
+//!
+//! Several paths may be equally short. [`Routing`] selects the one that a packet takes: the first, or one by a
+//! hash (equal-cost multi-path, RFC 2992 section 1).
 
 use std::cell::OnceCell;
 
-use giveway_qdisc::NextHops;
+use giveway_qdisc::{FlowKey, Meta, NextHops};
 use petgraph::Direction::Incoming;
 use petgraph::algo::dijkstra;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{EdgeRef, Reversed};
+
+use crate::segment::Segment;
+
+/// The choice among equally short paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// The path whose next link has the lowest number.
+    #[default]
+    First,
+    /// A path by a hash of the flow and the node: all packets of a flow take the same path. The two directions
+    /// of a connection are two flows.
+    Flow,
+    /// A path by a hash of the flow, the node and the fields of the packet that distinguish it from others of
+    /// its flow. Packets of a flow can overtake each other.
+    Packet,
+}
 
 /// The next link from each node towards each destination.
 ///
@@ -17,6 +36,8 @@ use petgraph::visit::{EdgeRef, Reversed};
 pub struct Routes {
     /// Each link with its number and its cost.
     graph: DiGraph<(), (u32, u32)>,
+    /// The choice among equally short paths.
+    routing: Routing,
     /// Routes by destination.
     towards: Vec<OnceCell<Towards>>,
 }
@@ -24,24 +45,37 @@ pub struct Routes {
 /// The routes to one destination.
 #[derive(Debug)]
 enum Towards {
-    /// The next link by node; `NONE` if no route exists.
-    Table(Box<[u32]>),
+    /// The next link by node. A number from [`GROUP`] is not a link: `NONE` if no route exists, and otherwise
+    /// `GROUP` and the index of a group of equally good links in `groups`, which is their number followed by
+    /// the links.
+    Table { next: Box<[u32]>, groups: Box<[u32]> },
     /// All links to the destination come from the node `gateway`: packets go there and then over `link`.
     Behind { gateway: u16, link: u32 },
 }
 
 const NONE: u32 = u32::MAX;
+/// The lowest number that is not a link.
+const GROUP: u32 = 1 << 31;
 
 impl Routes {
     /// Shortest paths over links given as (from, to, cost), in order of their numbers. Among equal paths the
     /// one whose next link has the lowest number is taken. A cost must not be 0, or two paths that lead back
     /// to each other could be equally short.
     pub fn new(nodes: usize, links: impl Iterator<Item = (u16, u16, u32)>) -> Routes {
-        Routes::over(nodes, links.zip(0..).map(|(link, number)| (number, link)))
+        Routes::with(Routing::First, nodes, links)
+    }
+
+    /// Like [`new`](Routes::new), with another choice among equal paths.
+    pub fn with(routing: Routing, nodes: usize, links: impl Iterator<Item = (u16, u16, u32)>) -> Routes {
+        Routes::over(routing, nodes, links.zip(0..).map(|(link, number)| (number, link)))
     }
 
     /// Shortest paths over a part of the links, given with their numbers in ascending order.
-    pub(crate) fn over(nodes: usize, links: impl Iterator<Item = (u32, (u16, u16, u32))>) -> Routes {
+    pub(crate) fn over(
+        routing: Routing,
+        nodes: usize,
+        links: impl Iterator<Item = (u32, (u16, u16, u32))>,
+    ) -> Routes {
         let mut graph: DiGraph<(), (u32, u32)> = DiGraph::new();
         for _ in 0..nodes {
             graph.add_node(());
@@ -49,28 +83,75 @@ impl Routes {
         for (number, (from, to, cost)) in links {
             graph.add_edge(node(from), node(to), (number, cost));
         }
-        Routes { graph, towards: std::iter::repeat_with(OnceCell::new).take(nodes).collect() }
+        Routes { graph, routing, towards: std::iter::repeat_with(OnceCell::new).take(nodes).collect() }
     }
 
-    /// The next link from `at` towards `to`; `None` if no route exists, and at the destination itself.
+    /// The choice among equally short paths.
+    pub(crate) fn routing(&self) -> Routing {
+        self.routing
+    }
+
+    /// The next link from `at` towards `to`; `None` if no route exists, and at the destination itself. Among
+    /// equally good links it is the first, whatever the routing.
     #[inline]
     pub fn next(&self, at: u16, to: u16) -> Option<u32> {
-        let link = match self.towards[usize::from(to)].get_or_init(|| self.compute(to)) {
-            Towards::Table(next) => next[usize::from(at)],
-            _ if at == to => NONE,
-            Towards::Behind { gateway, link } if *gateway == at => *link,
-            Towards::Behind { gateway, .. } => self.table(*gateway)[usize::from(at)],
-        };
-        (link != NONE).then_some(link)
+        self.next_by(at, to, |links| links[0])
     }
 
-    /// The next hops after `at` on the route to `to`, at most `depth` of them; `target` returns the receiving
-    /// node of a link.
-    pub fn next_hops(&self, at: u16, to: u16, depth: usize, target: impl Fn(u32) -> u16) -> NextHops {
+    /// The next link of a packet from `at` towards its destination, `None` as with [`next`](Routes::next).
+    #[inline]
+    pub fn next_of(&self, at: u16, meta: &Meta, segment: &Segment) -> Option<u32> {
+        self.next_by(at, meta.to, |links| {
+            let own = if self.routing == Routing::Packet { identity(segment) } else { 0 };
+            // The upper half of the product is uniform over the links if the hash is uniform.
+            let hash = spread(meta.flow, at, own);
+            links[((u128::from(hash) * links.len() as u128) >> 64) as usize]
+        })
+    }
+
+    /// All equally good next links from `at` towards `to`: one with [`Routing::First`], none without a route.
+    pub fn all(&self, at: u16, to: u16) -> Vec<u32> {
+        let mut all = Vec::new();
+        let first = self.next_by(at, to, |links| {
+            all.extend(links);
+            links[0]
+        });
+        if all.is_empty() { first.into_iter().collect() } else { all }
+    }
+
+    /// The next link from `at` towards `to`, which `choose` takes from several equally good ones.
+    #[inline]
+    fn next_by(&self, at: u16, to: u16, choose: impl FnOnce(&[u32]) -> u32) -> Option<u32> {
+        let (next, groups) = match self.towards[usize::from(to)].get_or_init(|| self.compute(to)) {
+            Towards::Table { next, groups } => (next, groups),
+            _ if at == to => return None,
+            Towards::Behind { gateway, link } if *gateway == at => return Some(*link),
+            Towards::Behind { gateway, .. } => self.table(*gateway),
+        };
+        let link = next[usize::from(at)];
+        if link < GROUP {
+            return Some(link);
+        }
+        if link == NONE {
+            return None;
+        }
+        let start = (link - GROUP) as usize;
+        Some(choose(&groups[start + 1..][..groups[start] as usize]))
+    }
+
+    /// The next hops after `at` on the route of a packet, at most `depth` of them; `target` returns the
+    /// receiving node of a link.
+    pub fn next_hops(
+        &self,
+        at: u16,
+        (meta, segment): (&Meta, &Segment),
+        depth: usize,
+        target: impl Fn(u32) -> u16,
+    ) -> NextHops {
         let mut node = at;
         NextHops::new(
             std::iter::from_fn(|| {
-                node = target(self.next(node, to)?);
+                node = target(self.next_of(node, meta, segment)?);
                 Some(node)
             })
             .take(depth.min(NextHops::MOST)),
@@ -78,9 +159,9 @@ impl Routes {
     }
 
     /// The table towards a node that several nodes have links to.
-    fn table(&self, gateway: u16) -> &[u32] {
+    fn table(&self, gateway: u16) -> (&Box<[u32]>, &Box<[u32]>) {
         match self.towards[usize::from(gateway)].get_or_init(|| self.compute(gateway)) {
-            Towards::Table(next) => next,
+            Towards::Table { next, groups } => (next, groups),
             Towards::Behind { .. } => {
                 unreachable!("`behind` returns a gateway only if several nodes have links to it")
             }
@@ -92,22 +173,37 @@ impl Routes {
             return behind;
         }
         let distances = dijkstra(Reversed(&self.graph), node(to), None, |edge| u64::from(edge.weight().1));
+        let mut groups = Vec::new();
+        let mut shortest = Vec::new();
         let next = self.graph.node_indices().map(|from| {
             if from == node(to) {
                 return NONE;
             }
             let Some(distance) = distances.get(&from) else { return NONE };
-            let shortest = self.graph.edges(from).filter(|edge| {
-                let rest = distances.get(&edge.target());
-                rest.is_some_and(|rest| rest + u64::from(edge.weight().1) == *distance)
-            });
-            shortest.map(|edge| edge.weight().0).min().expect("a shortest path begins with a link")
+            let is_shortest = |target: NodeIndex, cost: u32| {
+                distances.get(&target).is_some_and(|rest| rest + u64::from(cost) == *distance)
+            };
+            let edges = self.graph.edges(from);
+            shortest.clear();
+            shortest.extend(
+                edges.filter(|edge| is_shortest(edge.target(), edge.weight().1)).map(|edge| edge.weight().0),
+            );
+            if self.routing == Routing::First || shortest.len() == 1 {
+                return *shortest.iter().min().expect("a shortest path begins with a link");
+            }
+            // In the order of their numbers, so that the choice does not depend on the order of edges.
+            shortest.sort_unstable();
+            let group = GROUP + groups.len() as u32;
+            groups.push(shortest.len() as u32);
+            groups.extend_from_slice(&shortest);
+            group
         });
-        Towards::Table(next.collect())
+        Towards::Table { next: next.collect(), groups: groups.into_boxed_slice() }
     }
 
-    /// The routes to a node with links from only one other node; `None` if several nodes have links to it.
-    /// The other node must have a table, so several nodes must have links to it.
+    /// The routes to a node with links from only one other node; `None` if several nodes have links to it, or
+    /// if there are several equally good links. The other node must have a table, so several nodes must have
+    /// links to it.
     fn behind(&self, to: u16) -> Option<Towards> {
         let gateway = self.graph.neighbors_directed(node(to), Incoming).next()?;
         let leads = |target: NodeIndex, only: NodeIndex| {
@@ -117,16 +213,36 @@ impl Routes {
         if !leads(node(to), gateway) || leads(gateway, before) {
             return None;
         }
-        let links = self.graph.edges_connecting(gateway, node(to));
-        let (_, link) = links.map(|edge| (edge.weight().1, edge.weight().0)).min()?;
+        let links =
+            || self.graph.edges_connecting(gateway, node(to)).map(|edge| (edge.weight().1, edge.weight().0));
+        let (cost, link) = links().min()?;
+        if self.routing != Routing::First && links().filter(|(other, _)| *other == cost).count() > 1 {
+            return None;
+        }
         Some(Towards::Behind { gateway: gateway.index() as u16, link })
     }
 
     /// Number of tables computed so far.
     #[cfg(test)]
     fn tables(&self) -> usize {
-        self.towards.iter().filter(|cell| matches!(cell.get(), Some(Towards::Table(_)))).count()
+        self.towards.iter().filter(|cell| matches!(cell.get(), Some(Towards::Table { .. }))).count()
     }
+}
+
+/// The fields that distinguish a packet from others of its flow: numbers of its data and of those that it
+/// acknowledges, and its send time, in which a retransmission differs.
+fn identity(segment: &Segment) -> u64 {
+    giveway_qdisc::hash::mix(segment.seq ^ u64::from(segment.sent) << 32, segment.ack)
+}
+
+/// The hash of a flow at a node, and of a packet with `own` fields: the finaliser of SplitMix64 (Steele, Lea
+/// and Flood, "Fast splittable pseudorandom number generators", 2014, figure 17). It must differ in all bits
+/// from node to node. Otherwise all flows that one switch sends to the next would take one link there.
+fn spread(flow: FlowKey, at: u16, own: u64) -> u64 {
+    let mut hash = (flow.0 ^ own).wrapping_add(u64::from(at).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
 }
 
 fn node(number: u16) -> NodeIndex {
@@ -147,7 +263,8 @@ mod tests {
         assert_eq!(routes.next(1, 3), Some(1));
         assert_eq!(routes.next(3, 0), None, "links have one direction");
         assert_eq!(routes.next(0, 4), None);
-        let next_hops = routes.next_hops(0, 3, 4, |link| links[link as usize].1);
+        let packet = (&Meta { to: 3, ..Meta::default() }, &Segment::default());
+        let next_hops = routes.next_hops(0, packet, 4, |link| links[link as usize].1);
         assert_eq!(next_hops.iter().collect::<Vec<_>>(), [1, 3]);
     }
 
