@@ -61,10 +61,10 @@ pub use error::{LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
 pub use network::{
-    Bound, Build, Crossed, Finished, LinkBounds, Measured, Network, Port, Queue, Stream, StreamBounds,
-    discipline,
+    Bound, Build, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port, Queue, Size, Stream,
+    StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
 };
 pub use origin::{Origin, Place};
 pub use scenario::Scenario;
-pub use schema::{schema, traffic_keys};
+pub use schema::{schema, topology_keys, traffic_keys};
 pub use trial::{Compared, Trial};

@@ -10,13 +10,15 @@ mod paths;
 mod read;
 mod reservations;
 mod run;
+mod topologies;
 mod topology;
 mod traffic;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
-pub(crate) use self::keys::{DirectionKeys, EndKeys, Parts, RecordKeys, TrafficKeys};
+pub(crate) use self::keys::{DirectionKeys, EndKeys, Parts, RecordKeys, TopologyKeys, TrafficKeys};
 pub use self::model::Network;
 pub(crate) use self::read::{read, read_as};
 pub use self::run::{Build, Crossed, Finished, Measured, discipline};
+pub use self::topologies::{Edge, End, Size, TOPOLOGIES, TopologyEntry, TopologySpec};
 pub use self::topology::{Port, Queue};
 pub use self::traffic::Stream;

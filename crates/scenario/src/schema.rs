@@ -9,7 +9,9 @@ use serde_json::{Value as Json, json};
 
 use crate::crossbar::{self, SwitchKeys};
 use crate::file::{Short, Top};
-use crate::network::{DirectionKeys, EndKeys, Parts, RecordKeys, TrafficKeys};
+use crate::network::{
+    DirectionKeys, EndKeys, Parts, RecordKeys, TOPOLOGIES, TopologyKeys, TopologySpec, TrafficKeys,
+};
 
 /// JSON Schema of a scenario file, for completion and checks in editors.
 pub fn schema() -> Schema {
@@ -19,6 +21,8 @@ pub fn schema() -> Schema {
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
+    let topologies: Vec<Json> = TOPOLOGIES.iter().map(|kind| topology(&kind.entry)).collect();
+    put(&mut top, "topology", json!({ "type": "array", "minItems": 1, "items": { "anyOf": topologies } }));
     let sources = SOURCES.iter().map(source).chain(giveway_switch::traffic::SOURCES.iter().map(of_switch));
     let sources: Vec<Json> = sources.collect();
     put(&mut top, "traffic", json!({ "type": "array", "minItems": 1, "items": { "anyOf": sources } }));
@@ -31,7 +35,7 @@ pub fn schema() -> Schema {
     top["required"] = json!(["duration", "traffic"]);
     top["if"] = json!({ "properties": { "backend": { "const": "switch" } }, "required": ["backend"] });
     top["then"] = json!({ "required": ["disciplines"] });
-    top["else"] = json!({ "required": ["link"] });
+    top["else"] = json!({ "anyOf": [{ "required": ["link"] }, { "required": ["topology"] }] });
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Spec>();
     generator.subschema_for::<giveway_switch::Spec>();
@@ -59,14 +63,38 @@ fn common() -> Json {
 /// The keys of a link.
 fn link() -> Json {
     let mut direction = plain(schema_for!(DirectionKeys));
-    let discipline = json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] });
-    put(&mut direction, "qdisc", discipline);
+    put(&mut direction, "qdisc", discipline());
     let mut link = plain(schema_for!(EndKeys));
     adopt(&mut link, &direction);
     put(&mut link, "back", json!({ "anyOf": [{ "const": false }, direction] }));
     link["required"] = json!(["from", "to", "rate", "delay"]);
     link["description"] = "A link between two nodes, both directions.".into();
     link
+}
+
+/// The keys of one kind of topology, with those that all kinds share.
+fn topology(entry: &Entry<TopologySpec>) -> Json {
+    kind(entry, &shared_by_topologies(), &[])
+}
+
+/// JSON Schema of the keys that all kinds of topology have.
+pub fn topology_keys() -> Schema {
+    shared_by_topologies().try_into().expect("a schema is an object")
+}
+
+/// The keys that all kinds of topology have.
+fn shared_by_topologies() -> Json {
+    let mut keys = plain(schema_for!(TopologyKeys));
+    for key in ["qdisc", "host_qdisc"] {
+        put(&mut keys, key, discipline());
+    }
+    keys["required"] = json!(["kind"]);
+    keys
+}
+
+/// A discipline, or "compare".
+fn discipline() -> Json {
+    json!({ "anyOf": [{ "const": "compare" }, { "$ref": "#/$defs/Discipline" }] })
 }
 
 /// The keys of one kind of traffic on a network, with those that all kinds share.
@@ -80,7 +108,7 @@ fn of_switch(entry: &Entry<giveway_switch::traffic::TrafficSpec>) -> Json {
     kind(entry, &plain(schema_for!(crossbar::TrafficKeys)), &[])
 }
 
-/// The keys of one kind of traffic, with the keys that it shares with others. `required` are keys of
+/// The keys of one kind of traffic or topology, with the keys that it shares with others. `required` are keys of
 /// `common`.
 fn kind<S>(entry: &Entry<S>, common: &Json, required: &[&str]) -> Json {
     let mut kind = plain((entry.schema)());

@@ -14,6 +14,11 @@ pub(crate) struct Parts {
     /// The TCP parameters of all traffic. An entry of traffic can have others.
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
+    /// The choice among equally short paths. Default: flow if there is a topology, otherwise first.
+    pub routes: Option<RoutesKey>,
+    /// The topologies. Each writes links between nodes with systematic names.
+    #[schemars(with = "Part")]
+    pub topology: IgnoredAny,
     /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
@@ -26,6 +31,47 @@ pub(crate) struct Parts {
     /// The times and the seeds of a quick check (--short).
     #[schemars(with = "Part")]
     pub short: IgnoredAny,
+}
+
+/// The choice among equally short paths.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RoutesKey {
+    /// The path whose first link is written first.
+    First,
+    /// A path by a hash of the flow, so that all packets of a flow take the same path.
+    Flow,
+    /// A path by a hash of each packet, so that packets of a flow can overtake each other.
+    Packet,
+}
+
+/// The keys of all scenarios on a network that are not tables.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct PlainKeys {
+    /// The choice among equally short paths.
+    pub routes: Option<RoutesKey>,
+}
+
+/// The keys that all kinds of topology share.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct TopologyKeys {
+    /// The kind of topology.
+    #[schemars(with = "Option<String>")]
+    pub kind: IgnoredAny,
+    /// The text before all names of its nodes, so that a scenario can have several topologies. Default: none.
+    pub prefix: Option<String>,
+    /// The discipline of the ports of switches. "compare" stands for each of the compared disciplines in turn.
+    /// Default: "fifo limit 1000p".
+    #[schemars(with = "Part")]
+    pub qdisc: IgnoredAny,
+    /// The discipline of the ports of hosts; "compare" as with qdisc. Default: "fifo limit 1000p".
+    #[schemars(with = "Part")]
+    pub host_qdisc: IgnoredAny,
+    /// The largest packet, as its IP length. Default: 1500b.
+    pub mtu: Option<Bytes>,
 }
 
 /// A name, or a list of names.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, PortId, Span};
+use giveway_sim::Routing;
 
 use super::paths::Paths;
 use super::topology::Port;
@@ -20,6 +21,8 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// The ports by number: both directions of all links.
     pub ports: Vec<Port>,
+    /// The choice among equally short paths.
+    pub routing: Routing,
     /// The traffic sources.
     pub traffic: Vec<Stream>,
     /// The measured ports.

@@ -78,9 +78,19 @@ fn number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
+/// True if the name of a node may have a character.
+pub(crate) fn is_valid(c: char) -> bool {
+    c.is_alphanumeric() || "-_.".contains(c)
+}
+
+/// The first character of a part of a name that the name of a node cannot have.
+pub(crate) fn invalid_character(part: &str) -> Option<char> {
+    part.chars().find(|c| !is_valid(*c))
+}
+
 /// Checks the characters of a name, or of a part that begins at byte `start`.
 fn check(part: &str, start: usize) -> Result<(), InvalidName> {
-    match part.char_indices().find(|(_, c)| !(c.is_alphanumeric() || "-_.".contains(*c))) {
+    match part.char_indices().find(|(_, c)| !is_valid(*c)) {
         Some((at, c)) => Err(NameError::Character(c).at(start + at..start + at + c.len_utf8())),
         None => Ok(()),
     }

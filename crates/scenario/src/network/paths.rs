@@ -1,6 +1,8 @@
 //! The paths of packets: the ports between two nodes.
 
-use giveway_sim::Routes;
+use std::collections::BTreeSet;
+
+use giveway_sim::{Routes, Routing};
 
 use super::topology::Port;
 
@@ -15,14 +17,14 @@ impl Paths {
     /// Paths between `nodes` nodes over these ports.
     pub fn new(nodes: usize, ports: &[Port]) -> Paths {
         let links: Vec<(u16, u16, u32)> = ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
-        Paths::over(nodes, &links)
+        Paths::over(Routing::First, nodes, &links)
     }
 
-    /// Paths over links, each as its first node, its second node and its cost, in the order of their ports.
-    pub fn over(nodes: usize, links: &[(u16, u16, u32)]) -> Paths {
+    /// Paths over links with a choice among equally short ones. A link is given as its first node, its second node and its cost, in the order of their ports.
+    pub fn over(routing: Routing, nodes: usize, links: &[(u16, u16, u32)]) -> Paths {
         Paths {
             targets: links.iter().map(|(_, to, _)| *to).collect(),
-            routes: Routes::new(nodes, links.iter().copied()),
+            routes: Routes::with(routing, nodes, links.iter().copied()),
         }
     }
 
@@ -36,6 +38,23 @@ impl Paths {
             at = self.targets[port];
         }
         Some(ports)
+    }
+
+    /// The numbers of the ports on any of the equally short paths from one node to another that packets may take.
+    pub fn all(&self, from: u16, to: u16) -> Vec<usize> {
+        let mut ports = Vec::new();
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(at) = open.pop() {
+            for port in self.routes.all(at, to) {
+                let port = port as usize;
+                ports.push(port);
+                if seen.insert(self.targets[port]) {
+                    open.push(self.targets[port]);
+                }
+            }
+        }
+        ports
     }
 
     /// True if there is a path from one node to another.

@@ -1,11 +1,13 @@
 //! Reads the network of a scenario file.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Invalid, LinkContext, PortId, Span, Streams};
+use giveway_sim::Routing;
 
-use super::keys::{Parts, RecordKeys};
+use super::keys::{Parts, PlainKeys, RecordKeys, RoutesKey};
 use super::lints;
 use super::model::Network;
 use super::paths::Paths;
@@ -34,7 +36,8 @@ pub(crate) fn read_as(
     let root = file.root;
     reading.unknown_keys(root, noun, &[fields::keys::<Top>(), fields::keys::<Parts>()].concat());
     let (times, short) = schedule::read(reading, file, None);
-    let topology = topology::read(reading, root);
+    let topology = topology::read(reading, root, file.folder);
+    let routing = routing(reading, root, &topology);
     let paths = Paths::new(topology.nodes.len(), &topology.ports);
     let disciplines = disciplines(reading, root, &topology);
     let traffic = traffic::read(
@@ -69,6 +72,7 @@ pub(crate) fn read_as(
         disciplines: compared,
         nodes: topology.nodes.clone(),
         ports: topology.ports.clone(),
+        routing,
         traffic,
         measured,
         sample: record.sample.unwrap_or_else(|| default_sample(times.duration)),
@@ -82,6 +86,18 @@ pub(crate) fn read_as(
     };
     lints::check(reading, &network, root, &topology, &paths);
     Some((network, Schedule { times, short: short? }))
+}
+
+/// The choice among equally short paths.
+fn routing(reading: &mut Reading, root: &Table, topology: &Topology) -> Routing {
+    let written = reading.fields::<PlainKeys>(root, "a scenario").and_then(|keys| keys.routes);
+    match written {
+        Some(RoutesKey::First) => Routing::First,
+        Some(RoutesKey::Flow) => Routing::Flow,
+        Some(RoutesKey::Packet) => Routing::Packet,
+        None if topology.fabric => Routing::Flow,
+        None => Routing::First,
+    }
 }
 
 /// The default sampling interval: a thousandth of the run, within 1 ms and 1 s.
@@ -130,15 +146,21 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
         }
     }
     let end = reading.end();
+    // A discipline of a topology is at many ports, and one message is enough.
+    let mut refused = BTreeSet::new();
     for port in topology.ports.iter().filter(|port| port.rate.as_bit() > 0) {
-        if let Queue::Fixed(spec) = &port.queue {
-            reading.check_built(
+        let written = port.written.as_ref().map(|node| node.span.start);
+        if let Queue::Fixed(spec) = &port.queue
+            && !refused.contains(&written)
+            && !reading.check_built(
                 spec,
                 port.written.as_ref(),
                 &port.context(&streams, &downstream),
                 &port.name,
                 &end,
-            );
+            )
+        {
+            refused.insert(written);
         }
     }
 }

@@ -36,8 +36,8 @@ pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Se
     spec.build(context)
 }
 
-/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross. Routes
-/// are those of a network without outages.
+/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any of
+/// several equally short paths. Routes are those of a network without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.
@@ -100,10 +100,11 @@ impl Network {
         let links: Vec<(u16, u16, u32)> =
             self.ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
         let measured = self.measured.clone();
+        let routing = self.routing;
         Arc::new(move |pairs| {
-            let paths = Paths::over(nodes, &links);
+            let paths = Paths::over(routing, nodes, &links);
             let crossed = |(from, to): &(u16, u16)| {
-                let path = paths.path(*from, *to).unwrap_or_default();
+                let path = paths.all(*from, *to);
                 let is_on_it = |port: &PortId| path.contains(&(port.0 as usize));
                 measured.iter().copied().filter(is_on_it).collect()
             };
@@ -130,7 +131,7 @@ impl Network {
     pub fn plan_built(&self, trial: &Trial, build: Build<'_>) -> Plan {
         let compared = self.discipline(trial);
         let streams = Streams::new(trial.seed);
-        let mut network = giveway_sim::Network::new(self.nodes.len());
+        let mut network = giveway_sim::Network::new(self.nodes.len()).with_routing(self.routing);
         let downstream = downstream(&self.ports);
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));

@@ -1,13 +1,16 @@
-//! Reads the links of a scenario file: nodes and ports. Each direction of a link has a port.
+//! Reads the topologies and the links of a scenario file: nodes and ports. Each direction of a link has a port.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, LinkContext, Rate, Share, Span, Streams, Time};
 use giveway_sim::Network;
 
-use super::keys::{DirectionKeys, EndKeys, Outage};
+use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
+use super::names;
+use super::topologies::{Edge, End, MOST_PORTS, TOPOLOGIES, TopologySpec};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head, wrong_type};
 use crate::tree::{Node, Table, Value};
@@ -82,10 +85,6 @@ pub fn downstream(ports: &[Port]) -> Downstream {
     Downstream::new(0, ports.iter().map(|port| ((port.from, port.to), port.rate)))
 }
 
-/// The most ports of a network, two for each link with both directions. A star with the most nodes has half
-/// as many.
-const MOST_PORTS: usize = 262_144;
-
 /// The network of a scenario.
 pub(crate) struct Topology {
     /// The names of the nodes, by number.
@@ -95,6 +94,8 @@ pub(crate) struct Topology {
     /// True if every link was valid. Otherwise nodes may be missing, and messages about them would be
     /// misleading.
     pub whole: bool,
+    /// True if a `[[topology]]` wrote some of the links.
+    pub fabric: bool,
     /// The numbers of the nodes, by name.
     node_numbers: BTreeMap<String, u16>,
     /// The numbers of the ports, by name.
@@ -121,22 +122,37 @@ fn default_queue() -> Queue {
     Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline is valid"))
 }
 
-/// Reads all links.
-pub(crate) fn read(reading: &mut Reading, root: &Table) -> Topology {
+/// Reads all topologies, and all links. File names are relative to `folder`.
+pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Topology {
     let mut building = Building {
         topology: Topology {
             nodes: Vec::new(),
             ports: Vec::new(),
             whole: true,
+            fabric: root.has("topology"),
             node_numbers: BTreeMap::new(),
             port_numbers: BTreeMap::new(),
         },
         full: false,
         usual: default_queue(),
     };
+    if building.topology.fabric {
+        let example = "kind = \"leaf_spine\"";
+        let tables = reading.sections(root, "topology", "a list of topologies is not empty", example);
+        building.topology.whole = tables.is_some();
+        for table in tables.unwrap_or_default() {
+            building.fabric(reading, table, folder);
+            if building.full {
+                return building.topology;
+            }
+        }
+        if !root.has("link") {
+            return building.topology;
+        }
+    }
     let example = "from, to, rate and delay";
     let links = reading.sections(root, "link", "a network needs links", example);
-    building.topology.whole = links.is_some();
+    building.topology.whole &= links.is_some();
     for link in links.unwrap_or_default() {
         building.link(reading, link);
         if building.full {
@@ -167,6 +183,55 @@ struct Direction<'a> {
 }
 
 impl Building {
+    /// Adds the ports of one `[[topology]]`, or reports its errors.
+    fn fabric(&mut self, reading: &mut Reading, node: &Node, folder: &Path) {
+        const EXAMPLE: &str = "[[topology]] with kind = \"leaf_spine\"";
+        if self.write(reading, node, EXAMPLE, folder).is_none() {
+            self.topology.whole = false;
+        }
+    }
+
+    /// Adds the ports of one `[[topology]]`. `None` if anything is wrong, which is reported.
+    fn write(&mut self, reading: &mut Reading, node: &Node, example: &str, folder: &Path) -> Option<()> {
+        let table = reading.table(node, "a topology", example)?;
+        let errors = reading.diagnostics.len();
+        let what = "a topology";
+        let keys: Option<TopologyKeys> = reading.fields(table, what);
+        let keys = keys.unwrap_or_default();
+        check_mtu(reading, table, keys.mtu);
+        let prefix = prefix(reading, table, keys.prefix.as_deref().unwrap_or_default());
+        let switches = table.get("qdisc").and_then(|node| queue(reading, node));
+        let hosts = table.get("host_qdisc").and_then(|node| queue(reading, node));
+        let kind = reading.kind(table, (what, "topology"), TOPOLOGIES, |kind| kind.entry.name)?.entry;
+        let what = format!("topology \"{}\"", kind.name);
+        let of_kind = format!("a {} topology", kind.name);
+        let shared = fields::keys::<TopologyKeys>();
+        let spec = reading.keys_of_kind(table, (&of_kind, &what), &shared, kind.schema, kind.from_json)?;
+        if reading.diagnostics.len() > errors {
+            return None;
+        }
+        let edges = edges(reading, table, &what, &spec, folder)?;
+        let at = head(&reading.origin, table);
+        let side = |end: &End| match end {
+            End::Host(_) => (table.get("host_qdisc"), hosts.clone()),
+            End::Switch(_) => (table.get("qdisc"), switches.clone()),
+        };
+        for edge in &edges {
+            let name = |end: &End| format!("{prefix}{}", end.name());
+            let (from, to) = (name(&edge.from), name(&edge.to));
+            let (a, b) = self.ends(reading, &at, &from, &to)?;
+            let ends = [((&*from, a), (&*to, b), &edge.from), ((&*to, b), (&*from, a), &edge.to)];
+            for (from, to, sender) in ends.into_iter().take(if edge.back { 2 } else { 1 }) {
+                let (qdisc, queue) = side(sender);
+                let direction = Direction { keys: keys_of(edge, keys.mtu), qdisc, queue };
+                if !self.port(reading, &at, (from, to), &direction, (edge.rate, edge.delay)) {
+                    return None;
+                }
+            }
+        }
+        Some(())
+    }
+
     /// Adds the ports of one `[[link]]`, or reports its errors.
     fn link(&mut self, reading: &mut Reading, node: &Node) {
         const EXAMPLE: &str = "[[link]] with from, to, rate and delay";
@@ -333,7 +398,15 @@ fn reverse<'a>(reading: &mut Reading, table: &'a Table, forward: &DirectionKeys)
 fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Direction<'a> {
     let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
     let qdisc = table.get("qdisc");
-    let queue = qdisc.and_then(|node| match node.text() {
+    let queue = qdisc.and_then(|node| queue(reading, node));
+    check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
+    check_values(reading, table, &keys);
+    Direction { keys, qdisc, queue }
+}
+
+/// Reads a discipline, or "compare".
+fn queue(reading: &mut Reading, node: &Node) -> Option<Queue> {
+    match node.text() {
         Some("compare") => Some(Queue::Compare),
         // Otherwise the help for a misspelled "compare" would name a discipline.
         Some(word) if giveway_qdisc::units::nearest(word, ["compare"]).is_some() => {
@@ -342,10 +415,57 @@ fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Directi
             None
         }
         _ => reading.spec(node).map(Queue::Fixed),
-    });
-    check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
-    check_values(reading, table, &keys);
-    Direction { keys, qdisc, queue }
+    }
+}
+
+/// The prefix of a topology's names; reports characters that the name of a node cannot have.
+fn prefix<'a>(reading: &mut Reading, table: &Table, prefix: &'a str) -> &'a str {
+    if let Some(wrong) = names::invalid_character(prefix) {
+        let message = format!(
+            "prefix: the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{wrong}\""
+        );
+        let wrong = Diagnostic::error(table.place("prefix"), message);
+        reading.report(wrong.help("write for example prefix = \"a-\""));
+    }
+    prefix
+}
+
+/// The links of a topology. Reports an error if a parameter is invalid, or if the topology is too large: then
+/// nothing is built.
+fn edges(
+    reading: &mut Reading,
+    table: &Table,
+    what: &str,
+    spec: &TopologySpec,
+    folder: &Path,
+) -> Option<Vec<Edge>> {
+    let refusal = match spec.refusal(folder) {
+        Ok(None) => match spec.edges(folder) {
+            Ok(edges) => return Some(edges),
+            Err(invalid) => Err(invalid),
+        },
+        Ok(Some(refusal)) => Ok(refusal),
+        Err(invalid) => Err(invalid),
+    };
+    match refusal {
+        Ok((reason, help)) => {
+            let message = format!("{what} is too large: {reason}");
+            reading.report(Diagnostic::error(head(&reading.origin, table), message).help(help));
+        }
+        Err(invalid) => reading.invalid(table, what, &invalid),
+    }
+    None
+}
+
+/// The keys of both directions of a link of a topology whose packets have at most `mtu`.
+fn keys_of(edge: &Edge, mtu: Option<Bytes>) -> DirectionKeys {
+    DirectionKeys {
+        loss: Some(edge.loss),
+        jitter: Some(edge.jitter),
+        cost: Some(edge.cost),
+        mtu: edge.mtu.or(mtu),
+        ..DirectionKeys::default()
+    }
 }
 
 /// Checks that outages are in order, and longer than zero.
@@ -380,7 +500,12 @@ fn check_values(reading: &mut Reading, table: &Table, keys: &DirectionKeys) {
         let wrong = Diagnostic::error(table.place("cost"), message);
         reading.report(wrong.help("write at least 1, and more for the other links"));
     }
-    if let Some(mtu) = keys.mtu.filter(|mtu| !(68..=65_535).contains(&mtu.0)) {
+    check_mtu(reading, table, keys.mtu);
+}
+
+/// Checks that an MTU is the length of an IP packet.
+fn check_mtu(reading: &mut Reading, table: &Table, mtu: Option<Bytes>) {
+    if let Some(mtu) = mtu.filter(|mtu| !(68..=65_535).contains(&mtu.0)) {
         let message = format!("mtu: {mtu} is not between 68 and 65,535 bytes");
         reading.report(Diagnostic::error(table.place("mtu"), message).help("Ethernet has \"1500b\""));
     }
