@@ -282,6 +282,83 @@ mod tests {
         assert_eq!(routes.tables(), 1);
     }
 
+    /// Two leaves with a host each, 0 and 1, and eight spines in two layers: the leaf 2 has links to the nodes 4
+    /// to 7, each of these to the nodes 8 and 9 or 10 and 11 and so on, up to 16 and 17; all of them lead to the
+    /// leaf 3. The number of the link from a leaf to the first layer is its place, 0 to 3.
+    fn two_layers() -> Vec<(u16, u16, u32)> {
+        let first = (4..8).map(|node| (2, node, 1));
+        let second = (4..8).flat_map(|node| [2 * node, 2 * node + 1].map(|next| (node, next, 1)));
+        let last = (8..16).map(|node| (node, 3, 1));
+        first.chain(second).chain(last).chain([(0, 2, 1), (3, 1, 1)]).collect()
+    }
+
+    fn flow(number: u64) -> Meta {
+        // Keys of flows are hashes.
+        Meta { flow: FlowKey(spread(FlowKey(number), 0, 0)), to: 1, ..Meta::default() }
+    }
+
+    /// Nodes of the two layers that a packet crosses, as places 0 to 3 and 0 to 1.
+    fn crossed(routes: &Routes, meta: &Meta, segment: &Segment) -> (usize, usize) {
+        let links = two_layers();
+        let packet = (meta, segment);
+        let hops: Vec<u16> = routes.next_hops(0, packet, 5, |link| links[link as usize].1).iter().collect();
+        let [2, first, second, 3, 1] = hops[..] else { panic!("{hops:?}") };
+        (usize::from(first - 4), usize::from(second % 2))
+    }
+
+    #[test]
+    fn flows_are_spread_evenly_and_each_layer_is_independent_of_the_one_before() {
+        const N: u64 = 80_000;
+        let routes = Routes::with(Routing::Flow, 18, two_layers().into_iter());
+        let mut paths = [[0_u64; 2]; 4];
+        for number in 0..N {
+            let (first, second) = crossed(&routes, &flow(number), &Segment::default());
+            paths[first][second] += 1;
+        }
+        // Five standard deviations of a binomial count with the probability 1/8.
+        let error = 5.0 * (N as f64 * 7.0 / 64.0).sqrt();
+        for count in paths.as_flattened() {
+            assert!((*count as f64 - N as f64 / 8.0).abs() < error, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn packets_of_a_flow_take_one_path_by_flow_and_all_paths_by_packet() {
+        let segments = || (0..4_000).map(|number| Segment { seq: 1 + 1460 * number, ..Segment::default() });
+        let paths = |routing| {
+            let routes = Routes::with(routing, 18, two_layers().into_iter());
+            let mut paths: Vec<_> = segments().map(|segment| crossed(&routes, &flow(7), &segment)).collect();
+            paths.sort_unstable();
+            let counts = paths.chunk_by(|a, b| a == b).map(<[_]>::len);
+            counts.collect::<Vec<_>>()
+        };
+        assert_eq!(paths(Routing::First), [4_000]);
+        assert_eq!(paths(Routing::Flow), [4_000]);
+        let sprayed = paths(Routing::Packet);
+        // Five standard deviations of a binomial count with the probability 1/8 around 500.
+        assert!(sprayed.len() == 8 && sprayed.iter().all(|count| count.abs_diff(500) < 105), "{sprayed:?}");
+    }
+
+    #[test]
+    fn flows_leave_a_link_that_is_down_and_no_other_path() {
+        let all = Routes::with(Routing::Flow, 18, two_layers().into_iter());
+        let up = two_layers().into_iter().zip(0..).filter(|(_, number)| *number != 2);
+        let left = Routes::over(Routing::Flow, 18, up.map(|(link, number)| (number, link)));
+        assert_eq!(left.all(2, 1), [0, 1, 3]);
+        assert_eq!(left.all(0, 1).len(), 1, "the link to the leaf");
+        assert!((0..1_000).all(|number| crossed(&left, &flow(number), &Segment::default()).0 != 2));
+        assert!((0..1_000).any(|number| crossed(&all, &flow(number), &Segment::default()).0 == 2));
+    }
+
+    #[test]
+    fn equal_links_to_a_host_share_its_flows_too() {
+        let links = [(0, 1, 1), (1, 0, 1), (2, 1, 1), (1, 2, 1), (1, 2, 1)];
+        let routes = Routes::with(Routing::Flow, 3, links.into_iter());
+        assert_eq!(routes.all(1, 2), [3, 4]);
+        assert_eq!(routes.all(0, 2), [0]);
+        assert_eq!(routes.next(1, 2), Some(3), "the first, whatever the routing");
+    }
+
     /// A second implementation: the routes of all pairs, by relaxing every link until nothing changes.
     fn all_pairs(nodes: usize, links: &[(u16, u16, u32)]) -> Vec<Option<u32>> {
         let mut next = vec![None; nodes * nodes];

@@ -37,6 +37,11 @@ pub trait Source {
     fn remark(&self) -> Option<String> {
         None
     }
+    /// The mean size of its transfers and their rate, in one sentence, if they follow from an empirical
+    /// distribution.
+    fn offered(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The context that a source is built for.
@@ -45,6 +50,10 @@ pub struct SourceContext {
     /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes has
     /// priority.
     pub pairs: Vec<(u16, u16)>,
+    /// Hosts among which a source draws its pairs; empty unless it is [`Placed::Among`].
+    pub hosts: Vec<u16>,
+    /// Sum of the rates of the links that leave these hosts.
+    pub access: Rate,
     /// Start of the source.
     pub start: Time,
     /// Time from which the source begins no new flow.
@@ -68,6 +77,8 @@ pub enum Placed {
     File,
     /// The file if it has columns for nodes, otherwise the scenario.
     Either,
+    /// The scenario names a set of hosts with `hosts`, and the source draws its pairs among them.
+    Among,
 }
 
 /// The configuration of a source, which builds it. Every file of a source has one, named `Config`.
@@ -178,6 +189,9 @@ sources! {
     video,
     capture,
     applications,
+    permutation,
+    incast,
+    all_to_all,
 }
 
 /// A report to fill in, for a source that reports its flows itself. Nothing is delivered yet.
@@ -227,6 +241,15 @@ pub(crate) fn check_count(
         }
     };
     Err(Invalid::new(parameter, message))
+}
+
+/// Rejects a set of hosts in which no host can send to another.
+pub(crate) fn check_hosts(context: &SourceContext) -> Result<(), Invalid> {
+    if context.hosts.len() >= 2 {
+        return Ok(());
+    }
+    let message = "traffic among hosts needs two of them: write for example \"h[1-16]\"";
+    Err(Invalid::new("hosts", message))
 }
 
 /// Rejects a length that an IP packet with a UDP datagram cannot have.

@@ -5,6 +5,7 @@ static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 mod applications;
 mod cubic;
+mod fabric_traffic;
 mod memory;
 mod outages;
 mod plain;

@@ -159,7 +159,7 @@ fn length(row: &Row<'_>) -> Result<u32, RowError> {
 mod tests {
     use super::*;
     use crate::tcp::TcpConfig;
-    use giveway_qdisc::Streams;
+    use giveway_qdisc::{Rate, Streams};
 
     /// Reads it for the pairs 0 to 2 and 1 to 2, from second 1 to second 10.
     fn read_text(text: &str) -> Result<DatagramList, RowError> {
@@ -168,6 +168,8 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let context = SourceContext {
             pairs: vec![(0, 2), (1, 2)],
+            hosts: Vec::new(),
+            access: Rate::default(),
             start: Time::s(1),
             stop: Time::s(10),
             tcp: TcpConfig::default(),

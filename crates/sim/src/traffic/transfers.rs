@@ -184,6 +184,10 @@ impl Source for Transfers {
             format!("of {arrived} transfers that arrived, {refused} were refused and {delayed} had to wait")
         })
     }
+
+    fn offered(&self) -> Option<String> {
+        self.sampler.offered(1.0 / self.mean_gap_s)
+    }
 }
 
 impl Transfers {

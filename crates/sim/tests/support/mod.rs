@@ -73,6 +73,8 @@ impl Lab {
     pub fn context(&self, pairs: &[(u16, u16)], tcp: &TcpConfig) -> SourceContext {
         SourceContext {
             pairs: pairs.to_vec(),
+            hosts: Vec::new(),
+            access: Rate::default(),
             start: Time::ZERO,
             stop: Time::NEVER,
             tcp: tcp.clone(),
@@ -110,18 +112,23 @@ impl Lab {
         measured_from: Time,
         probe: &mut R,
     ) -> giveway_sim::Totals {
-        let mut sim = Sim::new(Plan {
+        let mut sim = Sim::new(Plan { measured: measured_from..until, ..self.plan(until) });
+        sim.step_to(until, probe);
+        sim.finish(probe)
+    }
+
+    /// The plan of a run that is measured from its beginning.
+    pub fn plan(self, until: Time) -> Plan {
+        Plan {
             network: self.network,
             sources: self.sources,
             until,
-            measured: measured_from..until,
+            measured: Time::ZERO..until,
             sample: None,
             sample_senders: false,
             streams: self.streams.within("run"),
             lookahead: 0,
-        });
-        sim.step_to(until, probe);
-        sim.finish(probe)
+        }
     }
 }
 
