@@ -39,6 +39,9 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             Ok(scenario) => {
                 show::diagnostics(scenario.origin(), &scenario.warnings);
                 writeln!(out, "{}: {}", file.display(), summary(&scenario))?;
+                for offered in offered(&scenario) {
+                    writeln!(out, "  {offered}")?;
+                }
             }
             // The other files are checked, too.
             Err(error) => {
@@ -70,6 +73,17 @@ pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) ->
     Ok(match seeds {
         Some(count) => scenario.with_seeds(count),
         None => scenario,
+    })
+}
+
+/// What each traffic with an empirical distribution of sizes offers.
+fn offered(scenario: &Scenario) -> impl Iterator<Item = String> + '_ {
+    let traffic = match &scenario.backend {
+        Backend::Network(network) => network.traffic.as_slice(),
+        Backend::Switch(_) | Backend::Live(_) => &[],
+    };
+    traffic.iter().filter_map(|stream| {
+        stream.offered.as_ref().map(|offered| format!("traffic \"{}\": {offered}", stream.name))
     })
 }
 

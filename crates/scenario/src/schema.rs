@@ -46,7 +46,7 @@ pub fn schema() -> Schema {
 }
 
 /// JSON Schema of the keys that all traffic of a network has. `from` and `to` are required, except for
-/// sources that read their nodes from a file ([`giveway_sim::Placed`]).
+/// sources that read their nodes from a file or draw them among hosts ([`giveway_sim::Placed`]).
 pub fn traffic_keys() -> Schema {
     let mut keys = common();
     keys["required"] = json!(["kind", "from", "to"]);
@@ -99,7 +99,11 @@ fn discipline() -> Json {
 
 /// The keys of one kind of traffic on a network, with those that all kinds share.
 fn source(source: &giveway_sim::TrafficEntry) -> Json {
-    let ends: &[&str] = if source.placed == Placed::Scenario { &["from", "to"] } else { &[] };
+    let ends: &[&str] = match source.placed {
+        Placed::Scenario => &["from", "to"],
+        Placed::Among => &["hosts"],
+        Placed::File | Placed::Either => &[],
+    };
     kind(&source.entry, &common(), ends)
 }
 

@@ -8,3 +8,4 @@ mod live;
 mod messages;
 mod runs;
 mod switch;
+mod topologies;

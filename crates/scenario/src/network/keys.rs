@@ -148,6 +148,9 @@ pub(crate) struct TrafficKeys {
     /// The node that receives, or several. Ranges of the same length pair one by one; a single node pairs
     /// with a whole range.
     pub to: Option<String>,
+    /// The nodes among which the source draws its pairs, such as "h[1-16]". It takes the place of from and to for
+    /// permutation and all_to_all.
+    pub hosts: Option<String>,
     /// If true, every sender sends to every receiver. Otherwise senders and receivers are paired. Default:
     /// false.
     pub every_pair: bool,

@@ -158,7 +158,7 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
         reading.report(
             Diagnostic::warning(place, message)
                 .label(proportion(port, longest))
-                .help(format!("a full queue delays packets by {:.1} s", delay.as_s())),
+                .help(format!("a full queue delays packets by {}", shown(delay, Span::s(1)))),
         );
     }
 }
@@ -168,11 +168,21 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
 fn proportion(port: &Port, trip: Span) -> String {
     let packets = port.rate.bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
     format!(
-        "{} at {} with a round-trip time of {:.1} ms: {packets:.0} packets",
+        "{} at {} with a round-trip time of {}: {packets:.0} packets",
         port.name,
         port.rate,
-        trip.as_s() * 1e3
+        shown(trip, Span::ms(1))
     )
+}
+
+/// A time with one digit after the point, in `unit`, in thousandths of it if it is much shorter, or in
+/// millionths. `unit` is 1 s or 1 ms.
+fn shown(time: Span, unit: Span) -> String {
+    let units = [(Span::s(1), "s"), (Span::ms(1), "ms"), (Span::us(1), "µs")];
+    let allowed = units.iter().filter(|(each, _)| *each <= unit);
+    let fitting = allowed.clone().find(|(each, _)| time * 10 >= *each).or(allowed.last());
+    let (unit, name) = fitting.expect("1 s and 1 ms are not the last unit");
+    format!("{:.1} {name}", time.as_s() / unit.as_s())
 }
 
 /// True if a discipline has a set point for its delay, so that the limit is only a last resort.

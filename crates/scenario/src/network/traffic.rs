@@ -28,8 +28,15 @@ pub struct Stream {
     pub id: String,
     /// The source, with its parameters.
     pub spec: TrafficSpec,
-    /// The pairs of nodes, sender first.
+    /// The pairs of nodes, sender first. Of traffic among hosts these are some of its pairs, which between them
+    /// have every host as sender and as receiver.
     pub pairs: Vec<(u16, u16)>,
+    /// The hosts among which the source draws its pairs; empty for other traffic.
+    pub hosts: Vec<u16>,
+    /// The sum of the rates of the links that leave these hosts.
+    pub access: Rate,
+    /// The mean size of transfers and their rate, if they follow from an empirical distribution: a sentence.
+    pub offered: Option<String>,
     /// The start of the traffic.
     pub start: Time,
     /// The time after which no new transfer or packet begins.
@@ -49,6 +56,8 @@ impl Stream {
     pub(crate) fn context(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> SourceContext {
         SourceContext {
             pairs: self.pairs.clone(),
+            hosts: self.hosts.clone(),
+            access: self.access,
             start: self.start,
             stop: self.stop,
             tcp: self.tcp.clone(),
@@ -56,7 +65,10 @@ impl Stream {
             folder: folder.to_owned(),
             // Only sources that read names from a file need them. Copies for thousands of sources would add
             // up.
-            nodes: if self.spec.placed() == Placed::Scenario { Vec::new() } else { nodes.to_vec() },
+            nodes: match self.spec.placed() {
+                Placed::Scenario | Placed::Among => Vec::new(),
+                Placed::File | Placed::Either => nodes.to_vec(),
+            },
         }
     }
 }
@@ -179,7 +191,13 @@ fn entry(
         (Some(node), None) => tcp(reading, node, "tcp", &Map::new()),
         (None, defaults) => defaults.cloned(),
     };
-    let pairs = pairs(reading, table, &what, source?, common.every_pair, context);
+    let (pairs, hosts) = match source? {
+        source if source.placed == Placed::Among => among(reading, table, &what, source, context).unzip(),
+        source => {
+            refuse_hosts(reading, table, &what, source);
+            (pairs(reading, table, &what, source, common.every_pair, context), Some(Vec::new()))
+        }
+    };
     let end = context.duration.map(|duration| Time::ZERO + duration);
     let start = Time::ZERO + common.start.unwrap_or_default();
     let stop = common.stop.map(|stop| Time::ZERO + stop);
@@ -194,6 +212,9 @@ fn entry(
         name,
         spec: spec?,
         pairs: pairs?,
+        access: access(hosts.as_deref().unwrap_or_default(), context.topology),
+        hosts: hosts?,
+        offered: None,
         start,
         stop: stop.or(end)?,
         class: common.class.unwrap_or_default(),
@@ -203,7 +224,10 @@ fn entry(
     };
     let built = stream.spec.build(&stream.context(&Streams::new(0), context.folder, &context.topology.nodes));
     match built {
-        Ok(built) => stream.pairs = resolve_pairs(reading, &stream, &what, source?, built.named(), context)?,
+        Ok(built) => {
+            stream.offered = built.offered();
+            stream.pairs = resolve_pairs(reading, &stream, &what, source?, built.named(), context)?;
+        }
         Err(invalid) => {
             reading.invalid(table, &what, &invalid);
             return None;
@@ -231,7 +255,7 @@ fn pairs(
         Placed::Either if !ENDS.iter().any(|key| table.has(key)) => {
             return context.topology.whole.then(Vec::new);
         }
-        Placed::Either | Placed::Scenario => {}
+        Placed::Either | Placed::Scenario | Placed::Among => {}
     }
     for key in ENDS.into_iter().filter(|key| !table.has(key)) {
         reading.missing(table, what, key);
@@ -265,6 +289,66 @@ fn pairs(
     let number = |name: &str| context.topology.node(name).expect("all names were just found");
     let numbers: Vec<(u16, u16)> = pairs.iter().map(|(here, there)| (number(here), number(there))).collect();
     all_routed(reading, table.place("to"), what, source, &numbers, context).then_some(numbers)
+}
+
+/// Some of the pairs of traffic among hosts, and the hosts. Each host sends to the next one, and to the one half
+/// way around: a near one and a far one in every topology. If these have paths, all pairs have.
+fn among(
+    reading: &mut Reading,
+    table: &Table,
+    what: &str,
+    source: &TrafficEntry,
+    context: &Context<'_>,
+) -> Option<(Vec<(u16, u16)>, Vec<u16>)> {
+    for key in ENDS.into_iter().filter(|key| table.has(key)) {
+        let message = format!("{what}: {} draws its pairs of nodes among the hosts", source.entry.name);
+        let wrong = Diagnostic::error(table.place(key), message);
+        reading.report(wrong.help(format!("leave {key} out, and write for example hosts = \"h[1-16]\"")));
+    }
+    if !table.has("hosts") && !ENDS.iter().any(|key| table.has(key)) {
+        reading.missing(table, what, "hosts");
+    }
+    let names = reading.nodes(table, "hosts")?;
+    context.paths?;
+    if ENDS.into_iter().any(|key| table.has(key))
+        || !all_known(reading, table, "hosts", &names, context.topology)
+    {
+        return None;
+    }
+    let number = |name: &String| context.topology.node(name).expect("all names were just found");
+    let hosts: Vec<u16> = names.iter().map(number).collect();
+    let count = hosts.len();
+    let mut pairs: Vec<(u16, u16)> = Vec::new();
+    // With a single host the source reports that it needs two.
+    for step in [1, count / 2].into_iter().filter(|_| count > 1) {
+        pairs.extend((0..count).map(|at| (hosts[at], hosts[(at + step) % count])));
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    all_routed(reading, table.place("hosts"), what, source, &pairs, context).then_some((pairs, hosts))
+}
+
+/// Reports hosts in the scenario if the source does not draw its pairs among them.
+fn refuse_hosts(reading: &mut Reading, table: &Table, what: &str, source: &TrafficEntry) {
+    if table.has("hosts") {
+        let message = format!("{what}: {} does not draw its pairs of nodes among hosts", source.entry.name);
+        let help = match source.placed {
+            Placed::File => "leave hosts out",
+            _ => "write from and to",
+        };
+        reading.report(Diagnostic::error(table.place("hosts"), message).help(help));
+    }
+}
+
+/// The sum of the rates of the links that leave some nodes.
+fn access(hosts: &[u16], topology: &Topology) -> Rate {
+    if hosts.is_empty() {
+        return Rate::default();
+    }
+    let hosts: BTreeSet<u16> = hosts.iter().copied().collect();
+    let rates =
+        topology.ports.iter().filter(|port| hosts.contains(&port.from)).map(|port| port.rate.as_bit());
+    Rate::bit(rates.fold(0, u64::saturating_add))
 }
 
 /// The keys that name the nodes of a traffic.

@@ -72,6 +72,8 @@ enum EdgesError {
     Value { row: u64, column: &'static str, found: String, expected: String },
     #[error("row {row}: a link leads from \"{node}\" to itself")]
     Loop { row: u64, node: String },
+    #[error("row {row}: row {first} has a link from \"{from}\" to \"{to}\" already")]
+    Again { row: u64, first: u64, from: String, to: String },
     #[error("row {row} is one link too many: a network has at most {} links", MOST_PORTS / 2)]
     TooMany { row: u64 },
 }
@@ -82,13 +84,23 @@ fn parse(text: &str) -> Result<Vec<Edge>, EdgesError> {
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let places = columns(reader.headers()?)?;
     let mut edges = Vec::new();
+    // The row of each direction.
+    let mut rows: BTreeMap<(String, String), u64> = BTreeMap::new();
     for record in reader.records() {
         let record = record?;
         let row = record.position().map_or(0, csv::Position::line);
         if edges.len() == MOST_PORTS / 2 {
             return Err(EdgesError::TooMany { row });
         }
-        edges.push(Row { record: &record, places: &places, row }.edge()?);
+        let edge = Row { record: &record, places: &places, row }.edge()?;
+        let (from, to) = (edge.from.name().to_owned(), edge.to.name().to_owned());
+        let back = edge.back.then(|| (to.clone(), from.clone()));
+        for (from, to) in [(from, to)].into_iter().chain(back) {
+            if let Some(first) = rows.insert((from.clone(), to.clone()), row) {
+                return Err(EdgesError::Again { row, first, from, to });
+            }
+        }
+        edges.push(edge);
     }
     if edges.is_empty() {
         return Err(EdgesError::Empty);
