@@ -19,6 +19,8 @@ const ARBITERS: &str = "arbiters";
 const OPTIONS: &str = "Parameters of every arbiter";
 const TRAFFIC: &str = "traffic";
 const COMMON: &str = "Keys of every source";
+const TOPOLOGIES: &str = "topologies";
+const SHARED: &str = "Keys of every topology";
 const END: &str = "<!-- generated to here -->";
 
 /// One entry of a registry.
@@ -58,6 +60,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         ("disciplines", "Disciplines", disciplines()),
         ("congestion", "Congestion controls", congestion()),
         (TRAFFIC, "Sources of traffic", traffic()),
+        (TOPOLOGIES, "Topologies", topologies()),
         (ARBITERS, "Arbiters of a switch", arbiters()),
         ("switch-traffic", "Traffic of a switch", switch_traffic()),
     ];
@@ -88,6 +91,12 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         }
         if *folder == TRAFFIC {
             index.push_str(&format!("\n## {COMMON}\n\n{}", common_keys()));
+        }
+        if *folder == TOPOLOGIES {
+            let keys = table(&giveway_scenario::topology_keys().to_value());
+            index.push_str(&format!(
+                "\n## {SHARED}\n\nThese keys belong to `[[topology]]`, in addition to the parameters of the kind.\n\n{keys}"
+            ));
         }
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
@@ -129,6 +138,16 @@ fn traffic() -> Vec<Entry> {
     entries.collect()
 }
 
+fn topologies() -> Vec<Entry> {
+    let usage = "[[topology]]\nkind = \"{}\"";
+    let entries = giveway_scenario::TOPOLOGIES.iter().map(|kind| {
+        let after_parameters =
+            format!("\nAnd the [keys of every topology](../{TOPOLOGIES}.md#{}).\n", anchor(SHARED));
+        Entry { after_parameters, ..Entry::with_parameters(&kind.entry, usage) }
+    });
+    entries.collect()
+}
+
 /// The keys that every source of traffic has in addition to its parameters.
 fn common_keys() -> String {
     let of = |placed: Placed| {
@@ -138,10 +157,12 @@ fn common_keys() -> String {
     };
     format!(
         "These keys belong to `[[traffic]]`, in addition to the parameters of the source. [TCP](tcp.md) lists the keys of `tcp`.\n\n{}\n\
-         Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes.\n",
+         Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes. \
+         With {} write `hosts` instead.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
         of(Placed::File),
-        of(Placed::Either)
+        of(Placed::Either),
+        of(Placed::Among)
     )
 }
 
@@ -211,7 +232,7 @@ fn keys(schema: &Value) -> String {
     ];
     format!(
         "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \
-         have separate pages, and so has [TCP](tcp.md). Editors complete and check \
+         have separate pages, and so have [topologies](topologies.md) and [TCP](tcp.md). Editors complete and check \
          scenarios with the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )
@@ -249,12 +270,15 @@ mod tests {
     #[test]
     fn the_page_of_traffic_has_the_keys_of_every_source() {
         let page = common_keys();
-        for key in ["kind", "name", "from", "to", "every_pair", "start", "stop", "class", "reserved", "tcp"] {
+        for key in
+            ["kind", "name", "from", "to", "hosts", "every_pair", "start", "stop", "class", "reserved", "tcp"]
+        {
             assert!(page.contains(&format!("| `{key}` | ")), "{key}: {page}");
         }
         assert!(page.ends_with(
             "Leave out `from` and `to` if a file has the nodes: always with [`flow_list`](traffic/flow_list.md), and with \
-             [`datagram_list`](traffic/datagram_list.md) if its file has nodes.\n"
+             [`datagram_list`](traffic/datagram_list.md) if its file has nodes. With [`permutation`](traffic/permutation.md), \
+             [`all_to_all`](traffic/all_to_all.md) write `hosts` instead.\n"
         ));
         assert!(
             traffic()
