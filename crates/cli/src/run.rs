@@ -207,8 +207,11 @@ pub fn remark(results: &Results, json: bool, quiet: bool) {
 
 /// Formats a time in seconds, with at most one decimal.
 fn seconds(span: giveway_qdisc::Span) -> String {
-    let text = format!("{:.1}", span.as_s());
-    format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
+    // Runs of a fabric last milliseconds.
+    let short = !span.is_zero() && span < giveway_qdisc::Span::ms(100);
+    let (value, unit) = if short { (span.as_s() * 1e3, "ms") } else { (span.as_s(), "s") };
+    let text = format!("{value:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// Formats a time of a scenario: in slots for a switch, otherwise in seconds.
