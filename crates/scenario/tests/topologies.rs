@@ -364,7 +364,7 @@ fn a_topology_that_is_too_large_is_refused_with_its_size() {
       = help: a network has at most 262,144 ports: write fewer leaves, spines or hosts
     "#);
     insta::assert_snapshot!(refused("kind = \"leaf_spine\"\nleaves = 20000\nspines = 1\nhosts = 1"), @r#"
-    error: topology "leaf_spine" is too large: its ports and routes take 16 GiB of memory
+    error: topology "leaf_spine" is too large: its ports and routes take 13 GiB of memory
      --> scenario:2:1
     2 | [[topology]]
       | ^^^^^^^^^^^^

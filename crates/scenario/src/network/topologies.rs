@@ -126,8 +126,9 @@ impl Size {
         /// A port with its transmitter, its wire and a small discipline, as measured with `fifo`.
         const PORT: u64 = 2_048;
         let ports = self.links.saturating_mul(2);
-        // A table has the next link of each node, and at most every port in a group of equally good ones.
-        let table = self.nodes.saturating_add(ports.saturating_mul(2)).saturating_mul(4);
+        // A table has four bytes for the next link of each node, for the length of a group of equally good links
+        // at each node, and for each port in at most one group.
+        let table = self.nodes.saturating_mul(2).saturating_add(ports).saturating_mul(4);
         ports.saturating_mul(PORT).saturating_add(self.tables.saturating_mul(table))
     }
 
