@@ -33,6 +33,7 @@ targets! {
     contract, 60_000, "operations on every discipline, which must keep the contract";
     control_line, 6_000, "lines of the control socket";
     datagram_list, 15_000, "the CSV file of the traffic source datagram_list, and a run of it";
+    edges, 5_000, "the CSV file of the topology edges, and a run of it";
     flow_list, 30_000, "the CSV file of the traffic source flow_list, and a run of it";
     folder, 400, "run folders: manifest.json, summary.json, and truncated Parquet tables";
     fragment, 200_000, "fragments of frames";
