@@ -76,7 +76,7 @@ pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) ->
     })
 }
 
-/// What each traffic with an empirical distribution of sizes offers.
+/// The load of each traffic with an empirical distribution of sizes, as a sentence.
 fn offered(scenario: &Scenario) -> impl Iterator<Item = String> + '_ {
     let traffic = match &scenario.backend {
         Backend::Network(network) => network.traffic.as_slice(),

@@ -112,7 +112,8 @@ fn of_switch(entry: &Entry<giveway_switch::traffic::TrafficSpec>) -> Json {
     kind(entry, &plain(schema_for!(crossbar::TrafficKeys)), &[])
 }
 
-/// The keys of one kind of traffic or topology, with the keys that it shares with others. `required` are keys of
+/// The keys of one kind of traffic or topology, with the keys that it shares with others. `required` are keys
+/// of
 /// `common`.
 fn kind<S>(entry: &Entry<S>, common: &Json, required: &[&str]) -> Json {
     let mut kind = plain((entry.schema)());

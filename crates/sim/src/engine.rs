@@ -248,7 +248,7 @@ impl Sim {
     /// offered to next; or puts it on the wire. True if it is the only packet there.
     #[inline]
     fn carry(&mut self, link: u32, at: Time, pkt: Number) -> bool {
-        let this = &mut self.links[link as usize];
+        let this = &self.links[link as usize];
         let Packet { meta, payload } = self.packets.get(pkt);
         if meta.to != this.to
             && let Some(next) = self.routes.next_of(this.to, meta, payload)

@@ -58,7 +58,7 @@ impl Network {
         Network { nodes, links: Vec::new(), routing: Routing::First }
     }
 
-    /// The same network with another choice among equal routes. It is [`Routing::First`] by default.
+    /// This network with another choice among equal routes, which is [`Routing::First`] by default.
     pub fn with_routing(self, routing: Routing) -> Network {
         Network { routing, ..self }
     }

@@ -1,7 +1,7 @@
 //! Routes: shortest paths from each node to each destination, computed when a destination is first looked up.
 //!
-//! Several paths may be equally short. [`Routing`] selects the one that a packet takes: the first, or one by a
-//! hash (equal-cost multi-path, RFC 2992 section 1).
+//! Several paths may be equally short. [`Routing`] selects the one that a packet takes: the first, or one by
+//! a hash (equal-cost multi-path, RFC 2992 section 1).
 
 use std::cell::OnceCell;
 
@@ -19,8 +19,8 @@ pub enum Routing {
     /// The path whose next link has the lowest number.
     #[default]
     First,
-    /// A path by a hash of the flow and the node: all packets of a flow take the same path. The two directions
-    /// of a connection are two flows.
+    /// A path by a hash of the flow and the node: all packets of a flow take the same path. The two
+    /// directions of a connection are two flows.
     Flow,
     /// A path by a hash of the flow, the node and the fields of the packet that distinguish it from others of
     /// its flow. Packets of a flow can overtake each other.
@@ -123,7 +123,7 @@ impl Routes {
     #[inline]
     fn next_by(&self, at: u16, to: u16, choose: impl FnOnce(&[u32]) -> u32) -> Option<u32> {
         let (next, groups) = match self.towards[usize::from(to)].get_or_init(|| self.compute(to)) {
-            Towards::Table { next, groups } => (next, groups),
+            Towards::Table { next, groups } => (&next[..], &groups[..]),
             _ if at == to => return None,
             Towards::Behind { gateway, link } if *gateway == at => return Some(*link),
             Towards::Behind { gateway, .. } => self.table(*gateway),
@@ -159,7 +159,7 @@ impl Routes {
     }
 
     /// The table towards a node that several nodes have links to.
-    fn table(&self, gateway: u16) -> (&Box<[u32]>, &Box<[u32]>) {
+    fn table(&self, gateway: u16) -> (&[u32], &[u32]) {
         match self.towards[usize::from(gateway)].get_or_init(|| self.compute(gateway)) {
             Towards::Table { next, groups } => (next, groups),
             Towards::Behind { .. } => {
@@ -282,9 +282,9 @@ mod tests {
         assert_eq!(routes.tables(), 1);
     }
 
-    /// Two leaves with a host each, 0 and 1, and eight spines in two layers: the leaf 2 has links to the nodes 4
-    /// to 7, each of these to the nodes 8 and 9 or 10 and 11 and so on, up to 16 and 17; all of them lead to the
-    /// leaf 3. The number of the link from a leaf to the first layer is its place, 0 to 3.
+    /// Two leaves with a host each, 0 and 1, and eight spines in two layers: the leaf 2 has links to the
+    /// nodes 4 to 7, each of these to the nodes 8 and 9 or 10 and 11 and so on, up to 16 and 17; all of them
+    /// lead to the leaf 3. The number of the link from a leaf to the first layer is its place, 0 to 3.
     fn two_layers() -> Vec<(u16, u16, u32)> {
         let first = (4..8).map(|node| (2, node, 1));
         let second = (4..8).flat_map(|node| [2 * node, 2 * node + 1].map(|next| (node, next, 1)));

@@ -515,8 +515,8 @@ mod tests {
         assert!(sampler("nothing.cdf").unwrap_err().message.contains("nothing.cdf cannot be read: "));
     }
 
-    /// The means that the simulations of pFabric and PIAS state, in packets of 1,460 bytes: 1,138 and 5,117. The
-    /// first is 0.26 % below the mean of its table.
+    /// The means that the simulations of pFabric and PIAS state, in packets of 1,460 bytes: 1,138 and 5,117.
+    /// The first is 0.26 % below the mean of its table.
     #[test]
     fn published_distributions_have_their_published_means() {
         for (name, packets) in [("web_search", 1_138.0), ("data_mining", 5_117.0)] {

@@ -1,4 +1,5 @@
-//! Any text is parsed as a list of links, or rejected with a message about the file; an accepted network runs.
+//! Any text is parsed as a list of links, or rejected with a message about the file; an accepted network
+//! runs.
 
 use giveway_scenario::Draft;
 

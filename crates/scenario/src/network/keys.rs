@@ -63,8 +63,8 @@ pub(crate) struct TopologyKeys {
     pub kind: IgnoredAny,
     /// The text before all names of its nodes, so that a scenario can have several topologies. Default: none.
     pub prefix: Option<String>,
-    /// The discipline of the ports of switches. "compare" stands for each of the compared disciplines in turn.
-    /// Default: "fifo limit 1000p".
+    /// The discipline of the ports of switches. "compare" stands for each of the compared disciplines in
+    /// turn. Default: "fifo limit 1000p".
     #[schemars(with = "Part")]
     pub qdisc: IgnoredAny,
     /// The discipline of the ports of hosts; "compare" as with qdisc. Default: "fifo limit 1000p".
@@ -148,8 +148,8 @@ pub(crate) struct TrafficKeys {
     /// The node that receives, or several. Ranges of the same length pair one by one; a single node pairs
     /// with a whole range.
     pub to: Option<String>,
-    /// The nodes among which the source draws its pairs, such as "h[1-16]". It takes the place of from and to for
-    /// permutation and all_to_all.
+    /// The nodes among which the source draws its pairs, such as "h[1-16]". It takes the place of from and to
+    /// for permutation and all_to_all.
     pub hosts: Option<String>,
     /// If true, every sender sends to every receiver. Otherwise senders and receivers are paired. Default:
     /// false.

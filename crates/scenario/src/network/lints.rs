@@ -178,10 +178,9 @@ fn proportion(port: &Port, trip: Span) -> String {
 /// A time with one digit after the point, in `unit`, in thousandths of it if it is much shorter, or in
 /// millionths. `unit` is 1 s or 1 ms.
 fn shown(time: Span, unit: Span) -> String {
-    let units = [(Span::s(1), "s"), (Span::ms(1), "ms"), (Span::us(1), "µs")];
-    let allowed = units.iter().filter(|(each, _)| *each <= unit);
-    let fitting = allowed.clone().find(|(each, _)| time * 10 >= *each).or(allowed.last());
-    let (unit, name) = fitting.expect("1 s and 1 ms are not the last unit");
+    let units = [(Span::s(1), "s"), (Span::ms(1), "ms")];
+    let fits = |(each, _): &&(Span, &str)| *each <= unit && time * 10 >= *each;
+    let (unit, name) = units.iter().find(fits).copied().unwrap_or((Span::us(1), "µs"));
     format!("{:.1} {name}", time.as_s() / unit.as_s())
 }
 

@@ -20,7 +20,8 @@ impl Paths {
         Paths::over(Routing::First, nodes, &links)
     }
 
-    /// Paths over links with a choice among equally short ones. A link is given as its first node, its second node and its cost, in the order of their ports.
+    /// Paths over links with a choice among equally short ones. A link is given as its first node, its second
+    /// node and its cost, in the order of their ports.
     pub fn over(routing: Routing, nodes: usize, links: &[(u16, u16, u32)]) -> Paths {
         Paths {
             targets: links.iter().map(|(_, to, _)| *to).collect(),
@@ -40,7 +41,8 @@ impl Paths {
         Some(ports)
     }
 
-    /// The numbers of the ports on any of the equally short paths from one node to another that packets may take.
+    /// The numbers of the ports on any of the equally short paths from one node to another that packets may
+    /// take.
     pub fn all(&self, from: u16, to: u16) -> Vec<usize> {
         let mut ports = Vec::new();
         let mut seen = BTreeSet::from([from]);

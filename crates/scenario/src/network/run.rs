@@ -36,8 +36,8 @@ pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Se
     spec.build(context)
 }
 
-/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any of
-/// several equally short paths. Routes are those of a network without outages.
+/// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any
+/// of several equally short paths. Routes are those of a network without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.

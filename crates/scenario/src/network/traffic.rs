@@ -28,8 +28,8 @@ pub struct Stream {
     pub id: String,
     /// The source, with its parameters.
     pub spec: TrafficSpec,
-    /// The pairs of nodes, sender first. Of traffic among hosts these are some of its pairs, which between them
-    /// have every host as sender and as receiver.
+    /// The pairs of nodes, sender first. Of traffic among hosts these are some of its pairs, which between
+    /// them have every host as sender and as receiver.
     pub pairs: Vec<(u16, u16)>,
     /// The hosts among which the source draws its pairs; empty for other traffic.
     pub hosts: Vec<u16>,
@@ -291,15 +291,18 @@ fn pairs(
     all_routed(reading, table.place("to"), what, source, &numbers, context).then_some(numbers)
 }
 
-/// Some of the pairs of traffic among hosts, and the hosts. Each host sends to the next one, and to the one half
-/// way around: a near one and a far one in every topology. If these have paths, all pairs have.
+/// Pairs of nodes, and the hosts among which a source draws its pairs.
+type Among = (Vec<(u16, u16)>, Vec<u16>);
+
+/// Some of the pairs of traffic among hosts, and the hosts. Each host sends to the next one, and to the one
+/// half way around: a near one and a far one in every topology. If these have paths, all pairs have.
 fn among(
     reading: &mut Reading,
     table: &Table,
     what: &str,
     source: &TrafficEntry,
     context: &Context<'_>,
-) -> Option<(Vec<(u16, u16)>, Vec<u16>)> {
+) -> Option<Among> {
     for key in ENDS.into_iter().filter(|key| table.has(key)) {
         let message = format!("{what}: {} draws its pairs of nodes among the hosts", source.entry.name);
         let wrong = Diagnostic::error(table.place(key), message);

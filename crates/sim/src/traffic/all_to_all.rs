@@ -1,17 +1,18 @@
 //! All to all: transfers between hosts that are drawn at random, as in a data centre.
 //!
 //! # Principles
-//! - Arrivals are a Poisson process. Each draws its sender from all hosts, and its receiver from all others, both
-//!   uniformly.
-//! - The load is given as a fraction of the access rate, which is the sum of the rates of the links that leave
-//!   the hosts, or as a rate. The rate of arrivals is the load divided by the mean size.
+//! - Arrivals are a Poisson process. Each draws its sender from all hosts, and its receiver from all others,
+//!   both uniformly.
+//! - The load is given as a fraction of the access rate, which is the sum of the rates of the links that
+//!   leave the hosts, or as a rate. The rate of arrivals is the load divided by the mean size.
 //! - Times, sizes and pairs come from three streams of random numbers. So the n-th arrival has the same time,
 //!   size and pair under every discipline.
 //!
 //! # Deviations
-//! - The load counts application bytes; headers and retransmissions come on top (about 3 % with full segments).
-//! - Published studies keep connections open between transfers. Here each transfer is a new connection, with its
-//!   handshake and slow start.
+//! - The load counts application bytes; headers and retransmissions come on top (about 3 % with full
+//!   segments).
+//! - Published studies keep connections open between transfers. Here each transfer is a new connection, with
+//!   its handshake and slow start.
 //!
 //! # Cost
 //! - One connection per transfer; the number of pairs costs nothing.

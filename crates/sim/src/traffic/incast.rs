@@ -1,11 +1,11 @@
 //! Incast: many senders answer a request of one receiver at the same time.
 //!
 //! # Principles
-//! - A round is one request: each sender begins a transfer to the receiver at the same time. Each receiver of the
-//!   scenario has rounds of its own, with the senders that are paired with it.
+//! - A round is one request: each sender begins a transfer to the receiver at the same time. Each receiver of
+//!   the scenario has rounds of its own, with the senders that are paired with it.
 //! - With `fan_in`, each round has that many senders, drawn from all of the receiver.
-//! - With `every`, rounds begin at fixed intervals, whether earlier ones are complete or not. Without it, a round
-//!   begins when the last answer of the one before has arrived.
+//! - With `every`, rounds begin at fixed intervals, whether earlier ones are complete or not. Without it, a
+//!   round begins when the last answer of the one before has arrived.
 //! - A round is complete when both ends of its last connection have closed. A remark after the run has the
 //!   completion times of the rounds.
 //!
@@ -17,8 +17,8 @@
 //! - One connection for each answer.
 //!
 //! # References
-//! - Chen, Griffith, Liu, Katz and Joseph, "Understanding TCP incast throughput collapse in datacenter networks",
-//!   WREN 2009, section 2.
+//! - Chen, Griffith, Liu, Katz and Joseph, "Understanding TCP incast throughput collapse in datacenter
+//!   networks", WREN 2009, section 2.
 //! - Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 4.2.1: 1 MB in total from up to 40
 //!   senders.
 

@@ -1,10 +1,11 @@
 //! Permutation: each host sends to one other host, and each receives from one.
 //!
 //! # Principles
-//! - The receivers are a permutation of the hosts that leaves no host in its place, drawn uniformly from all such
-//!   permutations: permutations are drawn until one has no host in its place, which takes e attempts on average.
-//! - In a network with full bisection bandwidth every flow could have the rate of its access link. The rates that
-//!   flows do get show how well routes spread the load.
+//! - The receivers are a permutation of the hosts that leaves no host in its place, drawn uniformly from all
+//!   such permutations: permutations are drawn until one has no host in its place, which takes e attempts on
+//!   average.
+//! - In a network with full bisection bandwidth every flow could have the rate of its access link. The rates
+//!   that flows do get show how well routes spread the load.
 //!
 //! # Cost
 //! - One connection for each host.

@@ -1,8 +1,8 @@
 //! Dumbbell: hosts on two sides of one bottleneck.
 //!
 //! # Principles
-//! - The bottleneck is the link between the switches `s1` and `s2`. With N hosts on each side, `h1` to `hN` are
-//!   at `s1`, and the next N at `s2`.
+//! - The bottleneck is the link between the switches `s1` and `s2`. With N hosts on each side, `h1` to `hN`
+//!   are at `s1`, and the next N at `s2`.
 //!
 //! # Cost
 //! - 2 N + 2 nodes and 2 N + 1 links.

@@ -1,9 +1,10 @@
 //! Fat tree: three layers of equal switches with k ports, and full bisection bandwidth.
 //!
 //! # Principles
-//! - k pods have k/2 edge switches and k/2 aggregation switches each, with a link between each two of different
-//!   layers. The switch `edge2-1` is the first edge switch of the second pod, and `agg2-1` its first aggregation
-//!   switch. Each edge switch has k/2 hosts, numbered along the edge switches: `h1` to `h(k^3/4)`.
+//! - k pods have k/2 edge switches and k/2 aggregation switches each, with a link between each two of
+//!   different layers. The switch `edge2-1` is the first edge switch of the second pod, and `agg2-1` its
+//!   first aggregation switch. Each edge switch has k/2 hosts, numbered along the edge switches: `h1` to
+//!   `h(k^3/4)`.
 //! - The (k/2)^2 core switches are `core1`, `core2`, ... The i-th aggregation switch of each pod has links to
 //!   the i-th group of k/2 of them.
 //! - Hosts of different pods have (k/2)^2 equally short paths, and hosts of different edge switches of a pod

@@ -10,8 +10,8 @@
 //! - leaves (hosts + 1) + spines nodes, and leaves (hosts + spines) links.
 //!
 //! # References
-//! - Greenberg et al., "VL2: A scalable and flexible data center network", SIGCOMM 2009, section 4.1, describes
-//!   a Clos network of this kind with one more layer.
+//! - Greenberg et al., "VL2: A scalable and flexible data center network", SIGCOMM 2009, section 4.1,
+//!   describes a Clos network of this kind with one more layer.
 
 use std::path::Path;
 

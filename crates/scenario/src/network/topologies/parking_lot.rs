@@ -1,10 +1,11 @@
 //! Parking lot: a chain of bottlenecks, with hosts at every switch.
 //!
 //! # Principles
-//! - With N hops there are the switches `s1` to `s(N+1)`, and a bottleneck between each and the next. Hosts are
-//!   numbered along the chain: with two hosts at each switch, `h1` and `h2` are at `s1`, `h3` and `h4` at `s2`.
-//! - The usual traffic is a long flow from the first switch to the last, and cross traffic over each hop. With
-//!   two hosts at each switch, the long flow can have the odd hosts and the cross traffic the even ones.
+//! - With N hops there are the switches `s1` to `s(N+1)`, and a bottleneck between each and the next. Hosts
+//!   are numbered along the chain: with two hosts at each switch, `h1` and `h2` are at `s1`, `h3` and `h4` at
+//!   `s2`.
+//! - The usual traffic is a long flow from the first switch to the last, and cross traffic over each hop.
+//!   With two hosts at each switch, the long flow can have the odd hosts and the cross traffic the even ones.
 //!
 //! # Cost
 //! - (N + 1) (hosts + 1) nodes and (N + 1) hosts + N links.
