@@ -205,8 +205,8 @@ impl Sim {
         let link = &mut self.links[number as usize];
         if link.transmitter_is_due(self.now) {
             if let Some((at, packet)) = link.pull(self.now, probe) {
-                let pkt = self.packets.add(packet);
-                self.carry(number, at, pkt);
+                let departing = self.packets.add(packet);
+                self.carry(number, at, departing);
             }
         } else {
             let to = link.to;
@@ -273,8 +273,8 @@ impl Sim {
             return self.forward(node, pkt, probe);
         }
         if let Some(delay) = self.transport.access_delay(node, &packet.payload) {
-            let packet = self.packets.take(pkt);
-            return self.access.add(self.now + delay, (node, packet), &mut self.queue);
+            let taken = (node, self.packets.take(pkt));
+            return self.access.add(self.now + delay, taken, &mut self.queue);
         }
         self.deliver(node, pkt, probe);
     }
@@ -293,11 +293,11 @@ impl Sim {
     fn access_event<R: Probe<Segment>>(&mut self, probe: &mut R) {
         while let Some((node, pkt)) = self.access.pop(self.now) {
             let from_host = pkt.meta.from == node;
-            let pkt = self.packets.add(pkt);
+            let crossed = self.packets.add(pkt);
             if from_host {
-                self.forward(node, pkt, probe);
+                self.forward(node, crossed, probe);
             } else {
-                self.deliver(node, pkt, probe);
+                self.deliver(node, crossed, probe);
             }
         }
         self.access.schedule(&mut self.queue);
@@ -322,10 +322,10 @@ impl Sim {
                 return;
             }
         } else {
-            let packet = self.packets.take(pkt);
-            if let Some((at, packet)) = self.links[number as usize].offer(packet, self.now, probe) {
-                let pkt = self.packets.add(packet);
-                self.carry(number, at, pkt);
+            let offered = self.packets.take(pkt);
+            if let Some((at, departing)) = self.links[number as usize].offer(offered, self.now, probe) {
+                let departing = self.packets.add(departing);
+                self.carry(number, at, departing);
             }
         }
         self.links[number as usize].schedule(&mut self.queue);
@@ -383,8 +383,8 @@ impl Sim {
             match self.transport.access_delay(from, &pkt.payload) {
                 Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
                 None => {
-                    let pkt = self.packets.add(pkt);
-                    self.forward(from, pkt, probe);
+                    let sent = self.packets.add(pkt);
+                    self.forward(from, sent, probe);
                 }
             }
         }
