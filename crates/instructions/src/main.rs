@@ -1,9 +1,9 @@
 //! Runs a fixed set of workloads, whose processor instructions `cargo xtask instructions` counts with
 //! callgrind.
 //!
-//! Each workload is prepared first, and then one call of [`measured`] runs it. Callgrind writes a count after
-//! each of these calls, and this program prints a line for each: name and number of packets. So the n-th count
-//! belongs to the n-th line.
+//! Each workload is prepared first, and then one call of [`measured`] runs it. Callgrind writes a count
+//! after each of these calls, and this program prints a line for each: name and number of packets. So the
+//! n-th count belongs to the n-th line.
 
 mod discipline;
 mod scenario;

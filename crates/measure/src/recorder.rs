@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe, SenderSample, Time,
+    Backlog, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe, SenderSample,
+    Time,
 };
 
 use crate::counts::{Losses, index, was_queued};

@@ -1,11 +1,11 @@
 //! The event queue: the next pending event of every link, connection and source.
 //!
-//! Each of them has a *timer*, which holds the time of its next event. The timers are in a hierarchical wheel
-//! (Varghese and Lauck 1987, scheme 7): time is divided into slots, a level of the wheel has a list of timers
-//! for each of 4,096 slots, and a slot of the next level is as long as this level. So setting and cancelling a
-//! timer take a constant time, however many there are. The timers of the first slot are sorted when the
-//! wheel reaches it, so that events come in their exact order and not in that of their slots. The length of a
-//! slot follows the density of events, and has no effect on the order.
+//! Each of them has a *timer*, which holds the time of its next event. The timers are in a hierarchical
+//! wheel (Varghese and Lauck 1987, scheme 7): time is divided into slots, a level of the wheel has a list of
+//! timers for each of 4,096 slots, and a slot of the next level is as long as this level. So setting and
+//! cancelling a timer take a constant time, however many there are. The timers of the first slot are sorted
+//! when the wheel reaches it, so that events come in their exact order and not in that of their slots. The
+//! length of a slot follows the density of events, and has no effect on the order.
 //!
 //! # Events at the same time
 //! Events at the same time are ordered by their class ([`Class`]). Within a class the order is drawn: it is

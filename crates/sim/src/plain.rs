@@ -2,8 +2,8 @@
 //!
 //! It needs no events for its decisions. The departure of a packet follows from the packets before it, and
 //! nothing that arrives later changes it. So the queue decides about its packets in batches:
-//! - A packet is added as soon as its arrival is known, which is when its transmission by the link before this
-//!   one is known. Added packets are sorted by the moment of their arrival.
+//! - A packet is added as soon as its arrival is known, which is when its transmission by the link before
+//!   this one is known. Added packets are sorted by the moment of their arrival.
 //! - The queue decides about a packet once no earlier one can be added any more, and at the latest when the
 //!   packet could reach the far end of the link. At that time it decides about all others that have arrived.
 //! - A packet that is accepted is added to the next plain link. So a packet that crosses plain links causes

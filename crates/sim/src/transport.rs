@@ -233,8 +233,8 @@ impl Transport {
         }
     }
 
-    /// Handles the effects of a segment or of a timer. Most have none, or are data of a one-way transfer that is
-    /// not complete: those return here, inlined.
+    /// Handles the effects of a segment or of a timer. Most have none, or are data of a one-way transfer
+    /// that is not complete: those return here, inlined.
     #[inline]
     fn handle_outcome(
         &mut self,
