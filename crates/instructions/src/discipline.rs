@@ -9,7 +9,7 @@ use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Streams, Time};
 
-use crate::Workload;
+use crate::workload::Workload;
 
 /// Number of flows of the arrivals, of queued packets, and name.
 const CASES: [(u64, u64, &str); 2] = [(100, 300, "100 flows"), (20_000, 10_000, "10000 flows")];

@@ -8,12 +8,9 @@
 mod discipline;
 mod scenario;
 mod switch;
+mod workload;
 
-/// A workload that has been prepared: running it returns the number of packets.
-struct Workload {
-    name: String,
-    run: Box<dyn FnMut() -> u64>,
-}
+use workload::Workload;
 
 fn main() {
     let all = scenario::workloads().chain(switch::workloads()).chain(discipline::workloads());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use giveway_scenario::{Draft, Scenario};
 
-use crate::Workload;
+use crate::workload::Workload;
 
 /// Name and file of each scenario.
 const SCENARIOS: [(&str, &str); 4] = [

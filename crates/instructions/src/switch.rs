@@ -7,7 +7,7 @@ use giveway_switch::traffic::SOURCES;
 use giveway_switch::{Plan, Sim};
 use serde_json::json;
 
-use crate::Workload;
+use crate::workload::Workload;
 
 /// Arbiter, number of ports, and number of slots.
 const CASES: [(&str, usize, u64); 2] = [("p_spf", 16, 20_000), ("p_spf", 64, 4_000)];
