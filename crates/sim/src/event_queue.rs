@@ -396,9 +396,7 @@ impl EventQueue {
             }
             level = 0;
         }
-        if self.current.len() > 1 {
-            self.current.sort_unstable_by_key(|(moment, _)| std::cmp::Reverse(moment.number()));
-        }
+        self.sort_current();
         self.passed.0 += 1;
         self.passed.1 += self.current.len() as u32;
         if self.passed.0 >= 1 << 9 {
@@ -416,16 +414,31 @@ impl EventQueue {
             () if 4 * events < 5 * slots => (self.shift + 1).min(LONGEST),
             () => self.shift,
         };
-        if shift == self.shift {
-            return;
-        }
-        let now = self.cursor << self.shift;
-        (self.shift, self.cursor) = (shift, now >> shift);
+        // The current events stay current, so the current slot must be that of the last of them.
+        let Some((latest, _)) = self.current.first().filter(|_| shift != self.shift) else { return };
+        (self.shift, self.cursor) = (shift, latest.at.as_ps() >> shift);
         self.heads.fill(NONE);
         *self.filled = [Bits::EMPTY; LEVELS];
-        self.current.clear();
         for timer in 0..self.timers.len() as u32 {
-            self.insert(timer, self.timers[timer as usize].moment);
+            let Pending { moment, list, .. } = self.timers[timer as usize];
+            if list == CURRENT || moment.at == Time::NEVER {
+                continue;
+            }
+            let slot = moment.at.as_ps() >> shift;
+            if slot <= self.cursor {
+                self.timers[timer as usize].list = CURRENT;
+                self.current.push((moment, timer));
+            } else {
+                self.link(timer, slot);
+            }
+        }
+        self.sort_current();
+    }
+
+    /// Sorts the current events, the earliest last.
+    fn sort_current(&mut self) {
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by_key(|(moment, _)| std::cmp::Reverse(moment.number()));
         }
     }
 }
@@ -433,6 +446,7 @@ impl EventQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use giveway_qdisc::Span;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -459,6 +473,44 @@ mod tests {
                 prop_assert_eq!(queue.first().map(|(moment, owner)| (moment.at, owner)), expected);
             }
         }
+    }
+
+    /// Equal to a sorted map while the density of events changes by a factor of 10^7, so that the length of a
+    /// slot changes many times.
+    #[test]
+    fn any_density_of_events_has_the_exact_order() {
+        let mut queue = EventQueue::default();
+        let rank_of = |which: u64| Rank::only(Class::Packet).numbered(Class::Packet, which);
+        let timers: Vec<Timer> =
+            (0..200).map(|which| queue.add(Owner::Link(which as u32), rank_of(which))).collect();
+        let mut rng = Streams::new(3).rng();
+        let mut model: BTreeMap<(Time, TieBreak), usize> = BTreeMap::new();
+        let mut set = |queue: &mut EventQueue, model: &mut BTreeMap<_, _>, which: usize, at: Time| {
+            let before = queue.time_of(timers[which]);
+            model.remove(&(before, rank_of(which as u64).at(before)));
+            queue.set(timers[which], at);
+            model.insert((at, rank_of(which as u64).at(at)), which);
+        };
+        for which in 0..200 {
+            set(&mut queue, &mut model, which, Time::us(which as u64 % 7));
+        }
+        let mut shifts = std::collections::BTreeSet::new();
+        for step in 0..200_000_u64 {
+            let (moment, owner) = queue.first().expect("every timer has an event");
+            let ((at, _), which) = model.first_key_value().expect("as in the queue");
+            assert_eq!((moment.at, owner), (*at, Owner::Link(*which as u32)));
+            // Gaps of 10 ns to 100 ms, in phases; some events are at the same time, some are moved.
+            let longest = [10_000, 100_000_000_000, 1_000_000, 10_000_000_000][(step / 25_000 % 4) as usize];
+            let (which, now) = (*which, *at);
+            let gap = Span::from_ps(rng.below(longest) / 1_000 * 1_000);
+            set(&mut queue, &mut model, which, now + gap);
+            let other = rng.below(200) as usize;
+            if step % 3 == 0 && other != which {
+                set(&mut queue, &mut model, other, now + Span::from_ps(rng.below(longest)));
+            }
+            shifts.insert(queue.shift);
+        }
+        assert!(shifts.len() > 8, "{shifts:?}");
     }
 
     /// Ranks of links with names like those in scenarios.
