@@ -11,7 +11,8 @@ use crate::units::{Span, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u32);
 
-/// An observer of a run: the backend calls a method at each event, in the order of time.
+/// An observer of a run: the backend calls a method at each event, in the order of time. A probe that needs
+/// less may permit the backend to leave calls out, or to make them later ([`Probe::interest`]).
 ///
 /// Each method does nothing unless it is overridden. A pair of probes is a probe: the first observes each
 /// event before the second does. So are a reference to a probe, a boxed probe, and an optional one.

@@ -485,7 +485,7 @@ mod tests {
             (0..200).map(|which| queue.add(Owner::Link(which as u32), rank_of(which))).collect();
         let mut rng = Streams::new(3).rng();
         let mut model: BTreeMap<(Time, TieBreak), usize> = BTreeMap::new();
-        let mut set = |queue: &mut EventQueue, model: &mut BTreeMap<_, _>, which: usize, at: Time| {
+        let set = |queue: &mut EventQueue, model: &mut BTreeMap<_, _>, which: usize, at: Time| {
             let before = queue.time_of(timers[which]);
             model.remove(&(before, rank_of(which as u64).at(before)));
             queue.set(timers[which], at);
