@@ -21,7 +21,7 @@ pub fn schema() -> Schema {
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
-    let topologies: Vec<Json> = TOPOLOGIES.iter().map(|kind| topology(&kind.entry)).collect();
+    let topologies: Vec<Json> = TOPOLOGIES.iter().map(topology).collect();
     put(&mut top, "topology", json!({ "type": "array", "minItems": 1, "items": { "anyOf": topologies } }));
     let sources = SOURCES.iter().map(source).chain(giveway_switch::traffic::SOURCES.iter().map(of_switch));
     let sources: Vec<Json> = sources.collect();

@@ -160,11 +160,7 @@ impl Size {
 }
 
 /// An entry of the list of topologies.
-#[derive(Clone, Copy)]
-pub struct TopologyEntry {
-    /// Name, summary and parameters.
-    pub entry: Entry<TopologySpec>,
-}
+pub type TopologyEntry = Entry<TopologySpec>;
 
 macro_rules! topologies {
     ($($name:ident),* $(,)?) => {
@@ -178,13 +174,11 @@ macro_rules! topologies {
         }
 
         /// Every kind of topology, in the order of lists.
-        pub const TOPOLOGIES: &[TopologyEntry] = &[$(TopologyEntry {
-            entry: Entry::of::<$name::Config>(
-                stringify!($name),
-                <$name::Config as Shape>::SUMMARY,
-                include_str!(concat!("topologies/", stringify!($name), ".rs")),
-            ),
-        }),*];
+        pub const TOPOLOGIES: &[TopologyEntry] = &[$(Entry::of::<$name::Config>(
+            stringify!($name),
+            <$name::Config as Shape>::SUMMARY,
+            include_str!(concat!("topologies/", stringify!($name), ".rs")),
+        )),*];
 
         impl TopologySpec {
             /// Its size: [`Shape::size`].

@@ -203,7 +203,7 @@ impl Building {
         let prefix = prefix(reading, table, keys.prefix.as_deref().unwrap_or_default());
         let switches = table.get("qdisc").and_then(|node| queue(reading, node));
         let hosts = table.get("host_qdisc").and_then(|node| queue(reading, node));
-        let kind = reading.kind(table, (what, "topology"), TOPOLOGIES, |kind| kind.entry.name)?.entry;
+        let kind = reading.kind(table, (what, "topology"), TOPOLOGIES, |kind| kind.name)?;
         let what = format!("topology \"{}\"", kind.name);
         let of_kind = format!("a {} topology", kind.name);
         let shared = fields::keys::<TopologyKeys>();
