@@ -6,23 +6,18 @@
 //! is the reference. A label is added with `--record LABEL` after a change that is meant to alter the speed,
 //! so the table is the history of the speed of Giveway.
 
+mod table;
+
 use std::fs;
 
 use crate::repository::{Done, Repository};
 use crate::tools;
+use table::{Count, FILE as TABLE, HEADER};
 
-const TABLE: &str = "docs/instructions.csv";
-const HEADER: &str = "label,workload,instructions";
 /// The function of the program whose calls are counted.
 const COUNTED: &str = "giveway_instructions::measured";
 /// A workload fails if it takes this many times the instructions of the table.
 const MOST: f64 = 1.03;
-
-/// One workload and its instructions per packet.
-struct Count {
-    workload: String,
-    instructions: f64,
-}
 
 /// Installs valgrind if it is missing.
 ///
@@ -87,27 +82,9 @@ pub fn record(repository: &Repository, label: &str) -> Done {
     Ok(())
 }
 
-/// The table, label by label.
+/// The table, label by label; empty without a file.
 fn read(repository: &Repository) -> Result<Vec<(String, Vec<Count>)>, String> {
-    let text = fs::read_to_string(repository.root.join(TABLE)).unwrap_or_else(|_| format!("{HEADER}\n"));
-    let mut table: Vec<(String, Vec<Count>)> = Vec::new();
-    for (number, line) in text.lines().enumerate().skip(1) {
-        let row = row(line).ok_or_else(|| format!("{TABLE}, line {}: {HEADER} is expected", number + 1))?;
-        let (label, count) = row;
-        match table.last_mut() {
-            Some((last, counts)) if *last == label => counts.push(count),
-            _ => table.push((label, vec![count])),
-        }
-    }
-    Ok(table)
-}
-
-/// Label and count of a row.
-fn row(line: &str) -> Option<(String, Count)> {
-    let (label, rest) = line.split_once(",\"")?;
-    let (workload, instructions) = rest.split_once("\",")?;
-    let count = Count { workload: workload.to_owned(), instructions: instructions.parse().ok()? };
-    Some((label.to_owned(), count))
+    table::parse(&fs::read_to_string(repository.root.join(TABLE)).unwrap_or_default())
 }
 
 /// Builds the program and counts.
@@ -145,7 +122,7 @@ fn count(repository: &Repository) -> Result<Vec<Count>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::table::row;
 
     #[test]
     fn a_row_has_a_label_a_workload_and_a_number() {

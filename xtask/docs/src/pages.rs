@@ -143,7 +143,7 @@ fn topologies() -> Vec<Entry> {
     let entries = giveway_scenario::TOPOLOGIES.iter().map(|kind| {
         let after_parameters =
             format!("\nAnd the [keys of every topology](../{TOPOLOGIES}.md#{}).\n", anchor(SHARED));
-        Entry { after_parameters, ..Entry::with_parameters(&kind.entry, usage) }
+        Entry { after_parameters, ..Entry::with_parameters(kind, usage) }
     });
     entries.collect()
 }

@@ -1,11 +1,13 @@
 //! The page of instructions per packet, from `docs/instructions.csv`.
 
+#[path = "../../src/instructions/table.rs"]
+mod table;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The page in the book.
 pub const PAGE: &str = "docs/book/reference/instructions.md";
-const TABLE: &str = "docs/instructions.csv";
 
 const TEXT: &str = "\
 # Instructions per packet
@@ -31,25 +33,18 @@ type Rows<'a> = Vec<(&'a str, BTreeMap<usize, f64>)>;
 /// # Errors
 /// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(root.join(TABLE)).map_err(|error| format!("{TABLE}: {error}"))?;
-    let mut labels: Vec<&str> = Vec::new();
+    let text = std::fs::read_to_string(root.join(table::FILE));
+    let table = table::parse(&text.map_err(|error| format!("{}: {error}", table::FILE))?)?;
+    let labels: Vec<&str> = table.iter().map(|(label, _)| label.as_str()).collect();
     let mut rows: Rows<'_> = Vec::new();
-    for (number, line) in text.lines().enumerate().skip(1) {
-        let wrong = || format!("{TABLE}, line {}: label,\"workload\",instructions is expected", number + 1);
-        let (label, rest) = line.split_once(",\"").ok_or_else(wrong)?;
-        let (workload, count) = rest.split_once("\",").ok_or_else(wrong)?;
-        let count: f64 = count.parse().map_err(|_| wrong())?;
-        if labels.last() != Some(&label) {
-            labels.push(label);
-        }
-        let row = match rows.iter().position(|(name, _)| *name == workload) {
-            Some(row) => row,
-            None => {
-                rows.push((workload, BTreeMap::new()));
+    for (label, (_, counts)) in table.iter().enumerate() {
+        for count in counts {
+            let row = rows.iter().position(|(name, _)| *name == count.workload).unwrap_or_else(|| {
+                rows.push((&count.workload, BTreeMap::new()));
                 rows.len() - 1
-            }
-        };
-        rows[row].1.insert(labels.len() - 1, count);
+            });
+            rows[row].1.insert(label, count.instructions);
+        }
     }
     let mut page = format!(
         "{TEXT}\n| workload | {} | |\n| --- |{} --- |\n",
