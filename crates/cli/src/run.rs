@@ -18,7 +18,7 @@ use crate::{check, provenance, show, stop, terminal, trace};
 ///
 /// A trial is one discipline with one seed. Prints a table with one row for each discipline: means over the
 /// seeds, with 95 % confidence intervals. A scenario with given seeds has the same results, bit for bit, on
-/// every machine and with any number of jobs.
+/// every machine and with any number of jobs and threads.
 ///
 /// Ctrl-C stops the run. Finished trials are kept and shown.
 #[derive(clap::Args)]
@@ -37,6 +37,15 @@ pub struct Args {
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Threads of each trial that simulates a network, with the same results. The network is divided where
+    /// links have a delay; if that gains nothing, one thread is used. With fewer trials than processors it
+    /// saves time, otherwise --jobs uses them better [default: 1]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Also run every trial of a network with its network divided among 2, 3, 8 and 64 threads, and fail if
+    /// any result differs
+    #[arg(long, help_heading = HARNESS, hide = true)]
+    check_threads: bool,
     /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -79,6 +88,7 @@ Examples:
   giveway run scenarios/quickstart.toml --short --export home.pcapng
   giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
   giveway run scenarios/switch/short-first.toml --jobs 2
+  giveway run scenarios/bench/fat-tree-8.toml --short --threads 2
   giveway run scenarios/quickstart.toml --json | jq '.results[].metrics.sojourn_p99_s.mean'
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
@@ -117,7 +127,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return trace::slots(&scenarios, count, out);
     }
     let frontend = Terminal { quiet: args.quiet };
-    let session = session(args.jobs, &frontend)?.replacing(args.force);
+    let threads = usize::from(args.threads.unwrap_or(1));
+    // Trials beside each other share the processors.
+    let jobs = args.jobs.or(args.threads.map(|_| (giveway_runner::processors() / threads).max(1) as u16));
+    let session = session(jobs, &frontend)?.replacing(args.force).dividing(threads);
+    let session = session.checking_divisions(args.check_threads);
     let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
     let names: Vec<String> = args.files.iter().map(|file| scenario_name(file)).collect();
     let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| folder_of(args, name)).collect();

@@ -48,6 +48,18 @@ impl Emissions {
         self.packets[source][bin] = 1;
     }
 
+    /// Adds the packets of other sources.
+    pub(crate) fn join(&mut self, other: Emissions) {
+        if self.packets.len() < other.packets.len() {
+            self.packets.resize_with(other.packets.len(), Vec::new);
+        }
+        for (own, theirs) in self.packets.iter_mut().zip(other.packets) {
+            if own.is_empty() {
+                *own = theirs;
+            }
+        }
+    }
+
     /// The Hurst parameter of the packets of these sources together; `None` without packets, or if the
     /// measurement interval is too short.
     pub(crate) fn hurst(&self, sources: impl Iterator<Item = usize>) -> Option<Estimate> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::{
-    Backlog, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe, SenderSample,
-    Time,
+    Backlog, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe,
+    SenderSample, Time,
 };
 
 use crate::counts::{Losses, index, was_queued};
@@ -124,6 +124,8 @@ impl<P> Recorder<P> {
         let ranks = name_ranks(&self.layout.source_names);
         let rank = |source: u16| ranks.get(usize::from(source)).copied().unwrap_or(usize::MAX);
         self.flows.sort_by_key(|flow| (rank(flow.source), flow.id, flow.kind, flow.start));
+        // Senders are sampled in the order of their connections' indices, which tell a reader nothing.
+        self.progress.sort_by_key(|row| (row.time, row.source, row.id));
         let crossed = Crossing::new(&self.layout, &self.flows);
         let over_bottleneck = |flow: &FlowReport| match self.layout.bottleneck() {
             Some(bottleneck) => crossed.is_over(bottleneck, flow),
@@ -344,6 +346,35 @@ impl<P> Probe<P> for Recorder<P> {
         if self.layout.senders {
             let SenderSample { source, id, now, acked, window, .. } = *sample;
             self.progress.push(ProgressRow { time: now, source, id, acked, window });
+        }
+    }
+}
+
+impl<P> Divisible<P> for Recorder<P> {
+    fn fresh(&self) -> Recorder<P> {
+        Recorder::new(self.layout.clone()).with_sources(self.source_of)
+    }
+
+    fn join(&mut self, part: Recorder<P>, has: &dyn Fn(PortId) -> bool) {
+        /// Takes the elements of the ports that the part has.
+        fn take<T>(own: &mut [T], of_part: Vec<T>, has: &dyn Fn(PortId) -> bool) {
+            for ((own, theirs), port) in own.iter_mut().zip(of_part).zip(0..) {
+                if has(PortId(port)) {
+                    *own = theirs;
+                }
+            }
+        }
+        take(&mut self.meters, part.meters, has);
+        take(&mut self.losses, part.losses, has);
+        take(&mut self.flow_tables, part.flow_tables, has);
+        self.flows.extend(part.flows);
+        // Each part took its samples in the order of time and of ports. Sorting keeps the order of the rows
+        // of one port.
+        self.queue.extend(part.queue);
+        self.queue.sort_by_key(|row| (row.time, row.port));
+        self.progress.extend(part.progress);
+        if let (Some(own), Some(theirs)) = (&mut self.emissions, part.emissions) {
+            own.join(theirs);
         }
     }
 }

@@ -60,6 +60,20 @@ pub enum Interest {
     Everything,
 }
 
+/// A probe that can observe a run in parts: each part of the network has a probe of its own.
+pub trait Divisible<P>: Probe<P> + Sized {
+    /// A probe that observes like this one, and has observed nothing.
+    fn fresh(&self) -> Self;
+    /// Adds what a probe of a part has observed. `has` is true for the ports of the part. Reports of flows
+    /// and of senders come from one part for each source.
+    fn join(&mut self, part: Self, has: &dyn Fn(PortId) -> bool);
+}
+
+impl<P> Divisible<P> for () {
+    fn fresh(&self) {}
+    fn join(&mut self, (): (), _: &dyn Fn(PortId) -> bool) {}
+}
+
 impl<P> Probe<P> for () {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Nothing

@@ -25,12 +25,14 @@ pub mod report;
 pub mod search;
 mod session;
 pub mod study;
+mod threads;
 mod traces;
 
 pub use error::RunnerError;
 pub use frontend::{Bar, Frontend, NoBar, Silent, panic_message};
 pub use giveway_record::chain;
 pub use session::{Observe, Results, Session, TrialError, pool, question, scenario_name};
+pub use threads::processors;
 pub use traces::{PortFile, PortFileError};
 
 /// The outcome of a command, from the best to the worst.

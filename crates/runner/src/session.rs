@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::export::Exports;
 use crate::frontend::{Frontend, Part, Progress, panic_message};
 use crate::traces::{PortFile, Traces};
-use crate::{Outcome, RunnerError, chain, cpu, outputs};
+use crate::{Outcome, RunnerError, chain, cpu, outputs, threads};
 
 /// The outcome of one trial.
 enum Ran {
@@ -74,6 +74,10 @@ pub struct Session<'a> {
     beside: Option<(&'static str, PathBuf)>,
     /// True if outputs may replace any files at their places.
     force: bool,
+    /// The number of threads of each simulation of a network.
+    threads: usize,
+    /// True if each trial is also run with other divisions of its network, and the results compared.
+    checks_divisions: bool,
 }
 
 /// A pool of `jobs` threads; 0 stands for one for each processor.
@@ -107,6 +111,8 @@ impl<'a> Session<'a> {
             traces: Vec::new(),
             beside: None,
             force: false,
+            threads: 1,
+            checks_divisions: false,
         })
     }
 
@@ -118,6 +124,18 @@ impl<'a> Session<'a> {
     /// Makes outputs replace any files and folders at their places if `force` is true.
     pub fn replacing(self, force: bool) -> Session<'a> {
         Session { force, ..self }
+    }
+
+    /// Makes this session simulate each network on up to this many threads, with the same results. A trial
+    /// that is exported or traced has one thread, because its packets are written in one order.
+    pub fn dividing(self, threads: usize) -> Session<'a> {
+        Session { threads, ..self }
+    }
+
+    /// Makes this session run each trial of a network also in divisions that a user would not get, and fail it
+    /// if any result differs: for tests.
+    pub fn checking_divisions(self, checks: bool) -> Session<'a> {
+        Session { checks_divisions: checks, ..self }
     }
 
     /// Makes this session copy `file` into each run folder, under the name `name`.
@@ -148,8 +166,24 @@ impl<'a> Session<'a> {
         dir: Option<&Path>,
         find: &dyn Fn(&Table) -> Option<Vec<String>>,
     ) -> Result<Results, Outcome> {
-        let simulate: &Observe<'_> =
-            &|trial, keep_series, go_on| Ok(observe(scenario, trial, keep_series, &go_on));
+        let simulate: &Observe<'_> = &|trial, keep_series, go_on| {
+            let Some(network) = scenario.network().filter(|_| self.threads > 1 || self.checks_divisions)
+            else {
+                return Ok(observe(scenario, trial, keep_series, &go_on));
+            };
+            let partition = threads::partition(network, trial, self.threads);
+            let ran = threads::run(network, trial, keep_series, (&partition, self.threads), &go_on);
+            if let (Some((record, _)), true) = (&ran, self.checks_divisions) {
+                let divisions = threads::compare(network, trial, &record.summary)?;
+                let Trial { name, seed, .. } = trial;
+                self.frontend
+                    .message(&format!("{name}, seed {seed}: equal results of {divisions} divisions"));
+            }
+            Ok(ran)
+        };
+        if self.threads > 1 {
+            threads::announce(scenario, self.threads, self.frontend);
+        }
         self.run_by(scenario, name, dir, find, simulate)
     }
 

@@ -21,6 +21,7 @@ use crate::net::{Caller, Net, Settings};
 use crate::origin;
 use crate::outage::Changes;
 use crate::packets::{Number, Packets};
+use crate::partition::{Partition, Whole};
 pub use crate::plan::{Plan, SourcePlan};
 use crate::routes::Routes;
 use crate::segment::Segment;
@@ -34,7 +35,7 @@ pub struct Totals {
     pub events: u64,
 }
 
-/// A simulation in progress.
+/// A simulation in progress, or the part of one that has some of the nodes ([`crate::parallel`]).
 pub struct Sim {
     now: Time,
     /// The moment of the event that is being handled.
@@ -61,11 +62,29 @@ pub struct Sim {
     gauges: Vec<(&'static str, f64)>,
     /// Buffer of `send`, kept so that sending allocates nothing.
     sending: Vec<Packet<Segment>>,
+    /// Packets that leave for other parts of the network, by the number of the part.
+    leaving: Vec<Vec<Crossing>>,
     events: u64,
 }
 
+/// A packet on a link between two parts of the network.
+pub(crate) struct Crossing {
+    /// Number of the link.
+    pub link: u32,
+    /// Time at which the packet reaches the far end.
+    pub at: Time,
+    packet: Packet<Segment>,
+}
+
+/// A datagram that is in a queue or on a wire when the run ends.
+pub(crate) struct Unarrived {
+    source: u16,
+    stream: u32,
+    sent: Time,
+}
+
 struct Running {
-    /// `None` only while the source acts.
+    /// `None` while the source acts, and if the source is in another part of the network.
     source: Option<Box<dyn Source>>,
     settings: Settings,
     timer: Timer,
@@ -73,22 +92,30 @@ struct Running {
 
 impl Sim {
     /// Prepares a run.
-    pub fn new(plan: Plan) -> Sim {
+    pub fn new(mut plan: Plan) -> Sim {
+        let whole = Partition::whole(plan.network.nodes, Whole::OneThread);
+        Sim::part(&mut plan, &whole, 0)
+    }
+
+    /// Prepares a part of a run. It takes its disciplines and its sources out of the plan.
+    pub(crate) fn part(plan: &mut Plan, partition: &Partition, part: u16) -> Sim {
         let mut queue = EventQueue::default();
         let routes = plan.network.routes();
         let nodes = plan.network.nodes;
         let changes = Changes::new(&plan.network.links, &mut queue);
-        let links = plan.network.links.into_iter().zip(0..);
-        let links = links.map(|(link, number)| Link::new(number, link, &plan.streams, &mut queue)).collect();
+        let links = plan.network.links.iter_mut().zip(0..);
+        let link = |(link, number)| Link::new(number, link, (partition, part), &plan.streams, &mut queue);
+        let links = links.map(link).collect();
         let mut keys = plan.streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
         let origins = origin::origins(&plan.sources, &plan.streams);
-        let sources = plan.sources.into_iter().zip(&origins).enumerate().map(|(number, (source, origin))| {
-            let timer = queue.add(Owner::Source(number as u16), origin.rank());
-            queue.set(timer, source.start);
+        let sources = plan.sources.iter_mut().zip(&origins).zip(0..).map(|((source, origin), number)| {
+            let timer = queue.add(Owner::Source(number), origin.rank());
+            let own = (partition.part_with(source) == part).then(|| source.take());
+            queue.set(timer, if own.is_some() { source.start } else { Time::NEVER });
             let settings =
-                Settings { tcp: Rc::new(source.tcp), class: source.class, reserved: source.reserved };
-            Running { source: Some(source.source), settings, timer }
+                Settings { tcp: Rc::new(source.tcp.clone()), class: source.class, reserved: source.reserved };
+            Running { source: own, settings, timer }
         });
         let sources = sources.collect();
         let access = AccessLinks::new(&plan.streams, &mut queue);
@@ -111,12 +138,13 @@ impl Sim {
             routes,
             lookahead: plan.lookahead,
             changes,
-            transport: Transport::new(hasher, plan.measured, origins),
+            transport: Transport::new(hasher, plan.measured.clone(), origins),
             sources,
             sample: plan.sample,
             sample_senders: plan.sample_senders,
             gauges: Vec::new(),
             sending: Vec::new(),
+            leaving: std::iter::repeat_with(Vec::new).take(partition.parts()).collect(),
             events: 0,
         }
     }
@@ -158,9 +186,18 @@ impl Sim {
 
     /// Ends the run: reports every flow that is still open to the probe.
     pub fn finish<R: Probe<Segment>>(mut self, probe: &mut R) -> Totals {
-        for source in 0..self.sources.len() {
-            // No flush here: packets must not be sent after the end, and the reports are forwarded below.
-            self.act(source as u16, |source, net| source.finish(net));
+        let unarrived = self.close(probe);
+        self.report_flows(&unarrived, probe)
+    }
+
+    /// Ends the run in this part of the network: ends its sources and empties its links. Returns the
+    /// datagrams that were on them.
+    pub(crate) fn close<R: Probe<Segment>>(&mut self, probe: &mut R) -> Vec<Unarrived> {
+        for number in 0..self.sources.len() {
+            // No flush here: packets must not be sent after the end, and the reports are forwarded later.
+            if self.sources[number].source.is_some() {
+                self.act(number as u16, |source, net| source.finish(net));
+            }
         }
         let mut left = Leftover::default();
         for number in 0..self.links.len() {
@@ -170,7 +207,18 @@ impl Sim {
         for link in &mut self.links {
             link.reset(&self.packets, self.now, &mut left);
         }
-        self.transport.finish(self.now, &left.datagrams);
+        left.datagrams
+    }
+
+    /// Reports all flows of this part's sources. `unarrived` has the datagrams on the links of all parts.
+    pub(crate) fn report_flows<R: Probe<Segment>>(
+        mut self,
+        unarrived: &[Unarrived],
+        probe: &mut R,
+    ) -> Totals {
+        let is_own = |left: &&Unarrived| self.sources[usize::from(left.source)].source.is_some();
+        let own = unarrived.iter().filter(is_own).map(|left| (left.stream, left.sent));
+        self.transport.finish(self.now, own);
         for report in self.transport.reports.drain(..) {
             probe.flow(&report);
         }
@@ -179,10 +227,30 @@ impl Sim {
 
     /// Remarks of the sources on the run so far, each with the number of its source.
     pub fn remarks(&self) -> impl Iterator<Item = (u16, String)> + '_ {
-        self.sources.iter().enumerate().filter_map(|(number, running)| {
-            let source = running.source.as_ref().expect("no source acts between events");
-            Some((number as u16, source.remark()?))
+        self.sources.iter().zip(0..).filter_map(|(running, number)| {
+            // A source of another part has no remark here.
+            Some((number, running.source.as_ref()?.remark()?))
         })
+    }
+
+    /// The time of the next event; `Time::NEVER` without one.
+    pub(crate) fn next_event(&mut self) -> Time {
+        self.queue.first().map_or(Time::NEVER, |(moment, _)| moment.at)
+    }
+
+    /// The packets that have left for other parts of the network, by the number of the part. The caller
+    /// takes them out.
+    pub(crate) fn leaving(&mut self) -> &mut [Vec<Crossing>] {
+        &mut self.leaving
+    }
+
+    /// Receives a packet from another part of the network, before the time at which it arrives.
+    pub(crate) fn receive(&mut self, crossing: Crossing) {
+        let Crossing { link, at, packet } = crossing;
+        let pkt = self.packets.add(packet);
+        if self.carry(link, at, pkt) {
+            self.links[link as usize].schedule(&mut self.queue);
+        }
     }
 
     /// The simulated time.
@@ -245,10 +313,16 @@ impl Sim {
     }
 
     /// Adds a packet that leaves a link, and reaches its far end at `at`, to the plain link that it will be
-    /// offered to next; or puts it on the wire. True if it is the only packet there.
+    /// offered to next; or puts it on the wire, or sends it to another part of the network. True if it is the
+    /// only packet on the wire.
     #[inline]
     fn carry(&mut self, link: u32, at: Time, pkt: Number) -> bool {
         let this = &self.links[link as usize];
+        if let Some(part) = this.leads_to() {
+            let packet = self.packets.take(pkt);
+            self.leaving[usize::from(part)].push(Crossing { link, at, packet });
+            return false;
+        }
         let Packet { meta, payload } = self.packets.get(pkt);
         if meta.to != this.to
             && let Some(next) = self.routes.next_of(this.to, meta, payload)
@@ -442,17 +516,17 @@ impl Sim {
     }
 }
 
-/// Datagrams that are in a queue or on a wire when the run ends.
+/// Collects the datagrams that are in a queue or on a wire when the run ends.
 #[derive(Default)]
 struct Leftover {
-    /// Stream and send time of each.
-    datagrams: Vec<(u32, Time)>,
+    datagrams: Vec<Unarrived>,
 }
 
 impl Probe<Segment> for Leftover {
     fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, _: Time) {
         if segment.has(Segment::DATAGRAM) {
-            self.datagrams.push((segment.conn, segment.datagram_sent()));
+            let Segment { source, conn: stream, .. } = *segment;
+            self.datagrams.push(Unarrived { source, stream, sent: segment.datagram_sent() });
         }
     }
 }

@@ -5,14 +5,20 @@
 //! different nodes, so their order has no effect.
 //!
 //! A link whose queue is [plain](crate::plain) has arrivals only.
+//!
+//! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
+//! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{DropReason, Interest, Next, Packet, Port, PortId, Probe, Rng, Span, Streams, Time};
+use giveway_qdisc::{
+    Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Rng, Span, Streams, Time,
+};
 
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
 use crate::network::LinkPlan;
 use crate::packets::{Number, Packets};
+use crate::partition::Partition;
 use crate::plain::Plain;
 use crate::segment::Segment;
 
@@ -26,9 +32,18 @@ pub(crate) struct Link {
     pub cost: u32,
     /// False during an outage.
     pub up: bool,
+    /// True if the port is in this part of the network.
+    here: bool,
+    /// The part of the network at the far end, if it is another one.
+    leads_to: Option<u16>,
     port: Port<Segment>,
     delay: Span,
+    /// Time from the end of a transmission to the event of a plain queue that must have decided by then: the
+    /// delay of the wire, or zero if the packet leaves this part of the network.
+    grace: Span,
     jitter: Span,
+    /// Arrival of the last packet with jitter.
+    last_arrival: Time,
     /// Probability that the wire loses a packet.
     loss: f64,
     rng: Rng,
@@ -46,17 +61,32 @@ pub(crate) struct Link {
 pub(crate) type Departure = (Time, Packet<Segment>);
 
 impl Link {
-    /// The link `number` of the network.
-    pub fn new(number: u32, plan: LinkPlan, streams: &Streams, queue: &mut EventQueue) -> Link {
+    /// The link `number` of the network, in a part of the partition. A part with the sending node takes the
+    /// discipline out of the plan.
+    pub fn new(
+        number: u32,
+        plan: &mut LinkPlan,
+        (partition, part): (&Partition, u16),
+        streams: &Streams,
+        queue: &mut EventQueue,
+    ) -> Link {
         let wire = streams.within("wire").within(&plan.name);
+        let [here, ends_here] = [plan.from, plan.to].map(|node| partition.part_of(node) == part);
+        let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
+        let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
+        let qdisc = if here { std::mem::replace(&mut plan.qdisc, elsewhere) } else { elsewhere };
         Link {
             from: plan.from,
             to: plan.to,
             cost: plan.cost,
             up: true,
-            port: Port::new(PortId(number), plan.qdisc, plan.rate),
+            here,
+            leads_to,
+            port: Port::new(PortId(number), qdisc, plan.rate),
             delay: plan.delay,
+            grace: if leads_to.is_some() { Span::ZERO } else { plan.delay },
             jitter: plan.jitter,
+            last_arrival: Time::ZERO,
             loss: plan.loss.get(),
             rng: wire.rng(),
             next_pull: Time::NEVER,
@@ -91,6 +121,12 @@ impl Link {
         self.jitter.is_zero().then(|| queue.moment(self.timer, at))
     }
 
+    /// The part of the network at the far end, if it is another one.
+    #[inline]
+    pub fn leads_to(&self) -> Option<u16> {
+        self.leads_to
+    }
+
     /// True if packets have been added that have not arrived at the queue.
     #[inline]
     pub fn expects(&self) -> bool {
@@ -102,7 +138,7 @@ impl Link {
     pub fn add(&mut self, arrival: Moment, bytes: u32, number: Number, queue: &mut EventQueue) {
         let plain = self.plain.as_mut().expect("packets are added to plain links only");
         if plain.add(arrival, bytes, number) && self.flight.is_empty() {
-            queue.set(self.timer, plain.next_end() + self.delay);
+            queue.set(self.timer, plain.next_end() + self.grace);
         }
     }
 
@@ -176,7 +212,8 @@ impl Link {
                 if !self.jitter.is_zero() {
                     arrival += Span::from_ps(self.rng.below(self.jitter.as_ps() + 1));
                     // Jitter does not reorder.
-                    arrival = self.flight.back().map_or(arrival, |(last, _)| arrival.max(*last));
+                    arrival = arrival.max(self.last_arrival);
+                    self.last_arrival = arrival;
                 }
                 Some((arrival, pkt))
             }
@@ -214,13 +251,13 @@ impl Link {
     pub fn schedule(&self, queue: &mut EventQueue) {
         let next = match (self.flight.front(), &self.plain) {
             (Some((arrival, _)), _) => self.next_pull.min(*arrival),
-            (None, Some(plain)) => plain.next_end() + self.delay,
+            (None, Some(plain)) => plain.next_end() + self.grace,
             (None, None) => self.next_pull,
         };
         queue.set(self.timer, next);
     }
 
-    /// Reports the state of the queue to the probe.
+    /// Reports the state of the queue to the probe, if the port is in this part of the network.
     pub fn sample<R: Probe<Segment>>(
         &mut self,
         now: Time,
@@ -229,7 +266,8 @@ impl Link {
     ) {
         match &mut self.plain {
             Some(plain) => plain.sample(now, probe),
-            None => self.port.sample(now, gauges, probe),
+            None if self.here => self.port.sample(now, gauges, probe),
+            None => {}
         }
     }
 
@@ -253,4 +291,20 @@ impl Link {
     fn has_backlog(&self) -> bool {
         self.port.counters().backlog().packets > 0
     }
+}
+
+/// The discipline of a port that another part of the network has: no packet is ever offered to it.
+struct Elsewhere;
+
+impl Qdisc<Segment> for Elsewhere {
+    fn enqueue(&mut self, _: Packet<Segment>, _: &mut Cx<'_, Segment>) {
+        unreachable!("a part offers packets to its own ports only")
+    }
+    fn dequeue(&mut self, _: &mut Cx<'_, Segment>) -> Next<Segment> {
+        Next::Empty
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog::ZERO
+    }
+    fn reset(&mut self, _: &mut Cx<'_, Segment>) {}
 }

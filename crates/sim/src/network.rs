@@ -69,6 +69,11 @@ impl Network {
         self.links.len() as u32 - 1
     }
 
+    /// The links, by number, to change them.
+    pub fn links_mut(&mut self) -> &mut [LinkPlan] {
+        &mut self.links
+    }
+
     /// The shortest routes by cost.
     pub fn routes(&self) -> Routes {
         Routes::with(self.routing, self.nodes, self.links.iter().map(|link| (link.from, link.to, link.cost)))

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use giveway_qdisc::{Rate, Span, Streams, Time};
 
+use crate::net::Net;
 use crate::network::Network;
 use crate::tcp::TcpConfig;
 use crate::traffic::Source;
@@ -40,6 +41,9 @@ pub struct SourcePlan {
     pub start: Time,
     /// The application.
     pub source: Box<dyn Source>,
+    /// The pairs of nodes that it sends between, or some of them that have all nodes that it uses; `None` if
+    /// they are not known. A network is [divided](crate::parallel) by them.
+    pub pairs: Option<Vec<(u16, u16)>>,
     /// Parameters of its TCP.
     pub tcp: TcpConfig,
     /// Traffic class of its packets.
@@ -57,9 +61,24 @@ impl SourcePlan {
             name,
             start: Time::ZERO,
             source,
+            pairs: None,
             tcp: TcpConfig::default(),
             class: 0,
             reserved: Rate::default(),
         }
+    }
+
+    /// Takes the application out of the plan.
+    pub(crate) fn take(&mut self) -> Box<dyn Source> {
+        std::mem::replace(&mut self.source, Box::new(Taken))
+    }
+}
+
+/// The place of an application that was taken out of the plan.
+struct Taken;
+
+impl Source for Taken {
+    fn wake(&mut self, _: &mut Net<'_>) {
+        unreachable!("a part of the network has taken the source")
     }
 }

@@ -164,13 +164,13 @@ impl Transport {
         action: impl FnOnce(&mut Endpoint),
     ) {
         let conn = &mut self.conns[conn.0 as usize];
-        let tcp = Rc::clone(&conn.tcp);
+        let tcp = &*conn.tcp;
         let end = match side {
             Side::Client => &mut conn.client,
             Side::Server => &mut conn.server,
         };
         action(end);
-        end.send(now, &tcp, &mut self.out);
+        end.send(now, tcp, &mut self.out);
         conn.arm(queue);
     }
 
@@ -371,15 +371,15 @@ impl Transport {
 
     /// Ends the run: reports every flow that is still open. `left` has stream and send time of each datagram
     /// that is still in the network, which is neither received nor lost.
-    pub fn finish(&mut self, now: Time, left: &[(u32, Time)]) {
+    pub fn finish(&mut self, now: Time, left: impl Iterator<Item = (u32, Time)>) {
         for conn in self.conns.iter().filter(|conn| conn.alive) {
             if conn.transfer.is_some_and(|transfer| !transfer.reported) {
                 self.reports.push(conn.report(now, Ending::Unfinished));
             }
         }
         for (stream, sent) in left {
-            if self.measured.contains(sent) {
-                self.streams[*stream as usize].counters.under_way();
+            if self.measured.contains(&sent) {
+                self.streams[stream as usize].counters.under_way();
             }
         }
         for stream in &self.streams {

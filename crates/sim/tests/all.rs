@@ -8,6 +8,7 @@ mod cubic;
 mod fabric_traffic;
 mod memory;
 mod outages;
+mod parallel;
 mod plain;
 mod queues;
 mod sources;

@@ -4,15 +4,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
+use giveway_qdisc::{Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
 use giveway_sim::engine::SourcePlan;
-use giveway_sim::{LinkPlan, Plan, Segment, Sim, Totals};
+use giveway_sim::{Gain, LinkPlan, Partition, Plan, Segment, Sim, Totals, parallel};
 
 use super::model::Network;
 use super::paths::Paths;
 use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
+
+/// Number of times that a run reports its progress: enough for a progress bar, and few enough to take no
+/// measurable time.
+const STEPS: u64 = 500;
 
 /// The result of a run. Its measurements are in the probe.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,6 +161,7 @@ impl Network {
                 group: stream.name.clone(),
                 start: stream.start,
                 source: source.unwrap_or_else(|invalid| panic!("{}: {invalid}", stream.name)),
+                pairs: Some(stream.pairs.clone()),
                 tcp: stream.tcp.clone(),
                 class: stream.class,
                 reserved: stream.reserved,
@@ -206,8 +211,6 @@ impl Network {
         probe: &mut R,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        /// Enough for a progress bar, and few enough to take no measurable time.
-        const STEPS: u64 = 500;
         let mut sim = Sim::new(self.plan_built(trial, build));
         for step in 1..=STEPS {
             sim.step_to(Time::ZERO + self.times.duration.scale(step, STEPS), probe);
@@ -215,10 +218,46 @@ impl Network {
                 return None;
             }
         }
-        let remarks = sim
-            .remarks()
-            .map(|(source, remark)| format!("{}: {remark}", self.traffic[usize::from(source)].name));
-        let remarks = remarks.collect();
+        let remarks = self.named_remarks(sim.remarks());
         Some(Finished { totals: sim.finish(probe), remarks })
+    }
+
+    /// The division of the network for `threads` threads in a trial.
+    ///
+    /// # Panics
+    /// As [`Network::plan`].
+    pub fn partition(&self, trial: &Trial, threads: usize, gain: Gain) -> Partition {
+        Partition::of(&|| self.plan(trial), threads, gain)
+    }
+
+    /// Like [`run`](Network::run), on several threads, with the same results. With one part it runs on the
+    /// calling thread.
+    ///
+    /// # Panics
+    /// As [`Network::plan`].
+    pub fn run_divided<R: Divisible<Segment> + Send>(
+        &self,
+        trial: &Trial,
+        (partition, threads): (&Partition, usize),
+        probe: &mut R,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Option<Finished> {
+        if partition.parts() == 1 {
+            return self.run(trial, probe, go_on);
+        }
+        let mut reported = 0;
+        let mut watch = |now: Time| {
+            let steps = u128::from(now.as_ps()) * u128::from(STEPS);
+            let step = (steps / u128::from(self.times.duration.as_ps())) as u64;
+            std::mem::replace(&mut reported, step) == step || go_on(step as f64 / STEPS as f64)
+        };
+        let ended = parallel::run(&|| self.plan(trial), partition, threads, probe, &mut watch)?;
+        Some(Finished { totals: ended.totals, remarks: self.named_remarks(ended.remarks) })
+    }
+
+    /// The remarks of sources, each after the name of its traffic.
+    fn named_remarks(&self, remarks: impl IntoIterator<Item = (u16, String)>) -> Vec<String> {
+        let named = |(source, remark)| format!("{}: {remark}", self.traffic[usize::from(source)].name);
+        remarks.into_iter().map(named).collect()
     }
 }

@@ -93,6 +93,7 @@ impl Lab {
         self.sources.push(SourcePlan {
             start: context.start,
             tcp: context.tcp.clone(),
+            pairs: Some(context.pairs.clone()),
             ..SourcePlan::new(name, config.build(context).unwrap())
         });
     }

@@ -1,0 +1,116 @@
+//! `--threads`: trials of networks that are divided, and what the user is told about the division.
+
+use std::num::NonZero;
+
+use giveway_measure::{Fingerprint, Record, Summary};
+use giveway_papers::observe_network;
+use giveway_scenario::{Network, Scenario, Trial};
+use giveway_sim::{Gain, Partition, Whole};
+
+use crate::Frontend;
+use crate::session::TrialError;
+
+/// The number of processors of this machine.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// The number of threads that can run at once, of those that were asked for. A thread simulates several parts
+/// of a network one after the other if there are more parts than threads.
+fn useful(threads: usize) -> usize {
+    threads.min(processors())
+}
+
+/// Runs a trial on a divided network, with a recorder. Returns the record, and the remarks of the sources of
+/// traffic; nothing if `go_on` stops it.
+pub(crate) fn run(
+    network: &Network,
+    trial: &Trial,
+    keep_series: bool,
+    (partition, threads): (&Partition, usize),
+    go_on: &dyn Fn(f64) -> bool,
+) -> Option<(Record, Vec<String>)> {
+    observe_network(network, keep_series, |recorder| {
+        network.run_divided(trial, (partition, useful(threads)), recorder, go_on)
+    })
+}
+
+/// Two divisions of a network gave different results.
+#[derive(Debug, thiserror::Error)]
+#[error("divided into {parts} parts it has the fingerprint {divided}, and {undivided} otherwise")]
+struct Differs {
+    parts: usize,
+    divided: Fingerprint,
+    undivided: Fingerprint,
+}
+
+/// Runs a trial in every division that a number of threads may give, useful or not, and compares all metrics
+/// with those of the undivided network. Returns the number of divisions.
+///
+/// # Errors
+/// When any metric or the fingerprint differs.
+pub(crate) fn compare(network: &Network, trial: &Trial, expected: &Summary) -> Result<usize, TrialError> {
+    let mut tried: Vec<Partition> = Vec::new();
+    for threads in [2, 3, 8, 64] {
+        let partition = network.partition(trial, threads, Gain::Any);
+        if partition.parts() == 1 || tried.contains(&partition) {
+            continue;
+        }
+        if let Some((record, _)) = run(network, trial, false, (&partition, threads), &|_| true) {
+            let Summary { fingerprint, metrics, .. } = &record.summary;
+            if (fingerprint, metrics) != (&expected.fingerprint, &expected.metrics) {
+                let parts = partition.parts();
+                let (divided, undivided) = (*fingerprint, expected.fingerprint);
+                return Err(Box::new(Differs { parts, divided, undivided }));
+            }
+        }
+        tried.push(partition);
+    }
+    Ok(tried.len())
+}
+
+/// The division of the network of a trial for as many threads as can run at once, of those asked for.
+pub(crate) fn partition(network: &Network, trial: &Trial, threads: usize) -> Partition {
+    network.partition(trial, useful(threads), Gain::Faster)
+}
+
+/// Tells the user how the networks of a scenario are divided, and the reason if they are not.
+pub(crate) fn announce(scenario: &Scenario, threads: usize, frontend: &dyn Frontend) {
+    let Some(network) = scenario.network() else {
+        frontend.message("--threads: one thread for each trial, because only networks are divided");
+        return;
+    };
+    // The division depends on the disciplines, and hardly on the seed.
+    let first = scenario.seeds[0];
+    let trials = scenario.trials().into_iter().filter(|trial| trial.seed == first);
+    let said: Vec<(String, String)> = trials
+        .map(|trial| (trial.name.clone(), sentence(&partition(network, &trial, threads), threads)))
+        .collect();
+    let equal = said.windows(2).all(|two| two[0].1 == two[1].1);
+    for (name, sentence) in said.iter().take(if equal { 1 } else { said.len() }) {
+        let of = if equal { String::new() } else { format!(" of {name}") };
+        frontend.message(&format!("--threads: each trial{of} {sentence}"));
+    }
+}
+
+/// A division in words, after the trial.
+fn sentence(partition: &Partition, threads: usize) -> String {
+    let running = useful(threads);
+    let processors = match running {
+        1 => "1 processor".to_owned(),
+        _ => format!("{running} processors"),
+    };
+    let machine = if running < threads { format!(" (this machine has {processors})") } else { String::new() };
+    if let Some(why) = partition.why_whole() {
+        return match why {
+            Whole::OneThread => format!("has one thread{machine}"),
+            _ => format!("has one thread, because {why}"),
+        };
+    }
+    let parts = partition.parts();
+    let few = if parts < running { "; the network cannot be divided into more" } else { "" };
+    format!(
+        "runs on {parts} threads, which exchange packets after each {} of simulated time{few}{machine}",
+        partition.window()
+    )
+}
