@@ -5,6 +5,7 @@ static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 mod allocations;
 mod arbiters;
+mod captures;
 mod cioq;
 mod classics;
 mod every_mode;

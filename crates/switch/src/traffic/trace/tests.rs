@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::packet::{Class, Kind};
-use crate::sim::{Plan, run};
 use crate::traffic::{SOURCES, TrafficSpec};
 
 const A: [u8; 4] = [10, 0, 0, 1];
@@ -286,28 +285,6 @@ fn files_that_are_not_captures_are_refused() {
     assert_eq!(error(cut, json!({ "limit": "5p" })), None);
     let no_ip = refused(&[(0, A, C, 28, Carries::Arp, 0)], json!({}));
     assert!(no_ip.contains("holds no IP packet (1 others)"), "{no_ip}");
-}
-
-/// All packets of a capture arrive at a switch and cross it, and each class is counted.
-#[test]
-fn a_switch_carries_a_capture() {
-    let folder = capture(&EVERY);
-    let plan = Plan {
-        ports: 4,
-        arbiter: "p_spf".parse().unwrap(),
-        traffic: spec(json!({ "repeat": true })),
-        // A repetition takes 74 slots.
-        slots: 74 * 20,
-        warmup: 74 * 10,
-        streams: Streams::new(1),
-        folder: folder.path().to_owned(),
-    };
-    let outcome = run(&plan).unwrap();
-    assert!((outcome.offered - 38.0 / 74.0 / 4.0).abs() < 1e-12, "{}", outcome.offered);
-    assert_eq!(outcome.offered, outcome.throughput);
-    assert_eq!(outcome.class(Class::Short).count, 20);
-    assert_eq!(outcome.class(Class::Long).count, 40);
-    assert_eq!(outcome.all.wait.max, Some(0.0), "the packets never compete for a port");
 }
 
 /// Traffic from the capture of the examples has all of its packets and all of their cells.
