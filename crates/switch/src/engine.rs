@@ -84,17 +84,10 @@ impl<const W: usize> Engine<W> {
         })
     }
 
-    /// Runs one slot of the fabric. Packets that may begin to cross in it join the queues first.
-    #[inline]
-    fn slot(&mut self) {
-        let shared = &mut self.shared;
-        shared.clock.begin();
-        let due = self.inputs.due(shared.clock.fabric);
-        if !due.is_empty() {
-            self.fabric.arrive_all(due, &mut self.inputs, shared);
-        }
-        self.fabric.slot(shared);
-        shared.clock.advance();
+    /// Runs the slots of the fabric that begin before `tick`.
+    fn run_to(&mut self, tick: u64) {
+        self.fabric.run(tick, &mut self.inputs, &mut self.shared);
+        self.shared.settle();
     }
 
     /// Ends a batch or the warm-up.
@@ -127,11 +120,7 @@ impl<const W: usize> Run for Engine<W> {
     fn step_to(&mut self, slot: u64) {
         let until = slot.min(self.slots);
         loop {
-            let stop = until.min(self.batch_end) * self.shared.clock.slot_ticks;
-            while self.shared.clock.tick < stop {
-                self.slot();
-            }
-            self.shared.settle();
+            self.run_to(until.min(self.batch_end) * self.shared.clock.slot_ticks);
             if self.batch_end > until || self.batches.len() as u64 == BATCHES {
                 return;
             }
@@ -142,8 +131,8 @@ impl<const W: usize> Run for Engine<W> {
     fn trace_slot(&mut self) -> SlotTrace {
         let slot = self.shared.clock.fabric;
         self.shared.notes = Notes::on();
-        self.slot();
-        self.shared.settle();
+        // A slot has at least one tick.
+        self.run_to(self.shared.clock.tick + 1);
         let notes = std::mem::take(&mut self.shared.notes).take();
         let mut pointers = Vec::new();
         self.fabric.pointers(&mut |half, name, at| pointers.push((half, name, at.to_vec())));

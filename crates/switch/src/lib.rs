@@ -2,8 +2,8 @@
 //! fabric, which connects each input with at most one output at a time. An arbiter matches inputs with
 //! outputs; the mode of the switch decides whether a match carries a cell or a packet.
 //!
-//! Start with [`sim`] and `engine.rs`, then `modes/packet.rs` and `modes/preemptive.rs`, then [`arbiter`] and
-//! [`arbiters::islip`].
+//! Start with [`sim`], `engine.rs` and `modes/fabric.rs`, then `modes/packet.rs` and `modes/preemptive.rs`,
+//! then [`arbiter`] and [`arbiters::islip`].
 //!
 //! Time is counted in slots. A slot is the transmission time of a cell on a link. The fabric may be faster
 //! than the links by any ratio of whole numbers ([`speed::Speedup`]).

@@ -18,6 +18,7 @@ use crate::arbiter::{ArbiterConfig, ArbiterContext};
 use crate::options::{Mode, Options, Queueing};
 pub(crate) use connections::Connections;
 pub(crate) use fabric::Fabric;
+use fabric::Rules;
 use handle::ArbiterHandle;
 
 /// Builds the fabric for an arbiter and its options.

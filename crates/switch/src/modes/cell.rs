@@ -1,7 +1,7 @@
 //! Cell mode: every port is matched again in every slot, and a match carries one cell. Outputs reassemble
 //! packets, with one buffer for each input, since cells of different inputs interleave.
 
-use super::{ArbiterHandle, Fabric};
+use super::{ArbiterHandle, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
@@ -21,7 +21,7 @@ impl<const W: usize> Cell<W> {
     }
 }
 
-impl<const W: usize> Fabric<W> for Cell<W> {
+impl<const W: usize> Rules<W> for Cell<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));

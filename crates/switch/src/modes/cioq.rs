@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Fabric;
+use super::Rules;
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
 use crate::shared::Shared;
@@ -118,7 +118,7 @@ impl Cioq {
     }
 }
 
-impl<const W: usize> Fabric<W> for Cioq {
+impl<const W: usize> Rules<W> for Cioq {
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         let parts = Parts { packet, to_cross: packet.cells, to_leave: packet.cells };
         let index = match self.unused.pop() {

@@ -4,7 +4,7 @@
 //! M. Karol, M. Hluchyj, S. Morgan, Input Versus Output Queueing on a Space-Division Packet Switch, IEEE
 //! Transactions on Communications 35(12), 1987.
 
-use super::{ArbiterHandle, Connections, Fabric};
+use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
@@ -34,7 +34,7 @@ impl<const W: usize> Fifo<W> {
     }
 }
 
-impl<const W: usize> Fabric<W> for Fifo<W> {
+impl<const W: usize> Rules<W> for Fifo<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));

@@ -2,7 +2,7 @@
 //! fabric is that fast for many links, and no switch has less delay, so the others are compared with it.
 //! Packets wait only at the output links.
 
-use super::Fabric;
+use super::Rules;
 use crate::packet::{Class, Packet};
 use crate::shared::Shared;
 use crate::statistics::Longest;
@@ -18,7 +18,7 @@ impl Output {
     }
 }
 
-impl<const W: usize> Fabric<W> for Output {
+impl<const W: usize> Rules<W> for Output {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, _: &mut Shared<W>) {
         self.complete.push((input as u16, packet));

@@ -4,7 +4,7 @@
 //! M. Ajmone Marsan, A. Bianco, P. Giaccone, E. Leonardi, F. Neri, Packet-Mode Scheduling in Input-Queued
 //! Cell-Based Switches, IEEE/ACM Transactions on Networking 10(5), 2002.
 
-use super::{ArbiterHandle, Connections, Fabric};
+use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::packet::{Class, Packet};
 use crate::queues::Voqs;
@@ -30,7 +30,7 @@ impl<const W: usize> PacketMode<W> {
     }
 }
 
-impl<const W: usize> Fabric<W> for PacketMode<W> {
+impl<const W: usize> Rules<W> for PacketMode<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
         self.arbiter.arrived(input, usize::from(packet.to));

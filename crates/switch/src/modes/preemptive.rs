@@ -12,7 +12,7 @@
 //! - `lazy D`: a short packet waits up to D slots for the end of a packet at its input before it interrupts.
 //!   Not in the paper.
 
-use super::{ArbiterHandle, Connections, Fabric};
+use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::options::{Options, Phases};
@@ -146,7 +146,7 @@ impl<const W: usize> Preemptive<W> {
     }
 }
 
-impl<const W: usize> Fabric<W> for Preemptive<W> {
+impl<const W: usize> Rules<W> for Preemptive<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {

@@ -4,7 +4,7 @@
 //! W. Li, B. Liu, SPF: to Improve the Performance of Packet-Mode Scheduling, Computer Communications, 2005
 //! (the P-SPF paper's [17]; implemented from the description in that paper).
 
-use super::{ArbiterHandle, Connections, Fabric};
+use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
@@ -37,7 +37,7 @@ impl<const W: usize> Spf<W> {
     }
 }
 
-impl<const W: usize> Fabric<W> for Spf<W> {
+impl<const W: usize> Rules<W> for Spf<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
