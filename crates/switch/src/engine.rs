@@ -100,6 +100,7 @@ impl<const W: usize> Engine<W> {
             statistics.reset(self.fabric.longest());
             links.reset_maxima(clock.tick);
             self.fabric_from = clock.fabric;
+            self.at_batch = Sums::default();
         } else {
             let sums = statistics.sums();
             self.batches.push(Batch::new(
@@ -109,8 +110,8 @@ impl<const W: usize> Engine<W> {
                 statistics.backlog(),
                 clock.slot_ticks,
             ));
+            self.at_batch = sums;
         }
-        self.at_batch = statistics.sums();
         let next = self.batches.len() as u64 + 1;
         self.batch_end = self.warmup + measured * next / BATCHES;
     }
