@@ -167,18 +167,18 @@ impl<const W: usize> Rules<W> for Preemptive<W> {
         let now = shared.clock.fabric;
         let wanted = self.short.requests.outputs | self.long.requests.outputs;
         let connected = self.connections.outputs;
-        if self.parallel {
+        self.match_short(shared);
+        let (taken_in, taken_out) = if self.parallel {
             // Neither half depends on the other.
-            self.match_short(shared);
-            self.match_long(Row::EMPTY, Row::EMPTY, shared);
+            (Row::EMPTY, Row::EMPTY)
         } else {
-            self.match_short(shared);
             if !self.hold {
                 // Interrupted outputs may take another packet in this slot.
                 self.break_off(self.interrupted(), now);
             }
-            self.match_long(self.short_matching.inputs, self.short_matching.outputs, shared);
-        }
+            (self.short_matching.inputs, self.short_matching.outputs)
+        };
+        self.match_long(taken_in, taken_out, shared);
         let taken = self.connections.outputs | self.short_matching.outputs;
         let mut interrupted = self.connections.inputs & self.short_matching.inputs;
         for &(input, output) in self.short_matching.pairs() {
