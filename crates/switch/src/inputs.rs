@@ -71,8 +71,9 @@ pub(crate) struct Inputs<const W: usize> {
     kinds: Vec<Kind>,
     /// True if the cells of a packet arrive one after the other: [`Offered::serial`].
     serial: bool,
-    /// The rule for the begin of packets.
-    begin: Begin,
+    /// Ticks from the first cell of a packet to its begin, and to its arrival, for each slot of the link
+    /// until its last cell.
+    pace: (u64, u64),
     /// Length of a slot of a link, in ticks.
     slot_ticks: u64,
     /// Length of a slot of the fabric, in ticks.
@@ -83,6 +84,7 @@ impl<const W: usize> Inputs<W> {
     pub fn new(offered: Offered, begin: Begin, clock: &Clock) -> Inputs<W> {
         let Offered { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
+        let Clock { slot_ticks, fabric_ticks, .. } = *clock;
         let mut inputs = Inputs {
             sources,
             drawn: PerPort::new(Drawn::default()),
@@ -91,9 +93,14 @@ impl<const W: usize> Inputs<W> {
             fresh: Vec::with_capacity(AHEAD),
             kinds,
             serial,
-            begin,
-            slot_ticks: clock.slot_ticks,
-            fabric_ticks: clock.fabric_ticks,
+            pace: match begin {
+                Begin::Paced => (slot_ticks - fabric_ticks, 0),
+                Begin::FirstCell => (0, 0),
+                Begin::LastCell => (slot_ticks, slot_ticks),
+                Begin::Complete => (slot_ticks, 0),
+            },
+            slot_ticks,
+            fabric_ticks,
         };
         (0..ports).for_each(|input| inputs.draw(input, 0));
         inputs
@@ -104,24 +111,20 @@ impl<const W: usize> Inputs<W> {
     fn draw(&mut self, input: usize, now: u64) {
         self.fresh.clear();
         self.sources[input].fill(&mut self.fresh);
-        let (slot_ticks, fabric_ticks) = (self.slot_ticks, self.fabric_ticks);
+        let (slot_ticks, fabric_ticks, serial) = (self.slot_ticks, self.fabric_ticks, u64::from(self.serial));
+        let (to_begin, to_arrival) = self.pace;
+        let kinds = &self.kinds[..];
         let drawn = &mut self.drawn[input];
         (drawn.count, drawn.passed, drawn.entered) = (self.fresh.len(), 0, 0);
         for (next, Arrival { first, to, kind }) in drawn.packets.iter_mut().zip(self.fresh.iter().copied()) {
-            let cells = self.kinds[usize::from(kind)].cells;
-            let last = if self.serial { first + u64::from(cells) - 1 } else { first };
-            let (first_tick, last_tick) = (first * slot_ticks, last * slot_ticks);
-            let (earliest, arrived) = match self.begin {
-                Begin::Paced => (first_tick + (last - first) * (slot_ticks - fabric_ticks), first_tick),
-                Begin::FirstCell => (first_tick, first_tick),
-                Begin::LastCell => (last_tick, last_tick),
-                Begin::Complete => (last_tick, first_tick),
-            };
+            let cells = kinds[usize::from(kind)].cells;
+            let more = serial * (u64::from(cells) - 1);
+            let (earliest, arrived) =
+                (first * slot_ticks + more * to_begin, first * slot_ticks + more * to_arrival);
             // The first slot of the fabric that does not begin earlier. Without speedup, the usual case, no
             // division is needed.
             let due = if fabric_ticks == 1 { earliest } else { earliest.div_ceil(fabric_ticks) };
-            let packet = Packet { arrived, cells, kind, to };
-            *next = Next { packet, due, last };
+            *next = Next { packet: Packet { arrived, cells, kind, to }, due, last: first + more };
         }
         self.enter(input, now);
     }
@@ -130,12 +133,11 @@ impl<const W: usize> Inputs<W> {
     /// due in one slot of the fabric, because their earliest times are at least a slot of the link apart.
     fn enter(&mut self, input: usize, now: u64) {
         let drawn = &mut self.drawn[input];
-        while drawn.entered < drawn.count {
-            let due = drawn.packets[drawn.entered].due;
-            if due - now >= SLOTS {
+        for next in &drawn.packets[drawn.entered..drawn.count] {
+            if next.due - now >= SLOTS {
                 break;
             }
-            self.due[(due % SLOTS) as usize].insert(input);
+            self.due[(next.due % SLOTS) as usize].insert(input);
             drawn.entered += 1;
         }
         self.later.remove(input);
