@@ -47,35 +47,44 @@ impl<T: Copy> Alias<T> {
     /// Draws a value by a word that is uniform over all 64 bits.
     #[inline]
     pub fn pick(&self, word: u64) -> T {
-        // The high half selects the column, the low half decides within it. The comparison is an index
-        // instead of a branch, which could not be predicted.
-        let column = &self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize];
-        column.values[usize::from((word as u32) < column.threshold)]
+        // The high half selects the column, the low half decides within it.
+        self.columns[(((word >> 32) * self.columns.len() as u64) >> 32) as usize].pick(word)
     }
 }
 
-/// Size of the table of a geometric distribution. Larger values are drawn again, since the distribution has
+impl<T: Copy> Column<T> {
+    /// The value for a word. The comparison is an index instead of a branch, which could not be predicted.
+    #[inline]
+    fn pick(&self, word: u64) -> T {
+        self.values[usize::from((word as u32) < self.threshold)]
+    }
+}
+
+/// Values in the table of a geometric distribution. Larger values are drawn again, since the distribution has
 /// no memory.
 const TABLE: u32 = 255;
+/// Columns of the table, a power of two, so that bits of a word select one.
+const COLUMNS: usize = TABLE as usize + 1;
 
 /// The geometric distribution on 0, 1, 2, ...: the number of failures before a success.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometric {
-    /// The values 0 to `TABLE` - 1, and `TABLE` for all larger ones.
-    table: Alias<u32>,
+    /// The columns of an [`Alias`] for the values 0 to `TABLE` - 1, and `TABLE` for all larger ones.
+    columns: Box<[Column<u32>; COLUMNS]>,
 }
 
 impl Geometric {
     /// The distribution with success probability `p`, above 0 and up to 1. Its mean is (1 - p)/p.
     pub fn new(p: f64) -> Geometric {
-        let mut values: Vec<(u32, f64)> = Vec::with_capacity(TABLE as usize + 1);
+        let mut values: Vec<(u32, f64)> = Vec::with_capacity(COLUMNS);
         let mut left = 1.0;
         for slots in 0..TABLE {
             values.push((slots, left * p));
             left *= 1.0 - p;
         }
         values.push((TABLE, left));
-        Geometric { table: Alias::new(&values) }
+        let columns = Alias::new(&values).columns.try_into();
+        Geometric { columns: columns.unwrap_or_else(|_| unreachable!("it has a column for each value")) }
     }
 
     /// Draws a value.
@@ -83,7 +92,9 @@ impl Geometric {
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let mut so_far = 0;
         loop {
-            let picked = self.table.pick(rng.word());
+            // As `Alias::pick`, without a multiplication and a check of the index.
+            let word = rng.word();
+            let picked = self.columns[(word >> (64 - COLUMNS.ilog2())) as usize].pick(word);
             so_far += u64::from(picked);
             if picked < TABLE {
                 return so_far;
