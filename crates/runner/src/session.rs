@@ -132,8 +132,8 @@ impl<'a> Session<'a> {
         Session { threads, ..self }
     }
 
-    /// Makes this session run each trial of a network also in divisions that a user would not get, and fail it
-    /// if any result differs: for tests.
+    /// Makes this session run each trial of a network also in divisions that a user would not get. A trial
+    /// fails if any result differs. For tests.
     pub fn checking_divisions(self, checks: bool) -> Session<'a> {
         Session { checks_divisions: checks, ..self }
     }

@@ -1,4 +1,4 @@
-//! `--threads`: trials of networks that are divided, and what the user is told about the division.
+//! `--threads`: trials of networks that are divided, and messages about the division.
 
 use std::num::NonZero;
 

@@ -34,8 +34,8 @@ pub struct Ended {
     pub remarks: Vec<(u16, String)>,
 }
 
-/// Runs a plan to its end on at most `threads` threads, of which the calling thread is one; each simulates one
-/// or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that sources
+/// Runs a plan to its end on at most `threads` threads, of which the calling thread is one; each simulates
+/// one or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that sources
 /// and disciplines never move between threads. `go_on` gets the simulated time now and then; if it returns
 /// false, the run stops without a result.
 ///
@@ -87,7 +87,7 @@ struct Part<R> {
     probe: R,
 }
 
-/// What a part leaves after a run.
+/// The results of a part after a run.
 struct Finished<R> {
     number: u16,
     probe: R,
@@ -117,7 +117,7 @@ struct Round {
     stopped: AtomicBool,
 }
 
-/// Why a lock of an [`Exchange`] is never poisoned.
+/// The reason for which no lock of an [`Exchange`] is ever poisoned.
 const UNPOISONED: &str = "nothing panics with this lock";
 
 impl Exchange {
@@ -220,7 +220,7 @@ impl Exchange {
     }
 }
 
-/// A barrier that threads wait at for a short time, and that opens for good if one of them panics.
+/// A barrier that threads wait at for a short time, and that breaks if one of them panics.
 struct Gate {
     /// Number of threads.
     threads: usize,

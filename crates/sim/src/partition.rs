@@ -7,11 +7,11 @@
 //!
 //! # Choice
 //! Groups of nodes follow from these rules for a window. The weight of a node is its work in a pilot: the
-//! beginning of the run, simulated on one thread ([`Load`]). Groups are put into parts in two ways: neighbours
-//! into one part, so that few packets cross (a breadth-first order, cut into pieces of equal weight), and the
-//! heaviest first, each into the lightest part. Both are tried with every delay of a link as the window. The
-//! division with the shortest estimated time is taken ([`Estimate`]), if it gains enough; otherwise the network
-//! is not divided ([`Whole`]).
+//! beginning of the run, simulated on one thread ([`Load`]). Groups are put into parts in two ways:
+//! neighbours into one part, so that few packets cross (a breadth-first order, cut into pieces of equal weight), and
+//! the heaviest first, each into the lightest part. Both are tried with every delay of a link as the window.
+//! The division with the shortest estimated time is taken ([`Estimate`]), if it gains enough; otherwise the
+//! network is not divided ([`Whole`]).
 //!
 //! The pilot has no effect on results, because these do not depend on the division.
 
@@ -70,7 +70,7 @@ impl fmt::Display for Whole {
     }
 }
 
-/// What a division must gain.
+/// The gain that a division must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gain {
     /// It must make a run faster, by the estimate.
@@ -193,8 +193,8 @@ impl Partition {
         }
     }
 
-    /// A division of the network of a plan into at most `most` parts, and at most [`Partition::MOST`]. `build`
-    /// builds the plan.
+    /// A division of the network of a plan into at most `most` parts, and at most [`Partition::MOST`].
+    /// `build` builds the plan.
     pub fn of(build: &dyn Fn() -> Plan, most: usize, gain: Gain) -> Partition {
         let plan = build();
         let nodes = plan.network.nodes;
