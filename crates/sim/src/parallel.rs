@@ -35,9 +35,9 @@ pub struct Ended {
 }
 
 /// Runs a plan to its end on at most `threads` threads, of which the calling thread is one; each simulates
-/// one or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that sources
-/// and disciplines never move between threads. `go_on` gets the simulated time now and then; if it returns
-/// false, the run stops without a result.
+/// one or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that
+/// sources and disciplines never move between threads. `go_on` gets the simulated time now and then; if it
+/// returns false, the run stops without a result.
 ///
 /// # Panics
 /// If a source or a discipline panics, or threads cannot be started.
