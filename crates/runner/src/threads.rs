@@ -1,5 +1,6 @@
 //! `--threads`: trials of networks that are divided, and messages about the division.
 
+use std::error::Error;
 use std::num::NonZero;
 
 use giveway_measure::{Fingerprint, Record, Summary};
@@ -8,7 +9,6 @@ use giveway_scenario::{Network, Scenario, Trial};
 use giveway_sim::{Gain, Partition, Whole};
 
 use crate::Frontend;
-use crate::session::TrialError;
 
 /// The number of processors of this machine.
 pub fn processors() -> usize {
@@ -49,7 +49,11 @@ struct Differs {
 ///
 /// # Errors
 /// When any metric or the fingerprint differs.
-pub(crate) fn compare(network: &Network, trial: &Trial, expected: &Summary) -> Result<usize, TrialError> {
+pub(crate) fn compare(
+    network: &Network,
+    trial: &Trial,
+    expected: &Summary,
+) -> Result<usize, Box<dyn Error + Send + Sync>> {
     let mut tried: Vec<Partition> = Vec::new();
     for threads in [2, 3, 8, 64] {
         let partition = network.partition(trial, threads, Gain::Any);

@@ -95,6 +95,7 @@
 mod access;
 pub mod counters;
 pub mod counts;
+pub mod division;
 pub mod engine;
 pub mod event_queue;
 mod link;
@@ -115,10 +116,11 @@ pub mod traffic;
 pub mod transport;
 
 pub use counts::Counts;
+pub use division::Gain;
 pub use engine::{Plan, Sim, Totals};
 pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
 pub use network::{LinkPlan, Network, NetworkError};
-pub use partition::{Gain, Partition, Whole};
+pub use partition::{Partition, Whole};
 pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
