@@ -166,24 +166,22 @@ impl<'a> Session<'a> {
         dir: Option<&Path>,
         find: &dyn Fn(&Table) -> Option<Vec<String>>,
     ) -> Result<Results, Outcome> {
+        let divisions = threads::divisions(scenario, self.threads, self.frontend);
         let simulate: &Observe<'_> = &|trial, keep_series, go_on| {
-            let Some(network) = scenario.network().filter(|_| self.threads > 1 || self.checks_divisions)
-            else {
-                return Ok(observe(scenario, trial, keep_series, &go_on));
+            let network = scenario.network();
+            let ran = match network.zip(divisions.get(trial.discipline)) {
+                Some((network, partition)) => {
+                    threads::run(network, trial, keep_series, (partition, self.threads), &go_on)
+                }
+                None => observe(scenario, trial, keep_series, &go_on),
             };
-            let partition = threads::partition(network, trial, self.threads);
-            let ran = threads::run(network, trial, keep_series, (&partition, self.threads), &go_on);
-            if let (Some((record, _)), true) = (&ran, self.checks_divisions) {
-                let divisions = threads::compare(network, trial, &record.summary)?;
+            if let (Some(network), Some((record, _)), true) = (network, &ran, self.checks_divisions) {
+                let equal = threads::compare(network, trial, &record.summary)?;
                 let Trial { name, seed, .. } = trial;
-                self.frontend
-                    .message(&format!("{name}, seed {seed}: equal results of {divisions} divisions"));
+                self.frontend.message(&format!("{name}, seed {seed}: equal results of {equal} divisions"));
             }
             Ok(ran)
         };
-        if self.threads > 1 {
-            threads::announce(scenario, self.threads, self.frontend);
-        }
         self.run_by(scenario, name, dir, find, simulate)
     }
 

@@ -73,28 +73,28 @@ pub(crate) fn compare(
     Ok(tried.len())
 }
 
-/// The division of the network of a trial for as many threads as can run at once, of those asked for.
-pub(crate) fn partition(network: &Network, trial: &Trial, threads: usize) -> Partition {
-    network.partition(trial, useful(threads), Gain::Faster)
-}
-
-/// Tells the user how the networks of a scenario are divided, and the reason if they are not.
-pub(crate) fn announce(scenario: &Scenario, threads: usize, frontend: &dyn Frontend) {
+/// The division of the network for each compared discipline, for as many threads as can run at once, of those
+/// asked for. Tells the user about them. Empty if one thread was asked for, or the scenario has no network.
+pub(crate) fn divisions(scenario: &Scenario, threads: usize, frontend: &dyn Frontend) -> Vec<Partition> {
+    if threads == 1 {
+        return Vec::new();
+    }
     let Some(network) = scenario.network() else {
         frontend.message("--threads: one thread for each trial, because only networks are divided");
-        return;
+        return Vec::new();
     };
-    // The division depends on the disciplines, and hardly on the seed.
+    // The division depends on the disciplines, and hardly on the seed: one pilot serves all seeds.
     let first = scenario.seeds[0];
-    let trials = scenario.trials().into_iter().filter(|trial| trial.seed == first);
-    let said: Vec<(String, String)> = trials
-        .map(|trial| (trial.name.clone(), sentence(&partition(network, &trial, threads), threads)))
-        .collect();
-    let equal = said.windows(2).all(|two| two[0].1 == two[1].1);
-    for (name, sentence) in said.iter().take(if equal { 1 } else { said.len() }) {
-        let of = if equal { String::new() } else { format!(" of {name}") };
+    let trials: Vec<Trial> = scenario.trials().into_iter().filter(|trial| trial.seed == first).collect();
+    let divide = |trial| network.partition(trial, useful(threads), Gain::Faster);
+    let divisions: Vec<Partition> = trials.iter().map(divide).collect();
+    let said: Vec<String> = divisions.iter().map(|partition| sentence(partition, threads)).collect();
+    let equal = said.windows(2).all(|two| two[0] == two[1]);
+    for (trial, sentence) in trials.iter().zip(&said).take(if equal { 1 } else { said.len() }) {
+        let of = if equal { String::new() } else { format!(" of {}", trial.name) };
         frontend.message(&format!("--threads: each trial{of} {sentence}"));
     }
+    divisions
 }
 
 /// A division in words, after the trial.

@@ -1,12 +1,12 @@
 //! The choice of a [`Partition`]: the parts of a network, and whether a division gains anything.
 //!
 //! # Choice
-//! Groups of nodes follow from these rules for a window. The weight of a node is its work in a pilot: the
-//! beginning of the run, simulated on one thread ([`Load`]). Groups are put into parts in two ways:
-//! neighbours into one part, so that few packets cross (a breadth-first order, cut into pieces of equal
-//! weight), and the heaviest first, each into the lightest part. Both are tried with every delay of a link as
-//! the window. The division with the shortest estimated time is taken ([`Estimate`]), if it gains enough;
-//! otherwise the network is not divided ([`Whole`]).
+//! Groups of nodes follow from a window by the rules of [`crate::partition`]. The weight of a node is its
+//! work in a pilot: the beginning of the run, simulated on one thread ([`Load`]). Groups are put into parts
+//! in two ways: neighbours into one part, so that few packets cross (a breadth-first order, cut into pieces
+//! of equal weight), and the heaviest first, each into the lightest part. Both are tried with every delay of
+//! a link as the window. The division with the shortest estimated time is taken ([`Estimate`]), if it gains
+//! enough; otherwise the network is not divided ([`Whole`]).
 //!
 //! The pilot has no effect on results, because these do not depend on the division.
 
