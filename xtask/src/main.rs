@@ -18,6 +18,7 @@ mod repository;
 mod scenarios;
 mod steps;
 mod test;
+mod test_programs;
 mod tools;
 
 use std::process::ExitCode;

@@ -77,39 +77,6 @@ impl Repository {
         }
     }
 
-    /// Builds all tests. Returns the test programs that use a crate, each with its working folder. A program
-    /// uses the crate if its source file names it; for a library or `tests/all.rs`, if the manifest does.
-    pub fn programs_of_tests(&self, dependency: &str) -> Result<Vec<(String, PathBuf)>, String> {
-        let arguments =
-            ["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"];
-        let messages = self.output(&cargo(), &arguments)?;
-        let mut programs = Vec::new();
-        for line in messages.lines() {
-            let message: Value =
-                serde_json::from_str(line).map_err(|error| format!("cargo test: {error}"))?;
-            let (Some(program), Some(manifest)) =
-                (message["executable"].as_str(), message["manifest_path"].as_str())
-            else {
-                continue;
-            };
-            let source = message["target"]["src_path"].as_str().unwrap_or_default();
-            let named_in = |file: &str| match std::fs::read_to_string(file) {
-                Ok(text) => Ok(text.contains(dependency)),
-                Err(error) => Err(format!("{file}: {error}")),
-            };
-            let depends = named_in(if source.ends_with("lib.rs") || source.ends_with("all.rs") {
-                manifest
-            } else {
-                source
-            })?;
-            let folder = Path::new(manifest).parent().expect("a manifest is in a folder");
-            if message["profile"]["test"] == true && depends {
-                programs.push((program.to_owned(), folder.to_owned()));
-            }
-        }
-        Ok(programs)
-    }
-
     /// Writes the files that are generated from the registries, or checks them with `--check`.
     pub fn docs(&self, arguments: &[&str]) -> Done {
         // The whole workspace: built as a single package the program would get dependencies with fewer

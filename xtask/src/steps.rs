@@ -17,6 +17,8 @@ pub struct Steps {
 struct Step {
     name: &'static str,
     took: Duration,
+    /// Processor time of the child processes that ended during the step, where the system tells it.
+    processor: Option<Duration>,
     ended: Ended,
 }
 
@@ -31,6 +33,7 @@ impl Steps {
     pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Done) {
         println!("\n== {name}");
         let begun = Instant::now();
+        let before = processor_time();
         let ended = match work() {
             Ok(()) => Ended::Passed,
             Err(error) => {
@@ -38,7 +41,8 @@ impl Steps {
                 Ended::Failed(error)
             }
         };
-        let step = Step { name, took: begun.elapsed(), ended };
+        let processor = before.zip(processor_time()).map(|(before, after)| after.saturating_sub(before));
+        let step = Step { name, took: begun.elapsed(), processor, ended };
         println!("-- {}", step.line());
         self.taken.push(step);
     }
@@ -46,7 +50,12 @@ impl Steps {
     /// Records that a step is skipped, with the reason.
     pub fn skip(&mut self, name: &'static str, why: &str) {
         println!("\n== {name}\n-- skipped: {why}");
-        self.taken.push(Step { name, took: Duration::ZERO, ended: Ended::Skipped(why.to_owned()) });
+        self.taken.push(Step {
+            name,
+            took: Duration::ZERO,
+            processor: None,
+            ended: Ended::Skipped(why.to_owned()),
+        });
     }
 
     /// Prints the table, the reasons of all failures, and the numbers of passed and failed steps.
@@ -76,8 +85,22 @@ impl Step {
             Ended::Failed(why) => ("FAILED", format!(": {}", why.lines().next().unwrap_or_default())),
             Ended::Skipped(why) => ("skipped", format!(": {why}")),
         };
-        format!("{word:<8}{:>7.1} s  {}{why}", self.took.as_secs_f64(), self.name)
+        let processor = match self.processor {
+            Some(time) => format!("{:>7.1} s of CPU", time.as_secs_f64()),
+            None => " ".repeat(16),
+        };
+        format!("{word:<8}{:>7.1} s {processor}  {}{why}", self.took.as_secs_f64(), self.name)
     }
+}
+
+/// Processor time of the child processes of this process that have ended, and of their children; from
+/// `/proc/self/stat` (proc_pid_stat(5), fields 16 and 17, in hundredths of a second).
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, field 2, may contain spaces and parentheses.
+    let fields = text.rsplit_once(')')?.1.split_whitespace();
+    let ticks: Option<u64> = fields.skip(13).take(2).map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks? * 10))
 }
 
 /// A chore that runs in the background, as another process. Its output goes to a file, which [`Beside::wait`]

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
-use crate::{format, fuzz, instructions, kernel, licences, new, prose, scenarios, tools};
+use crate::{format, fuzz, instructions, kernel, licences, new, prose, scenarios, test_programs, tools};
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
 
@@ -33,7 +33,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     });
     steps.step("documentation of the code", || documentation(repository));
     browser(repository, &mut steps);
-    steps.step("tests", || repository.tests(&["--workspace", "--locked"]));
+    steps.step("tests", || test_programs::run(repository));
     // From here on the programs for the virtual machine are built.
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
     steps.step("fuzz, quick run", || fuzz::smoke(repository));
@@ -91,7 +91,7 @@ fn book(repository: &Repository) -> Done {
 pub fn properties(repository: &Repository, rounds: &str) -> Done {
     let rounds: u32 = rounds.parse().map_err(|_| format!("{rounds} is not a number of rounds"))?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_err(|error| error.to_string())?;
-    let tests = repository.programs_of_tests("proptest")?;
+    let tests = test_programs::with_dependency(repository, "proptest")?;
     for round in 0..rounds {
         let seed = now.as_secs() + u64::from(round);
         println!("== round {} of {rounds}, PROPTEST_RNG_SEED={seed}", round + 1);

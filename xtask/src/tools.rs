@@ -117,7 +117,13 @@ pub fn mdbook(repository: &Repository) -> Result<String, String> {
             "--debug",
             "--quiet",
         ];
-        repository.cargo(&[&arguments[..], &["--root", &root]].concat())?;
+        let mut install = repository.command(&cargo());
+        // Nobody debugs it here, and its build would take longer.
+        install.args(arguments).args(["--root", &root]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        let status = install.status().map_err(|error| format!("cargo: {error}"))?;
+        if !status.success() {
+            return Err(format!("mdbook cannot be installed: {status}"));
+        }
     }
     Ok(program)
 }

@@ -61,7 +61,7 @@ fn mutations_of_seeds() {
     let corpus = corpus();
     let mut rng = Streams::new(13).within("captures").rng();
     let mut damaged = 0;
-    for round in 0..20_000 {
+    for round in 0..2_000 {
         let mut file = corpus[round % corpus.len()].1.clone();
         for _ in 0..=rng.below(4) {
             let at = rng.below(file.len() as u64) as usize;
@@ -95,7 +95,7 @@ fn mutations_of_seeds() {
         }
         damaged += u32::from(crate::byte_input::capture(&file).1.is_some());
     }
-    assert!(damaged > 5_000, "{damaged} mutations are damage");
+    assert!(damaged > 500, "{damaged} mutations are damage");
 }
 
 /// Byte order, resolution of time and compression do not change the packets.

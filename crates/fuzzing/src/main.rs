@@ -10,11 +10,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "it prints durations")]
 
+use std::cell::Cell;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use giveway_fuzzing::{TARGETS, Target, kept, smoke};
@@ -96,55 +97,95 @@ fn write_kept(folder: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Runs targets in turn, and prints a line for each. The first failure ends the program ([`watch`]).
+/// Runs targets, as many at once as there are processors, and prints a line for each. The first failure ends
+/// the program ([`watch`]).
 fn all(targets: &[Target]) -> Result<(), CommandError> {
     println!("{:<14} {:>7} {:>9} {:>8}  kind of input", "target", "stored", "inputs", "seconds");
-    watch();
-    for target in targets {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers: Vec<Worker> = (0..processors).map(|_| Worker::default()).collect();
+    let workers: &'static [Worker] = workers.leak();
+    watch(workers);
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for worker in workers {
+            let next = &next;
+            scope.spawn(move || {
+                THIS.set(Some(worker));
+                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    worker.run(target);
+                }
+                worker.ended.store(true, Ordering::Relaxed);
+            });
+        }
+    });
+    Ok(())
+}
+
+/// A thread that runs targets.
+#[derive(Default)]
+struct Worker {
+    /// The input that is being processed, with the name of its target.
+    current: Mutex<Option<(&'static str, Vec<u8>)>>,
+    /// Number of inputs that were started.
+    started: AtomicU64,
+    /// There are no more targets for it.
+    ended: AtomicBool,
+}
+
+thread_local! {
+    /// The worker of this thread.
+    static THIS: Cell<Option<&'static Worker>> = const { Cell::new(None) };
+}
+
+impl Worker {
+    fn run(&self, target: &Target) {
         let kept = kept::inputs(target);
         let begun = Instant::now();
         let mut inputs = 0u64;
         smoke::inputs(target, &kept, target.smoke, |input| {
-            *CURRENT.lock().unwrap_or_else(|held| held.into_inner()) = Some((target.name, input.to_vec()));
-            DONE.fetch_add(1, Ordering::Relaxed);
+            *self.current() = Some((target.name, input.to_vec()));
+            self.started.fetch_add(1, Ordering::Relaxed);
             (target.run)(input);
             inputs += 1;
         });
         let took = begun.elapsed().as_secs_f64();
         println!("{:<14} {:>7} {inputs:>9} {took:>8.1}  {}", target.name, kept.len(), target.reads);
     }
-    Ok(())
+
+    fn current(&self) -> MutexGuard<'_, Option<(&'static str, Vec<u8>)>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// The input that is being processed, with the name of its target.
-static CURRENT: Mutex<Option<(&str, Vec<u8>)>> = Mutex::new(None);
-/// Number of inputs that were started.
-static DONE: AtomicU64 = AtomicU64::new(0);
-
-/// Arranges that an input that panics or does not end is stored as a file.
-fn watch() {
+/// Arranges that an input that panics or does not end is stored as a file, and ends the program.
+fn watch(workers: &'static [Worker]) {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |about| {
         print(about);
-        store("the input panics");
+        if let Some(worker) = THIS.get() {
+            store(worker, "the input panics");
+        }
+        std::process::exit(1);
     }));
-    std::thread::spawn(|| {
-        let mut last = 0;
+    std::thread::spawn(move || {
+        let mut last: Vec<u64> = vec![0; workers.len()];
         loop {
             std::thread::sleep(STUCK);
-            let now = DONE.load(Ordering::Relaxed);
-            if now == last {
-                store("the input does not end");
-                std::process::exit(1);
+            for (worker, last) in workers.iter().zip(&mut last) {
+                let now = worker.started.load(Ordering::Relaxed);
+                if now == *last && !worker.ended.load(Ordering::Relaxed) {
+                    store(worker, "the input does not end");
+                    std::process::exit(1);
+                }
+                *last = now;
             }
-            last = now;
         }
     });
 }
 
 /// Stores the current input in a temporary file, and prints the failure and the command that repeats it.
-fn store(failure: &str) {
-    let current = CURRENT.lock().unwrap_or_else(|held| held.into_inner());
+fn store(worker: &Worker, failure: &str) {
+    let current = worker.current();
     let Some((name, bytes)) = &*current else { return };
     let path = std::env::temp_dir().join(format!("giveway-{name}-{}", std::process::id()));
     let kept = std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes));

@@ -28,7 +28,7 @@ fn seeds_give_workloads() {
 fn mutated_seeds_give_workloads() {
     let seeds = seeds();
     let mut rng = Streams::new(14).within("workloads").rng();
-    for round in 0..20_000 {
+    for round in 0..2_000 {
         let mut file = seeds[round % seeds.len()].clone();
         for _ in 0..=rng.below(6) {
             let at = rng.below(file.len() as u64) as usize;

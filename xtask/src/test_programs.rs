@@ -1,0 +1,137 @@
+//! Builds the test programs of the workspace and runs them beside each other.
+//!
+//! `cargo test` runs one program after another. Some programs wait for sockets, clocks and browsers for most
+//! of their time, and meanwhile a processor is idle. So one lane runs those, one after another, because they
+//! share interfaces and ports. The other lanes run the programs that compute.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::repository::{Done, Repository, cargo};
+
+/// Packages with tests that wait. They begin first, in this order, which is that of their durations.
+const WAITING: [&str; 3] = ["giveway-cli", "giveway-live", "giveway-testbed"];
+
+/// A program with tests.
+struct Program {
+    path: String,
+    /// The folder of its package, which is its working folder.
+    folder: PathBuf,
+    /// Its source file.
+    source: PathBuf,
+}
+
+/// Builds all tests, and runs the test programs and the examples in the documentation.
+pub fn run(repository: &Repository) -> Done {
+    let begun = Instant::now();
+    let mut programs = build(repository)?;
+    println!("built {} test programs in {:.1} s", programs.len(), begun.elapsed().as_secs_f64());
+    let rank = |program: &Program| {
+        let package = program.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        WAITING.iter().position(|waiting| *waiting == format!("giveway-{package}"))
+    };
+    programs.sort_by_key(rank);
+    let (waiting, computing): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|program| rank(program).is_some());
+    let queues = [Mutex::new(VecDeque::from(waiting)), Mutex::new(VecDeque::from(computing))];
+    let failures = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // One processor is left for the tests that wait, because their devices need it when a packet arrives.
+    let threads = (cores - 1).max(1);
+    let next = |at: usize| queues[at].lock().expect("no lane panics while it holds the lock").pop_front();
+    let lane = |first: bool| {
+        while let Some(program) = if first { next(0).or_else(|| next(1)) } else { next(1) } {
+            if let Err(why) = one(repository, &program, threads) {
+                failures.lock().expect("no lane panics while it holds the lock").push(why);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for number in 0..cores.max(2) {
+            scope.spawn(move || lane(number == 0));
+        }
+    });
+    let mut failures = failures.into_inner().expect("no lane panics while it holds the lock");
+    if let Err(why) = repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--doc"]) {
+        failures.push(why);
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Runs a program, and prints its output when it has ended.
+fn one(repository: &Repository, program: &Program, threads: usize) -> Done {
+    let begun = Instant::now();
+    let mut command = repository.command(&program.path);
+    command
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env("PROPTEST_RNG_SEED", "1")
+        .env("RUST_TEST_THREADS", threads.to_string());
+    let output = command.output().map_err(|error| format!("{}: {error}", program.path))?;
+    let [printed, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let name = repository.name_of(&program.source);
+    let took = begun.elapsed().as_secs_f64();
+    if output.status.success() {
+        let result = printed.lines().rfind(|line| line.starts_with("test result:")).unwrap_or_default();
+        println!("{took:>7.1} s  {name}  {result}");
+        return Ok(());
+    }
+    println!("{printed}{errors}{took:>7.1} s  {name}: {}", output.status);
+    let failed: Vec<&str> = printed.lines().filter(|line| line.ends_with("... FAILED")).collect();
+    Err(format!(
+        "{name} (with PROPTEST_RNG_SEED=1): {}\n{}\n{}",
+        output.status,
+        failed.join("\n"),
+        errors.trim_end()
+    ))
+}
+
+/// Builds all tests. Examples and benchmarks are not built: clippy checks them.
+fn build(repository: &Repository) -> Result<Vec<Program>, String> {
+    let arguments = [
+        "test",
+        "--workspace",
+        "--locked",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ];
+    let messages = repository.output(&cargo(), &arguments)?;
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).map_err(|error| format!("cargo test: {error}"))?;
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        if let (Some(path), Some(manifest), Some(source)) = (
+            message["executable"].as_str(),
+            message["manifest_path"].as_str(),
+            message["target"]["src_path"].as_str(),
+        ) {
+            let folder = Path::new(manifest).parent().expect("a manifest is in a folder").to_owned();
+            programs.push(Program { path: path.to_owned(), folder, source: PathBuf::from(source) });
+        }
+    }
+    Ok(programs)
+}
+
+/// Builds all tests. Returns the test programs that use a crate, each with its working folder. A program uses
+/// the crate if its source file names it; for a library or `tests/all.rs`, if the manifest does.
+pub fn with_dependency(repository: &Repository, dependency: &str) -> Result<Vec<(String, PathBuf)>, String> {
+    let mut found = Vec::new();
+    for program in build(repository)? {
+        let in_manifest = program.source.ends_with("lib.rs") || program.source.ends_with("all.rs");
+        let file = if in_manifest { program.folder.join("Cargo.toml") } else { program.source };
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        if text.contains(dependency) {
+            found.push((program.path, program.folder));
+        }
+    }
+    Ok(found)
+}
