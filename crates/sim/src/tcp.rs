@@ -1,7 +1,7 @@
 //! TCP as real stacks implement it: state machines that receive segments and the time, and return segments.
 //!
-//! A connection has two [`Endpoint`]s. An endpoint is a [`sender`](endpoint) with its [`Scoreboard`], a
-//! [`Receiver`] and a congestion [`Controller`]. Acknowledgements are packets and are queued like all others.
+//! A connection has two [`Endpoint`]s. An endpoint has a [`Receiver`] and, once it sends
+//! data, a [`Sender`] with a [`Scoreboard`] and a congestion [`Controller`]. Acknowledgements are packets and are queued like all others.
 //!
 //! Lines that implement a sentence of an RFC cite it by number and section. A test lists all of them.
 
@@ -9,16 +9,21 @@ mod config;
 pub mod controller;
 mod endpoint;
 mod hystart;
+mod outlet;
+mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
+mod sender;
 
 pub use config::TcpConfig;
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry, Counting};
-pub use endpoint::{Endpoint, Identity, Outcome};
+pub use endpoint::{Endpoint, Outcome};
+pub use outlet::Identity;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Scoreboard;
+pub use sender::{Counts, Sender};
 
 #[cfg(test)]
 mod tests {

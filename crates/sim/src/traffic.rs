@@ -221,16 +221,22 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
 }
 
 /// Largest number of flows of one source, all pairs of nodes together. Each takes some hundred bytes from the
-/// start, and some thousand with a TCP connection.
+/// start, and some thousand with what it records.
 pub const MOST_FLOWS: usize = 100_000;
 
-/// Rejects a number of flows per pair of nodes with which a source would have more than [`MOST_FLOWS`].
+/// Largest number of connections of one source that keeps nothing for each but its start. A connection takes
+/// about a kilobyte.
+pub const MOST_CONNECTIONS: usize = 1_000_000;
+
+/// Rejects a number of flows per pair of nodes with which a source would have more than `most`, for example
+/// [`MOST_FLOWS`].
 pub(crate) fn check_count(
     parameter: &'static str,
     each: u32,
+    most: usize,
     context: &SourceContext,
 ) -> Result<(), Invalid> {
-    let (pairs, most) = (context.pairs.len().max(1) as u64, MOST_FLOWS as u64);
+    let (pairs, most) = (context.pairs.len().max(1) as u64, most as u64);
     if u64::from(each) * pairs <= most {
         return Ok(());
     }

@@ -23,7 +23,7 @@ use crate::event_queue::{EventQueue, Owner};
 use crate::net::{ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::origin::Origin;
 use crate::segment::Segment;
-use crate::tcp::{Endpoint, Identity, Outcome};
+use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
 pub(crate) use carrier::Simulated;
 use connection::{Arrived, Conn};
 use stream::Stream;
@@ -122,7 +122,7 @@ impl Transport {
         let Settings { class, reserved, .. } = *settings;
         let forward = Identity { flow, from, to, class, reserved };
         let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
-        let end = |fields, identity| Endpoint::new(fields, identity, tcp);
+        let end = |fields: &Segment, identity| Endpoint::new(fields, identity, tcp);
         let mut conn = Conn {
             serial,
             source,
@@ -137,8 +137,8 @@ impl Transport {
             },
             armed: Time::NEVER,
             tcp: Rc::clone(tcp),
-            client: end(template, forward),
-            server: end(reply, reverse),
+            client: end(&template, forward),
+            server: end(&reply, reverse),
             transfer: None,
             // Upper bounds until `measuring` records the bytes at the bounds of the interval: no byte counts
             // before it begins, and every byte counts until it ends.
@@ -161,7 +161,7 @@ impl Transport {
         side: Side,
         now: Time,
         queue: &mut EventQueue,
-        action: impl FnOnce(&mut Endpoint),
+        action: impl FnOnce(&mut Endpoint, &TcpConfig),
     ) {
         let conn = &mut self.conns[conn.0 as usize];
         let tcp = &*conn.tcp;
@@ -169,7 +169,7 @@ impl Transport {
             Side::Client => &mut conn.client,
             Side::Server => &mut conn.server,
         };
-        action(end);
+        action(end, tcp);
         end.send(now, tcp, &mut self.out);
         conn.arm(queue);
     }
@@ -216,7 +216,14 @@ impl Transport {
         for side in [Side::Client, Side::Server] {
             self.on_end_timer(number, side, now, queue);
         }
-        self.conns[number as usize].arm(queue);
+        let conn = &mut self.conns[number as usize];
+        conn.arm(queue);
+        if conn.armed == Time::NEVER {
+            // Both ends wait for the application. A timer expires after every exchange, so this costs nothing
+            // on the path of a packet.
+            conn.client.rest();
+            conn.server.rest();
+        }
     }
 
     /// Handles the deadline of one end, if it has passed.
@@ -305,7 +312,8 @@ impl Transport {
             transfer.pauses.progress(now);
         }
         // An abort after the last byte has arrived is a completed transfer: only the close failed.
-        let complete = conn.transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
+        let transfer = conn.transfer.as_ref();
+        let complete = transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
         let ending = match (complete, outcome.aborted) {
             (true, _) => Some(Ending::Completed),
             (false, true) => Some(Ending::Aborted),
@@ -373,10 +381,12 @@ impl Transport {
     /// that is still in the network, which is neither received nor lost.
     pub fn finish(&mut self, now: Time, left: impl Iterator<Item = (u32, Time)>) {
         for conn in self.conns.iter().filter(|conn| conn.alive) {
-            if conn.transfer.is_some_and(|transfer| !transfer.reported) {
+            if conn.transfer.as_ref().is_some_and(|transfer| !transfer.reported) {
                 self.reports.push(conn.report(now, Ending::Unfinished));
             }
         }
+        // A million connections take most of the memory of a run, and the tables of their flows need some.
+        self.conns = Vec::new();
         for (stream, sent) in left {
             if self.measured.contains(&sent) {
                 self.streams[stream as usize].counters.under_way();
@@ -392,14 +402,15 @@ impl Transport {
     /// A sample of the sender of each open transfer.
     pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
         self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
-            let transfer = conn.transfer?;
+            let transfer = conn.transfer.as_ref()?;
             let end = &conn.client;
+            let controller = end.controller()?;
             Some(SenderSample {
                 source: conn.source,
                 id: transfer.id,
                 now,
-                window: end.controller().window(),
-                threshold: end.controller().threshold(),
+                window: controller.window(),
+                threshold: controller.threshold(),
                 flight: end.flight(),
                 acked: end.acknowledged_bytes(),
                 rtt: end.smoothed_rtt(),
@@ -409,8 +420,11 @@ impl Transport {
 
     /// Bytes of memory that connections take, and the largest number of them at once.
     pub fn memory(&self) -> (usize, usize) {
-        let heap: usize =
-            self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes()).sum();
+        let heap = |conn: &Conn| {
+            let transfer = conn.transfer.as_ref().map_or(0, |transfer| size_of_val(&**transfer));
+            conn.client.heap_bytes() + conn.server.heap_bytes() + transfer
+        };
+        let heap: usize = self.conns.iter().map(heap).sum();
         (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
     }
 }

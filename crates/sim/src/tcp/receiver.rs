@@ -1,6 +1,7 @@
 //! The receiving half of an endpoint: reassembly, acknowledgements (RFC 5681, section 4.2) and SACK blocks
 //! (RFC 2018, section 4).
 
+use super::ranges::Ranges;
 use crate::segment::Segment;
 
 /// The receiving half of an endpoint.
@@ -10,9 +11,9 @@ pub struct Receiver {
     next: u64,
     /// Ranges received above a gap: disjoint. RFC 2018, section 4: the most recently changed one comes first,
     /// and so in the SACK option.
-    out_of_order: Vec<(u64, u64)>,
-    /// The sequence number of the FIN, once it has arrived.
-    fin: Option<u64>,
+    out_of_order: Ranges,
+    /// The sequence number of the FIN; `u64::MAX` until it has arrived.
+    fin: u64,
     /// Number of segments received in order and not acknowledged yet.
     pending: u32,
 }
@@ -31,7 +32,7 @@ pub enum Arrival {
 impl Receiver {
     /// A receiver that expects the sequence number `next` first.
     pub fn new(next: u64) -> Receiver {
-        Receiver { next, out_of_order: Vec::new(), fin: None, pending: 0 }
+        Receiver { next, out_of_order: Ranges::default(), fin: u64::MAX, pending: 0 }
     }
 
     /// The next sequence number expected.
@@ -42,7 +43,7 @@ impl Receiver {
     /// True if everything up to and including the FIN has arrived.
     #[inline]
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
+        self.next > self.fin
     }
     /// Data bytes received in order.
     #[inline]
@@ -55,8 +56,8 @@ impl Receiver {
     #[inline]
     pub fn arrived_bytes(&self) -> u64 {
         // A FIN above a gap takes one of the sequence numbers there.
-        let fin = self.fin.is_some_and(|fin| self.out_of_order.iter().any(|(_, to)| *to > fin));
-        let above_gap: u64 = self.out_of_order.iter().map(|(from, to)| to - from).sum();
+        let fin = self.out_of_order.list().iter().any(|(_, to)| *to > self.fin);
+        let above_gap: u64 = self.out_of_order.list().iter().map(|(from, to)| to - from).sum();
         self.delivered() + above_gap - u64::from(fin)
     }
 
@@ -65,7 +66,7 @@ impl Receiver {
     pub fn arrived(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
         let end = seq + len;
         if fin {
-            self.fin = Some(end - 1);
+            self.fin = end - 1;
         }
         if end <= self.next {
             return Arrival::Duplicate;
@@ -79,8 +80,8 @@ impl Receiver {
             return Arrival::InOrder;
         }
         // The gap is closed, or smaller. Ranges that now continue the data in order are merged into it.
-        while let Some(at) = self.out_of_order.iter().position(|(start, _)| *start <= self.next) {
-            let (_, range_end) = self.out_of_order.remove(at);
+        while let Some(at) = self.out_of_order.list().iter().position(|(start, _)| *start <= self.next) {
+            let (_, range_end) = self.out_of_order.list_mut().remove(at);
             self.next = self.next.max(range_end);
         }
         Arrival::OutOfOrder
@@ -89,12 +90,13 @@ impl Receiver {
     /// Stores the range [start, end), which lies above a gap.
     fn store(&mut self, start: u64, end: u64) -> Arrival {
         let (mut start, mut end) = (start, end);
-        if let Some(at) = self.out_of_order.iter().position(|(from, to)| *from <= start && end <= *to) {
+        if let Some(at) = self.out_of_order.list().iter().position(|(from, to)| *from <= start && end <= *to)
+        {
             // RFC 2018, section 4: the first block contains the segment that triggered the acknowledgement.
-            self.out_of_order[..=at].rotate_right(1);
+            self.out_of_order.list_mut()[..=at].rotate_right(1);
             return Arrival::Duplicate;
         }
-        self.out_of_order.retain(|(from, to)| {
+        self.out_of_order.list_mut().retain(|(from, to)| {
             let apart = *to < start || end < *from;
             if !apart {
                 start = start.min(*from);
@@ -102,8 +104,20 @@ impl Receiver {
             }
             apart
         });
-        self.out_of_order.insert(0, (start, end));
+        self.out_of_order.list_mut().insert(0, (start, end));
         Arrival::OutOfOrder
+    }
+
+    /// Frees the memory of ranges if no gap is open.
+    pub fn rest(&mut self) {
+        if self.out_of_order.is_empty() {
+            self.out_of_order = Ranges::default();
+        }
+    }
+
+    /// Heap memory, bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.out_of_order.heap_bytes()
     }
 
     /// Number of segments received in order and not acknowledged yet.
@@ -119,12 +133,12 @@ impl Receiver {
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
         if sack && !self.out_of_order.is_empty() {
-            let blocks = self.out_of_order.iter().take(segment.sack.len());
+            let blocks = self.out_of_order.list().iter().take(segment.sack.len());
             for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.
                 *block = ((from - self.next) as u32, (to - self.next) as u32);
             }
-            segment.sacks = self.out_of_order.len().min(segment.sack.len()) as u8;
+            segment.sacks = self.out_of_order.list().len().min(segment.sack.len()) as u8;
         }
     }
 }
@@ -167,7 +181,7 @@ mod tests {
                 set.extend(seq..seq + len);
                 let next = (0..).find(|n| !set.contains(n)).unwrap();
                 prop_assert_eq!(receiver.next(), next);
-                let above_gap: usize = receiver.out_of_order.iter().map(|(from, to)| (to - from) as usize).sum();
+                let above_gap: usize = receiver.out_of_order.list().iter().map(|(from, to)| (to - from) as usize).sum();
                 prop_assert_eq!(above_gap, set.range(next..).count());
             }
         }

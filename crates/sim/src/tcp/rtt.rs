@@ -4,11 +4,14 @@ use giveway_qdisc::Span;
 
 use super::TcpConfig;
 
+/// No round-trip time. An `Option` would take twice the memory.
+const NOT_MEASURED: Span = Span::from_ps(u64::MAX);
+
 /// Smoothed round-trip time, its variation, and the retransmission timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
-    /// Smoothed round-trip time (SRTT); `None` before the first measurement.
-    smoothed: Option<Span>,
+    /// Smoothed round-trip time (SRTT); [`NOT_MEASURED`] before the first measurement.
+    smoothed: Span,
     /// Round-trip time variation (RTTVAR).
     variation: Span,
     /// Retransmission timeout (RTO), including back-offs.
@@ -18,7 +21,7 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// An estimator before the first measurement: RFC 6298, section 2, rule (2.1).
     pub fn new(config: &TcpConfig) -> RttEstimator {
-        RttEstimator { smoothed: None, variation: Span::ZERO, timeout: config.rto_initial }
+        RttEstimator { smoothed: NOT_MEASURED, variation: Span::ZERO, timeout: config.rto_initial }
     }
 
     /// Adds a round-trip time, which must come from a segment that was sent once: RFC 6298, section 3 (Karn).
@@ -27,19 +30,19 @@ impl RttEstimator {
         let rtt = on_clock(rtt, config.clock);
         let smoothed = match self.smoothed {
             // RFC 6298, section 2, rule (2.2): SRTT = R, RTTVAR = R / 2.
-            None => {
+            NOT_MEASURED => {
                 self.variation = rtt / 2;
                 rtt
             }
             // RFC 6298, section 2, rule (2.3), with alpha = 1/8 and beta = 1/4. RTTVAR comes first: it uses
             // the old SRTT.
-            Some(smoothed) => {
+            smoothed => {
                 let off = if smoothed > rtt { smoothed - rtt } else { rtt - smoothed };
                 self.variation = (self.variation * 3 + off) / 4;
                 (smoothed * 7 + rtt) / 8
             }
         };
-        self.smoothed = Some(smoothed);
+        self.smoothed = smoothed;
         // RFC 6298, section 2: RTO = SRTT + max(G, 4 RTTVAR). Rules (2.4) and (2.5): the bounds.
         let timeout = smoothed + (self.variation * 4).max(config.clock);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
@@ -53,7 +56,7 @@ impl RttEstimator {
     /// Sets the timeout to 3 s after a handshake that needed a retransmission, so that nothing was measured:
     /// RFC 6298, section 5, rule (5.7).
     pub fn after_slow_handshake(&mut self, config: &TcpConfig) {
-        if self.smoothed.is_none() {
+        if self.smoothed == NOT_MEASURED {
             self.timeout = Span::s(3).max(config.rto_min).min(config.rto_max);
         }
     }
@@ -64,7 +67,7 @@ impl RttEstimator {
     }
     /// The smoothed round-trip time; zero before the first measurement.
     pub fn smoothed(&self) -> Span {
-        self.smoothed.unwrap_or(Span::ZERO)
+        if self.smoothed == NOT_MEASURED { Span::ZERO } else { self.smoothed }
     }
 }
 

@@ -8,13 +8,15 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::Time;
 
-/// One outstanding segment.
+use super::ranges::Ranges;
+
+/// One outstanding segment, in 16 bytes: a window may have many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// The sequence number after its last one.
-    end: u64,
-    /// Length in sequence space.
-    len: u32,
+    /// The sequence number after its last one, modulo 2^32.
+    end: u32,
+    /// Length in sequence space. A segment has at most 65,495 bytes of data, a SYN and a FIN.
+    len: u16,
     /// Flags: the constants below.
     state: u8,
     /// Time of the last transmission.
@@ -33,19 +35,26 @@ const AMBIGUOUS: u8 = 8;
 impl Sent {
     /// The number of copies that the pipe counts, 0 to 2: RFC 6675, section 4, SetPipe.
     #[inline]
-    fn weight(&self) -> u64 {
+    fn weight(&self) -> u32 {
         if self.state & SACKED != 0 {
             return 0;
         }
         // One for the original unless it is lost, and one for the retransmission.
-        u64::from(self.state & LOST == 0) + u64::from(self.state & RETRANSMITTED != 0)
+        u32::from(self.state & LOST == 0) + u32::from(self.state & RETRANSMITTED != 0)
     }
     #[inline]
     fn has(&self, state: u8) -> bool {
         self.state & state != 0
     }
-    fn start(&self) -> u64 {
-        self.end - u64::from(self.len)
+    /// The sequence number after its last one. `una` is the first that is not acknowledged: a receive window
+    /// is at most 2^30 bytes, so outstanding segments end less than 2^32 above it.
+    #[inline]
+    fn end(&self, una: u64) -> u64 {
+        una + u64::from(self.end.wrapping_sub(una as u32))
+    }
+    fn segment(&self, una: u64) -> Retransmission {
+        let len = u32::from(self.len);
+        Retransmission { seq: self.end(una) - u64::from(len), len }
     }
 }
 
@@ -77,9 +86,10 @@ pub struct Scoreboard {
     /// The first sequence number that was never sent (SND.NXT).
     next: u64,
     /// SACKed ranges above `una`: disjoint, ascending.
-    sacked: Vec<(u64, u64)>,
-    /// Estimated number of sequence numbers in the network (pipe).
-    pipe: u64,
+    sacked: Ranges,
+    /// Estimated number of sequence numbers in the network (pipe): each may count twice, and a receive window
+    /// has at most 2^30.
+    pipe: u32,
     /// Every segment below this number that is not SACKed counts as lost.
     lost_below: u64,
     /// Every lost segment below this number has been retransmitted (HighRxt).
@@ -95,7 +105,7 @@ impl Scoreboard {
             sent: VecDeque::new(),
             una: first,
             next: first,
-            sacked: Vec::new(),
+            sacked: Ranges::default(),
             pipe: 0,
             lost_below: first,
             high_rxt: first,
@@ -121,15 +131,19 @@ impl Scoreboard {
     /// The pipe: estimated number of sequence numbers in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.pipe
+        u64::from(self.pipe)
     }
 
     /// Adds a new segment of `len` sequence numbers that was sent at `now`.
     #[inline]
     pub fn push(&mut self, len: u32, now: Time) {
         self.next += u64::from(len);
-        self.sent.push_back(Sent { end: self.next, len, state: 0, at: now });
-        self.pipe += u64::from(len);
+        if self.sent.capacity() == 0 {
+            // Twice as many are the usual initial window (RFC 6928), with nothing left over.
+            self.sent.reserve_exact(5);
+        }
+        self.sent.push_back(Sent { end: self.next as u32, len: len as u16, state: 0, at: now });
+        self.pipe += len;
     }
 
     /// Handles a cumulative acknowledgement: the receiver has everything below `to`.
@@ -138,7 +152,7 @@ impl Scoreboard {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(first) = self.sent.front() {
-            if first.end > to {
+            if first.end(self.una) > to {
                 break;
             }
             if !first.has(SACKED) {
@@ -146,7 +160,7 @@ impl Scoreboard {
                 acked.measured = Some(first.at);
                 ambiguous |= first.has(AMBIGUOUS);
             }
-            self.pipe -= first.weight() * u64::from(first.len);
+            self.pipe -= first.weight() * u32::from(first.len);
             self.sent.pop_front();
         }
         // RFC 6298, section 3 (Karn): if a retransmission filled a gap, the segments above it arrived long
@@ -156,7 +170,7 @@ impl Scoreboard {
         }
         self.una = to;
         if !self.sacked.is_empty() {
-            self.sacked.retain(|(_, end)| *end > to);
+            self.sacked.list_mut().retain(|(_, end)| *end > to);
         }
         self.lost_below = self.lost_below.max(to);
         self.high_rxt = self.high_rxt.max(to);
@@ -169,7 +183,7 @@ impl Scoreboard {
         let mut new = Acked::default();
         while at < to {
             // A range that is known already is skipped as a whole: most of a block repeats earlier blocks.
-            match self.sacked.iter().find(|(_, end)| *end > at) {
+            match self.sacked.list().iter().find(|(_, end)| *end > at) {
                 Some((start, end)) if *start <= at => at = *end,
                 range => {
                     let until = range.map_or(to, |(start, _)| to.min(*start));
@@ -184,12 +198,12 @@ impl Scoreboard {
 
     /// Marks the segments within [from, to) as SACKed, none of which was.
     fn sack_stretch(&mut self, from: u64, to: u64, new: &mut Acked) {
-        let first = self.index_of(from);
+        let (first, una) = (self.index_of(from), self.una);
         for sent in self.sent.range_mut(first..) {
-            if sent.end > to {
+            if sent.end(una) > to {
                 break;
             }
-            self.pipe -= sent.weight() * u64::from(sent.len);
+            self.pipe -= sent.weight() * u32::from(sent.len);
             sent.state |= SACKED;
             new.len += u64::from(sent.len);
             if !sent.has(AMBIGUOUS) {
@@ -200,17 +214,18 @@ impl Scoreboard {
 
     /// Inserts [from, to), joined with adjacent ranges.
     fn add_sacked_range(&mut self, from: u64, to: u64) {
-        let at = self.sacked.partition_point(|(_, end)| *end < from);
-        match self.sacked.get_mut(at) {
+        let sacked = self.sacked.list_mut();
+        let at = sacked.partition_point(|(_, end)| *end < from);
+        match sacked.get_mut(at) {
             Some(range) if range.1 == from => {
                 range.1 = to;
-                if self.sacked.get(at + 1).is_some_and(|(start, _)| *start == to) {
-                    let (_, end) = self.sacked.remove(at + 1);
-                    self.sacked[at].1 = end;
+                if sacked.get(at + 1).is_some_and(|(start, _)| *start == to) {
+                    let (_, end) = sacked.remove(at + 1);
+                    sacked[at].1 = end;
                 }
             }
             Some(range) if range.0 == to => range.0 = from,
-            _ => self.sacked.insert(at, (from, to)),
+            _ => sacked.insert(at, (from, to)),
         }
     }
 
@@ -219,7 +234,7 @@ impl Scoreboard {
     /// retransmitted.
     pub fn find_losses(&mut self, mss: u64) -> bool {
         let (mut bytes, mut ranges) = (0, 0);
-        for (start, end) in self.sacked.iter().rev() {
+        for (start, end) in self.sacked.list().iter().rev() {
             bytes += end - start;
             ranges += 1;
             if ranges >= 3 || bytes > 2 * mss {
@@ -235,11 +250,11 @@ impl Scoreboard {
         if let Some(first) = self.sent.front_mut()
             && !first.has(SACKED)
         {
-            self.pipe -= first.weight() * u64::from(first.len);
+            self.pipe -= first.weight() * u32::from(first.len);
             first.state = (first.state | LOST) & !RETRANSMITTED;
             // It may be below HighRxt: `next_lost` must find it again.
             self.high_rxt = self.una;
-            self.lost_below = self.lost_below.max(first.end);
+            self.lost_below = self.lost_below.max(first.end(self.una));
         }
     }
 
@@ -248,13 +263,13 @@ impl Scoreboard {
         if limit <= self.lost_below {
             return;
         }
-        let first = self.index_of(self.lost_below);
+        let (first, una) = (self.index_of(self.lost_below), self.una);
         for sent in self.sent.range_mut(first..) {
-            if sent.end > limit {
+            if sent.end(una) > limit {
                 break;
             }
             if sent.state & (SACKED | LOST) == 0 {
-                self.pipe -= u64::from(sent.len);
+                self.pipe -= u32::from(sent.len);
                 sent.state |= LOST;
             }
         }
@@ -293,14 +308,15 @@ impl Scoreboard {
         }
         let first = self.index_of(self.high_rxt);
         for sent in self.sent.range(first..) {
-            if sent.end > self.lost_below {
+            let end = sent.end(self.una);
+            if end > self.lost_below {
                 break;
             }
             if sent.state & (SACKED | LOST | RETRANSMITTED) == LOST {
-                return Some(Retransmission { seq: sent.start(), len: sent.len });
+                return Some(sent.segment(self.una));
             }
             // SACKed or retransmitted: later calls begin behind it.
-            self.high_rxt = sent.end;
+            self.high_rxt = end;
         }
         None
     }
@@ -309,41 +325,49 @@ impl Scoreboard {
     /// 6675, section 4, NextSeg, rule (3): the first segment below the highest SACKed one. Rule (4): the last
     /// segment, once per recovery (the rescue retransmission).
     pub fn next_rescue(&mut self) -> Option<Retransmission> {
-        let highest = self.sacked.last().map_or(self.una, |(_, end)| *end);
+        let highest = self.sacked.list().last().map_or(self.una, |(_, end)| *end);
         let first = self.index_of(self.high_rxt.max(self.una));
         let between = self
             .sent
             .range(first..)
-            .take_while(|sent| sent.end <= highest)
+            .take_while(|sent| sent.end(self.una) <= highest)
             .find(|sent| sent.state & (SACKED | RETRANSMITTED) == 0);
         if let Some(sent) = between {
-            return Some(Retransmission { seq: sent.start(), len: sent.len });
+            return Some(sent.segment(self.una));
         }
         let last = self.sent.back()?;
         if self.rescued || last.state & (SACKED | RETRANSMITTED) != 0 {
             return None;
         }
         self.rescued = true;
-        Some(Retransmission { seq: last.start(), len: last.len })
+        Some(last.segment(self.una))
     }
 
     /// Records that a segment was retransmitted at `now`.
     pub fn retransmitted(&mut self, segment: Retransmission, now: Time) {
         let index = self.index_of(segment.seq);
         let sent = &mut self.sent[index];
-        self.pipe -= sent.weight() * u64::from(sent.len);
+        self.pipe -= sent.weight() * u32::from(sent.len);
         sent.state |= RETRANSMITTED | AMBIGUOUS;
         sent.at = now;
-        self.pipe += sent.weight() * u64::from(sent.len);
+        self.pipe += sent.weight() * u32::from(sent.len);
         // RFC 6675, section 4, NextSeg, rule (4): a rescue retransmission does not update HighRxt.
         if !self.rescued {
-            self.high_rxt = self.high_rxt.max(sent.end);
+            self.high_rxt = self.high_rxt.max(sent.end(self.una));
+        }
+    }
+
+    /// Frees the memory of segments if none is outstanding.
+    pub fn rest(&mut self) {
+        if self.sent.is_empty() {
+            self.sent = VecDeque::new();
+            self.sacked = Ranges::default();
         }
     }
 
     /// Heap memory, bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.sent.capacity() * size_of::<Sent>() + self.sacked.capacity() * size_of::<(u64, u64)>()
+        self.sent.capacity() * size_of::<Sent>() + self.sacked.heap_bytes()
     }
 
     /// Index of the segment that contains `seq`, or of the first one above it.
@@ -352,7 +376,7 @@ impl Scoreboard {
         if seq <= self.una {
             return 0;
         }
-        self.sent.partition_point(|sent| sent.end <= seq)
+        self.sent.partition_point(|sent| sent.end(self.una) <= seq)
     }
 }
 
@@ -416,7 +440,7 @@ mod tests {
                     3 => {
                         let to = (board.una() + at * 100).min(board.next());
                         // A receiver acknowledges everything that it has in order.
-                        let range = board.sacked.iter().find(|(start, end)| *start <= to && to < *end);
+                        let range = board.sacked.list().iter().find(|(start, end)| *start <= to && to < *end);
                         let to = range.map_or(to, |(_, end)| *end);
                         board.ack(to);
                     }
@@ -435,14 +459,14 @@ mod tests {
                     }
                     _ => board.lose_all(),
                 }
-                let pipe: u64 = board.sent.iter().map(|sent| sent.weight() * u64::from(sent.len)).sum();
-                prop_assert_eq!(board.pipe(), pipe);
+                let pipe: u32 = board.sent.iter().map(|sent| sent.weight() * u32::from(sent.len)).sum();
+                prop_assert_eq!(board.pipe, pipe);
                 let sacked: u64 = board.sent.iter().filter(|sent| sent.has(SACKED)).map(|sent| u64::from(sent.len)).sum();
-                let ranges: u64 = board.sacked.iter().map(|(start, end)| end - start).sum();
+                let ranges: u64 = board.sacked.list().iter().map(|(start, end)| end - start).sum();
                 prop_assert_eq!(sacked, ranges);
-                prop_assert!(board.sacked.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                prop_assert!(board.sacked.list().windows(2).all(|pair| pair[0].1 < pair[1].0));
                 for sent in &board.sent {
-                    if sent.end <= board.lost_below && !sent.has(SACKED) {
+                    if sent.end(board.una) <= board.lost_below && !sent.has(SACKED) {
                         prop_assert!(sent.has(LOST));
                     }
                 }

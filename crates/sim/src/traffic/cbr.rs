@@ -31,7 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
+use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `cbr`.
@@ -86,7 +86,7 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, context)?;
+        check_count("flows", self.flows, MOST_FLOWS, context)?;
         let count = u64::from(self.flows) * context.pairs.len() as u64;
         let series = self.series(count, context)?;
         let mut rng = context.streams.rng();

@@ -42,7 +42,7 @@ use giveway_qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Source, SourceContext, Traffic, check_count, flow};
+use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::net::{ConnId, Event, Net, Side};
 use crate::sizes::{Sampler, Sizes};
@@ -118,7 +118,7 @@ impl Traffic for Config {
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, context.tcp.mss, &context.folder);
-        check_count("users", self.users, context)?;
+        check_count("users", self.users, MOST_FLOWS, context)?;
         if self.parallel == 0 {
             return Err(Invalid::new("parallel", "a page needs at least 1 connection"));
         }

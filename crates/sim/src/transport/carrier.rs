@@ -32,7 +32,7 @@ impl Carrier for Simulated<'_> {
         let conn = self.connect(by, ends, HostId::default());
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
-        this.transfer = Some(Transfer {
+        this.transfer = Some(Box::new(Transfer {
             id,
             start: requested,
             bytes,
@@ -40,17 +40,17 @@ impl Carrier for Simulated<'_> {
             reported: false,
             arrived: 0,
             delay_sum: Span::ZERO,
-        });
+        }));
         // Nothing is sent yet: the client sends with the handshake.
-        this.client.write(bytes);
+        this.client.write(bytes, &this.tcp);
         if bytes < u64::MAX {
-            this.client.close();
+            this.client.close(&this.tcp);
         }
         conn
     }
 
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
-        self.transport.act(conn, side, now, self.queue, |end| end.write(bytes));
+        self.transport.act(conn, side, now, self.queue, |end, tcp| end.write(bytes, tcp));
     }
 
     fn close(&mut self, conn: ConnId, side: Side, now: Time) {

@@ -23,7 +23,7 @@ pub(super) struct Conn {
     pub(super) client: Endpoint,
     pub(super) server: Endpoint,
     /// Set for a one-way transfer, which the transport closes and reports.
-    pub(super) transfer: Option<Transfer>,
+    pub(super) transfer: Option<Box<Transfer>>,
     /// Bytes that had arrived when the measurement interval began.
     pub(super) before: Arrived,
     /// Bytes that had arrived when the measurement interval ended.
@@ -51,7 +51,6 @@ impl Arrived {
 }
 
 /// A one-way transfer from the client to the server.
-#[derive(Clone, Copy)]
 pub(super) struct Transfer {
     /// Number of the flow.
     pub(super) id: u64,
@@ -96,7 +95,7 @@ impl Conn {
     }
 
     pub(super) fn report(&self, now: Time, ending: Ending) -> FlowReport {
-        let transfer = self.transfer.expect("only transfers report themselves");
+        let transfer = self.transfer.as_ref().expect("only transfers report themselves");
         let counts = self.client.counts();
         let delivered = self.server.delivered();
         let (from, to) = self.client.nodes();

@@ -53,25 +53,30 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// A CUBIC controller.
 pub fn new(start: Start) -> Cubic {
     Cubic {
-        start,
+        mss: start.mss as f64,
+        initial_window: start.initial_window as f64 / start.mss as f64,
+        counting: start.counting,
         window: start.initial_window as f64 / start.mss as f64,
         threshold: f64::INFINITY,
         maximum: 0.0,
         prior: 0.0,
         estimate: 0.0,
-        epoch: None,
+        epoch: Time::NEVER,
         last_ack: Time::ZERO,
         origin: 0.0,
         k: 0.0,
         after_timeout: false,
-        hystart: HyStart::default(),
+        hystart: start.hystart.then(Box::default),
     }
 }
 
 /// State of the CUBIC algorithm; windows are in segments, as in the RFC.
 #[derive(Debug)]
 pub struct Cubic {
-    start: Start,
+    /// Segment size, bytes.
+    mss: f64,
+    initial_window: f64,
+    counting: Counting,
     /// Congestion window (cwnd).
     window: f64,
     /// Slow-start threshold (ssthresh).
@@ -82,8 +87,8 @@ pub struct Cubic {
     prior: f64,
     /// Estimate of the window of Reno (W_est).
     estimate: f64,
-    /// Start of this stage of congestion avoidance (t_epoch); `None` in slow start.
-    epoch: Option<Time>,
+    /// Start of this stage of congestion avoidance (t_epoch); never in slow start.
+    epoch: Time,
     /// Time of the last acknowledgement.
     last_ack: Time,
     /// W_max as this stage uses it: the window itself where the stage began without a loss.
@@ -92,7 +97,8 @@ pub struct Cubic {
     k: f64,
     /// True if this slow start follows a timeout.
     after_timeout: bool,
-    hystart: HyStart,
+    /// Set if HyStart++ ends the first slow start.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl Controller for Cubic {
@@ -102,12 +108,14 @@ impl Controller for Cubic {
         if !ack.cwnd_limited {
             // RFC 9438, sections 4.2 and 5.8: the time of the curve stops while the application limits the
             // sender. Otherwise the window would jump when the application has more data.
-            self.epoch = self.epoch.map(|epoch| epoch + idle);
+            if self.epoch != Time::NEVER {
+                self.epoch = self.epoch + idle;
+            }
             return;
         }
-        let segments = ack.bytes as f64 / self.start.mss as f64;
+        let segments = ack.bytes as f64 / self.mss;
         if self.window < self.threshold {
-            let most = match self.start.counting {
+            let most = match self.counting {
                 // RFC 3465, section 2.3: after a timeout an acknowledgement often covers segments that
                 // arrived long before.
                 Counting::Bytes if self.after_timeout => 1.0,
@@ -115,8 +123,10 @@ impl Controller for Cubic {
                 Counting::Acks => 1.0,
             };
             let mut growth = segments.min(most);
-            if self.start.hystart && self.threshold.is_infinite() {
-                match self.hystart.acked(ack) {
+            if let Some(hystart) = &mut self.hystart
+                && self.threshold.is_infinite()
+            {
+                match hystart.acked(ack) {
                     Phase::Slow => {}
                     Phase::Conservative => growth /= CSS_GROWTH_DIVISOR as f64,
                     Phase::Over => {
@@ -129,8 +139,8 @@ impl Controller for Cubic {
             return;
         }
         let epoch = match self.epoch {
-            Some(epoch) => epoch,
-            None => self.begin_stage(ack.now),
+            Time::NEVER => self.begin_stage(ack.now),
+            epoch => epoch,
         };
         // RFC 9438, section 4.2: the target is the curve one round trip ahead, within [cwnd, 1.5 cwnd].
         let t = ack.now.since(epoch).as_s();
@@ -144,7 +154,7 @@ impl Controller for Cubic {
             self.window = self.window.max(self.estimate);
         } else {
             // RFC 9438, sections 4.4 and 4.5: concave and convex region.
-            let share = match self.start.counting {
+            let share = match self.counting {
                 Counting::Bytes => (segments / self.window).min(1.0),
                 Counting::Acks => 1.0 / self.window,
             };
@@ -167,22 +177,22 @@ impl Controller for Cubic {
         }
         // RFC 9438, section 4.8: the next stage begins without a plateau to return to.
         self.maximum = 0.0;
-        self.epoch = None;
+        self.epoch = Time::NEVER;
         self.window = 1.0;
         self.after_timeout = true;
     }
 
     fn idled(&mut self, _: Time) {
-        self.window = self.window.min(self.start.initial_window as f64 / self.start.mss as f64);
+        self.window = self.window.min(self.initial_window);
         // RFC 9438, section 5.8: the window does not grow by time in which nothing is sent.
-        self.epoch = None;
+        self.epoch = Time::NEVER;
     }
 
     fn window(&self) -> u64 {
-        (self.window * self.start.mss as f64) as u64
+        (self.window * self.mss) as u64
     }
     fn threshold(&self) -> u64 {
-        if self.threshold.is_finite() { (self.threshold * self.start.mss as f64) as u64 } else { u64::MAX }
+        if self.threshold.is_finite() { (self.threshold * self.mss) as u64 } else { u64::MAX }
     }
 }
 
@@ -195,17 +205,17 @@ impl Cubic {
         self.prior = self.window;
         // RFC 9438, section 4.6 uses the data in flight: an application-limited window does not reflect the
         // path.
-        let flight = flight as f64 / self.start.mss as f64;
+        let flight = flight as f64 / self.mss;
         let reduced = flight.min(self.window) * BETA;
         self.threshold = reduced.max(2.0);
-        self.epoch = None;
+        self.epoch = Time::NEVER;
         self.after_timeout = false;
         reduced
     }
 
     /// Begins a stage of congestion avoidance at `now`, and returns `now`: RFC 9438, sections 4.2 and 4.8.
     fn begin_stage(&mut self, now: Time) -> Time {
-        self.epoch = Some(now);
+        self.epoch = now;
         self.after_timeout = false;
         self.estimate = self.window;
         if self.window < self.maximum {

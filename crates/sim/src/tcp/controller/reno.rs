@@ -33,7 +33,7 @@ pub fn new(start: Start) -> Reno {
         threshold: u64::MAX,
         counted: 0,
         after_timeout: false,
-        hystart: HyStart::default(),
+        hystart: start.hystart.then(Box::default),
     }
 }
 
@@ -49,7 +49,8 @@ pub struct Reno {
     counted: u64,
     /// True if this slow start follows a timeout.
     after_timeout: bool,
-    hystart: HyStart,
+    /// Set if HyStart++ ends the first slow start.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl Controller for Reno {
@@ -70,8 +71,10 @@ impl Controller for Reno {
                 Counting::Acks => mss,
             };
             let mut growth = ack.bytes.min(most);
-            if self.start.hystart && self.threshold == u64::MAX {
-                match self.hystart.acked(ack) {
+            if let Some(hystart) = &mut self.hystart
+                && self.threshold == u64::MAX
+            {
+                match hystart.acked(ack) {
                     Phase::Slow => {}
                     Phase::Conservative => growth /= CSS_GROWTH_DIVISOR,
                     Phase::Over => {

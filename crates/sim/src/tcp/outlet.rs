@@ -1,0 +1,148 @@
+//! What both halves of an endpoint share: the fields of its packets, and the timer of retransmissions.
+
+use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Time};
+
+use super::TcpConfig;
+use super::receiver::Receiver;
+use super::rtt::RttEstimator;
+use crate::segment::{SYN_BYTES, Segment, TCP_HEADER, sack_option};
+
+/// The way out of an endpoint. Every segment that leaves carries the acknowledgement of the receiver, so the
+/// receiver belongs to it.
+pub struct Outlet {
+    template: Template,
+    /// Packet fields that are the same in every packet that this end sends.
+    pub identity: Identity,
+    pub receiver: Receiver,
+    pub rtt: RttEstimator,
+    /// Time at which the last data segment or SYN was sent.
+    pub last_sent: Time,
+    /// Expiry of the retransmission timer; never if it is off.
+    pub retransmit_at: Time,
+    /// The back-off count: timeouts in a row.
+    pub backoffs: u32,
+    /// ECN receiver: set ECE on every segment until the peer confirms with CWR.
+    pub echo: bool,
+    /// True if the pacer delays a segment that the window allows.
+    pub paced: bool,
+}
+
+/// The fields of [`Segment`] that are the same in every segment of an end. A segment has 64 bytes, and a
+/// connection would keep two of them.
+#[derive(Clone, Copy)]
+struct Template {
+    conn: u32,
+    serial: u32,
+    source: u16,
+    host: u16,
+    host_node: u16,
+    flags: u8,
+}
+
+/// The fields of [`Meta`] that are the same in every packet of an end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity {
+    /// Key of the flow from this end to the other.
+    pub flow: FlowKey,
+    /// Sending node.
+    pub from: u16,
+    /// Receiving node.
+    pub to: u16,
+    /// Traffic class.
+    pub class: u16,
+    /// Reserved rate of the flow; zero for none.
+    pub reserved: Rate,
+}
+
+impl Outlet {
+    /// Takes the fields that are the same in every segment from `segment`.
+    pub fn new(segment: &Segment, identity: Identity, config: &TcpConfig) -> Outlet {
+        let Segment { conn, serial, source, host, host_node, flags, .. } = *segment;
+        Outlet {
+            template: Template { conn, serial, source, host, host_node, flags },
+            identity,
+            receiver: Receiver::new(1),
+            rtt: RttEstimator::new(config),
+            last_sent: Time::ZERO,
+            retransmit_at: Time::NEVER,
+            backoffs: 0,
+            echo: false,
+            paced: false,
+        }
+    }
+
+    /// A segment without data that begins at `seq`.
+    #[inline]
+    pub fn segment(&self, seq: u64) -> Segment {
+        let Template { conn, serial, source, host, host_node, flags } = self.template;
+        Segment { conn, serial, source, host, host_node, flags, seq, ..Segment::default() }
+    }
+
+    /// Sends a segment with data or a FIN, and starts the retransmission timer if it is off. `end` is the
+    /// sequence number after the last byte that the application has written, here and below.
+    #[inline]
+    pub fn sent(
+        &mut self,
+        mut segment: Segment,
+        ecn: Ecn,
+        end: u64,
+        now: Time,
+        config: &TcpConfig,
+        out: &mut Vec<Packet<Segment>>,
+    ) {
+        // RFC 9293, section 3.7.1: options count against the segment size, so a full segment has no space for
+        // SACK.
+        let space = config.mss.0.saturating_sub(u64::from(segment.len));
+        self.receiver.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)));
+        segment.sent = Segment::stamp(now);
+        self.last_sent = now;
+        // RFC 6298, section 5, rule (5.1): a segment with data starts the timer if it is not running.
+        if self.retransmit_at == Time::NEVER {
+            self.retransmit_at = now + self.rtt.timeout();
+        }
+        self.emit(segment, TCP_HEADER + sack_option(segment.sacks) + u32::from(segment.len), ecn, end, out);
+    }
+
+    /// Sends an acknowledgement with the sequence number `seq`.
+    #[inline]
+    pub fn emit_ack(&mut self, (seq, end): (u64, u64), config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
+        let mut segment = self.segment(seq);
+        self.receiver.acknowledge(&mut segment, config.sack);
+        self.emit(segment, TCP_HEADER + sack_option(segment.sacks), Ecn::NotCapable, end, out);
+    }
+
+    /// Sends a SYN.
+    pub fn emit_syn(&mut self, flags: u8, end: u64, out: &mut Vec<Packet<Segment>>) {
+        let mut segment = self.segment(0);
+        segment.ack = u64::from(flags & Segment::ACK != 0);
+        segment.flags |= Segment::SYN | flags;
+        self.emit(segment, SYN_BYTES, Ecn::NotCapable, end, out);
+    }
+
+    #[inline]
+    fn emit(&self, mut segment: Segment, bytes: u32, ecn: Ecn, end: u64, out: &mut Vec<Packet<Segment>>) {
+        if self.echo {
+            segment.flags |= Segment::ECE;
+        }
+        let meta = Meta {
+            bytes,
+            class: self.identity.class,
+            ecn,
+            short: bytes <= 64 && segment.len == 0,
+            flow: self.identity.flow,
+            from: self.identity.from,
+            to: self.identity.to,
+            offset: saturated(segment.seq.saturating_sub(1)),
+            remaining: saturated(end.saturating_sub(segment.seq)).max(bytes),
+            reserved: self.identity.reserved,
+            ..Meta::default()
+        };
+        out.push(Packet { meta, payload: segment });
+    }
+}
+
+/// A number of bytes for [`Meta::offset`] and [`Meta::remaining`]. Numbers that do not fit become the
+/// largest.
+fn saturated(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
