@@ -7,6 +7,7 @@
 mod example;
 mod format;
 mod fuzz;
+mod growth;
 mod instructions;
 mod kernel;
 mod licences;
@@ -44,6 +45,9 @@ cargo xtask CHORE
   bench            runs the benchmarks of every discipline, then the scenarios under scenarios/bench
   instructions     counts instructions per packet of a set of workloads and compares them with docs/instructions.csv
                    (needs valgrind; a minute after the build); --record LABEL adds the counts to the table
+  growth           measures how time and memory grow with flows, hops, nodes and buffer, and writes docs/growth.csv
+                   (needs valgrind, GNU time and 2 GB of memory; a quarter of an hour);
+                   growth hops nodes measures these curves only
   licences         checks the licences of the dependencies against deny.toml
   validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
   test-kernel      compares disciplines in the kernel with those in Rust, in a virtual machine (x86_64, about four minutes);
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         ["bench"] => scenarios::bench(&repository),
         ["instructions"] => instructions::check(&repository),
         ["instructions", "--record", label] => instructions::record(&repository, label),
+        ["growth", names @ ..] => growth::record(&repository, names),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
