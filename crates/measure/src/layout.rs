@@ -135,13 +135,12 @@ impl Layout {
 
     /// The rate of the link behind a port.
     pub fn rate(&self, port: PortId) -> Option<Rate> {
-        self.rates.iter().find(|(id, _)| *id == port).map(|(_, rate)| *rate)
+        of_port(&self.rates, port).copied()
     }
 
     /// Name of a port.
     pub fn port_name(&self, port: PortId) -> String {
-        let named = self.port_names.iter().find(|(id, _)| *id == port);
-        named.map_or_else(|| format!("port-{}", port.0), |(_, name)| name.clone())
+        of_port(&self.port_names, port).map_or_else(|| format!("port-{}", port.0), String::clone)
     }
 
     /// Name of a node.
@@ -185,6 +184,13 @@ fn size(bytes: u64) -> String {
         b if b > 0 && b.is_multiple_of(1_000) => format!("{}kB", b / 1_000),
         b => format!("{b}B"),
     }
+}
+
+/// The entry of a port in a list without a given order. A network lists all of its ports by their numbers, so
+/// the entry at that index comes first: a search for each port would take the square of their number.
+fn of_port<T>(list: &[(PortId, T)], port: PortId) -> Option<&T> {
+    let at_index = list.get(port.0 as usize).filter(|(id, _)| *id == port);
+    at_index.or_else(|| list.iter().find(|(id, _)| *id == port)).map(|(_, value)| value)
 }
 
 #[cfg(test)]
