@@ -194,6 +194,17 @@ impl<P> Port<P> {
     pub fn rate(&self) -> Rate {
         self.wire.rate
     }
+    /// Changes the rate of the link at `now`, and tells it to the disciplines.
+    pub fn change_rate(&mut self, rate: Rate, now: Time) {
+        self.set_rate(rate);
+        self.leaving.iter_mut().for_each(|oldest| oldest.rate_changed(rate, now));
+        self.qdisc.rate_changed(rate, now);
+    }
+    /// Sets the end of the current transmission, for a link whose rate changes during it.
+    #[inline]
+    pub fn occupy_until(&mut self, end: Time) {
+        self.wire.free_at = end;
+    }
     /// Changes the rate of the link, from the next packet on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.wire = Wire { free_at: self.wire.free_at, ..Wire::new(rate) };

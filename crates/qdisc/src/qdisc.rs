@@ -27,6 +27,13 @@ pub trait Qdisc<P> {
     /// state.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
+    /// The rate of the link is `rate` from `now` on. It is never zero: a link that stands still keeps its last
+    /// rate. The backend calls this for each change in order, before the next call of another method, and
+    /// while the discipline holds packets back ([`Next::At`]) at the change itself, after which it dequeues
+    /// again. A discipline whose decisions do not depend on the rate of the link ignores it. A discipline that
+    /// cannot follow the rate says so in its header.
+    fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
+
     /// The limit of a plain queue: first in, first out, where a packet that does not fit is refused
     /// ([`DropReason::Overlimit`](crate::DropReason)). It must have no other state, no marks, and no gauges.
     /// Its departures follow from its arrivals, so a backend may compute them instead of calling it. `None`
@@ -117,6 +124,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         (**self).reset(cx)
+    }
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        (**self).rate_changed(rate, now)
     }
     fn plain(&self) -> Option<Limit> {
         (**self).plain()

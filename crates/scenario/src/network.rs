@@ -13,6 +13,7 @@ mod run;
 mod topologies;
 mod topology;
 mod traffic;
+mod varying;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{DirectionKeys, EndKeys, Parts, RecordKeys, TopologyKeys, TrafficKeys};

@@ -138,7 +138,7 @@ impl Partition {
         if most < 2 {
             return Partition::whole(nodes, Whole::OneThread);
         }
-        let mut windows: Vec<Span> = plan.network.links.iter().map(|link| link.delay).collect();
+        let mut windows: Vec<Span> = plan.network.links.iter().map(LinkPlan::least_delay).collect();
         windows.sort_unstable();
         windows.dedup();
         windows.retain(|delay| !delay.is_zero());
@@ -174,7 +174,7 @@ impl Partition {
 /// The group of each node, by its lowest node, for parts that a window separates.
 fn groups(plan: &Plan, window: Span) -> Vec<u16> {
     let mut groups = Groups((0..plan.network.nodes as u16).collect());
-    for link in plan.network.links.iter().filter(|link| link.delay < window) {
+    for link in plan.network.links.iter().filter(|link| link.least_delay() < window) {
         groups.join(link.from, link.to);
     }
     for source in &plan.sources {
@@ -313,7 +313,7 @@ fn divide(plan: &Plan, part_of: &[u16], (load, weights): (&Load, &[u64])) -> Opt
     for (link, sent) in links() {
         let [from, to] = ends(link);
         if from != to {
-            window = Some(window.map_or(link.delay, |least: Span| least.min(link.delay)));
+            window = Some(window.map_or(link.least_delay(), |least: Span| least.min(link.least_delay())));
             work[usize::from(from)] += sent * CROSSING;
             work[usize::from(to)] += sent * CROSSING;
         }

@@ -273,8 +273,7 @@ impl Sim {
         let link = &mut self.links[number as usize];
         if link.transmitter_is_due(self.now) {
             if let Some((at, packet)) = link.pull(self.now, probe) {
-                let departing = self.packets.add(packet);
-                self.carry(number, at, departing);
+                self.depart(number, at, packet);
             }
         } else {
             let to = link.to;
@@ -309,6 +308,17 @@ impl Sim {
                 self.packets.discard(pkt);
                 false
             }
+        }
+    }
+
+    /// Carries a packet whose transmission begins, and its copy if the wire makes one.
+    #[inline]
+    fn depart(&mut self, link: u32, at: Time, packet: Packet<Segment>) {
+        let departing = self.packets.add(packet);
+        self.carry(link, at, departing);
+        if let Some(copy) = self.links[link as usize].copy() {
+            let copied = self.packets.add(copy);
+            self.carry(link, at, copied);
         }
     }
 
@@ -398,8 +408,7 @@ impl Sim {
         } else {
             let offered = self.packets.take(pkt);
             if let Some((at, departing)) = self.links[number as usize].offer(offered, self.now, probe) {
-                let departing = self.packets.add(departing);
-                self.carry(number, at, departing);
+                self.depart(number, at, departing);
             }
         }
         self.links[number as usize].schedule(&mut self.queue);
@@ -524,7 +533,7 @@ struct Leftover {
 
 impl Probe<Segment> for Leftover {
     fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, _: Time) {
-        if segment.has(Segment::DATAGRAM) {
+        if segment.has(Segment::DATAGRAM) && !segment.is_copied_datagram() {
             let Segment { source, conn: stream, .. } = *segment;
             self.datagrams.push(Unarrived { source, stream, sent: segment.datagram_sent() });
         }

@@ -66,6 +66,7 @@
 //!         jitter: Span::ZERO,
 //!         loss: Share::default(),
 //!         cost: 1,
+//!         impairments: Default::default(),
 //!         outages: Vec::new(),
 //!         qdisc: Box::new(Queue::default()),
 //!     });

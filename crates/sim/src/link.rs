@@ -6,13 +6,19 @@
 //!
 //! A link whose queue is [plain](crate::plain) has arrivals only.
 //!
+//! A link whose rate, delay or wire is not constant has a [`Varying`]. It asks the
+//! [`Transmitter`] when a transmission begins and ends, and the [`Line`] when the packet arrives. A change of
+//! the rate is no event: the port is told before its next call. Only while the discipline holds packets back
+//! does the timer wait for the next change, too.
+//!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
 
 use std::collections::VecDeque;
 
+use giveway_links::{Fate, Line, Transmitter};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Rng, Span, Streams, Time,
+    Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Span, Streams, Time,
 };
 
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
@@ -41,12 +47,10 @@ pub(crate) struct Link {
     /// Time from the end of a transmission to the event of a plain queue that must have decided by then: the
     /// delay of the wire, or zero if the packet leaves this part of the network.
     grace: Span,
-    jitter: Span,
-    /// Arrival of the last packet with jitter.
-    last_arrival: Time,
-    /// Probability that the wire loses a packet.
-    loss: f64,
-    rng: Rng,
+    /// What is not constant.
+    varying: Option<Box<Varying>>,
+    /// True if packets arrive in the order of their transmission, each after the same delay.
+    constant: bool,
     /// Time at which the transmitter next takes a packet from the port; never while the queue is empty or the
     /// link is down.
     next_pull: Time,
@@ -55,6 +59,15 @@ pub(crate) struct Link {
     timer: Timer,
     /// The queue and the transmitter of a plain link, in place of `port` and `next_pull`.
     plain: Option<Plain>,
+}
+
+/// The part of a link that is not constant.
+struct Varying {
+    /// The transmitter, if the rate varies.
+    transmitter: Option<Transmitter>,
+    line: Line,
+    /// The copy of the last packet, if it arrives twice.
+    copy: Option<Packet<Segment>>,
 }
 
 /// A packet whose transmission begins, and the time at which it reaches the far end of the link.
@@ -74,6 +87,13 @@ impl Link {
         let [here, ends_here] = [plan.from, plan.to].map(|node| partition.part_of(node) == part);
         let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
+        let varying = plan.impairments.any(plan.loss, plan.jitter).then(|| {
+            Box::new(Varying {
+                transmitter: plan.impairments.rate.as_ref().map(Transmitter::new),
+                line: Line::new((plan.delay, plan.loss, plan.jitter), &plan.impairments, &wire),
+                copy: None,
+            })
+        });
         let qdisc = if here { std::mem::replace(&mut plan.qdisc, elsewhere) } else { elsewhere };
         Link {
             from: plan.from,
@@ -85,10 +105,8 @@ impl Link {
             port: Port::new(PortId(number), qdisc, plan.rate),
             delay: plan.delay,
             grace: if leads_to.is_some() { Span::ZERO } else { plan.delay },
-            jitter: plan.jitter,
-            last_arrival: Time::ZERO,
-            loss: plan.loss.get(),
-            rng: wire.rng(),
+            constant: varying.as_ref().is_none_or(|varying| varying.line.is_constant()),
+            varying,
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
             timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, &wire)),
@@ -96,12 +114,11 @@ impl Link {
         }
     }
 
-    /// Makes the link plain, if its discipline is plain, its wire draws no random numbers, and the probe does
-    /// not need all reports in one order. No packet may have been offered before.
+    /// Makes the link plain, if its discipline is plain, nothing of the link varies, and the probe does not
+    /// need all reports in one order. No packet may have been offered before.
     pub fn simplify<R: Probe<Segment>>(&mut self, probe: &R) {
-        let draws = self.loss > 0.0 || !self.jitter.is_zero();
         let interest = probe.interest(self.port.id());
-        if !draws && interest < Interest::Everything {
+        if self.varying.is_none() && interest < Interest::Everything {
             let observed = interest == Interest::Port;
             let plain = |limit| Plain::new(self.port.id(), limit, self.port.rate(), observed);
             self.plain = self.port.plain().map(plain);
@@ -115,10 +132,10 @@ impl Link {
     }
 
     /// The moment at which a packet reaches the next node, if the packet may be added to the link after this
-    /// one; `None` if the link has jitter, which depends on the packets that are on the wire.
+    /// one; `None` if that depends on the packets that are on the wire.
     #[inline]
     pub fn arrival(&self, at: Time, queue: &EventQueue) -> Option<Moment> {
-        self.jitter.is_zero().then(|| queue.moment(self.timer, at))
+        self.constant.then(|| queue.moment(self.timer, at))
     }
 
     /// The part of the network at the far end, if it is another one.
@@ -163,12 +180,29 @@ impl Link {
         Some(end + self.delay)
     }
 
-    /// Puts a packet on the wire, after those that are there. The caller sets the timer
+    /// Puts a packet on the wire, behind those that do not arrive later. The caller sets the timer
     /// ([`schedule`](Link::schedule)) if this returns true.
     #[inline]
     pub fn carry(&mut self, arrival: Time, number: Number) -> bool {
+        if !self.constant {
+            return self.carry_in_order(arrival, number);
+        }
         self.flight.push_back((arrival, number));
         self.flight.len() == 1
+    }
+
+    /// Like [`carry`](Link::carry), for a packet that may overtake others.
+    fn carry_in_order(&mut self, arrival: Time, number: Number) -> bool {
+        let overtaken = self.flight.iter().rev().take_while(|(at, _)| *at > arrival).count();
+        let place = self.flight.len() - overtaken;
+        self.flight.insert(place, (arrival, number));
+        place == 0
+    }
+
+    /// Takes the copy of the packet whose transmission began last, if it arrives twice.
+    #[inline]
+    pub fn copy(&mut self) -> Option<Packet<Segment>> {
+        self.varying.as_mut()?.copy.take()
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.
@@ -185,6 +219,9 @@ impl Link {
         now: Time,
         probe: &mut R,
     ) -> Option<Departure> {
+        if let Some(varying) = &mut self.varying {
+            varying.tell(&mut self.port, now);
+        }
         self.port.offer(pkt, now, probe);
         if self.port.free_at() <= now {
             return self.pull(now, probe);
@@ -198,27 +235,62 @@ impl Link {
     /// Takes a packet from the port, if the discipline releases one, and transmits it.
     #[inline]
     pub fn pull<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
+        if self.varying.is_some() {
+            return self.pull_varying(now, probe);
+        }
         match self.port.pull(now, probe) {
             Next::Packet(pkt) => {
                 let free = self.port.free_at();
                 self.next_pull = if self.has_backlog() { free } else { Time::NEVER };
-                // Without loss no random number is drawn, so that a lossless wire leaves its stream
-                // untouched.
-                if self.loss > 0.0 && self.rng.uniform() < self.loss {
-                    self.port.lose(&pkt, DropReason::Wire, now, probe);
-                    return None;
-                }
-                let mut arrival = free + self.delay;
-                if !self.jitter.is_zero() {
-                    arrival += Span::from_ps(self.rng.below(self.jitter.as_ps() + 1));
-                    // Jitter does not reorder.
-                    arrival = arrival.max(self.last_arrival);
-                    self.last_arrival = arrival;
-                }
-                Some((arrival, pkt))
+                Some((free + self.delay, pkt))
             }
             Next::At(at) => {
                 self.next_pull = at;
+                None
+            }
+            Next::Empty => {
+                self.next_pull = Time::NEVER;
+                None
+            }
+        }
+    }
+
+    /// Like [`pull`](Link::pull), for a link that varies.
+    fn pull_varying<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
+        let varying = self.varying.as_mut().expect("the link varies");
+        varying.tell(&mut self.port, now);
+        if let Some(transmitter) = &mut varying.transmitter {
+            let ready = transmitter.ready(now);
+            if ready > now {
+                self.next_pull = if self.has_backlog() { ready } else { Time::NEVER };
+                return None;
+            }
+        }
+        match self.port.pull(now, probe) {
+            Next::Packet(pkt) => {
+                if let Some(transmitter) = &mut varying.transmitter {
+                    self.port.occupy_until(transmitter.transmit(pkt.bytes(), now));
+                }
+                let free = self.port.free_at();
+                let fate = varying.line.carry(pkt.bytes(), free, self.port.rate());
+                self.next_pull = if self.has_backlog() { free } else { Time::NEVER };
+                match fate {
+                    Fate::Lost => {
+                        self.port.lose(&pkt, DropReason::Wire, now, probe);
+                        None
+                    }
+                    Fate::Arrives(at) => Some((at, pkt)),
+                    Fate::ArrivesTwice(at) => {
+                        let Packet { meta, payload } = &pkt;
+                        let payload = payload.copied();
+                        self.varying.as_mut()?.copy = Some(Packet { meta: *meta, payload });
+                        Some((at, pkt))
+                    }
+                }
+            }
+            Next::At(at) => {
+                let change = varying.transmitter.as_ref().map_or(Time::NEVER, Transmitter::next_change);
+                self.next_pull = at.min(change);
                 None
             }
             Next::Empty => {
@@ -290,6 +362,18 @@ impl Link {
     #[inline]
     fn has_backlog(&self) -> bool {
         self.port.counters().backlog().packets > 0
+    }
+}
+
+impl Varying {
+    /// Tells the port of the changes of the rate since the last call.
+    #[inline]
+    fn tell(&mut self, port: &mut Port<Segment>, now: Time) {
+        if let Some(transmitter) = &mut self.transmitter {
+            while let Some((at, rate)) = transmitter.change(now) {
+                port.change_rate(rate, at);
+            }
+        }
     }
 }
 

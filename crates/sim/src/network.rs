@@ -1,5 +1,6 @@
 //! The network to simulate: nodes and links.
 
+use giveway_links::Impairments;
 use giveway_qdisc::{Qdisc, Rate, Share, Span, Time};
 
 use crate::routes::{Routes, Routing};
@@ -14,7 +15,7 @@ pub struct LinkPlan {
     pub from: u16,
     /// Receiving node.
     pub to: u16,
-    /// Rate of the transmitter.
+    /// Rate of the transmitter; the mean if it varies.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
@@ -23,12 +24,21 @@ pub struct LinkPlan {
     pub jitter: Span,
     /// Probability that the wire loses a packet, independently of all others.
     pub loss: Share,
+    /// What varies on the link, and further impairments of the wire.
+    pub impairments: Impairments,
     /// Cost of the link for the choice of routes, at least 1. With 1 everywhere, routes have the fewest hops.
     pub cost: u32,
     /// Times at which the link fails and comes back, in ascending order ([`crate::outage`]).
     pub outages: Vec<(Time, Time)>,
     /// The discipline at the port.
     pub qdisc: Box<dyn Qdisc<Segment>>,
+}
+
+impl LinkPlan {
+    /// The shortest time that a packet needs on the wire.
+    pub fn least_delay(&self) -> Span {
+        self.impairments.least_delay(self.delay)
+    }
 }
 
 /// An error in a network.

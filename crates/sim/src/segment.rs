@@ -10,7 +10,8 @@ pub struct Segment {
     /// Number of the connection or of the stream.
     pub conn: u32,
     /// Number of connections that had the number `conn` before. It distinguishes a late packet of a
-    /// connection that is over from those of the next one.
+    /// connection that is over from those of the next one. In a datagram it is 1 for a
+    /// [copy](Segment::copied), and otherwise 0.
     pub serial: u32,
     /// Number of the source of traffic: its index in the plan.
     pub source: u16,
@@ -74,6 +75,18 @@ impl Segment {
     #[inline]
     pub const fn datagram_sent(&self) -> Time {
         Time::from_ps(self.ack)
+    }
+
+    /// The copy of this segment that a wire makes. The receiver of a datagram ignores its copy, even if the
+    /// datagram itself is lost behind that wire.
+    pub fn copied(&self) -> Segment {
+        let serial = if self.has(Segment::DATAGRAM) { 1 } else { self.serial };
+        Segment { serial, ..*self }
+    }
+    /// True for the copy of a datagram.
+    #[inline]
+    pub fn is_copied_datagram(&self) -> bool {
+        self.has(Segment::DATAGRAM) && self.serial == 1
     }
 
     /// A time in the format of `sent`.

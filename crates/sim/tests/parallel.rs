@@ -132,6 +132,7 @@ fn plan(drawn: Drawn) -> Plan {
                 jitter: drawn.jitter,
                 loss: Share::new(drawn.loss).expect("it is a share"),
                 cost: 1,
+                impairments: Default::default(),
                 outages,
                 qdisc: spec.build(&context).expect("it is right"),
             });

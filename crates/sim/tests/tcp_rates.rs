@@ -151,6 +151,7 @@ fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f6
             jitter,
             loss: none,
             cost: 1,
+            impairments: Default::default(),
             outages: Vec::new(),
             qdisc,
         });

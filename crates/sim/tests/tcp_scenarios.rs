@@ -38,6 +38,7 @@ fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
         jitter: Span::ZERO,
         loss: Share::default(),
         cost: 1,
+        impairments: Default::default(),
         outages: Vec::new(),
         qdisc: Box::new(Gate::new(MSS, lose, mark)),
     });

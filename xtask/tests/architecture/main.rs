@@ -36,11 +36,12 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "watch", uses: &["qdisc", "capture", "wire"], tests_use: &[] },
     Allowed { name: "wire", uses: &["qdisc"], tests_use: &["capture", "counting"] },
     Allowed { name: "reserve", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "links", uses: &["qdisc"], tests_use: &[] },
     Allowed { name: "workload", uses: &["qdisc", "capture"], tests_use: &["counting"] },
     Allowed { name: "theory", uses: &[], tests_use: &[] },
     Allowed {
         name: "sim",
-        uses: &["qdisc", "spec", "capture", "workload"],
+        uses: &["qdisc", "links", "spec", "capture", "workload"],
         tests_use: &["disciplines", "theory", "counting"],
     },
     Allowed { name: "switch", uses: &["qdisc", "spec", "capture"], tests_use: &["theory", "counting"] },
@@ -59,7 +60,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "record", uses: &["qdisc", "theory", "measure", "document"], tests_use: &[] },
     Allowed {
         name: "scenario",
-        uses: &["qdisc", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
+        uses: &["qdisc", "links", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
         tests_use: &["measure"],
     },
     Allowed {

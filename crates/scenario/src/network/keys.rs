@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::varying::{BurstyLoss, PoliceKeys, ReorderKeys, Varied, VaryingDelay, VaryingRate};
 use crate::file::Part;
 
 /// The tables of a scenario on a network.
@@ -101,19 +102,30 @@ pub(crate) struct EndKeys {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct DirectionKeys {
-    /// The rate of the link.
-    pub rate: Option<Rate>,
-    /// The propagation delay.
-    pub delay: Option<Span>,
+    /// The rate of the link, or a table that says how it varies.
+    pub rate: Option<Varied<Rate, VaryingRate>>,
+    /// The propagation delay, or a table that says how it varies.
+    pub delay: Option<Varied<Span, VaryingDelay>>,
     /// The discipline of the link. "compare" stands for each of the compared disciplines in turn. Default:
     /// "fifo limit 1000p".
     #[schemars(with = "Part")]
     pub qdisc: IgnoredAny,
-    /// The probability that a packet is lost on the wire, independently of others. Default: 0.
-    pub loss: Option<Share>,
+    /// The probability that a packet is lost on the wire, independently of others, or a table with a model of
+    /// loss. Default: 0.
+    pub loss: Option<Varied<Share, BurstyLoss>>,
     /// The largest extra delay of a packet. The delays are uniform between 0 and this value, and packets stay
     /// in order. Default: 0 s.
     pub jitter: Option<Span>,
+    /// If true, packets overtake each other by their jitter, or when the delay falls. Default: false.
+    pub unordered: Option<bool>,
+    /// The packets that arrive late, so that others overtake them. Default: none.
+    pub reorder: Option<ReorderKeys>,
+    /// The probability that a packet arrives twice. Default: 0.
+    pub duplicate: Option<Share>,
+    /// The probability that a packet arrives damaged. The far end of the link discards it. Default: 0.
+    pub corrupt: Option<Share>,
+    /// A policer in front of the queue: a token bucket that drops what exceeds it. Default: none.
+    pub police: Option<PoliceKeys>,
     /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
     pub cost: Option<u32>,
     /// The largest packet, as its IP length. Default: 1500b.

@@ -57,8 +57,9 @@ impl Network {
         Paths::new(self.nodes.len(), &self.ports)
     }
 
-    /// Visits every string in the entries of the traffic.
+    /// Visits every string in the entries of the traffic, and the names of the traces of links.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
+        self.ports.iter().flat_map(|port| &port.files).for_each(|file| visit(file));
         self.traffic.iter().for_each(|stream| stream.table.visit_texts(&mut |_, text| visit(text)));
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use giveway_disciplines::Spec;
+use giveway_links::Policed;
 use giveway_qdisc::{Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Gain, LinkPlan, Partition, Plan, Segment, Sim, Totals, parallel};
@@ -69,6 +70,15 @@ pub struct Measured {
     pub small_packet: Option<Bytes>,
 }
 
+/// The rate that a link offers on average within an interval, at least 1 bit/s.
+fn offered(port: &Port, interval: &Range<Time>) -> Rate {
+    let Some(profile) = &port.impairments.rate else { return port.rate };
+    let length = interval.end.since(interval.start).as_ps().max(1);
+    let bits = profile.integral(interval.start, interval.end);
+    let per_second = bits * 1_000_000_000_000 / u128::from(length);
+    Rate::bit(u64::try_from(per_second).unwrap_or(u64::MAX).max(1))
+}
+
 impl Network {
     /// The compared discipline of a trial.
     pub fn discipline(&self, trial: &Trial) -> &Spec {
@@ -82,7 +92,7 @@ impl Network {
             ports: self.measured.clone(),
             crossed: self.crossed(),
             port_names: self.ports.iter().map(|port| port.name.clone()).collect(),
-            rates: self.ports.iter().map(|port| port.rate).collect(),
+            rates: self.ports.iter().map(|port| offered(port, &interval)).collect(),
             nodes: self.nodes.clone(),
             sources: self.traffic.iter().map(|stream| stream.name.clone()).collect(),
             from: interval.start,
@@ -139,7 +149,10 @@ impl Network {
         let downstream = downstream(&self.ports);
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
-            let qdisc = qdisc.expect("the reader of the scenario built it, too");
+            let mut qdisc = qdisc.expect("the reader of the scenario built it, too");
+            if let Some(police) = port.police {
+                qdisc = Box::new(Policed::new(police, qdisc));
+            }
             network.link(LinkPlan {
                 name: port.name.clone(),
                 from: port.from,
@@ -148,6 +161,7 @@ impl Network {
                 delay: port.delay,
                 jitter: port.jitter,
                 loss: port.loss,
+                impairments: port.impairments.clone(),
                 cost: port.cost,
                 outages: port.outages.clone(),
                 qdisc,

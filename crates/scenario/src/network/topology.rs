@@ -6,12 +6,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use giveway_disciplines::Spec;
+use giveway_links::{Impairments, Police, Profile};
 use giveway_qdisc::{Bytes, Downstream, LinkContext, Rate, Share, Span, Streams, Time};
 use giveway_sim::Network;
 
 use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
 use super::names;
 use super::topologies::{Edge, End, MOST_PORTS, TOPOLOGIES, TopologySpec};
+use super::varying::{self, Variation, Varied};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head, wrong_type};
 use crate::tree::{Node, Table, Value};
@@ -26,14 +28,20 @@ pub struct Port {
     pub from: u16,
     /// The node that receives.
     pub to: u16,
-    /// The rate of the link.
+    /// The rate of the link; the mean if it varies.
     pub rate: Rate,
-    /// The propagation delay.
+    /// The propagation delay; the mean if it varies.
     pub delay: Span,
     /// The largest extra delay; each packet has one drawn uniformly from zero.
     pub jitter: Span,
     /// The probability that a packet is lost on the wire.
     pub loss: Share,
+    /// What varies, and further impairments of the wire.
+    pub impairments: Impairments,
+    /// The policer in front of the queue.
+    pub police: Option<Police>,
+    /// The files that it reads, as written.
+    pub files: Vec<String>,
     /// The cost in routing.
     pub cost: u32,
     /// The largest packet, as its IP length.
@@ -136,13 +144,14 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Topolo
         },
         full: false,
         usual: default_queue(),
+        folder,
     };
     if building.topology.fabric {
         let example = "kind = \"leaf_spine\"";
         let tables = reading.sections(root, "topology", "a list of topologies is not empty", example);
         building.topology.whole = tables.is_some();
         for table in tables.unwrap_or_default() {
-            building.fabric(reading, table, folder);
+            building.fabric(reading, table);
             if building.full {
                 return building.topology;
             }
@@ -164,12 +173,14 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Topolo
 }
 
 /// A network while its links are read.
-struct Building {
+struct Building<'a> {
     topology: Topology,
     /// True if there are more nodes or ports than a network can have. Later links are not read.
     full: bool,
     /// The default queue of a link.
     usual: Queue,
+    /// The folder that file names are relative to.
+    folder: &'a Path,
 }
 
 /// The keys of one direction of a link, without its nodes.
@@ -181,19 +192,25 @@ struct Direction<'a> {
     qdisc: Option<&'a Node>,
     /// The discipline; `None` if it is not written or wrong.
     queue: Option<Queue>,
+    /// What varies.
+    variation: Variation,
+    /// The rate, or the mean of one that varies; `None` if it is not written or wrong.
+    rate: Option<Rate>,
+    /// The delay, or the mean of one that varies.
+    delay: Option<Span>,
 }
 
-impl Building {
+impl Building<'_> {
     /// Adds the ports of one `[[topology]]`, or reports its errors.
-    fn fabric(&mut self, reading: &mut Reading, node: &Node, folder: &Path) {
+    fn fabric(&mut self, reading: &mut Reading, node: &Node) {
         const EXAMPLE: &str = "[[topology]] with kind = \"leaf_spine\"";
-        if self.write(reading, node, EXAMPLE, folder).is_none() {
+        if self.write(reading, node, EXAMPLE).is_none() {
             self.topology.whole = false;
         }
     }
 
     /// Adds the ports of one `[[topology]]`. `None` if anything is wrong, which is reported.
-    fn write(&mut self, reading: &mut Reading, node: &Node, example: &str, folder: &Path) -> Option<()> {
+    fn write(&mut self, reading: &mut Reading, node: &Node, example: &str) -> Option<()> {
         let table = reading.table(node, "a topology", example)?;
         let errors = reading.diagnostics.len();
         let what = "a topology";
@@ -211,7 +228,7 @@ impl Building {
         if reading.diagnostics.len() > errors {
             return None;
         }
-        let edges = edges(reading, table, &what, &spec, folder)?;
+        let edges = edges(reading, table, &what, &spec, self.folder)?;
         let at = head(&reading.origin, table);
         let side = |end: &End| match end {
             End::Host(_) => (table.get("host_qdisc"), hosts.clone()),
@@ -224,7 +241,8 @@ impl Building {
             let ends = [((&*from, a), (&*to, b), &edge.from), ((&*to, b), (&*from, a), &edge.to)];
             for (from, to, sender) in ends.into_iter().take(if edge.back { 2 } else { 1 }) {
                 let (qdisc, queue) = side(sender);
-                let direction = Direction { keys: keys_of(edge, keys.mtu), qdisc, queue };
+                let keys = keys_of(edge, keys.mtu);
+                let direction = Direction { keys, qdisc, queue, ..Direction::default() };
                 if !self.port(reading, &at, (from, to), &direction, (edge.rate, edge.delay)) {
                     return None;
                 }
@@ -245,13 +263,13 @@ impl Building {
         let errors = reading.diagnostics.len();
         // This checks only the types of the keys. The ranges of nodes are parsed below.
         let _: Option<EndKeys> = reading.fields(table, "a link");
-        let forward = direction(reading, table, "a link");
+        let forward = direction(reading, table, "a link", self.folder);
         for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
             reading.missing(table, "a link", key);
         }
-        let reverse = reverse(reading, table, &forward.keys);
+        let reverse = reverse(reading, table, &forward, self.folder);
         let pairs = self.pairs(reading, table);
-        let (Some(pairs), Some(rate), Some(delay)) = (pairs, forward.keys.rate, forward.keys.delay) else {
+        let (Some(pairs), Some(rate), Some(delay)) = (pairs, forward.rate, forward.delay) else {
             self.topology.whole = false;
             return;
         };
@@ -340,14 +358,18 @@ impl Building {
         }
         self.topology.port_numbers.insert(name.clone(), self.topology.ports.len());
         let keys = &direction.keys;
+        let Variation { impairments, police, files } = direction.variation.clone();
         let port = Port {
             name,
             from: from.1,
             to: to.1,
-            rate: keys.rate.unwrap_or(rate),
-            delay: keys.delay.unwrap_or(delay),
+            rate: direction.rate.unwrap_or(rate),
+            delay: direction.delay.unwrap_or(delay),
             jitter: keys.jitter.unwrap_or_default(),
-            loss: keys.loss.unwrap_or_default(),
+            loss: keys.loss.as_ref().and_then(Varied::constant).unwrap_or_default(),
+            impairments,
+            police,
+            files,
             cost: keys.cost.unwrap_or(1),
             mtu: keys.mtu.unwrap_or(Bytes(1500)),
             outages: outages(keys.outages.as_deref().unwrap_or_default()),
@@ -371,14 +393,19 @@ fn outages(written: &[Outage]) -> Vec<(Time, Time)> {
 
 /// Reads `back`, the reverse direction of a link. Most keys have the values of the forward direction by
 /// default. `None` if the link has no reverse direction.
-fn reverse<'a>(reading: &mut Reading, table: &'a Table, forward: &DirectionKeys) -> Option<Direction<'a>> {
+fn reverse<'a>(
+    reading: &mut Reading,
+    table: &'a Table,
+    forward: &Direction<'_>,
+    folder: &Path,
+) -> Option<Direction<'a>> {
     let mut reverse = match table.get("back").map(|node| (&node.value, node)) {
         None | Some((Value::Boolean(true), _)) => Direction::default(),
         Some((Value::Boolean(false), _)) => return None,
         Some((Value::Table(back), _)) => {
             let known = fields::keys::<DirectionKeys>();
             reading.unknown_keys(back, "the reverse direction of a link", &known);
-            direction(reading, back, "the reverse direction")
+            direction(reading, back, "the reverse direction", folder)
         }
         Some((_, node)) => {
             let message = "back: expected a table, or false for a link without a reverse direction";
@@ -387,22 +414,39 @@ fn reverse<'a>(reading: &mut Reading, table: &'a Table, forward: &DirectionKeys)
         }
     };
     let keys = &mut reverse.keys;
-    keys.cost = keys.cost.or(forward.cost);
-    keys.mtu = keys.mtu.or(forward.mtu);
+    keys.cost = keys.cost.or(forward.keys.cost);
+    keys.mtu = keys.mtu.or(forward.keys.mtu);
     if keys.outages.is_none() {
-        keys.outages.clone_from(&forward.outages);
+        keys.outages.clone_from(&forward.keys.outages);
+    }
+    let (own, link) = (&mut reverse.variation.impairments, &forward.variation.impairments);
+    if keys.rate.is_none() {
+        own.rate.clone_from(&link.rate);
+    }
+    if keys.delay.is_none() {
+        own.delay.clone_from(&link.delay);
     }
     Some(reverse)
 }
 
 /// Reads the keys of one direction.
-fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str) -> Direction<'a> {
+fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str, folder: &Path) -> Direction<'a> {
     let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
     let qdisc = table.get("qdisc");
     let queue = qdisc.and_then(|node| queue(reading, node));
     check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
     check_values(reading, table, &keys);
-    Direction { keys, qdisc, queue }
+    let variation = varying::read(reading, table, &keys, folder);
+    let mean = |profile: &Option<Profile>| profile.as_ref().map(Profile::mean);
+    let Impairments { rate, delay, .. } = &variation.impairments;
+    Direction {
+        rate: keys.rate.as_ref().and_then(Varied::constant).or_else(|| mean(rate).map(Rate::bit)),
+        delay: keys.delay.as_ref().and_then(Varied::constant).or_else(|| mean(delay).map(Span::from_ps)),
+        keys,
+        qdisc,
+        queue,
+        variation,
+    }
 }
 
 /// Reads a discipline, or "compare".
@@ -461,7 +505,7 @@ fn edges(
 /// The keys of both directions of a link of a topology whose packets have at most `mtu`.
 fn keys_of(edge: &Edge, mtu: Option<Bytes>) -> DirectionKeys {
     DirectionKeys {
-        loss: Some(edge.loss),
+        loss: Some(Varied::Constant(edge.loss)),
         jitter: Some(edge.jitter),
         cost: Some(edge.cost),
         mtu: edge.mtu.or(mtu),
@@ -491,7 +535,7 @@ fn check_outages(reading: &mut Reading, table: &Table, outages: &[Outage]) {
 
 /// Checks values of the right type that are not valid for a link.
 fn check_values(reading: &mut Reading, table: &Table, keys: &DirectionKeys) {
-    if keys.rate.is_some_and(|rate| rate.as_bit() == 0) {
+    if keys.rate.as_ref().and_then(Varied::constant).is_some_and(|rate| rate.as_bit() == 0) {
         let wrong = Diagnostic::error(table.place("rate"), "rate: must be above 0");
         reading.report(wrong.help("write for example \"10mbit\""));
     }

@@ -60,6 +60,9 @@ impl Stream {
     }
 
     pub(super) fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, measured: &Range<Time>) {
+        if segment.is_copied_datagram() {
+            return;
+        }
         let bytes = payload(meta.bytes);
         self.counters.arrived(bytes, now, measured.contains(&now));
         let sent = segment.datagram_sent();

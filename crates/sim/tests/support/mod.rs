@@ -42,6 +42,7 @@ impl Lab {
             jitter: Span::ZERO,
             loss,
             cost: 1,
+            impairments: Default::default(),
             outages: Vec::new(),
             qdisc,
         })
@@ -61,7 +62,21 @@ impl Lab {
         let qdisc = spec.parse::<Spec>().unwrap().build(&context).unwrap();
         let (jitter, loss) = (Span::ZERO, Share::default());
         let name = format!("{from}->{to}");
-        self.network.link(LinkPlan { name, from, to, rate, delay, jitter, loss, cost: 1, outages, qdisc })
+        let impairments = Default::default();
+        let cost = 1;
+        self.network.link(LinkPlan {
+            name,
+            from,
+            to,
+            rate,
+            delay,
+            jitter,
+            loss,
+            impairments,
+            cost,
+            outages,
+            qdisc,
+        })
     }
 
     /// Adds both directions of a link, with queues that never overflow.

@@ -1,0 +1,470 @@
+//! The rate or the delay of a link over time: its description, and its pieces.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use giveway_qdisc::{Span, Time};
+
+use crate::error::TraceError;
+use crate::models::{Model, Walk};
+use crate::piece::Piece;
+use crate::rows::{Format, HIGHEST, Row, Rows, SHORTEST, check};
+
+/// What varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A rate, in bit/s.
+    Rate,
+    /// A delay, in picoseconds.
+    Delay,
+}
+
+impl Quantity {
+    /// Its name in messages and in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Rate => "rate",
+            Quantity::Delay => "delay",
+        }
+    }
+}
+
+/// The way between two points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A value stays until the next point.
+    Steps,
+    /// The value changes linearly to that of the next point, in steps of 10 ms. Each step has the value in
+    /// its middle, so that the integral is that of the line.
+    Ramp,
+}
+
+/// A rate or a delay over time, which has been checked.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    kind: Kind,
+    /// True if it begins again at its end.
+    repeats: bool,
+    /// The mean over the trace.
+    mean: u64,
+    least: u64,
+    most: u64,
+    /// The time of its last row; `None` for a model.
+    length: Option<Span>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Points(Arc<[(Span, u64)]>, Shape),
+    File(Arc<Path>, Format),
+    Model(Model, u64),
+}
+
+/// Length of a step of a ramp.
+const STAIR: Span = Span::ms(10);
+
+impl Profile {
+    /// Points in order of time, the first at zero.
+    ///
+    /// # Errors
+    /// The number of the wrong point, from 1.
+    pub fn points(
+        quantity: Quantity,
+        shape: Shape,
+        points: &[(Span, u64)],
+        repeats: bool,
+    ) -> Result<Profile, TraceError> {
+        let example = match quantity {
+            Quantity::Rate => "write for example [[\"0s\", \"50mbit\"], [\"10s\", \"1mbit\"]]",
+            Quantity::Delay => "write for example [[\"0s\", \"20ms\"], [\"15s\", \"60ms\"]]",
+        };
+        if points.is_empty() {
+            return Err(TraceError::whole("there are no points", example));
+        }
+        for (i, (at, value)) in points.iter().enumerate() {
+            let number = i as u64 + 1;
+            if i == 0 && !at.is_zero() {
+                let message = format!("the first point is at {at}, and nothing says what is before");
+                return Err(TraceError::at(number, message, "begin with a point at \"0s\""));
+            }
+            if i > 0 && points[i - 1].0 >= *at {
+                let message = format!("the time goes back, from {} to {at}", points[i - 1].0);
+                return Err(TraceError::at(number, message, "write points in order of time, each time once"));
+            }
+            if i > 0 && points[i - 1].0 + SHORTEST > *at {
+                let message = format!("the points at {} and {at} are less than 1 us apart", points[i - 1].0);
+                return Err(TraceError::at(number, message, "leave points out"));
+            }
+            check(quantity, *value).map_err(|(message, help)| TraceError::at(number, message, help))?;
+        }
+        Profile::checked(Kind::Points(points.into(), shape), quantity, repeats)
+    }
+
+    /// A file in mahimahi's format: the rate of a link.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first line that is wrong.
+    pub fn mahimahi(file: &Path, repeats: bool) -> Result<Profile, TraceError> {
+        Profile::checked(Kind::File(file.into(), Format::Mahimahi), Quantity::Rate, repeats)
+    }
+
+    /// A file of rows of time and rate, or of time and delay.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first line that is wrong.
+    pub fn csv(quantity: Quantity, file: &Path, repeats: bool) -> Result<Profile, TraceError> {
+        Profile::checked(Kind::File(file.into(), Format::Csv(quantity)), quantity, repeats)
+    }
+
+    /// A model, whose trace depends on `seed`.
+    ///
+    /// # Errors
+    /// A parameter is invalid.
+    pub fn model(model: Model, seed: u64) -> Result<Profile, TraceError> {
+        model.check()?;
+        let (least, most) = model.range();
+        let mean = model.mean();
+        Ok(Profile { kind: Kind::Model(model, seed), repeats: true, mean, least, most, length: None })
+    }
+
+    /// Reads all of a trace once, and checks it as a whole.
+    fn checked(kind: Kind, quantity: Quantity, repeats: bool) -> Result<Profile, TraceError> {
+        let bursts = matches!(kind, Kind::File(_, Format::Mahimahi));
+        let ramp = matches!(kind, Kind::Points(_, Shape::Ramp));
+        // A long ramp has many steps, and its points say the same.
+        let mut rows = match &kind {
+            Kind::Points(points, _) => Source::Points { points: Arc::clone(points), next: 0 },
+            _ => Source::open(&kind)?,
+        };
+        let (mut length, mut least, mut most, mut sum) = (Span::ZERO, u64::MAX, 0, 0u128);
+        let mut last: Option<Row> = None;
+        while let Some(row) = rows.next()? {
+            if let Some(Row { at, value }) = last {
+                let mean = if ramp { value.midpoint(row.value) } else { value };
+                sum += u128::from(mean) * u128::from(row.at.as_ps() - at.as_ps());
+                least = least.min(value);
+                most = most.max(value);
+            }
+            length = row.at;
+            last = Some(row);
+        }
+        let Some(last) = last else {
+            let message = "the file has no row";
+            return Err(TraceError::whole(
+                message,
+                if bursts {
+                    "write a line for each packet of 1,500 bytes that may leave, with its time in milliseconds"
+                } else {
+                    "write a time and a value in each line, such as 0,20mbit"
+                },
+            ));
+        };
+        // The last step of a loop is its end, so that its value is never used.
+        if !repeats || ramp || length.is_zero() {
+            least = least.min(last.value);
+            most = most.max(last.value);
+        }
+        if repeats && length.is_zero() {
+            let message = "the loop has no length: its last time is 0";
+            let help = "the last time is the length of the loop: write one above 0, or loop = false";
+            return Err(TraceError::whole(message, help));
+        }
+        let mean = if bursts {
+            let bytes = u128::from(crate::rows::OPPORTUNITY) * u128::from(rows.rows());
+            let bits = bytes * 8 * 1_000_000_000_000;
+            (bits / u128::from(length.as_ps().max(1_000_000_000))).min(u128::from(HIGHEST.as_bit())) as u64
+        } else if length.is_zero() {
+            last.value
+        } else {
+            (sum / u128::from(length.as_ps())) as u64
+        };
+        if bursts {
+            (least, most) = (mean, mean);
+        }
+        if quantity == Quantity::Rate && most == 0 {
+            return Err(TraceError::whole(
+                "the rate is 0 everywhere, so that nothing ever leaves",
+                "write a rate above 0 in some row",
+            ));
+        }
+        Ok(Profile { kind, repeats, mean: mean.max(1), least, most, length: Some(length) })
+    }
+
+    /// True if it offers bytes at instants, and has no rate.
+    pub fn bursts(&self) -> bool {
+        match &self.kind {
+            Kind::Points(..) => false,
+            Kind::File(_, format) => *format == Format::Mahimahi,
+            Kind::Model(model, _) => model.bursts(),
+        }
+    }
+
+    /// The mean over the trace, at least 1.
+    pub fn mean(&self) -> u64 {
+        self.mean
+    }
+    /// The lowest value.
+    pub fn least(&self) -> u64 {
+        self.least
+    }
+    /// The highest value.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+    /// The time of the last row, which is the length of a loop; `None` for a model.
+    pub fn length(&self) -> Option<Span> {
+        self.length
+    }
+    /// True if it begins again at its end.
+    pub fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    /// The file that it reads.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::File(path, _) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Its pieces, from the beginning.
+    ///
+    /// # Panics
+    /// If its file cannot be opened any more.
+    pub fn course(&self) -> Course {
+        let pieces = match &self.kind {
+            Kind::Model(model, seed) => Pieces::Model(model.walk(*seed)),
+            kind => Pieces::Rows(Box::new(Looped {
+                rows: Source::open(kind).unwrap_or_else(|error| panic!("{}: {error}", self.name())),
+                kind: kind.clone(),
+                bursts: self.bursts(),
+                loops: self.repeats.then(|| self.length.expect("only models have no length")),
+                base: Span::ZERO,
+                at: Span::ZERO,
+                value: None,
+                next: None,
+            })),
+        };
+        Course { pieces }
+    }
+
+    /// The amount that the link offers between two times from the beginning: bits for a rate.
+    ///
+    /// # Panics
+    /// As [`Profile::course`].
+    pub fn integral(&self, from: Time, until: Time) -> u128 {
+        let mut course = self.course();
+        let (mut at, mut sum) = (Time::ZERO, 0u128);
+        let mut bursts = 0u128;
+        while at < until {
+            let piece = course.next();
+            let end = at + piece.length;
+            let inside = end.min(until).since(at.max(from));
+            if end > from {
+                sum += u128::from(piece.value) * u128::from(inside.as_ps());
+            }
+            if at >= from {
+                bursts += u128::from(piece.burst);
+            }
+            at = end;
+        }
+        sum / 1_000_000_000_000 + bursts * 8
+    }
+
+    fn name(&self) -> String {
+        self.file().map_or_else(|| "points".to_owned(), |path| path.display().to_string())
+    }
+}
+
+/// The pieces of a [`Profile`] in order. There is always a next one.
+#[derive(Debug)]
+pub struct Course {
+    pieces: Pieces,
+}
+
+#[derive(Debug)]
+enum Pieces {
+    Rows(Box<Looped>),
+    Model(Walk),
+}
+
+impl Course {
+    /// The next piece.
+    ///
+    /// # Panics
+    /// If a file has changed since it was checked.
+    #[allow(clippy::should_implement_trait, reason = "it never ends, so that it is not an iterator")]
+    pub fn next(&mut self) -> Piece {
+        match &mut self.pieces {
+            Pieces::Rows(looped) => looped.next(),
+            Pieces::Model(walk) => walk.next(),
+        }
+    }
+}
+
+/// Rows as pieces, once or again and again.
+#[derive(Debug)]
+struct Looped {
+    rows: Source,
+    kind: Kind,
+    bursts: bool,
+    /// Length of a loop.
+    loops: Option<Span>,
+    /// Start of this round.
+    base: Span,
+    /// End of the last piece.
+    at: Span,
+    /// The value of the current row; `None` before the first.
+    value: Option<u64>,
+    /// The next row, with its time from the beginning of the first round.
+    next: Option<Row>,
+}
+
+impl Looped {
+    fn next(&mut self) -> Piece {
+        if self.bursts { self.opportunities() } else { self.values() }
+    }
+
+    /// The next row of any round, with its time from the very beginning. `None` after the last round.
+    fn row(&mut self) -> Option<Row> {
+        loop {
+            let row = self.rows.next().unwrap_or_else(|error| panic!("a trace has changed: {error}"));
+            match (row, self.loops) {
+                (Some(row), Some(length)) if !self.bursts && row.at == length => {}
+                (Some(row), _) => return Some(Row { at: self.base + row.at, value: row.value }),
+                (None, None) => return None,
+                (None, Some(length)) => {
+                    self.base += length;
+                    self.rows.rewind(&self.kind);
+                }
+            }
+        }
+    }
+
+    fn values(&mut self) -> Piece {
+        let value = match self.value {
+            Some(value) => value,
+            None => {
+                let first = self.row().expect("a checked trace has rows");
+                self.next = self.row();
+                first.value
+            }
+        };
+        let Some(next) = self.next else {
+            self.value = Some(value);
+            return Piece::constant(Piece::EVER, value);
+        };
+        let rest = next.at - self.at;
+        self.at = next.at;
+        self.value = Some(next.value);
+        self.next = self.row();
+        Piece::constant(rest, value)
+    }
+
+    /// Silence until the first opportunity, then each opportunity with the silence behind it.
+    fn opportunities(&mut self) -> Piece {
+        if self.value.is_none() {
+            self.value = Some(0);
+            self.next = self.row();
+            let first = self.next.expect("a checked trace has rows").at;
+            if !first.is_zero() {
+                self.at = first;
+                return Piece::constant(first, 0);
+            }
+        }
+        let Some(first) = self.next else { return Piece::constant(Piece::EVER, 0) };
+        let mut burst = first.value;
+        loop {
+            self.next = self.row();
+            match self.next {
+                Some(row) if row.at == first.at => burst += row.value,
+                Some(row) => {
+                    self.at = row.at;
+                    return Piece { length: row.at - first.at, value: 0, burst };
+                }
+                None => return Piece { length: Piece::EVER, value: 0, burst },
+            }
+        }
+    }
+}
+
+/// The rows of one round.
+#[derive(Debug)]
+enum Source {
+    Points { points: Arc<[(Span, u64)]>, next: usize },
+    Ramp { points: Arc<[(Span, u64)]>, next: usize, at: Span },
+    File(Rows<BufReader<File>>, u64),
+}
+
+impl Source {
+    fn open(kind: &Kind) -> Result<Source, TraceError> {
+        match kind {
+            Kind::Points(points, Shape::Steps) => Ok(Source::Points { points: Arc::clone(points), next: 0 }),
+            Kind::Points(points, Shape::Ramp) => {
+                Ok(Source::Ramp { points: Arc::clone(points), next: 0, at: Span::ZERO })
+            }
+            Kind::File(path, format) => {
+                let file = File::open(path).map_err(|error| {
+                    TraceError::whole(
+                        format!("cannot be opened: {error}"),
+                        "the path is relative to the folder of the scenario",
+                    )
+                })?;
+                Ok(Source::File(Rows::new(BufReader::new(file), *format), 0))
+            }
+            Kind::Model(..) => unreachable!("a model has no rows"),
+        }
+    }
+
+    fn rewind(&mut self, kind: &Kind) {
+        *self = Source::open(kind).unwrap_or_else(|error| panic!("a trace has changed: {error}"));
+    }
+
+    /// Number of rows so far, of a file.
+    fn rows(&self) -> u64 {
+        match self {
+            Source::File(_, rows) => *rows,
+            _ => 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Row>, TraceError> {
+        match self {
+            Source::Points { points, next } => {
+                let row = points.get(*next).map(|(at, value)| Row { at: *at, value: *value });
+                *next += 1;
+                Ok(row)
+            }
+            Source::Ramp { points, next, at } => {
+                let Some((from, low)) = points.get(*next).copied() else { return Ok(None) };
+                let Some((until, high)) = points.get(*next + 1).copied() else {
+                    *next += 1;
+                    return Ok(Some(Row { at: from, value: low }));
+                };
+                let begin = *at;
+                let end = (begin + STAIR).min(until);
+                if end == until {
+                    *next += 1;
+                }
+                *at = end;
+                Ok(Some(Row { at: begin, value: middle((from, low), (until, high), begin, end) }))
+            }
+            Source::File(rows, count) => {
+                let row = rows.next()?;
+                *count += u64::from(row.is_some());
+                Ok(row)
+            }
+        }
+    }
+}
+
+/// The value of a line between two points in the middle of a part of it, rounded down.
+fn middle((from, low): (Span, u64), (until, high): (Span, u64), begin: Span, end: Span) -> u64 {
+    let length = 2 * i128::from((until - from).as_ps());
+    let passed = i128::from((begin - from).as_ps()) + i128::from((end - from).as_ps());
+    let rise = (i128::from(high) - i128::from(low)) * passed;
+    (i128::from(low) + rise.div_euclid(length)) as u64
+}

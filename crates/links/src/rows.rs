@@ -1,0 +1,203 @@
+//! Rows of trace files, read one at a time.
+//!
+//! Two formats:
+//! - mahimahi: a whole number per line, the time of an opportunity in milliseconds from the beginning of the
+//!   trace. A time may be repeated, and none is lower than the one before it. The last time is also the
+//!   length of the trace.
+//! - CSV: a time and a value per line, separated by a comma. A number without a unit is in seconds, or in
+//!   bit/s. The first time is zero, and each is later than the one before it. The last row is the end of a
+//!   loop. A first row of names and lines that begin with `#` are skipped.
+//!
+//! Lines have at most [`LONGEST`] bytes, so that a binary file takes no memory.
+
+use std::io::{BufRead, Read};
+
+use giveway_qdisc::{Rate, Span};
+
+use crate::error::TraceError;
+use crate::profile::Quantity;
+
+/// Most bytes of a line.
+const LONGEST: u64 = 200;
+/// Bytes of an opportunity.
+pub(crate) const OPPORTUNITY: u64 = 1500;
+/// Least time between two rows of a CSV file, or two points.
+pub(crate) const SHORTEST: Span = Span::us(1);
+/// The highest rate: a packet of 64 bytes still takes 51 ps.
+pub(crate) const HIGHEST: Rate = Rate::gbit(10_000);
+/// Most opportunities of a millisecond, by the highest rate.
+const MOST_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
+
+/// Format of a trace file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Mahimahi,
+    Csv(Quantity),
+}
+
+/// A row: a time and what begins at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub at: Span,
+    /// The rate in bit/s, the delay in picoseconds, or the bytes of an opportunity.
+    pub value: u64,
+}
+
+/// Reads rows.
+#[derive(Debug)]
+pub(crate) struct Rows<R> {
+    input: R,
+    format: Format,
+    line: u64,
+    text: Vec<u8>,
+    last: Option<Span>,
+    /// Opportunities at the last time.
+    repeated: u64,
+}
+
+impl<R: BufRead> Rows<R> {
+    pub fn new(input: R, format: Format) -> Rows<R> {
+        Rows { input, format, line: 0, text: Vec::new(), last: None, repeated: 0 }
+    }
+
+    /// The next row; `None` at the end of the file.
+    pub fn next(&mut self) -> Result<Option<Row>, TraceError> {
+        loop {
+            self.text.clear();
+            let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.text);
+            let read = read
+                .map_err(|error| TraceError::whole(format!("cannot be read: {error}"), "check the file"))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            if read as u64 == LONGEST && self.text.last() != Some(&b'\n') {
+                return Err(self.wrong("the line has more than 200 characters".to_owned()));
+            }
+            let Ok(text) = std::str::from_utf8(&self.text) else {
+                return Err(self.wrong("this is not text".to_owned()));
+            };
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            match self.parse(text) {
+                Ok(Some(row)) => return self.in_order(row).map(Some),
+                Ok(None) => continue,
+                Err(message) => return Err(self.wrong(message)),
+            }
+        }
+    }
+
+    /// Parses a line; `None` for the names of the columns.
+    fn parse(&self, text: &str) -> Result<Option<Row>, String> {
+        match self.format {
+            Format::Mahimahi => {
+                let ms: u64 = text
+                    .parse()
+                    .map_err(|_| format!("expected a whole number of milliseconds, found {text:?}"))?;
+                if ms > Span::s(4800 * 3600).as_ps() / 1_000_000_000 {
+                    return Err(format!("{ms} ms is later than the end of the longest run, 4,800 h"));
+                }
+                Ok(Some(Row { at: Span::ms(ms), value: OPPORTUNITY }))
+            }
+            Format::Csv(quantity) => {
+                let mut columns = text.split(',').map(str::trim);
+                let (Some(at), Some(value), None) = (columns.next(), columns.next(), columns.next()) else {
+                    return Err(format!(
+                        "expected two columns, time and {}, found {text:?}",
+                        quantity.name()
+                    ));
+                };
+                let is_name = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+                if self.last.is_none() && is_name(at) && is_name(value) {
+                    return Ok(None);
+                }
+                let at = span(at).map_err(|error| format!("time: {error}"))?;
+                let value = match quantity {
+                    Quantity::Rate => rate(value).map(Rate::as_bit),
+                    Quantity::Delay => span(value).map(Span::as_ps),
+                };
+                let value = value.map_err(|error| format!("{}: {error}", quantity.name()))?;
+                Ok(Some(Row { at, value }))
+            }
+        }
+    }
+
+    /// Checks the order of the rows, and their rates.
+    fn in_order(&mut self, row: Row) -> Result<Row, TraceError> {
+        let bursts = self.format == Format::Mahimahi;
+        match self.last {
+            Some(last) if row.at < last => {
+                let message = format!("the time goes back, from {last} to {}", row.at);
+                return Err(TraceError::at(self.line, message, "sort the lines by time"));
+            }
+            Some(last) if row.at == last && !bursts => {
+                let message = format!("the time {last} is there twice");
+                return Err(TraceError::at(self.line, message, "write each time once, with one value"));
+            }
+            Some(last) if row.at < last + SHORTEST && !bursts => {
+                let message = format!("the rows at {last} and {} are less than 1 us apart", row.at);
+                return Err(TraceError::at(self.line, message, "leave rows out"));
+            }
+            None if !bursts && !row.at.is_zero() => {
+                let message = format!("the first row is at {}, and nothing says what is before", row.at);
+                return Err(TraceError::at(self.line, message, "begin with a row at time 0"));
+            }
+            _ => {}
+        }
+        self.repeated = if self.last == Some(row.at) { self.repeated + 1 } else { 1 };
+        self.last = Some(row.at);
+        if bursts && self.repeated > MOST_OPPORTUNITIES {
+            let message =
+                format!("more than {MOST_OPPORTUNITIES} opportunities at {} exceed 10 Tbit/s", row.at);
+            return Err(TraceError::at(self.line, message, "write fewer lines with the same time"));
+        }
+        if let Format::Csv(quantity) = self.format {
+            check(quantity, row.value).map_err(|(message, help)| TraceError::at(self.line, message, help))?;
+        }
+        Ok(row)
+    }
+
+    fn wrong(&self, message: String) -> TraceError {
+        let help = match self.format {
+            Format::Mahimahi => {
+                "write a line for each packet of 1,500 bytes that may leave, with its time in milliseconds, \
+                 such as 12"
+            }
+            Format::Csv(Quantity::Rate) => "write a time and a rate in each line, such as 1.5,20mbit",
+            Format::Csv(Quantity::Delay) => "write a time and a delay in each line, such as 1.5,20ms",
+        };
+        TraceError::at(self.line, message, help)
+    }
+}
+
+/// Refuses a rate or a delay that no link has; the message and the help.
+pub(crate) fn check(quantity: Quantity, value: u64) -> Result<(), (String, &'static str)> {
+    match quantity {
+        Quantity::Rate if value > HIGHEST.as_bit() => {
+            Err((format!("the rate of {} exceeds 10 Tbit/s", Rate::bit(value)), "write at most 10tbit"))
+        }
+        Quantity::Delay if value > LONGEST_DELAY.as_ps() => {
+            Err((format!("the delay of {} exceeds an hour", Span::from_ps(value)), "write at most 1h"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The longest delay.
+const LONGEST_DELAY: Span = Span::s(3600);
+
+/// A time with a unit, or in seconds.
+fn span(text: &str) -> Result<Span, String> {
+    let seconds = text.ends_with(|c: char| c.is_ascii_digit());
+    let read = if seconds { format!("{text}s").parse() } else { text.parse() };
+    read.map_err(|error: giveway_qdisc::UnitError| error.to_string())
+}
+
+/// A rate with a unit, or in bit/s.
+fn rate(text: &str) -> Result<Rate, String> {
+    let bits = text.ends_with(|c: char| c.is_ascii_digit());
+    let read = if bits { format!("{text}bit").parse() } else { text.parse() };
+    read.map_err(|error: giveway_qdisc::UnitError| error.to_string())
+}

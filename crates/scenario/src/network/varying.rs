@@ -1,0 +1,468 @@
+//! Reads the keys of a link that varies: tables in place of a constant rate, delay or loss, and the
+//! impairments of the wire.
+
+use std::path::{Path, PathBuf};
+
+use giveway_links::{Impairments, Loss, Model, Police, Profile, Quantity, Reorder, Shape, TraceError};
+use giveway_qdisc::{Bytes, Rate, Share, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value as Json;
+
+use super::keys::DirectionKeys;
+use crate::diagnostic::Diagnostic;
+use crate::fields::{self, Reading, head};
+use crate::tree::{Node, Table, Value};
+use crate::words::{choices, clipped, listed};
+
+/// A constant value, or a table that describes how it varies. `K` has the keys of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Varied<T, K> {
+    /// A constant.
+    Constant(T),
+    /// A table, which is read for itself.
+    Table(std::marker::PhantomData<K>),
+}
+
+impl<T: Copy, K> Varied<T, K> {
+    /// The constant.
+    pub fn constant(&self) -> Option<T> {
+        match self {
+            Varied::Constant(value) => Some(*value),
+            Varied::Table(_) => None,
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned, K> Deserialize<'de> for Varied<T, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Varied<T, K>, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Object(_) => Ok(Varied::Table(std::marker::PhantomData)),
+            // The text of the error has the type and the expectation, which the message is made from.
+            constant => T::deserialize(constant).map(Varied::Constant).map_err(D::Error::custom),
+        }
+    }
+}
+
+impl<T: JsonSchema, K: JsonSchema> JsonSchema for Varied<T, K> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("{}Or{}", T::schema_name(), K::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<K>();
+        json_schema!({ "anyOf": [T::json_schema(generator), table] })
+    }
+}
+
+/// A rate that varies.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct VaryingRate {
+    /// A file in the format of mahimahi: a line for each packet of 1,500 bytes that may leave, with its time
+    /// in milliseconds.
+    pub trace: Option<String>,
+    /// A CSV file with a time and a rate in each row; without units in seconds and bit/s.
+    pub csv: Option<String>,
+    /// Times and rates. Each rate stays until the next time.
+    pub steps: Option<Vec<(Span, Rate)>>,
+    /// Times and rates, between which the rate changes linearly.
+    pub ramp: Option<Vec<(Span, Rate)>>,
+    /// If true, it begins again at its last time. Default: true for trace, otherwise false.
+    pub r#loop: Option<bool>,
+    /// A model: lte, wifi, satellite, cable or diurnal.
+    pub model: Option<String>,
+    /// The mean rate of lte and cable.
+    pub mean: Option<Rate>,
+    /// The ratio of the highest to the lowest rate of lte. Default: 20.
+    pub spread: Option<f64>,
+    /// The mean time for which the rate of lte or wifi stays. Default: 200 ms.
+    pub hold: Option<Span>,
+    /// The highest rate of wifi, satellite and diurnal.
+    pub high: Option<Rate>,
+    /// The lowest rate of satellite and diurnal.
+    pub low: Option<Rate>,
+    /// The interval of the hand-overs of satellite, by default 15 s, or of the grants of cable, by default
+    /// 2 ms.
+    pub every: Option<Span>,
+    /// The length of a day of diurnal. Default: 24 h.
+    pub period: Option<Span>,
+    /// The number that selects the trace of a model. Default: 1.
+    pub seed: Option<u64>,
+}
+
+/// A delay that varies.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct VaryingDelay {
+    /// A CSV file with a time and a delay in each row; without units in seconds.
+    pub csv: Option<String>,
+    /// Times and delays. Each delay stays until the next time.
+    pub steps: Option<Vec<(Span, Span)>>,
+    /// Times and delays, between which the delay changes linearly.
+    pub ramp: Option<Vec<(Span, Span)>>,
+    /// If true, it begins again at its last time. Default: false.
+    pub r#loop: Option<bool>,
+    /// A model: satellite.
+    pub model: Option<String>,
+    /// The highest delay of satellite.
+    pub high: Option<Span>,
+    /// The lowest delay of satellite.
+    pub low: Option<Span>,
+    /// The interval of the hand-overs of satellite. Default: 15 s.
+    pub every: Option<Span>,
+    /// The number that selects the trace of a model. Default: 1.
+    pub seed: Option<u64>,
+}
+
+/// A loss that comes in bursts.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct BurstyLoss {
+    /// A model: gemodel, of Gilbert and Elliott, or handover.
+    pub model: Option<String>,
+    /// The probability that the good state of gemodel ends, before each packet.
+    pub p: Option<Share>,
+    /// The probability that the bad state of gemodel ends. Default: 1 - p.
+    pub r: Option<Share>,
+    /// The probability of a loss in the bad state of gemodel. Default: 100%.
+    #[serde(rename = "1-h")]
+    pub bad: Option<Share>,
+    /// The probability of a loss in the good state of gemodel. Default: 0%.
+    #[serde(rename = "1-k")]
+    pub good: Option<Share>,
+    /// The interval of the hand-overs of handover. Default: 15 s.
+    pub every: Option<Span>,
+    /// The length of the seam at each hand-over. Default: 100 ms.
+    pub lasts: Option<Span>,
+    /// The probability of a loss in the seam. Default: 100%.
+    pub percent: Option<Share>,
+}
+
+/// Packets that arrive late.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct ReorderKeys {
+    /// The share of the packets.
+    pub percent: Share,
+    /// The number of packets that overtake each of them on a busy link. Default: 1.
+    #[serde(default = "one")]
+    pub distance: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A policer.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct PoliceKeys {
+    /// The rate at which its bucket fills.
+    pub rate: Rate,
+    /// The size of its bucket.
+    pub burst: Bytes,
+}
+
+/// What varies in one direction of a link.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variation {
+    /// What varies, for the simulator.
+    pub impairments: Impairments,
+    /// The policer.
+    pub police: Option<Police>,
+    /// The files that are read, as written.
+    pub files: Vec<String>,
+}
+
+/// Reads what varies in one direction of a link. Files are relative to `folder`.
+pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, folder: &Path) -> Variation {
+    let mut variation = Variation::default();
+    let tables = ["rate", "delay", "loss"].map(|key| table.get(key).and_then(Node::table));
+    let [rate, delay, loss] = tables;
+    if let Some(table) = rate {
+        variation.impairments.rate = rate_of(reading, table, folder, &mut variation.files);
+    }
+    if let Some(table) = delay {
+        variation.impairments.delay = delay_of(reading, table, folder, &mut variation.files);
+    }
+    if let Some(table) = loss {
+        variation.impairments.loss = loss_of(reading, table);
+    }
+    variation.impairments.corrupt = keys.corrupt.unwrap_or_default();
+    variation.impairments.duplicate = keys.duplicate.unwrap_or_default();
+    variation.impairments.unordered = keys.unordered.unwrap_or(false);
+    variation.impairments.reorder =
+        keys.reorder.map(|ReorderKeys { percent, distance }| Reorder { percent, distance });
+    if let Some(ReorderKeys { distance, .. }) = keys.reorder
+        && !(1..=MOST_DISTANCE).contains(&distance)
+    {
+        let message = format!("reorder: a distance of {distance} is not between 1 and {MOST_DISTANCE}");
+        let wrong = Diagnostic::error(table.place("reorder"), message);
+        reading.report(wrong.help("write for example reorder = { percent = \"1%\", distance = 3 }"));
+    }
+    if let Some(PoliceKeys { rate, burst }) = keys.police {
+        let wrong = if rate.as_bit() == 0 {
+            Some("the rate must be above 0".to_owned())
+        } else if burst.0 < keys.mtu.unwrap_or(Bytes(1500)).0 {
+            Some(format!("a burst of {burst} drops every packet of full size"))
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            let wrong = Diagnostic::error(table.place("police"), format!("police: {wrong}"));
+            reading.report(wrong.help("write for example police = { rate = \"10mbit\", burst = \"100kb\" }"));
+        }
+        variation.police = Some(Police { rate, burst });
+    }
+    variation
+}
+
+/// The most packets that overtake another.
+const MOST_DISTANCE: u32 = 10_000;
+
+/// A rate that varies; `None` if anything is wrong, which is reported.
+fn rate_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<String>) -> Option<Profile> {
+    const SHAPES: [&str; 5] = ["trace", "csv", "steps", "ramp", "model"];
+    let keys: VaryingRate = varying(reading, table, "rate", &SHAPES)?;
+    let repeats = keys.r#loop.unwrap_or(keys.trace.is_some());
+    let points = |points: &[(Span, Rate)]| -> Vec<(Span, u64)> {
+        points.iter().map(|(at, rate)| (*at, rate.as_bit())).collect()
+    };
+    if let Some(name) = &keys.model {
+        let allowed: &[&str] = match name.as_str() {
+            "lte" => &["mean", "spread", "hold"],
+            "wifi" => &["high", "hold"],
+            "satellite" => &["high", "low", "every"],
+            "cable" => &["mean", "every"],
+            "diurnal" => &["high", "low", "period"],
+            _ => return unknown_model(reading, table, "rate", name, &Model::NAMES),
+        };
+        only(reading, table, &format!("model \"{name}\""), allowed)?;
+        let needed: &[&str] = if allowed.contains(&"mean") { &["mean"] } else { &["high"] };
+        let low = if allowed.contains(&"low") { &["low"][..] } else { &[] };
+        needs(reading, table, &format!("model \"{name}\""), needed)?;
+        needs(reading, table, &format!("model \"{name}\""), low)?;
+        let [mean, high, low] = [keys.mean, keys.high, keys.low].map(Option::unwrap_or_default);
+        let hold = keys.hold.unwrap_or(Span::ms(200));
+        let model = match name.as_str() {
+            "lte" => Model::Lte { mean, spread: keys.spread.unwrap_or(20.0), hold },
+            "wifi" => Model::Wifi { high, hold },
+            "satellite" => Model::Satellite {
+                quantity: Quantity::Rate,
+                low: low.as_bit(),
+                high: high.as_bit(),
+                every: keys.every.unwrap_or(Span::s(15)),
+            },
+            "cable" => Model::Cable { mean, every: keys.every.unwrap_or(Span::ms(2)) },
+            _ => Model::Diurnal { high, low, period: keys.period.unwrap_or(Span::s(24 * 3600)) },
+        };
+        return checked(reading, table, "model", Profile::model(model, keys.seed.unwrap_or(1)));
+    }
+    only(reading, table, "this rate", &["loop"])?;
+    if let Some(file) = &keys.trace {
+        return from_file(reading, table, "trace", file, folder, files, &|path| {
+            Profile::mahimahi(path, repeats)
+        });
+    }
+    if let Some(file) = &keys.csv {
+        return from_file(reading, table, "csv", file, folder, files, &|path| {
+            Profile::csv(Quantity::Rate, path, repeats)
+        });
+    }
+    let (key, shape, written) = match (&keys.steps, &keys.ramp) {
+        (Some(steps), _) => ("steps", Shape::Steps, steps),
+        (_, Some(ramp)) => ("ramp", Shape::Ramp, ramp),
+        (None, None) => return None,
+    };
+    let profile = Profile::points(Quantity::Rate, shape, &points(written), repeats);
+    checked(reading, table, key, profile)
+}
+
+/// A delay that varies; `None` if anything is wrong, which is reported.
+fn delay_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<String>) -> Option<Profile> {
+    const SHAPES: [&str; 4] = ["csv", "steps", "ramp", "model"];
+    let keys: VaryingDelay = varying(reading, table, "delay", &SHAPES)?;
+    let repeats = keys.r#loop.unwrap_or(false);
+    if let Some(name) = &keys.model {
+        if name != "satellite" {
+            return unknown_model(reading, table, "delay", name, &["satellite"]);
+        }
+        only(reading, table, "model \"satellite\"", &["high", "low", "every"])?;
+        needs(reading, table, "model \"satellite\"", &["high", "low"])?;
+        let model = Model::Satellite {
+            quantity: Quantity::Delay,
+            low: keys.low?.as_ps(),
+            high: keys.high?.as_ps(),
+            every: keys.every.unwrap_or(Span::s(15)),
+        };
+        return checked(reading, table, "model", Profile::model(model, keys.seed.unwrap_or(1)));
+    }
+    only(reading, table, "this delay", &["loop"])?;
+    if let Some(file) = &keys.csv {
+        return from_file(reading, table, "csv", file, folder, files, &|path| {
+            Profile::csv(Quantity::Delay, path, repeats)
+        });
+    }
+    let (key, shape, written) = match (&keys.steps, &keys.ramp) {
+        (Some(steps), _) => ("steps", Shape::Steps, steps),
+        (_, Some(ramp)) => ("ramp", Shape::Ramp, ramp),
+        (None, None) => return None,
+    };
+    let points: Vec<(Span, u64)> = written.iter().map(|(at, delay)| (*at, delay.as_ps())).collect();
+    checked(reading, table, key, Profile::points(Quantity::Delay, shape, &points, repeats))
+}
+
+/// A loss that comes in bursts; `None` if anything is wrong, which is reported.
+fn loss_of(reading: &mut Reading, table: &Table) -> Option<Loss> {
+    let keys: BurstyLoss = varying(reading, table, "loss", &["model"])?;
+    let name = keys.model.as_deref()?;
+    let what = format!("model \"{name}\"");
+    match name {
+        "gemodel" => {
+            only(reading, table, &what, &["p", "r", "1-h", "1-k"])?;
+            needs(reading, table, &what, &["p"])?;
+            let p = keys.p?;
+            // The defaults of netem: with p alone losses are independent.
+            let r = keys.r.or_else(|| Share::new(1.0 - p.get()))?;
+            let bad = keys.bad.or_else(|| Share::new(1.0))?;
+            Some(Loss::Gilbert { p, r, bad, good: keys.good.unwrap_or_default() })
+        }
+        "handover" => {
+            only(reading, table, &what, &["every", "lasts", "percent"])?;
+            let every = keys.every.unwrap_or(Span::s(15));
+            let lasts = keys.lasts.unwrap_or(Span::ms(100));
+            if every <= lasts {
+                let message = format!("loss: a seam of {lasts} does not end before the next, {every} later");
+                let wrong = Diagnostic::error(table.span.clone(), message);
+                reading.report(wrong.help("write for example every = \"15s\", lasts = \"100ms\""));
+                return None;
+            }
+            Some(Loss::Handover { every, lasts, percent: keys.percent.or_else(|| Share::new(1.0))? })
+        }
+        _ => unknown_model(reading, table, "loss", name, &["gemodel", "handover"]),
+    }
+}
+
+/// The keys of a table that varies. Exactly one of `shapes` must be there.
+fn varying<T>(reading: &mut Reading, table: &Table, what: &str, shapes: &[&str]) -> Option<T>
+where
+    T: Default + DeserializeOwned + JsonSchema,
+{
+    let errors = reading.diagnostics.len();
+    reading.unknown_keys(table, what, &fields::keys::<T>());
+    let keys = reading.fields(table, what);
+    if reading.diagnostics.len() > errors {
+        return None;
+    }
+    let written: Vec<&str> = shapes.iter().copied().filter(|key| table.has(key)).collect();
+    match written[..] {
+        [_] => keys,
+        [] => {
+            let wrong = Diagnostic::error(
+                head(&reading.origin, table),
+                format!("{what}: nothing says how it varies"),
+            );
+            reading.report(wrong.help(format!("write one of {}", shapes.join(", "))));
+            None
+        }
+        [first, second, ..] => {
+            let message = format!("{what}: \"{first}\" and \"{second}\" exclude each other");
+            reading.report(Diagnostic::error(table.place(second), message).help("leave one of them out"));
+            None
+        }
+    }
+}
+
+/// Refuses keys that have no effect. `allowed` are those beside the one that says how it varies, and the seed
+/// of a model.
+fn only(reading: &mut Reading, table: &Table, what: &str, allowed: &[&str]) -> Option<()> {
+    const SHAPES: [&str; 5] = ["trace", "csv", "steps", "ramp", "model"];
+    let known =
+        |key: &str| allowed.contains(&key) || SHAPES.contains(&key) || (key == "seed" && table.has("model"));
+    let wrong = table.entries.iter().find(|entry| !known(&entry.key));
+    if let Some(entry) = wrong {
+        let message = format!("{what} has no \"{}\"", entry.key);
+        reading.report(Diagnostic::error(entry.key_span.clone(), message).help(listed(allowed)));
+        return None;
+    }
+    Some(())
+}
+
+/// Reports the first of some keys that is missing.
+fn needs(reading: &mut Reading, table: &Table, what: &str, keys: &[&str]) -> Option<()> {
+    match keys.iter().find(|key| !table.has(key)) {
+        Some(key) => {
+            reading.missing(table, what, key);
+            None
+        }
+        None => Some(()),
+    }
+}
+
+fn unknown_model<T>(
+    reading: &mut Reading,
+    table: &Table,
+    what: &str,
+    name: &str,
+    names: &[&str],
+) -> Option<T> {
+    let wrong = Diagnostic::error(table.place("model"), format!("{what}: unknown model \"{name}\""));
+    reading.report(wrong.help(choices(name, names)));
+    None
+}
+
+/// A function that reads a profile from a file.
+type FromFile<'a> = &'a dyn Fn(&Path) -> Result<Profile, TraceError>;
+
+/// A profile from a file, which is added to `files`.
+fn from_file(
+    reading: &mut Reading,
+    table: &Table,
+    key: &str,
+    written: &str,
+    folder: &Path,
+    files: &mut Vec<String>,
+    read: FromFile<'_>,
+) -> Option<Profile> {
+    let path: PathBuf = folder.join(written);
+    files.push(written.to_owned());
+    let named = |error: TraceError| TraceError {
+        message: match error.line {
+            Some(line) => format!("{written}, line {line}: {}", error.message),
+            None => format!("{written}: {}", error.message),
+        },
+        line: None,
+        ..error
+    };
+    checked(reading, table, key, read(&path).map_err(named))
+}
+
+/// A profile, or a report of its error at the point of the table that is wrong.
+fn checked(
+    reading: &mut Reading,
+    table: &Table,
+    key: &str,
+    profile: Result<Profile, TraceError>,
+) -> Option<Profile> {
+    let TraceError { line, message, help } = match profile {
+        Ok(profile) => return Some(profile),
+        Err(error) => error,
+    };
+    let points = match table.get(key).map(|node| &node.value) {
+        Some(Value::List(points)) => points.as_slice(),
+        _ => &[],
+    };
+    let point = line.and_then(|number| points.get(number as usize - 1));
+    let place = point.map_or_else(|| table.place(key), |node| node.span.clone());
+    reading.report(Diagnostic::error(place, format!("{key}: {}", clipped(message))).help(help));
+    None
+}
