@@ -2,7 +2,7 @@
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::contract::{Op, Violation, drive};
-use giveway_qdisc::{Downstream, LinkContext, Rate, Streams};
+use giveway_qdisc::{Backlog, Cx, Downstream, LinkContext, Next, Packet, Qdisc, Rate, Streams};
 use proptest::prelude::*;
 
 fn context() -> LinkContext {
@@ -28,9 +28,33 @@ fn op() -> impl Strategy<Value = Op> {
         // Minutes and hours. Rare, since most disciplines forget all flows in this time.
         1 => (0..20u16, any::<u16>()).prop_map(|(dice, s)| if dice < 3 { Op::Pause(s) } else { Op::Wait(s) }),
         2 => Just(Op::WaitUntilAsked),
+        1 => any::<u8>().prop_map(Op::Rate),
         // Rare, so that queues become long between resets.
         1 => (0..20u8).prop_map(|dice| if dice == 0 { Op::Reset } else { Op::Dequeue }),
     ]
+}
+
+/// A discipline that is told one rate before each call.
+struct Told<Q> {
+    inner: Q,
+    rate: Rate,
+}
+
+impl<Q: Qdisc<u64>> Qdisc<u64> for Told<Q> {
+    fn enqueue(&mut self, pkt: Packet<u64>, cx: &mut Cx<'_, u64>) {
+        self.inner.rate_changed(self.rate, cx.now());
+        self.inner.enqueue(pkt, cx);
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_, u64>) -> Next<u64> {
+        self.inner.rate_changed(self.rate, cx.now());
+        self.inner.dequeue(cx)
+    }
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+    fn reset(&mut self, cx: &mut Cx<'_, u64>) {
+        self.inner.reset(cx);
+    }
 }
 
 fn every_variant(mut test: impl FnMut(&Spec) -> Result<(), Violation>) {
@@ -53,6 +77,19 @@ proptest! {
         every_variant(|spec| {
             let mut qdisc = spec.build_numbered(&context()).expect("variants can be built");
             drive(&mut qdisc, spec.properties(&context()), &ops).map(drop)
+        });
+    }
+
+    /// A discipline that is told the rate for which it was built decides as if it had not been told.
+    #[test]
+    fn the_same_rate_changes_nothing(ops in prop::collection::vec(op(), 1..200)) {
+        let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Rate(_))).collect();
+        every_variant(|spec| {
+            let build = || spec.build_numbered(&context()).expect("variants can be built");
+            let untold = drive(&mut build(), spec.properties(&context()), &ops)?;
+            let mut told = Told { inner: build(), rate: context().rate };
+            let told = drive(&mut told, spec.properties(&context()), &ops)?;
+            if told == untold { Ok(()) } else { Err(Violation("the decisions differ".into())) }
         });
     }
 

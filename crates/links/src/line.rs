@@ -175,3 +175,166 @@ impl Delay {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Quantity, Shape};
+
+    const RATE: Rate = Rate::mbit(12);
+
+    fn share(share: f64) -> Share {
+        Share::new(share).unwrap()
+    }
+
+    fn line(loss: Share, jitter: Span, impairments: &Impairments) -> Line {
+        Line::new((Span::ms(10), loss, jitter), impairments, &Streams::new(3).within("wire"))
+    }
+
+    /// The fates of packets that a busy link sends one per millisecond.
+    fn fates(line: &mut Line, packets: u64) -> Vec<Fate> {
+        (1..=packets).map(|n| line.carry(1500, Time::ms(n), RATE)).collect()
+    }
+
+    /// The packets in the order of their arrival, by number from 1.
+    fn arrivals(fates: &[Fate]) -> Vec<u64> {
+        let mut arrivals: Vec<(Time, u64)> = Vec::new();
+        for (fate, number) in fates.iter().zip(1..) {
+            match fate {
+                Fate::Lost => {}
+                Fate::Arrives(at) => arrivals.push((*at, number)),
+                Fate::ArrivesTwice(at) => arrivals.extend([(*at, number), (*at, number)]),
+            }
+        }
+        arrivals.sort();
+        arrivals.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// RFC 4737, section 3.3: a packet is reordered if its number is below that of one that arrived before.
+    /// Section 4.2.2: its extent is the number of arrivals since the earliest with a higher number.
+    fn extents(arrivals: &[u64]) -> Vec<usize> {
+        let mut extents = Vec::new();
+        let mut highest = 0;
+        for (i, number) in arrivals.iter().enumerate() {
+            if *number < highest {
+                let earliest = arrivals[..i].iter().position(|other| other > number).unwrap();
+                extents.push(i - earliest);
+            }
+            highest = highest.max(*number);
+        }
+        extents
+    }
+
+    /// Gilbert's model with p = 1 % and r = 20 %. The stationary share of losses is p / (p + r) = 4.76 %. A
+    /// burst has a geometric length with the mean 1/r = 5. There are some 9,500 bursts among 10^6 packets, so
+    /// the standard error of the mean length is sqrt(1 - r) / r / sqrt(9500) = 0.046, and that of the share is
+    /// 0.065 % (variance of a two-state chain). Bounds are four standard errors.
+    #[test]
+    fn gilbert_loses_its_share_in_bursts_of_its_length() {
+        let loss = Loss::Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.0) };
+        assert!((loss.mean() - 0.01 / 0.21).abs() < 1e-12);
+        let mut line =
+            line(Share::default(), Span::ZERO, &Impairments { loss: Some(loss), ..Default::default() });
+        let lost: Vec<bool> = fates(&mut line, 1_000_000).iter().map(|fate| *fate == Fate::Lost).collect();
+        let count = lost.iter().filter(|lost| **lost).count() as f64;
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        assert!((count / 1e6 - 0.047_619).abs() < 0.002_6, "{count}");
+        assert!((count / bursts - 5.0).abs() < 0.19, "{}", count / bursts);
+        // The lengths are geometric: a share r of the bursts has one packet.
+        let single = lost.windows(3).filter(|three| !three[0] && three[1] && !three[2]).count() as f64;
+        assert!((single / bursts - 0.2).abs() < 4.0 * libm::sqrt(0.2 * 0.8 / bursts), "{}", single / bursts);
+    }
+
+    /// The states of Gilbert and Elliott lose 50 % and 0.1 %: (1/11) 0.5 + (10/11) 0.001 = 4.636 %.
+    #[test]
+    fn elliott_loses_in_both_states() {
+        let loss = Loss::Gilbert { p: share(0.01), r: share(0.1), bad: share(0.5), good: share(0.001) };
+        assert!((loss.mean() - 0.046_364).abs() < 1e-6);
+        let mut line =
+            line(Share::default(), Span::ZERO, &Impairments { loss: Some(loss), ..Default::default() });
+        let count = fates(&mut line, 1_000_000).iter().filter(|fate| **fate == Fate::Lost).count() as f64;
+        // Correlation over 1/(p + r) = 9 packets multiplies the variance by about 2 / 0.11 in the bad part.
+        assert!((count / 1e6 - 0.046_364).abs() < 0.002_5, "{count}");
+    }
+
+    #[test]
+    fn a_handover_loses_at_its_seams_only() {
+        let loss = Loss::Handover { every: Span::ms(100), lasts: Span::ms(5), percent: share(1.0) };
+        let mut line =
+            line(Share::default(), Span::ZERO, &Impairments { loss: Some(loss), ..Default::default() });
+        let lost: Vec<u64> = (1..)
+            .zip(fates(&mut line, 250))
+            .filter(|(_, fate)| *fate == Fate::Lost)
+            .map(|(n, _)| n)
+            .collect();
+        assert_eq!(lost, [100, 101, 102, 103, 104, 200, 201, 202, 203, 204]);
+    }
+
+    /// A share of 1 % late by 3 packets. A late packet is not reordered only if all three behind it are late,
+    /// too, which is rare; two late ones in one another's way change the extent by one.
+    #[test]
+    fn reordered_packets_have_their_share_and_their_extent() {
+        let reorder = Some(Reorder { percent: share(0.01), distance: 3 });
+        let mut line = line(Share::default(), Span::ZERO, &Impairments { reorder, ..Default::default() });
+        let extents = extents(&arrivals(&fates(&mut line, 200_000)));
+        // 2,000 with a standard deviation of 44.5; four of them.
+        assert!((1822..=2178).contains(&extents.len()), "{}", extents.len());
+        let exact = extents.iter().filter(|extent| **extent == 3).count() as f64 / extents.len() as f64;
+        // 1 - 3 % - 3 % have no other late packet among the three before or behind them.
+        assert!(exact > 0.92, "{exact}");
+        assert!(extents.iter().all(|extent| (1..=6).contains(extent)));
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_unless_it_may_not() {
+        for unordered in [false, true] {
+            let impairments = Impairments { unordered, ..Default::default() };
+            let fates = fates(&mut line(Share::default(), Span::ms(5), &impairments), 10_000);
+            assert_eq!(extents(&arrivals(&fates)).is_empty(), !unordered);
+            for (fate, n) in fates.iter().zip(1..) {
+                let Fate::Arrives(at) = fate else { panic!("nothing is lost") };
+                let late = at.since(Time::ms(n));
+                assert!(late >= Span::ms(10) && late <= Span::ms(15), "{late}");
+            }
+        }
+    }
+
+    #[test]
+    fn copies_and_damage_have_their_shares() {
+        let impairments = Impairments { duplicate: share(0.02), corrupt: share(0.05), ..Default::default() };
+        let fates = fates(&mut line(Share::default(), Span::ZERO, &impairments), 100_000);
+        let lost = fates.iter().filter(|fate| **fate == Fate::Lost).count() as f64;
+        let twice = fates.iter().filter(|fate| matches!(fate, Fate::ArrivesTwice(_))).count() as f64;
+        // Four standard deviations: 276 of 5,000, 171 of 1,900.
+        assert!((lost - 5000.0).abs() < 276.0, "{lost}");
+        assert!((twice - 0.02 * (100_000.0 - lost)).abs() < 171.0, "{twice}");
+    }
+
+    #[test]
+    fn one_more_impairment_changes_no_other() {
+        let loss = |impairments: &Impairments| -> Vec<bool> {
+            let fates = fates(&mut line(share(0.1), Span::ZERO, impairments), 1000);
+            fates.iter().map(|fate| *fate == Fate::Lost).collect()
+        };
+        let reorder = Some(Reorder { percent: share(0.5), distance: 2 });
+        let more = Impairments { duplicate: share(0.5), reorder, ..Default::default() };
+        assert_eq!(loss(&Impairments::default()), loss(&more));
+    }
+
+    /// The delay falls from 30 ms to 10 ms at 100 ms: packets after that would overtake those before.
+    #[test]
+    fn a_delay_that_falls_keeps_the_order_unless_it_may_not() {
+        let points = [(Span::ZERO, 30), (Span::ms(100), 10)];
+        let points = points.map(|(at, ms)| (at, Span::ms(ms).as_ps()));
+        let delay = Some(Profile::points(Quantity::Delay, Shape::Steps, &points, false).unwrap());
+        let impairments = Impairments { delay, ..Default::default() };
+        assert_eq!(impairments.least_delay(Span::s(1)), Span::ms(10));
+        let all = fates(&mut line(Share::default(), Span::ZERO, &impairments), 130);
+        assert_eq!(all[98], Fate::Arrives(Time::ms(129)));
+        assert_eq!(all[99], Fate::Arrives(Time::ms(129)), "it waits for the one before");
+        assert_eq!(all[129], Fate::Arrives(Time::ms(140)));
+        let impairments = Impairments { unordered: true, ..impairments };
+        let all = fates(&mut line(Share::default(), Span::ZERO, &impairments), 130);
+        assert_eq!(all[99], Fate::Arrives(Time::ms(110)));
+    }
+}

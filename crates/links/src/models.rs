@@ -263,3 +263,74 @@ impl Walk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use giveway_qdisc::Time;
+
+    fn mean_over(model: Model, time: Time) -> f64 {
+        let profile = Profile::model(model, 5).unwrap();
+        profile.integral(Time::ZERO, time) as f64 / time.as_s()
+    }
+
+    /// The chain of nine states has a relaxation time of about 16 holding times, so 10,000 s have some 3,000
+    /// independent values, and the standard error of the mean is below 2 %. The bound is three of them.
+    #[test]
+    fn chains_have_their_mean() {
+        let mean = mean_over(
+            Model::Lte { mean: Rate::mbit(20), spread: 20.0, hold: Span::ms(200) },
+            Time::s(10_000),
+        );
+        assert!((mean / 20e6 - 1.0).abs() < 0.06, "{mean}");
+        let high = Rate::mbit(65);
+        let profile = Profile::model(Model::Wifi { high, hold: Span::ms(200) }, 1).unwrap();
+        assert_eq!(profile.most(), 65_000_000);
+        assert_eq!(profile.least(), 6_500_000);
+        // (6.5 + 13 + 19.5 + 26 + 39 + 52 + 58.5 + 65) / 8.
+        assert_eq!(profile.mean(), 34_937_500);
+        let mean = mean_over(Model::Wifi { high, hold: Span::ms(200) }, Time::s(10_000));
+        assert!((mean / 34_937_500.0 - 1.0).abs() < 0.06, "{mean}");
+    }
+
+    #[test]
+    fn the_states_of_lte_have_the_mean_and_the_spread() {
+        let profile =
+            Profile::model(Model::Lte { mean: Rate::mbit(20), spread: 16.0, hold: Span::s(1) }, 1).unwrap();
+        assert!((profile.most() as f64 / profile.least() as f64 - 16.0).abs() < 1e-4);
+        let states = Model::Lte { mean: Rate::mbit(20), spread: 16.0, hold: Span::s(1) }.states();
+        assert_eq!(states.len(), 9);
+        assert!((states.iter().sum::<u64>() as f64 / 9.0 - 20e6).abs() < 2.0);
+    }
+
+    /// All grants of a whole number of intervals are in it, so the mean is exact to a byte.
+    #[test]
+    fn cable_grants_its_mean_exactly() {
+        let profile =
+            Profile::model(Model::Cable { mean: Rate::bit(12_345_678), every: Span::ms(2) }, 3).unwrap();
+        let bits = profile.integral(Time::ZERO, Time::s(100)) as f64;
+        assert!((bits - 1_234_567_800.0).abs() <= 8.0, "{bits}");
+    }
+
+    #[test]
+    fn a_day_has_the_mean_of_its_extremes_and_begins_high() {
+        let model = Model::Diurnal { high: Rate::mbit(100), low: Rate::mbit(20), period: Span::s(24 * 3600) };
+        let mean = mean_over(model.clone(), Time::s(24 * 3600));
+        assert!((mean - 60e6).abs() < 2.0, "{mean}");
+        let profile = Profile::model(model, 1).unwrap();
+        let at = |hour: u64| profile.integral(Time::s(hour * 3600), Time::s(hour * 3600 + 60)) / 60;
+        assert!(at(0) > 99_990_000 && (20_000_000..20_010_000).contains(&at(12)), "{} {}", at(0), at(12));
+    }
+
+    #[test]
+    fn a_seed_selects_a_trace() {
+        let walk = |seed| {
+            let model = Model::Lte { mean: Rate::mbit(20), spread: 20.0, hold: Span::ms(200) };
+            let mut walk = model.walk(seed);
+            (0..50).map(|_| walk.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(walk(1), walk(1));
+        assert_ne!(walk(1), walk(2));
+    }
+}

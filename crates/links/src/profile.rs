@@ -468,3 +468,80 @@ fn middle((from, low): (Span, u64), (until, high): (Span, u64), begin: Span, end
     let rise = (i128::from(high) - i128::from(low)) * passed;
     (i128::from(low) + rise.div_euclid(length)) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(points: &[(u64, u64)], repeats: bool) -> String {
+        let points: Vec<_> = points.iter().map(|(ms, rate)| (Span::ms(*ms), *rate)).collect();
+        Profile::points(Quantity::Rate, Shape::Steps, &points, repeats).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn points_that_make_no_trace_are_refused() {
+        assert_eq!(error(&[], false), "there are no points");
+        assert_eq!(
+            error(&[(1, 5)], false),
+            "line 1: the first point is at 1ms, and nothing says what is before"
+        );
+        assert_eq!(error(&[(0, 5), (3, 5), (3, 6)], false), "line 3: the time goes back, from 3ms to 3ms");
+        assert_eq!(error(&[(0, 5)], true), "the loop has no length: its last time is 0");
+        let zero = "the rate is 0 everywhere, so that nothing ever leaves";
+        assert_eq!(error(&[(0, 0), (5, 0)], false), zero);
+        assert_eq!(error(&[(0, 0), (5, 9)], true), zero, "the last point of a loop is its end");
+        assert_eq!(
+            error(&[(0, 10_000_000_000_001)], false),
+            "line 1: the rate of 10000000000001bit exceeds 10 Tbit/s"
+        );
+    }
+
+    #[test]
+    fn files_that_make_no_trace_are_refused() {
+        let wrong = |text: &str, repeats| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            Profile::mahimahi(file.path(), repeats).unwrap_err().to_string()
+        };
+        assert_eq!(wrong("", true), "the file has no row");
+        assert_eq!(wrong("# nothing\n\n", true), "the file has no row");
+        assert_eq!(wrong("0\n0\n", true), "the loop has no length: its last time is 0");
+        let missing = Profile::mahimahi(Path::new("/nowhere/x.mahi"), true).unwrap_err().to_string();
+        assert!(missing.starts_with("cannot be opened: "), "{missing}");
+    }
+
+    /// A ramp from 0 to 1 Mbit/s in a second, and back in two: 0.5 Mbit and 1 Mbit.
+    #[test]
+    fn a_ramp_has_the_integral_of_its_lines() {
+        let points = [(Span::ZERO, 0), (Span::s(1), 1_000_000), (Span::s(3), 0)];
+        for repeats in [false, true] {
+            let profile = Profile::points(Quantity::Rate, Shape::Ramp, &points, repeats).unwrap();
+            assert_eq!((profile.mean(), profile.least(), profile.most()), (500_000, 0, 1_000_000));
+            let whole = profile.integral(Time::ZERO, Time::s(3));
+            assert!((1_499_990..=1_500_000).contains(&whole), "{whole}");
+            let half = profile.integral(Time::ZERO, Time::ms(500));
+            assert!((124_990..=125_000).contains(&half), "{half}");
+        }
+        let profile = Profile::points(Quantity::Rate, Shape::Ramp, &points, true).unwrap();
+        let (one, three) =
+            (profile.integral(Time::ZERO, Time::s(3)), profile.integral(Time::ZERO, Time::s(9)));
+        assert_eq!(three, 3 * one, "each round is the same");
+    }
+
+    /// A day of opportunities, one per 10 ms, is read in pieces: the file is 8 MB, and its course is small.
+    #[test]
+    fn a_long_trace_is_read_as_time_passes() {
+        use std::io::Write;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        {
+            let mut out = std::io::BufWriter::new(&mut file);
+            (1..=864_000u64).for_each(|n| writeln!(out, "{}", 100 * n).unwrap());
+        }
+        let profile = Profile::mahimahi(file.path(), true).unwrap();
+        assert_eq!(profile.length(), Some(Span::s(86_400)));
+        assert_eq!(profile.mean(), 120_000);
+        // Nine of the second round; the tenth is at the end of the interval, which is not part of it.
+        assert_eq!(profile.integral(Time::ZERO, Time::s(86_401)), 12_000 * 864_009);
+        assert!(size_of::<Course>() <= 256);
+    }
+}

@@ -201,3 +201,63 @@ fn rate(text: &str) -> Result<Rate, String> {
     let read = if bits { format!("{text}bit").parse() } else { text.parse() };
     read.map_err(|error: giveway_qdisc::UnitError| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(format: Format, text: &[u8]) -> Result<Vec<(Span, u64)>, TraceError> {
+        let mut rows = Rows::new(text, format);
+        let mut all = Vec::new();
+        while let Some(Row { at, value }) = rows.next()? {
+            all.push((at, value));
+        }
+        Ok(all)
+    }
+
+    fn error(format: Format, text: &[u8]) -> String {
+        all(format, text).unwrap_err().to_string()
+    }
+
+    const CSV: Format = Format::Csv(Quantity::Rate);
+
+    #[test]
+    fn rows_have_units_or_are_seconds_and_bits() {
+        let read = all(CSV, b"time, rate\n# a comment\n0, 1500\n0.25,20mbit\r\n\n1 min , 0\n").unwrap();
+        assert_eq!(read, [(Span::ZERO, 1500), (Span::ms(250), 20_000_000), (Span::s(60), 0)]);
+        let read = all(Format::Csv(Quantity::Delay), b"0,20ms\n1,0.5").unwrap();
+        assert_eq!(read, [(Span::ZERO, 20_000_000_000), (Span::s(1), 500_000_000_000)]);
+    }
+
+    #[test]
+    fn a_wrong_row_is_named_with_its_line() {
+        let cases: [(&[u8], &str); 8] = [
+            (b"0,1mbit\n2,1mbit\n1,1mbit", "line 3: the time goes back, from 2s to 1s"),
+            (b"0,1mbit\n0,2mbit", "line 2: the time 0s is there twice"),
+            (b"1,1mbit", "line 1: the first row is at 1s, and nothing says what is before"),
+            (b"0,11tbit", "line 1: the rate of 11000gbit exceeds 10 Tbit/s"),
+            (b"0;1mbit", "line 1: expected two columns, time and rate, found \"0;1mbit\""),
+            (b"0,\xff\xfe", "line 1: this is not text"),
+            (b"0,1mbit\n500ns,2mbit", "line 2: the rows at 0s and 500ns are less than 1 us apart"),
+            (&[b'1'; 1000], "line 1: the line has more than 200 characters"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(error(CSV, text), message);
+        }
+        assert!(error(CSV, b"0,fast").starts_with("line 1: rate: \"fast\" is not a rate"));
+        assert!(error(CSV, b"-1,1mbit").starts_with("line 1: time: "));
+    }
+
+    #[test]
+    fn opportunities_are_milliseconds_that_do_not_go_back() {
+        let read = all(Format::Mahimahi, b"0\n3\n3\n7").unwrap();
+        assert_eq!(read.iter().map(|(at, _)| at.as_ps() / 1_000_000_000).collect::<Vec<_>>(), [0, 3, 3, 7]);
+        let wrong = |text: &[u8]| error(Format::Mahimahi, text);
+        assert_eq!(wrong(b"3\n2"), "line 2: the time goes back, from 3ms to 2ms");
+        assert_eq!(wrong(b"3.5"), "line 1: expected a whole number of milliseconds, found \"3.5\"");
+        assert_eq!(
+            wrong(b"99999999999"),
+            "line 1: 99999999999 ms is later than the end of the longest run, 4,800 h"
+        );
+    }
+}

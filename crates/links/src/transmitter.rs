@@ -201,3 +201,230 @@ impl Changes {
         if *at > now { None } else { self.pending.pop_front() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::Model;
+    use crate::profile::{Quantity, Shape};
+    use proptest::prelude::*;
+
+    /// The ends of transmissions of a link with a full queue of packets of `bytes` bytes, until a time.
+    fn saturated(profile: &Profile, bytes: &mut dyn FnMut() -> u32, until: Time) -> Vec<(Time, u32)> {
+        let mut transmitter = Transmitter::new(profile);
+        let (mut now, mut ends) = (Time::ZERO, Vec::new());
+        loop {
+            let begin = transmitter.ready(now);
+            if begin > until {
+                return ends;
+            }
+            assert_eq!(transmitter.ready(begin), begin, "it stays ready");
+            let length = bytes();
+            now = transmitter.transmit(length, begin);
+            assert!(now >= begin);
+            if now > until {
+                return ends;
+            }
+            ends.push((now, length));
+        }
+    }
+
+    fn steps(points: &[(u64, u64)], repeats: bool) -> Profile {
+        let points: Vec<_> = points.iter().map(|(ms, kbit)| (Span::ms(*ms), 1000 * kbit)).collect();
+        Profile::points(Quantity::Rate, Shape::Steps, &points, repeats).unwrap()
+    }
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        use std::io::Write;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    /// 1,250 bytes are 10,000 bits: 10 ms at 1 Mbit/s, 1 ms at 10 Mbit/s.
+    #[test]
+    fn the_rest_of_a_packet_goes_at_the_new_rate() {
+        let mut transmitter =
+            Transmitter::new(&steps(&[(0, 1000), (15, 10_000), (30, 0), (40, 2000)], false));
+        assert_eq!(transmitter.transmit(1250, Time::ZERO), Time::ms(10));
+        // Half of it in 5 ms, the other half in half a millisecond.
+        assert_eq!(transmitter.transmit(1250, Time::ms(10)), Time::us(15_500));
+        // 95 % of 10,000 bits in 0.95 ms, then 10 ms of silence, then 500 bits at 2 Mbit/s.
+        assert_eq!(transmitter.transmit(1250, Time::us(29_050)), Time::us(40_250));
+        assert_eq!(transmitter.ready(Time::ms(50)), Time::ms(50));
+    }
+
+    #[test]
+    fn no_transmission_begins_while_the_rate_is_zero() {
+        let mut transmitter = Transmitter::new(&steps(&[(0, 1000), (10, 0), (20, 1000), (30, 0)], false));
+        assert_eq!(transmitter.ready(Time::ms(12)), Time::ms(20));
+        assert_eq!(transmitter.ready(Time::ms(13)), Time::ms(20), "an arrival asks again");
+        assert_eq!(
+            transmitter.transmit(2500, Time::ms(20)),
+            Time::NEVER,
+            "half of it passes, and nothing more"
+        );
+        assert_eq!(transmitter.ready(Time::ms(40)), Time::NEVER);
+    }
+
+    /// Two opportunities at 5 ms, one at 7 ms and one at 10 ms, again and again. A packet of 1,000 bytes
+    /// leaves 2,000 bytes to the others. The third needs 500 bytes of the opportunity at 7 ms.
+    #[test]
+    fn an_opportunity_is_shared_and_what_is_left_of_it_is_lost() {
+        let file = file("5\n5\n7\n10\n");
+        let mut transmitter = Transmitter::new(&Profile::mahimahi(file.path(), true).unwrap());
+        assert_eq!(transmitter.ready(Time::ms(1)), Time::ms(5));
+        assert_eq!(transmitter.transmit(1000, Time::ms(5)), Time::ms(5));
+        assert_eq!(transmitter.ready(Time::ms(5)), Time::ms(5));
+        assert_eq!(transmitter.transmit(1500, Time::ms(5)), Time::ms(5));
+        assert_eq!(transmitter.transmit(1000, Time::ms(5)), Time::ms(7));
+        // 1,000 bytes are left at 7 ms, and are lost because nothing takes them.
+        assert_eq!(transmitter.ready(Time::us(7001)), Time::ms(10));
+        assert_eq!(transmitter.transmit(1500, Time::ms(10)), Time::ms(10));
+        assert_eq!(transmitter.ready(Time::ms(10)), Time::ms(15), "the next round begins at 10 ms");
+    }
+
+    #[test]
+    fn opportunities_at_both_ends_of_a_loop_are_one() {
+        let file = file("0\n4\n");
+        let mut transmitter = Transmitter::new(&Profile::mahimahi(file.path(), true).unwrap());
+        assert_eq!(transmitter.transmit(1500, Time::ZERO), Time::ZERO);
+        assert_eq!(transmitter.ready(Time::ZERO), Time::ms(4));
+        assert_eq!(transmitter.transmit(1500, Time::ms(4)), Time::ms(4));
+        assert_eq!(
+            transmitter.transmit(1500, Time::ms(4)),
+            Time::ms(4),
+            "the last of one and the first of the next"
+        );
+        assert_eq!(transmitter.ready(Time::ms(4)), Time::ms(8));
+    }
+
+    #[test]
+    fn a_trace_of_mahimahi_that_is_played_once_ends_in_silence() {
+        let file = file("3\n6\n");
+        let mut transmitter = Transmitter::new(&Profile::mahimahi(file.path(), false).unwrap());
+        assert_eq!(transmitter.ready(Time::ms(4)), Time::ms(6));
+        assert_eq!(transmitter.transmit(1501, Time::ms(6)), Time::NEVER);
+    }
+
+    #[test]
+    fn changes_are_told_in_order_and_not_before_their_time() {
+        let mut transmitter = Transmitter::new(&steps(&[(0, 1000), (10, 2000), (20, 0), (30, 3000)], false));
+        // It was built for the mean of the first 30 ms, 1 Mbit/s: nothing to tell at the beginning.
+        assert_eq!(transmitter.change(Time::ZERO), None);
+        // A packet of 10 ms + 10 ms at the double rate + 1 ms after the silence.
+        assert_eq!(transmitter.transmit(4125, Time::ZERO), Time::ms(31));
+        assert_eq!(transmitter.change(Time::ms(5)), None);
+        assert_eq!(transmitter.next_change(), Time::ms(10));
+        assert_eq!(transmitter.change(Time::ms(15)), Some((Time::ms(10), Rate::mbit(2))));
+        assert_eq!(transmitter.change(Time::ms(25)), None, "a rate of zero is not told");
+        assert_eq!(transmitter.change(Time::ms(35)), Some((Time::ms(30), Rate::mbit(3))));
+        assert_eq!(transmitter.change(Time::s(35)), None);
+    }
+
+    #[test]
+    fn opportunities_are_told_as_the_rate_of_the_last_tenth_of_a_second() {
+        // One per millisecond is 12 Mbit/s, which is also the mean.
+        let text: String = (1..=300).map(|ms| format!("{ms}\n")).collect();
+        let file = file(&(text + "400\n"));
+        let mut transmitter = Transmitter::new(&Profile::mahimahi(file.path(), true).unwrap());
+        let told = transmitter.change(Time::ms(350));
+        // 99 opportunities: those at 1 to 99 ms.
+        assert_eq!(told, Some((Time::ms(100), Rate::kbit(11_880))));
+        assert_eq!(transmitter.change(Time::ms(350)), Some((Time::ms(200), Rate::mbit(12))));
+    }
+
+    /// The sum of the bytes that left by a time is the integral of the rate, but for the packet that is being
+    /// sent; for all formats, once and in a loop, whatever the lengths of the packets.
+    fn is_exact(profile: &Profile, lengths: &[u32], until: Time) {
+        let mut next = lengths.iter().cycle();
+        let ends = saturated(profile, &mut || *next.next().unwrap(), until);
+        let mut sum = 0u128;
+        for (end, bytes) in &ends {
+            sum += u128::from(*bytes) * 8;
+            let offered = profile.integral(Time::ZERO, *end + Span::from_ps(1));
+            assert!(sum <= offered, "{sum} bits have left by {end}, and {offered} were offered");
+        }
+        let offered = profile.integral(Time::ZERO, until + Span::from_ps(1));
+        let longest = u128::from(*lengths.iter().max().unwrap());
+        assert!(offered - sum <= 8 * longest + 1, "{sum} bits of {offered} left by {until}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_is_the_integral_of_steps(
+            points in prop::collection::vec((1u64..40_000, 0u64..200_000_000), 1..20),
+            lengths in prop::collection::vec(40u32..9000, 1..5),
+            repeats: bool,
+            ramp: bool,
+        ) {
+            let mut at = Span::ZERO;
+            let mut all = vec![(Span::ZERO, 1_000_000)];
+            for (us, value) in points {
+                at += Span::us(us);
+                all.push((at, value));
+            }
+            let shape = if ramp { Shape::Ramp } else { Shape::Steps };
+            let profile = Profile::points(Quantity::Rate, shape, &all, repeats).unwrap();
+            is_exact(&profile, &lengths, Time::ms(400));
+        }
+
+        #[test]
+        fn what_passes_is_the_sum_of_opportunities(
+            waits in prop::collection::vec(0u64..5, 1..60),
+            lengths in prop::collection::vec(40u32..9000, 1..5),
+            repeats: bool,
+        ) {
+            let mut at = 1;
+            let mut text = String::new();
+            for wait in waits {
+                at += wait;
+                text += &format!("{at}\n");
+            }
+            let file = file(&text);
+            is_exact(&Profile::mahimahi(file.path(), repeats).unwrap(), &lengths, Time::ms(400));
+        }
+    }
+
+    #[test]
+    fn what_passes_is_the_integral_of_a_csv_file_and_of_each_model() {
+        let file = file("time,rate\n0,20mbit\n0.05,1000000\n100ms,0\n0.15,7mbit\n");
+        for repeats in [false, true] {
+            let profile = Profile::csv(Quantity::Rate, file.path(), repeats).unwrap();
+            is_exact(&profile, &[1500, 40, 576], Time::s(1));
+        }
+        let (mean, high, low) = (Rate::mbit(20), Rate::mbit(50), Rate::mbit(3));
+        let models = [
+            Model::Lte { mean, spread: 20.0, hold: Span::ms(20) },
+            Model::Wifi { high, hold: Span::ms(20) },
+            Model::Satellite {
+                quantity: Quantity::Rate,
+                low: low.as_bit(),
+                high: high.as_bit(),
+                every: Span::ms(300),
+            },
+            Model::Cable { mean, every: Span::ms(2) },
+            Model::Diurnal { high, low, period: Span::s(1) },
+        ];
+        for model in models {
+            for seed in 1..4 {
+                is_exact(&Profile::model(model.clone(), seed).unwrap(), &[1500, 40, 576], Time::s(2));
+            }
+        }
+    }
+
+    /// At 3 bit/s above 1 Gbit/s no packet takes a whole number of picoseconds. Without the excess, a million
+    /// packets would be late by half a microsecond.
+    #[test]
+    fn rounding_does_not_add_up() {
+        let points = [(Span::ZERO, 1_000_000_003)];
+        let profile = Profile::points(Quantity::Rate, Shape::Steps, &points, false).unwrap();
+        let mut transmitter = Transmitter::new(&profile);
+        let mut now = Time::ZERO;
+        for _ in 0..1_000_000 {
+            now = transmitter.transmit(1500, now);
+        }
+        let exact = (12_000_000_000u128 * 1_000_000_000_000).div_ceil(1_000_000_003);
+        assert_eq!(u128::from(now.as_ps()), exact);
+    }
+}

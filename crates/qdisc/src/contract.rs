@@ -42,6 +42,8 @@ pub enum Op {
     Pause(u16),
     /// Time passes until [`Next::At`], if the last dequeue returned it.
     WaitUntilAsked,
+    /// The rate of the link changes: 1 kbit/s to 100 Gbit/s.
+    Rate(u8),
     /// The discipline is reset.
     Reset,
 }
@@ -135,6 +137,13 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                     self.now = self.now.max(at);
                 }
                 Ok(())
+            }
+            Op::Rate(step) => {
+                let rate = Rate::kbit(10u64.pow(u32::from(step) / 32)).as_bit();
+                self.qdisc.rate_changed(Rate::bit(rate * (1 + u64::from(step) % 10)), self.now);
+                // The backlog stays, and the discipline may release a packet earlier or later.
+                self.wake_at = None;
+                self.settle(None)
             }
             Op::Reset => {
                 self.qdisc.reset(&mut Cx::new(self.now, &mut self.out));
@@ -315,6 +324,7 @@ pub fn ops_from_bytes(bytes: &[u8]) -> Vec<Op> {
             13 => Op::Wait(u16::from_le_bytes([*a, *b])),
             14 => Op::WaitUntilAsked,
             _ if *a == 0 => Op::Reset,
+            _ if *a > 191 => Op::Rate(*b),
             _ if *a < 64 => Op::Pause(u16::from_le_bytes([*b, *c])),
             _ => Op::Wait(u16::from(*b)),
         })

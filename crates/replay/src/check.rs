@@ -170,6 +170,7 @@ impl Replay {
                 Call::Enqueue(_) => format!("enqueue of packet {}", self.next),
                 Call::Dequeue(_) => "dequeue".to_owned(),
                 Call::Reset => "reset".to_owned(),
+                Call::Rate(rate) => format!("a rate of {rate}"),
             };
             Some(Difference { operation: number, time: *now, call, expected, actual })
         };
@@ -233,6 +234,10 @@ impl Replay {
             }),
             Call::Reset => {
                 qdisc.reset(&mut cx);
+                None
+            }
+            Call::Rate(rate) => {
+                qdisc.rate_changed(*rate, now);
                 None
             }
         }

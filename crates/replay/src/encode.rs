@@ -6,7 +6,8 @@ use giveway_qdisc::{Ecn, Label, Meta, NextHops, Time};
 
 use crate::format::{
     AT, Answer, BUILD, Before, Build, Call, Close, DROPPED, ECN_SHIFT, END, ENQUEUE, FILE_END, LABELLED,
-    LONGEST, MAGIC, MARKED, NO_PACKET, OPERATIONS, Operation, PACKET, RESET, Totals, VERSION, head, signed,
+    LONGEST, MAGIC, MARKED, NO_PACKET, OPERATIONS, Operation, PACKET, RATE, RESET, Totals, VERSION, head,
+    signed,
 };
 
 /// Writes a trace in pieces of tens of kilobytes, so that the output need not be buffered.
@@ -136,6 +137,7 @@ impl Section {
         let head = match call {
             Call::Enqueue(_) => ENQUEUE,
             Call::Reset => RESET,
+            Call::Rate(_) => RESET | RATE,
             Call::Dequeue(Answer::Packet { label, ecn, .. }) => {
                 PACKET | (ecn_bits(*ecn) << ECN_SHIFT) | if label.is_set() { LABELLED } else { 0 }
             }
@@ -158,6 +160,7 @@ impl Section {
                 }
             }
             Call::Dequeue(Answer::At(at)) => varint(out, signed(now.as_ps(), at.as_ps())),
+            Call::Rate(rate) => varint(out, rate.as_bit()),
             Call::Dequeue(Answer::Empty) | Call::Reset => {}
         }
         if !dropped.is_empty() {

@@ -42,6 +42,7 @@
 //! | 4-5 | of a packet that left: its ECN field, as in IP (0 not capable, 1 ECT(1), 2 ECT(0), 3 marked) |
 //! | 6 | of a packet that left: it has a label |
 //! | 4 | of a dequeue without a packet: 0 empty, 1 a time |
+//! | 4 | of a reset: 1 if it is a change of the rate of the link instead |
 //!
 //! All other bits are 0. Then, in this order:
 //!
@@ -56,7 +57,8 @@
 //!    from 0;
 //! 3. of a packet that left: its number, signed, relative to the one after that which left before (the first
 //!    time: to 0); the label as in an enqueue, where bit 6 is set;
-//! 4. of a time: signed, since the time of this operation;
+//! 4. of a time: signed, since the time of this operation; of a change of the rate: the rate in bit/s
+//!    (varint, not 0);
 //! 5. if packets were dropped: their count (varint, not 0), and for each its number, signed, relative to the
 //!    one dropped before (the first time: to 0), and the reason (byte: its index in [`DropReason::ALL`]);
 //! 6. if packets were marked: their count (varint, not 0), and for each its length (varint), flow (8 bytes),
@@ -66,7 +68,7 @@
 //! was closed before. Then five varints: operations, packets enqueued, packets that left, packets dropped,
 //! marks. They count the trace, not operations after its end.
 
-use giveway_qdisc::{DropReason, FlowKey, Label, LinkContext, Meta, Time};
+use giveway_qdisc::{DropReason, FlowKey, Label, LinkContext, Meta, Rate, Time};
 
 /// The first bytes of a file.
 pub const MAGIC: [u8; 8] = [0x89, b'G', b'W', b'T', 0x0d, 0x0a, 0x1a, 0x0a];
@@ -92,6 +94,7 @@ pub(crate) const MARKED: u8 = 1 << 3;
 pub(crate) const ECN_SHIFT: u32 = 4;
 pub(crate) const LABELLED: u8 = 1 << 6;
 pub(crate) const AT: u8 = 1 << 4;
+pub(crate) const RATE: u8 = 1 << 4;
 
 /// The configuration of a discipline: all that is needed to build it.
 #[derive(Clone, Debug)]
@@ -126,6 +129,8 @@ pub enum Call {
     Dequeue(Answer),
     /// The backlog is dropped.
     Reset,
+    /// The rate of the link changes.
+    Rate(Rate),
 }
 
 /// The answer to a dequeue.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Time};
+use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time};
 use rtrb::Producer;
 
 use crate::format::{Answer, Call, Close, Mark};
@@ -109,6 +109,11 @@ impl<P> Qdisc<P> for Traced<P> {
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.inner.reset(&mut Cx::new(cx.now(), &mut self.out));
         self.record(Call::Reset, cx);
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.inner.rate_changed(rate, now);
+        self.ring.record(now, Call::Rate(rate), &self.out);
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -57,7 +57,7 @@ fn the_replay_of_every_discipline_equals_its_trace() {
             Call::Dequeue(Answer::At(_)) => later += 1,
             Call::Dequeue(Answer::Empty) => empty += 1,
             Call::Reset => resets += 1,
-            Call::Enqueue(_) => {}
+            Call::Enqueue(_) | Call::Rate(_) => {}
         }
         let drops = operation.dropped.iter();
         events.extend(drops.map(|(number, why)| Event::Dropped(number + 1, *why, operation.now)));

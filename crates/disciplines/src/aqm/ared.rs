@@ -13,6 +13,8 @@
 //!   adaptive`.
 //!
 //! # Deviations
+//! - The thresholds and the weight are those of the rate at the beginning. They cannot follow a link whose
+//!   rate varies.
 //! - `max_p` is clamped to `bottom` and `top`; the published steps could leave the range by one step.
 //! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a
 //!   clock.
@@ -154,6 +156,7 @@ impl Discipline for Config {
             unit: Unit::Packets,
             avpkt: self.avpkt.0,
             bandwidth: context.rate,
+            follows_link: true,
             bytemode: false,
             ecn: self.ecn,
             harddrop: false,

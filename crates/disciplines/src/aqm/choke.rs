@@ -39,10 +39,7 @@
 
 use giveway_qdisc::blocks::DenseFifo;
 use giveway_qdisc::blocks::red::{Detector, RedDecision};
-use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties,
-    Qdisc, Rate, Rng, Share, check_limit,
-};
+use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rate, Rng, Share, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +145,7 @@ impl Discipline for Config {
             candidates: self.candidates,
             ecn: self.ecn,
             monitor: Monitor::new(unit, detector, Idle::new(bandwidth, self.avpkt.0)),
+            follows_link: self.bandwidth.is_none(),
             rng: context.streams.rng(),
             queue: DenseFifo::with_capacity(self.limit.initial_capacity()),
             backlog: Backlog::ZERO,
@@ -188,6 +186,8 @@ pub struct Choke<P> {
     candidates: u32,
     ecn: bool,
     monitor: Monitor,
+    /// True if the rate for idle times is that of the link.
+    follows_link: bool,
     rng: Rng,
     queue: DenseFifo<Packet<P>>,
     backlog: Backlog,
@@ -234,6 +234,12 @@ impl<P> Qdisc<P> for Choke<P> {
         self.backlog = Backlog::ZERO;
         self.monitor.reset();
         self.met = 0;
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        if self.follows_link {
+            self.monitor.idle.rate_changed(rate);
+        }
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -12,6 +12,7 @@
 //! - The unit of the thresholds decides what is counted: bytes ("30kb") or packets ("30p").
 //!
 //! # Deviations
+//! - On a link whose rate varies, idle times follow the rate. Thresholds and weight stay.
 //! - `tc` counts bytes only and requires `limit`; here it defaults to 300,000 bytes, and with `tc`'s own
 //!   rules (`max` a quarter of `limit`, `min` a third of `max`) to thresholds of 75,000 and 25,000.
 //! - A queue of at most one unit causes neither drops nor marks (ns-2); the kernel has no such rule.
@@ -42,10 +43,7 @@
 
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, RedDecision};
-use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc,
-    Rate, Rng, Share, check_limit,
-};
+use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rate, Rng, Share, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -182,6 +180,7 @@ impl Discipline for Config {
             unit,
             avpkt: self.avpkt.0,
             bandwidth,
+            follows_link: self.bandwidth.is_none(),
             bytemode: self.bytemode,
             ecn: self.ecn,
             harddrop: self.harddrop,
@@ -239,6 +238,8 @@ pub(crate) struct Setup {
     pub unit: Unit,
     pub avpkt: u64,
     pub bandwidth: Rate,
+    /// True if `bandwidth` is the rate of the link.
+    pub follows_link: bool,
     pub bytemode: bool,
     pub ecn: bool,
     pub harddrop: bool,
@@ -286,6 +287,12 @@ impl<P> Qdisc<P> for Red<P> {
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.queue.reset(cx);
         self.monitor.reset();
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        if self.setup.follows_link {
+            self.monitor.idle.rate_changed(rate);
+        }
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -10,6 +10,9 @@
 //!   so before the others. The flow is forgotten once none of these is queued and virtual time has passed its
 //!   last tag, so that a new request cannot cancel a debt. A silent flow keeps its reservation until another
 //!   flow needs the room. Then the flow that has been silent longest loses it, under the same condition.
+//! - When the rate of the link changes, new requests are admitted by the new rate. Flows that were admitted
+//!   keep their rates: if the link is slower than their sum, they share it in proportion to them, and their
+//!   guarantee does not hold in that time.
 //! - Best effort gets the capacity that reserved flows leave. It is served when no reserved flow has a
 //!   packet, fairly by bytes ([`drr`](crate::drr)). It delays a reserved packet by the rest of the packet on
 //!   the wire, at most one packet.
@@ -52,6 +55,9 @@ pub trait Schedule {
 
     /// Returns to the initial state, without queued packets.
     fn clear(&mut self);
+
+    /// The link has another rate from `now` on.
+    fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
     /// Memory of the schedule, in bytes.
     fn bytes(&self) -> u64;
@@ -312,6 +318,12 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         self.schedule.clear();
         self.best_effort.reset(cx);
         (self.backlog, self.admitted) = (Backlog::ZERO, Rate::default());
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.link = rate;
+        self.schedule.rate_changed(rate, now);
+        self.best_effort.rate_changed(rate, now);
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -219,6 +219,11 @@ impl Idle {
         Idle { bandwidth, avpkt, departed: None, since: None }
     }
 
+    /// The link has another rate from `now` on. An idle time before that counts at the rate of its end.
+    pub fn rate_changed(&mut self, rate: Rate) {
+        self.bandwidth = rate;
+    }
+
     /// Records a departure to the link.
     #[inline]
     pub fn departed(&mut self, bytes: u32, now: Time) {

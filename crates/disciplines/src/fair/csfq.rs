@@ -24,6 +24,7 @@
 //! - Edges forget flows that were silent for 5 s; the paper has no such rule, and public implementations a
 //!   fixed array.
 //! - Weights of flows are left out.
+//! - The capacity follows a link whose rate varies; alpha follows it by its own estimate.
 //!
 //! # Cost
 //! - Core: two exponentials per packet (one where both constants are equal), a draw when the label is above
@@ -253,6 +254,10 @@ impl<P> Qdisc<P> for Csfq<P> {
         self.queue.reset(cx);
         self.core.state = State::default();
         self.edge.iter_mut().for_each(Edge::clear);
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        self.core.capacity = rate.as_bit() as f64;
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -16,6 +16,8 @@
 //!   first labelled here (`edge`).
 //!
 //! # Deviations
+//! On a link whose rate varies, C is the present rate, and R follows by its own equations.
+//!
 //! The paper leaves these points open. They are numbered, so that tests can name them.
 //! - F1. Equation (9) applies at every packet that finds no congestion (`adjust packet`). Some tens of
 //!   packets can raise R from any value to the link's rate. That works because PIP lowers R again. If it
@@ -425,6 +427,10 @@ impl<P> Qdisc<P> for Fpip<P> {
         self.edge.iter_mut().for_each(Edge::clear);
     }
 
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        self.core.rate_changed(rate);
+    }
+
     fn flow_table(&self) -> FlowTable {
         let core = self.core.flows.table();
         // A flow in both tables is one flow with two entries.
@@ -542,6 +548,16 @@ impl Core {
     #[inline]
     fn count(&mut self, accepted: u32, steps: &Steps) {
         steps.accepted.apply(&mut self.state.accepted, accepted);
+    }
+
+    /// The link has another rate. The fair share follows by its own equations.
+    fn rate_changed(&mut self, rate: Rate) {
+        let capacity = rate.as_bit() as f64;
+        self.floor *= capacity / self.capacity;
+        if self.most == self.capacity {
+            self.most = capacity;
+        }
+        self.capacity = capacity;
     }
 
     fn reset(&mut self) {

@@ -192,6 +192,14 @@ impl Schedule for Gps {
         self.virtual_time = Ticks::ZERO;
     }
 
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        // Each step of the fluid is rounded, so none is made without need.
+        if rate != self.link {
+            self.advance(now);
+            self.link = rate;
+        }
+    }
+
     fn bytes(&self) -> u64 {
         self.served.bytes() + self.flows.bytes() + self.queued.bytes()
     }

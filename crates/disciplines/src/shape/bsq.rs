@@ -48,10 +48,7 @@
 //! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
 
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
-use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet, Properties,
-    Qdisc, Rng, Span, check_limit,
-};
+use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet, Properties, Qdisc, Rate, Rng, Span, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +165,7 @@ impl Discipline for Config {
             limit: self.limit,
             pick,
             // Above zero, so that the next attempt is in the future.
+            mtu: context.mtu,
             look_again: context.rate.time_for(context.mtu.0).max(Span::from_ps(1)),
             tree: HopTree::new(shape, context.downstream.clone(), self.limit.initial_capacity()),
             rng: context.streams.rng(),
@@ -226,6 +224,7 @@ pub struct Bsq<P> {
     pick: Option<Pick>,
     /// Time until the next attempt after one that found no packet.
     look_again: Span,
+    mtu: Bytes,
     tree: HopTree<P>,
     rng: Rng,
 }
@@ -258,6 +257,10 @@ impl<P> Qdisc<P> for Bsq<P> {
 
     fn backlog(&self) -> Backlog {
         self.tree.backlog()
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        self.look_again = rate.time_for(self.mtu.0).max(Span::from_ps(1));
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {

@@ -30,7 +30,7 @@ use giveway_qdisc::blocks::red::{Detector, RedDecision};
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc,
-    Rng, Share, Span,
+    Rate, Rng, Share, Span, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -267,6 +267,10 @@ impl<P> Qdisc<P> for Bsqred<P> {
         self.tree.reset(cx);
         self.detector.reset();
         self.idle.reset();
+    }
+
+    fn rate_changed(&mut self, rate: Rate, _: Time) {
+        self.idle.rate_changed(rate);
     }
 
     fn flow_table(&self) -> FlowTable {

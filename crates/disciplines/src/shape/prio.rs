@@ -20,9 +20,7 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use giveway_qdisc::{
-    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Time,
-};
+use giveway_qdisc::{Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +159,10 @@ impl<P> Qdisc<P> for Prio<P> {
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.bands.iter_mut().for_each(|band| band.reset(&mut cx.child()));
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.bands.iter_mut().for_each(|band| band.rate_changed(rate, now));
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -17,6 +17,8 @@
 //! - tc requires `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to that of the
 //!   link, the burst to 5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out:
 //!   lengths are IP lengths.
+//! - Without `rate` the filter follows the rate of a link that varies. A limit from `latency` stays that of
+//!   the rate at the beginning.
 //! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large
 //!   GSO packets.
 //!
@@ -28,10 +30,7 @@
 
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
-use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
-    Packet, Properties, Qdisc, Rate, Span,
-};
+use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +92,7 @@ impl Discipline for Config {
             }
             None => None,
         };
-        Ok(Tbf { limit, sustained, peak, queue: Lookahead::new(child) })
+        Ok(Tbf { limit, sustained, peak, follows_link: self.rate.is_none(), queue: Lookahead::new(child) })
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
@@ -218,6 +217,8 @@ pub struct Tbf<P> {
     limit: Option<Limit>,
     sustained: TokenBucket,
     peak: Option<TokenBucket>,
+    /// True if the rate is that of the link.
+    follows_link: bool,
     queue: Lookahead<P, Box<dyn Qdisc<P>>>,
 }
 
@@ -263,6 +264,13 @@ impl<P> Qdisc<P> for Tbf<P> {
         if let Some(peak) = &mut self.peak {
             peak.refill();
         }
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        if self.follows_link {
+            self.sustained.set_rate(rate, now);
+        }
+        self.queue.rate_changed(rate, now);
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc};
+use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Time};
 
 use crate::headers::Frame;
 
@@ -165,6 +165,9 @@ impl Qdisc<Frame> for PartialFrameDiscard {
     }
     fn reset(&mut self, cx: &mut Cx<'_, Frame>) {
         self.call(cx, |discipline, cx| discipline.reset(cx));
+    }
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.discipline.rate_changed(rate, now);
     }
     fn flow_table(&self) -> FlowTable {
         self.discipline.flow_table()

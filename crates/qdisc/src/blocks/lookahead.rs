@@ -9,7 +9,7 @@ use crate::backlog::Backlog;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
 use crate::qdisc::{FlowTable, Next, Qdisc};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 /// A child discipline and the packet that was inspected.
 #[derive(Debug)]
@@ -81,6 +81,10 @@ impl<P, Q: Qdisc<P>> Qdisc<P> for Lookahead<P, Q> {
             cx.drop(pkt, DropReason::Reset);
         }
         self.child.reset(cx);
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.child.rate_changed(rate, now);
     }
 
     fn flow_table(&self) -> FlowTable {

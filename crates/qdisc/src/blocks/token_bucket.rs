@@ -59,6 +59,16 @@ impl TokenBucket {
         self.credit = self.credit.checked_sub(cost).expect("bytes pass only when the credit suffices");
     }
 
+    /// Changes the rate at `now`. The credit is kept.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        assert!(rate > Rate::bit(0), "a bucket fills at some rate");
+        self.advance(now);
+        self.rate = rate;
+    }
+
     /// Credit in whole bytes, as of the last call.
     pub fn tokens(&self) -> Bytes {
         Bytes((self.credit / BYTE) as u64)

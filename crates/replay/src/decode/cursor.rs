@@ -6,7 +6,7 @@ use giveway_qdisc::{
 
 use crate::format::{
     AT, Answer, Before, Build, Call, DROPPED, ECN_SHIFT, ENQUEUE, LABELLED, MARKED, Mark, NO_PACKET,
-    Operation, PACKET, RESET, unsigned,
+    Operation, PACKET, RATE, RESET, unsigned,
 };
 
 /// An error in the content of a chunk.
@@ -135,6 +135,7 @@ impl<'a> Cursor<'a> {
         let allowed = match kind {
             PACKET => 3 << ECN_SHIFT | LABELLED,
             NO_PACKET => AT,
+            RESET => RATE,
             _ => 0,
         };
         if head & !(3 | DROPPED | MARKED | allowed) != 0 {
@@ -157,6 +158,10 @@ impl<'a> Cursor<'a> {
             }
             NO_PACKET if head & AT != 0 => Call::Dequeue(Answer::At(Time::from_ps(self.relative(now)?))),
             NO_PACKET => Call::Dequeue(Answer::Empty),
+            RESET if head & RATE != 0 => match self.varint()? {
+                0 => return Err(ContentError::Invalid("a link without a rate")),
+                rate => Call::Rate(Rate::bit(rate)),
+            },
             RESET => Call::Reset,
             _ => unreachable!("two bits have four values"),
         };
