@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_measure::Style;
-use giveway_qdisc::PortId;
+use giveway_qdisc::{PortId, Rate};
 use giveway_runner::{Outcome, PortFile, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 
@@ -243,7 +243,16 @@ fn ports(backend: &Backend) -> String {
             let port = |id: &PortId| &network.ports[id.0 as usize];
             let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
             let more = if network.measured.len() > names.len() { ", ..." } else { "" };
-            format!("{}{more} at {}", names.join(", "), port(&network.measured[0]).rate)
+            let first = port(&network.measured[0]);
+            let varies = match &first.impairments.rate {
+                Some(profile) if profile.bursts() => " on average, in bursts".to_owned(),
+                Some(profile) => {
+                    let [least, most] = [profile.least(), profile.most()].map(Rate::bit);
+                    format!(" on average, {least} to {most}")
+                }
+                None => String::new(),
+            };
+            format!("{}{more} at {}{varies}", names.join(", "), first.rate)
         }
         Backend::Switch(crossbar) => {
             let Crossbar { ports, rate, slot, .. } = crossbar;

@@ -171,6 +171,13 @@ impl Profile {
             let help = "the last time is the length of the loop: write one above 0, or loop = false";
             return Err(TraceError::whole(message, help));
         }
+        if repeats && length < Span::ms(1) {
+            let message = format!("the loop lasts {length}, less than 1 ms");
+            return Err(TraceError::whole(
+                message,
+                "the last time is the length of the loop: write 1ms or more",
+            ));
+        }
         let mean = if bursts {
             let bytes = u128::from(crate::rows::OPPORTUNITY) * u128::from(rows.rows());
             let bits = bytes * 8 * 1_000_000_000_000;
@@ -420,7 +427,13 @@ impl Source {
     }
 
     fn rewind(&mut self, kind: &Kind) {
-        *self = Source::open(kind).unwrap_or_else(|error| panic!("a trace has changed: {error}"));
+        match self {
+            Source::File(rows, count) => {
+                rows.rewind().unwrap_or_else(|error| panic!("a trace cannot be read again: {error}"));
+                *count = 0;
+            }
+            points => *points = Source::open(kind).expect("points are not opened"),
+        }
     }
 
     /// Number of rows so far, of a file.

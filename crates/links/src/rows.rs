@@ -60,6 +60,16 @@ impl<R: BufRead> Rows<R> {
         Rows { input, format, line: 0, text: Vec::new(), last: None, repeated: 0 }
     }
 
+    /// Goes back to the first row.
+    pub fn rewind(&mut self) -> std::io::Result<()>
+    where
+        R: std::io::Seek,
+    {
+        self.input.rewind()?;
+        (self.line, self.last, self.repeated) = (0, None, 0);
+        Ok(())
+    }
+
     /// The next row; `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Row>, TraceError> {
         loop {

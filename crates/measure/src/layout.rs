@@ -70,6 +70,8 @@ pub struct Layout {
     pub until: Time,
     /// The rates of the links behind the ports.
     pub rates: Vec<(PortId, Rate)>,
+    /// The ports whose rate varies. Their rates above are means over the measurement interval.
+    pub varying: Vec<PortId>,
     /// Largest size of small packets in bytes: calls, games, name look-ups.
     pub small_packet_bytes: u32,
     /// Upper limits of the size classes of transfers, in bytes, ascending; one more class has the larger
@@ -100,6 +102,7 @@ impl Default for Layout {
             from: Time::ZERO,
             until: Time::ZERO,
             rates: Vec::new(),
+            varying: Vec::new(),
             small_packet_bytes: 256,
             size_classes: vec![30_000, 300_000, 3_000_000],
             keep_series: false,

@@ -24,6 +24,8 @@ pub(crate) struct Meter {
     pub fingerprint: Fingerprint,
     /// The rate of the link, if the layout has it.
     rate: Option<Rate>,
+    /// True if that is the mean of a rate that varies.
+    varies: bool,
     /// Start of the latest transmission, and the length of its packet.
     latest: (Time, u32),
     /// Busy time within the interval of a transmission that began before it.
@@ -72,6 +74,7 @@ impl Meter {
             data_packets: 0,
             fingerprint: Fingerprint::EMPTY,
             rate: layout.rate(port),
+            varies: layout.varying.contains(&port),
             latest: (Time::ZERO, 0),
             busy_before: Span::ZERO,
             busy_after: Span::ZERO,
@@ -170,7 +173,11 @@ impl Meter {
         // larger excess is not rounding and stays visible: the rate of a live link can be raised while it
         // runs.
         let rounded = share > 1.0 && share < 1.0 + 1e-5;
-        (interval > 0.0).then_some(if rounded { 1.0 } else { share })
+        // A rate that varies is offered as a whole: the interval has all of its bytes. Only the packets that
+        // are on the link at the edges of the interval are divided by its mean, so there the share is not
+        // exact, by the time of a packet.
+        let is_all = rounded || (self.varies && share > 1.0);
+        (interval > 0.0).then_some(if is_all { 1.0 } else { share })
     }
 
     #[inline]

@@ -161,6 +161,7 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
         from: measured.from,
         until: measured.until,
         rates: measured.rates.into_iter().enumerate().map(|(at, rate)| (numbered(at), rate)).collect(),
+        varying: measured.varying,
         small_packet_bytes: measured.small_packet.map_or(default.small_packet_bytes, |bytes| bytes.0 as u32),
         size_classes: measured
             .size_classes

@@ -97,7 +97,12 @@ impl Check<'_> {
 
     /// Refuses keys that have no effect on a test bed.
     fn keys(&mut self) {
-        const NOT_BUILT: [(&str, &str); 4] = [
+        const NOT_BUILT: [(&str, &str); 9] = [
+            ("unordered", "a test bed does not emulate jitter"),
+            ("reorder", "a test bed does not reorder"),
+            ("duplicate", "a test bed does not duplicate packets"),
+            ("corrupt", "a test bed does not damage packets"),
+            ("police", "a test bed has no policers"),
             ("outages", "a test bed has no outages"),
             ("jitter", "a test bed does not emulate jitter"),
             ("loss", "a test bed does not emulate loss"),
@@ -119,6 +124,18 @@ impl Check<'_> {
                 if !as_built {
                     let help = "leave it out, or simulate it: backend = \"network\"";
                     self.refuse(table.place(key), format!("{key}: {why}"), help);
+                }
+            }
+        }
+        let links = self.root.get("link").map(Node::items).unwrap_or_default();
+        let tables = links.iter().filter_map(Node::table);
+        for table in tables.flat_map(|table| [Some(table), table.get("back").and_then(Node::table)]).flatten()
+        {
+            for key in ["rate", "delay"] {
+                if table.get(key).and_then(Node::table).is_some() {
+                    let help = "write a constant, or simulate it: backend = \"network\"";
+                    let message = format!("{key}: that of a test bed is constant");
+                    self.refuse(table.place(key), message, help);
                 }
             }
         }

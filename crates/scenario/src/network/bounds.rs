@@ -5,6 +5,8 @@
 //! for a flow that exceeds its reservation by at most a burst, and for packets that are not dropped. The
 //! delay begins with the arrival of a packet and ends with its last bit on the wire, without propagation.
 //!
+//! On a link whose rate varies, bounds are those of its lowest rate.
+//!
 //! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without
 //! reservations, which gives every flow a turn, has a bound only for a known number of flows, and only if the
 //! turn is at least the reservation.
@@ -108,7 +110,10 @@ impl<'a> Link<'a> {
             return None;
         }
         let best_effort = if reserved.len() < crossings.len() { port.mtu } else { Bytes(0) };
-        let context = port.context(&Streams::new(0), downstream);
+        let mut context = port.context(&Streams::new(0), downstream);
+        if let Some(profile) = &port.impairments.rate {
+            context.rate = Rate::bit(profile.least().max(1));
+        }
         Some(Link { port, context, crossings, reserved, best_effort })
     }
 

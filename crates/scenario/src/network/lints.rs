@@ -2,7 +2,7 @@
 //! runs that are too short.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Downstream, Limit, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
 
 use super::model::Network;
 use super::paths::Paths;
@@ -127,6 +127,7 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
         let wrong = Diagnostic::warning(node.span.clone(), warning);
         reading.report(wrong.label(format!("at {}, {} with packets of {}", port.name, port.rate, port.mtu)));
     }
+    other_rates(reading, spec, node, port);
     if let Some((largest, name)) = traffic.and_then(|traffic| traffic.largest) {
         for advice in spec.advice(largest, &context) {
             let wrong = Diagnostic::warning(reading.parameter(node, "avpkt"), advice.warning);
@@ -160,6 +161,28 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
                 .label(proportion(port, longest))
                 .help(format!("a full queue delays packets by {}", shown(delay, Span::s(1)))),
         );
+    }
+}
+
+/// Warns of a discipline whose parameters suit the mean rate of a link that varies, and not its lowest or its
+/// highest.
+fn other_rates(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port) {
+    let Some(profile) = &port.impairments.rate else { return };
+    let context = port.context(&Streams::new(0), &Downstream::default());
+    if !spec.warnings(&context).is_empty() {
+        return;
+    }
+    for rate in [profile.least(), profile.most()].map(Rate::bit) {
+        if rate.as_bit() == 0 || rate == port.rate {
+            continue;
+        }
+        let warnings = spec.warnings(&LinkContext { rate, ..context.clone() });
+        for warning in warnings {
+            let wrong = Diagnostic::warning(node.span.clone(), warning);
+            let label = format!("at {}, while it has {rate}; its mean is {}", port.name, port.rate);
+            reading.report(wrong.label(label));
+            return;
+        }
     }
 }
 

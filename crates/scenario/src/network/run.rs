@@ -54,8 +54,11 @@ pub struct Measured {
     pub crossed: Crossed,
     /// The names of all ports, by number.
     pub port_names: Vec<String>,
-    /// The rates of all ports, by number.
+    /// The rates of all ports, by number. That of a link that varies is the mean of what it offers in the
+    /// measurement interval.
     pub rates: Vec<Rate>,
+    /// The ports whose rate varies.
+    pub varying: Vec<PortId>,
     /// The names of the nodes, by number.
     pub nodes: Vec<String>,
     /// The names of the traffic, by number of the source.
@@ -93,6 +96,12 @@ impl Network {
             crossed: self.crossed(),
             port_names: self.ports.iter().map(|port| port.name.clone()).collect(),
             rates: self.ports.iter().map(|port| offered(port, &interval)).collect(),
+            varying: (0..)
+                .map(PortId)
+                .zip(&self.ports)
+                .filter(|(_, port)| port.impairments.rate.is_some())
+                .map(|(id, _)| id)
+                .collect(),
             nodes: self.nodes.clone(),
             sources: self.traffic.iter().map(|stream| stream.name.clone()).collect(),
             from: interval.start,
