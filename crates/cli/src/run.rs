@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_measure::Style;
-use giveway_qdisc::{PortId, Rate};
+use giveway_qdisc::PortId;
 use giveway_runner::{Outcome, PortFile, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 
@@ -247,8 +247,8 @@ fn ports(backend: &Backend) -> String {
             let varies = match &first.impairments.rate {
                 Some(profile) if profile.bursts() => " on average, in bursts".to_owned(),
                 Some(profile) => {
-                    let [least, most] = [profile.least(), profile.most()].map(Rate::bit);
-                    format!(" on average, {least} to {most}")
+                    let [least, most] = [profile.least(), profile.most()].map(|bit| bit as f64 / 1e6);
+                    format!(" on average, {least:.1} to {most:.1} Mbit/s")
                 }
                 None => String::new(),
             };

@@ -200,16 +200,30 @@ const LONGEST_DELAY: Span = Span::s(3600);
 
 /// A time with a unit, or in seconds.
 fn span(text: &str) -> Result<Span, String> {
-    let seconds = text.ends_with(|c: char| c.is_ascii_digit());
-    let read = if seconds { format!("{text}s").parse() } else { text.parse() };
-    read.map_err(|error: giveway_qdisc::UnitError| error.to_string())
+    with_unit(text, "s", |text| text.parse())
 }
 
 /// A rate with a unit, or in bit/s.
 fn rate(text: &str) -> Result<Rate, String> {
-    let bits = text.ends_with(|c: char| c.is_ascii_digit());
-    let read = if bits { format!("{text}bit").parse() } else { text.parse() };
-    read.map_err(|error: giveway_qdisc::UnitError| error.to_string())
+    with_unit(text, "bit", |text| text.parse())
+}
+
+/// Parses a number with its unit, which is `unit` if there is none. A valid row allocates nothing.
+fn with_unit<T>(
+    text: &str,
+    unit: &str,
+    parse: impl Fn(&str) -> Result<T, giveway_qdisc::UnitError>,
+) -> Result<T, String> {
+    let mut buffer = [0; LONGEST as usize + 8];
+    let complete = if text.ends_with(|c: char| c.is_ascii_digit()) {
+        let length = text.len() + unit.len();
+        buffer[..text.len()].copy_from_slice(text.as_bytes());
+        buffer[text.len()..length].copy_from_slice(unit.as_bytes());
+        std::str::from_utf8(&buffer[..length]).expect("two texts are a text")
+    } else {
+        text
+    };
+    parse(complete).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

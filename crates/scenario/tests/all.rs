@@ -9,3 +9,4 @@ mod messages;
 mod runs;
 mod switch;
 mod topologies;
+mod varying;

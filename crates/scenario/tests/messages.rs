@@ -487,7 +487,7 @@ fn an_invalid_topology_is_refused() {
       --> scenario:13:1
     13 | name = "x"
        | ^^^^
-       = help: there are from, to, back, rate, delay, qdisc, loss, jitter, cost, mtu, outages
+       = help: there are from, to, back, rate, delay, qdisc, loss, jitter, cost, mtu, outages, unordered, ...
     "#);
 }
 

@@ -14,6 +14,7 @@ mod queues;
 mod sources;
 mod tcp_rates;
 mod tcp_scenarios;
+mod varying;
 
 mod support;
 #[path = "support/trace.rs"]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
+use giveway_links::{Impairments, Loss, Model, Profile, Quantity, Reorder, Shape};
 use giveway_qdisc::{
     Backlog, Cx, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, Next, Packet, PortId, Probe,
     Qdisc, Rate, SenderSample, Share, Span, Streams, Time,
@@ -103,6 +104,49 @@ struct Drawn {
     loss: f64,
     outage: bool,
     routing: Routing,
+    vary: Vary,
+}
+
+/// What varies on the links between routers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Vary {
+    Nothing,
+    Rate,
+    Bursts,
+    Delay,
+    Wire,
+    Everything,
+}
+
+impl Vary {
+    fn impairments(self, delay: Span) -> Impairments {
+        let share = |share| Share::new(share).expect("it is a share");
+        let has = |what| self == what || self == Vary::Everything;
+        let mbit = 1_000_000;
+        let rates =
+            [(Span::ZERO, 10 * mbit), (Span::ms(90), 0), (Span::ms(110), 4 * mbit), (Span::ms(200), 0)];
+        let steps = Profile::points(Quantity::Rate, Shape::Steps, &rates, true);
+        let grants = Profile::model(Model::Cable { mean: Rate::mbit(9), every: Span::ms(2) }, 3);
+        let delays = [(Span::ZERO, delay.as_ps() * 3), (Span::ms(130), delay.as_ps()), (Span::ms(300), 0)];
+        let delays = Profile::points(Quantity::Delay, Shape::Steps, &delays, true);
+        Impairments {
+            rate: match self {
+                Vary::Bursts => Some(grants.expect("it is right")),
+                _ => has(Vary::Rate).then(|| steps.expect("it is right")),
+            },
+            delay: has(Vary::Delay).then(|| delays.expect("it is right")),
+            loss: has(Vary::Wire).then(|| Loss::Gilbert {
+                p: share(0.01),
+                r: share(0.3),
+                bad: share(0.9),
+                good: share(0.0),
+            }),
+            corrupt: if has(Vary::Wire) { share(0.002) } else { Share::default() },
+            duplicate: if has(Vary::Wire) { share(0.02) } else { Share::default() },
+            reorder: has(Vary::Wire).then(|| Reorder { percent: share(0.03), distance: 3 }),
+            unordered: has(Vary::Wire),
+        }
+    }
 }
 
 /// A ring of four routers, each with two hosts. Two sources send far, two send near, and one uses three pairs
@@ -132,7 +176,7 @@ fn plan(drawn: Drawn) -> Plan {
                 jitter: drawn.jitter,
                 loss: Share::new(drawn.loss).expect("it is a share"),
                 cost: 1,
-                impairments: Default::default(),
+                impairments: drawn.vary.impairments(drawn.delay),
                 outages,
                 qdisc: spec.build(&context).expect("it is right"),
             });
@@ -200,22 +244,34 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop::sample::select(vec![0.0, 0.0, 0.01]),
         prop::bool::weighted(0.25),
         prop::sample::select(vec![Routing::First, Routing::Flow, Routing::Packet]),
+        prop::sample::select(vec![
+            Vary::Nothing,
+            Vary::Nothing,
+            Vary::Rate,
+            Vary::Bursts,
+            Vary::Delay,
+            Vary::Wire,
+            Vary::Everything,
+        ]),
     );
-    (settings, rare).prop_map(|((seed, middle, edge, rates, delay), (jitter, loss, outage, routing))| Drawn {
-        seed,
-        middle,
-        edge,
-        rates,
-        delay,
-        jitter,
-        loss,
-        outage,
-        routing,
-    })
+    (settings, rare).prop_map(
+        |((seed, middle, edge, rates, delay), (jitter, loss, outage, routing, vary))| Drawn {
+            seed,
+            middle,
+            edge,
+            rates,
+            delay,
+            jitter,
+            loss,
+            outage,
+            routing,
+            vary,
+        },
+    )
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_number_of_threads_gives_the_same_results(drawn in drawn()) {
@@ -243,6 +299,7 @@ fn example() -> Drawn {
         loss: 0.0,
         outage: false,
         routing: Routing::First,
+        vary: Vary::Nothing,
     }
 }
 

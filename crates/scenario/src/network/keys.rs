@@ -116,6 +116,13 @@ pub(crate) struct DirectionKeys {
     /// The largest extra delay of a packet. The delays are uniform between 0 and this value, and packets stay
     /// in order. Default: 0 s.
     pub jitter: Option<Span>,
+    /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
+    pub cost: Option<u32>,
+    /// The largest packet, as its IP length. Default: 1500b.
+    pub mtu: Option<Bytes>,
+    /// The times at which the link is down. Its queue is kept, and new packets take another path. Default:
+    /// none.
+    pub outages: Option<Vec<Outage>>,
     /// If true, packets overtake each other by their jitter, or when the delay falls. Default: false.
     pub unordered: Option<bool>,
     /// The packets that arrive late, so that others overtake them. Default: none.
@@ -126,13 +133,6 @@ pub(crate) struct DirectionKeys {
     pub corrupt: Option<Share>,
     /// A policer in front of the queue: a token bucket that drops what exceeds it. Default: none.
     pub police: Option<PoliceKeys>,
-    /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
-    pub cost: Option<u32>,
-    /// The largest packet, as its IP length. Default: 1500b.
-    pub mtu: Option<Bytes>,
-    /// The times at which the link is down. Its queue is kept, and new packets take another path. Default:
-    /// none.
-    pub outages: Option<Vec<Outage>>,
 }
 
 /// A time for which a link is down.
