@@ -182,6 +182,7 @@ fn a_mistake_has_its_place_and_a_remedy() {
             "police: a burst of 100b drops every packet of full size",
             "burst = \"100kb\"",
         ),
+        ("rate = \"1mbit\"\nthin_acks = 1", "thin_acks: must be at least 2", "thin_acks = 4"),
         ("rate = \"1mbit\"\nduplicate = \"300%\"", "duplicate:", ""),
     ];
     for (keys, message, help) in cases {

@@ -113,6 +113,7 @@ pub mod routes;
 pub mod segment;
 pub mod sizes;
 pub mod tcp;
+mod thin_acks;
 pub mod traffic;
 pub mod transport;
 
@@ -126,4 +127,5 @@ pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
+pub use thin_acks::ThinAcks;
 pub use traffic::{Placed, SOURCES, Source, SourceContext, Traffic, TrafficEntry, TrafficSpec};

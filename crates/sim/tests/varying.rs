@@ -215,3 +215,29 @@ fn a_constant_link_has_the_constant_delay() {
     let link: &LinkPlan = &lab.network.links_mut()[0];
     assert_eq!(link.least_delay(), Span::ms(7));
 }
+
+/// A download of 10 Mbit/s with a way back of 64 kbit/s: some 210 acknowledgements of 40 bytes per second fit, and
+/// there is one for two segments, 430 per second. With all of them the download is held back.
+#[test]
+fn thin_acknowledgements_free_the_way_back() {
+    let run = |thin: bool| {
+        let mut lab = Lab::new(2, 1);
+        lab.link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p");
+        lab.link(1, 0, Rate::kbit(64), Span::ms(10), "fifo limit 100p");
+        let back = &mut lab.network.links_mut()[1];
+        if thin {
+            let inner = std::mem::replace(&mut back.qdisc, Box::new(crate::support::Gate::new(1, &[], &[])));
+            back.qdisc = Box::new(giveway_sim::ThinAcks::new(8, inner));
+        }
+        lab.bulk(&[(0, 1)], Some(10_000_000), &TcpConfig::default());
+        let mut counters = Counters::default();
+        lab.run(Time::s(100), Time::ZERO, &mut counters);
+        let [flow] = &counters.flows[..] else { panic!("there is one flow") };
+        assert_eq!((flow.delivered, flow.ending), (10_000_000, giveway_qdisc::Ending::Completed));
+        flow.end
+    };
+    let (all, thin) = (run(false), run(true));
+    // 10 MB take 8.2 s with their headers.
+    assert!(thin < Time::s(10), "{thin}");
+    assert!(all > Time::s(12), "{all}");
+}

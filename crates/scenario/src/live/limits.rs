@@ -97,11 +97,12 @@ impl Check<'_> {
 
     /// Refuses keys that have no effect on a test bed.
     fn keys(&mut self) {
-        const NOT_BUILT: [(&str, &str); 9] = [
+        const NOT_BUILT: [(&str, &str); 10] = [
             ("unordered", "a test bed does not emulate jitter"),
             ("reorder", "a test bed does not reorder"),
             ("duplicate", "a test bed does not duplicate packets"),
             ("corrupt", "a test bed does not damage packets"),
+            ("thin_acks", "a test bed sends all acknowledgements"),
             ("police", "a test bed has no policers"),
             ("outages", "a test bed has no outages"),
             ("jitter", "a test bed does not emulate jitter"),

@@ -7,7 +7,7 @@ use giveway_disciplines::Spec;
 use giveway_links::Policed;
 use giveway_qdisc::{Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
 use giveway_sim::engine::SourcePlan;
-use giveway_sim::{Gain, LinkPlan, Partition, Plan, Segment, Sim, Totals, parallel};
+use giveway_sim::{Gain, LinkPlan, Partition, Plan, Segment, Sim, ThinAcks, Totals, parallel};
 
 use super::model::Network;
 use super::paths::Paths;
@@ -159,6 +159,9 @@ impl Network {
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
             let mut qdisc = qdisc.expect("the reader of the scenario built it, too");
+            if let Some(most) = port.thin_acks {
+                qdisc = Box::new(ThinAcks::new(most, qdisc));
+            }
             if let Some(police) = port.police {
                 qdisc = Box::new(Policed::new(police, qdisc));
             }

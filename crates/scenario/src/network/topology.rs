@@ -40,6 +40,8 @@ pub struct Port {
     pub impairments: Impairments,
     /// The policer in front of the queue.
     pub police: Option<Police>,
+    /// Of so many acknowledgements in a row, one is sent.
+    pub thin_acks: Option<u32>,
     /// The files that it reads, as written.
     pub files: Vec<String>,
     /// The cost in routing.
@@ -358,7 +360,7 @@ impl Building<'_> {
         }
         self.topology.port_numbers.insert(name.clone(), self.topology.ports.len());
         let keys = &direction.keys;
-        let Variation { impairments, police, files } = direction.variation.clone();
+        let Variation { impairments, police, thin_acks, files } = direction.variation.clone();
         let port = Port {
             name,
             from: from.1,
@@ -369,6 +371,7 @@ impl Building<'_> {
             loss: keys.loss.as_ref().and_then(Varied::constant).unwrap_or_default(),
             impairments,
             police,
+            thin_acks,
             files,
             cost: keys.cost.unwrap_or(1),
             mtu: keys.mtu.unwrap_or(Bytes(1500)),

@@ -179,6 +179,8 @@ pub(crate) struct Variation {
     pub impairments: Impairments,
     /// The policer.
     pub police: Option<Police>,
+    /// Of so many acknowledgements in a row, one is sent.
+    pub thin_acks: Option<u32>,
     /// The files that are read, as written.
     pub files: Vec<String>,
 }
@@ -209,6 +211,11 @@ pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, f
         let wrong = Diagnostic::error(table.place("reorder"), message);
         reading.report(wrong.help("write for example reorder = { percent = \"1%\", distance = 3 }"));
     }
+    if keys.thin_acks.is_some_and(|most| most < 2) {
+        let wrong = Diagnostic::error(table.place("thin_acks"), "thin_acks: must be at least 2");
+        reading.report(wrong.help("write for example thin_acks = 4, or leave it out"));
+    }
+    variation.thin_acks = keys.thin_acks;
     if let Some(PoliceKeys { rate, burst }) = keys.police {
         let wrong = if rate.as_bit() == 0 {
             Some("the rate must be above 0".to_owned())
