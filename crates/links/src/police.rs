@@ -55,3 +55,55 @@ impl<P> Qdisc<P> for Policed<P> {
         self.inner.gauges(visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use giveway_qdisc::{FlowKey, Outbox};
+    use std::collections::VecDeque;
+
+    /// First in, first out, without a limit.
+    #[derive(Default)]
+    struct Queue(VecDeque<Packet<u32>>);
+
+    impl Qdisc<u32> for Queue {
+        fn enqueue(&mut self, pkt: Packet<u32>, _: &mut Cx<'_, u32>) {
+            self.0.push_back(pkt);
+        }
+        fn dequeue(&mut self, _: &mut Cx<'_, u32>) -> Next<u32> {
+            self.0.pop_front().map_or(Next::Empty, Next::Packet)
+        }
+        fn backlog(&self) -> Backlog {
+            Backlog {
+                packets: self.0.len() as u64,
+                bytes: self.0.iter().map(|pkt| u64::from(pkt.bytes())).sum(),
+            }
+        }
+        fn reset(&mut self, cx: &mut Cx<'_, u32>) {
+            self.0.drain(..).for_each(|pkt| cx.drop(pkt, DropReason::Reset));
+        }
+    }
+
+    /// A bucket of 3,000 bytes that fills at 8 Mbit/s, 1,000 bytes per millisecond.
+    #[test]
+    fn what_exceeds_the_bucket_is_dropped_and_the_rest_waits_for_nothing() {
+        let police = Police { rate: Rate::mbit(8), burst: Bytes(3000) };
+        let mut policed = Policed::new(police, Box::new(Queue::default()));
+        let mut out = Outbox::default();
+        // Two of 1,500 bytes empty it. At 1 ms there are 1,000 bytes: too few for 1,001, enough for 1,000.
+        let arrivals = [(0, 1500, true), (0, 1500, true), (0, 40, false), (1, 1001, false), (1, 1000, true)];
+        for (number, (ms, bytes, passes)) in (0..).zip(arrivals) {
+            let before = policed.backlog().packets;
+            let pkt = Packet::new(FlowKey(1), bytes, number);
+            policed.enqueue(pkt, &mut Cx::new(Time::ms(ms), &mut out));
+            assert_eq!(policed.backlog().packets > before, passes, "packet {number}");
+        }
+        let dropped: Vec<_> = out.dropped.iter().map(|(pkt, why)| (pkt.payload, *why)).collect();
+        assert_eq!(dropped, [(2, DropReason::Policy), (3, DropReason::Policy)]);
+        out.dropped.clear();
+        policed.reset(&mut Cx::new(Time::ms(1), &mut out));
+        assert_eq!(out.dropped.len(), 3);
+        policed.enqueue(Packet::new(FlowKey(1), 3000, 9), &mut Cx::new(Time::ms(1), &mut out));
+        assert_eq!(policed.backlog().packets, 1, "the bucket is full again");
+    }
+}

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use giveway_qdisc::{Span, Time};
+use giveway_qdisc::{Rate, Span, Time};
 
 use crate::error::TraceError;
 use crate::models::{Model, Walk};
@@ -62,6 +62,9 @@ enum Kind {
     Model(Model, u64),
 }
 
+/// The lowest mean rate of a loop. A packet of 64 KiB takes nine minutes at it.
+const SLOWEST: Rate = Rate::kbit(1);
+
 /// Length of a step of a ramp.
 const STAIR: Span = Span::ms(10);
 
@@ -94,7 +97,8 @@ impl Profile {
                 return Err(TraceError::at(number, message, "write points in order of time, each time once"));
             }
             if i > 0 && points[i - 1].0 + SHORTEST > *at {
-                let message = format!("the points at {} and {at} are less than 1 us apart", points[i - 1].0);
+                let message =
+                    format!("the points at {} and {at} are less than {SHORTEST} apart", points[i - 1].0);
                 return Err(TraceError::at(number, message, "leave points out"));
             }
             check(quantity, *value).map_err(|(message, help)| TraceError::at(number, message, help))?;
@@ -190,11 +194,16 @@ impl Profile {
         if bursts {
             (least, most) = (mean, mean);
         }
-        if quantity == Quantity::Rate && most == 0 {
+        // A ramp to 1 bit/s has steps of 0 bit/s.
+        if quantity == Quantity::Rate && most <= u64::from(ramp) {
             return Err(TraceError::whole(
                 "the rate is 0 everywhere, so that nothing ever leaves",
                 "write a rate above 0 in some row",
             ));
+        }
+        if quantity == Quantity::Rate && repeats && mean < SLOWEST.as_bit() {
+            let message = format!("the mean rate of {} is less than {SLOWEST}", Rate::bit(mean));
+            return Err(TraceError::whole(message, "a packet would take many rounds: write higher rates"));
         }
         Ok(Profile { kind, repeats, mean: mean.max(1), least, most, length: Some(length) })
     }
@@ -256,6 +265,29 @@ impl Profile {
             })),
         };
         Course { pieces }
+    }
+
+    /// The mean from the beginning until a time, at least 1. It is that of the trace if there are more than a
+    /// million pieces until then.
+    ///
+    /// # Panics
+    /// As [`Profile::course`].
+    pub fn mean_until(&self, until: Time) -> u64 {
+        const MOST_PIECES: u32 = 1 << 20;
+        let mut course = self.course();
+        let (mut at, mut sum) = (Time::ZERO, 0u128);
+        for _ in 0..MOST_PIECES {
+            if at >= until {
+                let mean = sum / u128::from(until.as_ps().max(1));
+                return if mean > 0 { mean as u64 } else { self.mean };
+            }
+            let piece = course.next();
+            let end = at + piece.length;
+            sum += u128::from(piece.value) * u128::from(end.min(until).since(at).as_ps());
+            sum += u128::from(piece.burst) * 8 * 1_000_000_000_000;
+            at = end;
+        }
+        self.mean
     }
 
     /// The amount that the link offers between two times from the beginning: bits for a rate.

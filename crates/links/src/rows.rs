@@ -22,7 +22,7 @@ const LONGEST: u64 = 200;
 /// Bytes of an opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
 /// Least time between two rows of a CSV file, or two points.
-pub(crate) const SHORTEST: Span = Span::us(1);
+pub(crate) const SHORTEST: Span = Span::us(10);
 /// The highest rate: a packet of 64 bytes still takes 51 ps.
 pub(crate) const HIGHEST: Rate = Rate::gbit(10_000);
 /// Most opportunities of a millisecond, by the highest rate.
@@ -147,7 +147,7 @@ impl<R: BufRead> Rows<R> {
                 return Err(TraceError::at(self.line, message, "write each time once, with one value"));
             }
             Some(last) if row.at < last + SHORTEST && !bursts => {
-                let message = format!("the rows at {last} and {} are less than 1 us apart", row.at);
+                let message = format!("the rows at {last} and {} are less than {SHORTEST} apart", row.at);
                 return Err(TraceError::at(self.line, message, "leave rows out"));
             }
             None if !bursts && !row.at.is_zero() => {
@@ -262,7 +262,7 @@ mod tests {
             (b"0,11tbit", "line 1: the rate of 11000gbit exceeds 10 Tbit/s"),
             (b"0;1mbit", "line 1: expected two columns, time and rate, found \"0;1mbit\""),
             (b"0,\xff\xfe", "line 1: this is not text"),
-            (b"0,1mbit\n500ns,2mbit", "line 2: the rows at 0s and 500ns are less than 1 us apart"),
+            (b"0,1mbit\n500ns,2mbit", "line 2: the rows at 0s and 500ns are less than 10us apart"),
             (&[b'1'; 1000], "line 1: the line has more than 200 characters"),
         ];
         for (text, message) in cases {

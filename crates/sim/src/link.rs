@@ -89,7 +89,11 @@ impl Link {
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
         let varying = plan.impairments.any(plan.loss, plan.jitter).then(|| {
             Box::new(Varying {
-                transmitter: plan.impairments.rate.as_ref().map(Transmitter::new),
+                transmitter: plan
+                    .impairments
+                    .rate
+                    .as_ref()
+                    .map(|profile| Transmitter::new(profile, plan.rate)),
                 line: Line::new((plan.delay, plan.loss, plan.jitter), &plan.impairments, &wire),
                 copy: None,
             })

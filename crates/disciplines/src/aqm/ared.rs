@@ -13,8 +13,8 @@
 //!   adaptive`.
 //!
 //! # Deviations
-//! - The thresholds and the weight are those of the rate at the beginning. They cannot follow a link whose
-//!   rate varies.
+//! - The thresholds and the weight are those of the rate for which it was built. They cannot follow a link
+//!   that varies.
 //! - `max_p` is clamped to `bottom` and `top`; the published steps could leave the range by one step.
 //! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a
 //!   clock.

@@ -27,7 +27,7 @@
 //! - Empty slots were examined one by one. Here find-first-set skips them.
 //!
 //! # Deviations
-//! - The default `width` is that of the rate at the beginning. It cannot follow a link whose rate varies.
+//! - The default `width` is that of the rate for which it was built. It cannot follow a link that varies.
 //! - The description of this reconstruction files a stamp in the past under the slot of virtual time. Here
 //!   the window begins at the lowest slot in use, so a late flow, which packets of different sizes can cause,
 //!   keeps its order.

@@ -21,7 +21,7 @@
 //!
 //! # Deviations
 //! - This is a reconstruction from the abstract of the paper and from its row in the TRR paper's table.
-//! - The default `width` is that of the rate at the beginning. It cannot follow a link whose rate varies.
+//! - The default `width` is that of the rate for which it was built. It cannot follow a link that varies.
 //! - When the link becomes idle, v stays. The last F of a flow may be up to T ahead of it.
 //! - Within a class flows leave in the order in which their oldest packets became the oldest, not by arrival
 //!   of packets.

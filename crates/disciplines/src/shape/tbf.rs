@@ -18,7 +18,7 @@
 //!   link, the burst to 5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out:
 //!   lengths are IP lengths.
 //! - Without `rate` the filter follows the rate of a link that varies. A limit from `latency` stays that of
-//!   the rate at the beginning.
+//!   the rate for which it was built.
 //! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large
 //!   GSO packets.
 //!

@@ -36,7 +36,7 @@ pub(crate) fn read_as(
     let root = file.root;
     reading.unknown_keys(root, noun, &[fields::keys::<Top>(), fields::keys::<Parts>()].concat());
     let (times, short) = schedule::read(reading, file, None);
-    let topology = topology::read(reading, root, file.folder);
+    let topology = topology::read(reading, root, file.folder, times.map(|times| times.duration));
     let routing = routing(reading, root, &topology);
     let paths = Paths::new(topology.nodes.len(), &topology.ports);
     let disciplines = disciplines(reading, root, &topology);

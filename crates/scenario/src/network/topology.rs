@@ -134,7 +134,7 @@ fn default_queue() -> Queue {
 }
 
 /// Reads all topologies, and all links. File names are relative to `folder`.
-pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Topology {
+pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path, duration: Option<Span>) -> Topology {
     let mut building = Building {
         topology: Topology {
             nodes: Vec::new(),
@@ -147,6 +147,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Topolo
         full: false,
         usual: default_queue(),
         folder,
+        duration,
     };
     if building.topology.fabric {
         let example = "kind = \"leaf_spine\"";
@@ -183,6 +184,8 @@ struct Building<'a> {
     usual: Queue,
     /// The folder that file names are relative to.
     folder: &'a Path,
+    /// The duration of a run, if it is known.
+    duration: Option<Span>,
 }
 
 /// The keys of one direction of a link, without its nodes.
@@ -265,11 +268,11 @@ impl Building<'_> {
         let errors = reading.diagnostics.len();
         // This checks only the types of the keys. The ranges of nodes are parsed below.
         let _: Option<EndKeys> = reading.fields(table, "a link");
-        let forward = direction(reading, table, "a link", self.folder);
+        let forward = self.direction(reading, table, "a link");
         for key in ["from", "to", "rate", "delay"].into_iter().filter(|key| !table.has(key)) {
             reading.missing(table, "a link", key);
         }
-        let reverse = reverse(reading, table, &forward, self.folder);
+        let reverse = self.reverse(reading, table, &forward);
         let pairs = self.pairs(reading, table);
         let (Some(pairs), Some(rate), Some(delay)) = (pairs, forward.rate, forward.delay) else {
             self.topology.whole = false;
@@ -383,6 +386,70 @@ impl Building<'_> {
         self.topology.ports.push(port);
         true
     }
+
+    /// Reads `back`, the reverse direction of a link. Most keys have the values of the forward direction by
+    /// default. `None` if the link has no reverse direction.
+    fn reverse<'t>(
+        &self,
+        reading: &mut Reading,
+        table: &'t Table,
+        forward: &Direction<'_>,
+    ) -> Option<Direction<'t>> {
+        let mut reverse = match table.get("back").map(|node| (&node.value, node)) {
+            None | Some((Value::Boolean(true), _)) => Direction::default(),
+            Some((Value::Boolean(false), _)) => return None,
+            Some((Value::Table(back), _)) => {
+                let known = fields::keys::<DirectionKeys>();
+                reading.unknown_keys(back, "the reverse direction of a link", &known);
+                self.direction(reading, back, "the reverse direction")
+            }
+            Some((_, node)) => {
+                let message = "back: expected a table, or false for a link without a reverse direction";
+                reading.report(wrong_type(node, message));
+                return None;
+            }
+        };
+        let keys = &mut reverse.keys;
+        keys.cost = keys.cost.or(forward.keys.cost);
+        keys.mtu = keys.mtu.or(forward.keys.mtu);
+        if keys.outages.is_none() {
+            keys.outages.clone_from(&forward.keys.outages);
+        }
+        let (own, link) = (&mut reverse.variation.impairments, &forward.variation.impairments);
+        if keys.rate.is_none() {
+            own.rate.clone_from(&link.rate);
+        }
+        if keys.delay.is_none() {
+            own.delay.clone_from(&link.delay);
+        }
+        Some(reverse)
+    }
+
+    /// Reads the keys of one direction.
+    fn direction<'t>(&self, reading: &mut Reading, table: &'t Table, what: &str) -> Direction<'t> {
+        let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
+        let qdisc = table.get("qdisc");
+        let queue = qdisc.and_then(|node| queue(reading, node));
+        check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
+        check_values(reading, table, &keys);
+        let variation = varying::read(reading, table, &keys, self.folder);
+        let mean = |profile: &Option<Profile>| {
+            let of_run = |profile: &Profile| match self.duration {
+                Some(duration) => profile.mean_until(Time::ZERO + duration),
+                None => profile.mean(),
+            };
+            profile.as_ref().map(of_run)
+        };
+        let Impairments { rate, delay, .. } = &variation.impairments;
+        Direction {
+            rate: keys.rate.as_ref().and_then(Varied::constant).or_else(|| mean(rate).map(Rate::bit)),
+            delay: keys.delay.as_ref().and_then(Varied::constant).or_else(|| mean(delay).map(Span::from_ps)),
+            keys,
+            qdisc,
+            queue,
+            variation,
+        }
+    }
 }
 
 /// The outages of a link, as times from the start of the run.
@@ -392,64 +459,6 @@ fn outages(written: &[Outage]) -> Vec<(Time, Time)> {
         (down, down + outage.lasts)
     });
     times.collect()
-}
-
-/// Reads `back`, the reverse direction of a link. Most keys have the values of the forward direction by
-/// default. `None` if the link has no reverse direction.
-fn reverse<'a>(
-    reading: &mut Reading,
-    table: &'a Table,
-    forward: &Direction<'_>,
-    folder: &Path,
-) -> Option<Direction<'a>> {
-    let mut reverse = match table.get("back").map(|node| (&node.value, node)) {
-        None | Some((Value::Boolean(true), _)) => Direction::default(),
-        Some((Value::Boolean(false), _)) => return None,
-        Some((Value::Table(back), _)) => {
-            let known = fields::keys::<DirectionKeys>();
-            reading.unknown_keys(back, "the reverse direction of a link", &known);
-            direction(reading, back, "the reverse direction", folder)
-        }
-        Some((_, node)) => {
-            let message = "back: expected a table, or false for a link without a reverse direction";
-            reading.report(wrong_type(node, message));
-            return None;
-        }
-    };
-    let keys = &mut reverse.keys;
-    keys.cost = keys.cost.or(forward.keys.cost);
-    keys.mtu = keys.mtu.or(forward.keys.mtu);
-    if keys.outages.is_none() {
-        keys.outages.clone_from(&forward.keys.outages);
-    }
-    let (own, link) = (&mut reverse.variation.impairments, &forward.variation.impairments);
-    if keys.rate.is_none() {
-        own.rate.clone_from(&link.rate);
-    }
-    if keys.delay.is_none() {
-        own.delay.clone_from(&link.delay);
-    }
-    Some(reverse)
-}
-
-/// Reads the keys of one direction.
-fn direction<'a>(reading: &mut Reading, table: &'a Table, what: &str, folder: &Path) -> Direction<'a> {
-    let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
-    let qdisc = table.get("qdisc");
-    let queue = qdisc.and_then(|node| queue(reading, node));
-    check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
-    check_values(reading, table, &keys);
-    let variation = varying::read(reading, table, &keys, folder);
-    let mean = |profile: &Option<Profile>| profile.as_ref().map(Profile::mean);
-    let Impairments { rate, delay, .. } = &variation.impairments;
-    Direction {
-        rate: keys.rate.as_ref().and_then(Varied::constant).or_else(|| mean(rate).map(Rate::bit)),
-        delay: keys.delay.as_ref().and_then(Varied::constant).or_else(|| mean(delay).map(Span::from_ps)),
-        keys,
-        qdisc,
-        queue,
-        variation,
-    }
 }
 
 /// Reads a discipline, or "compare".
