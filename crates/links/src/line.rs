@@ -120,6 +120,11 @@ impl Line {
         }
     }
 
+    /// True if it loses, copies and damages nothing, and every packet arrives after the same delay.
+    pub fn is_perfect(&self) -> bool {
+        self.is_constant() && self.loss.is_none() && self.corrupt.is_none() && self.duplicate.is_none()
+    }
+
     /// True if packets arrive in the order of their transmission, each after the same delay.
     pub fn is_constant(&self) -> bool {
         matches!(self.delay, Delay::Constant(_)) && self.jitter.is_zero() && self.reorder.is_none()

@@ -72,6 +72,12 @@ impl<R: BufRead> Rows<R> {
 
     /// The next row; `None` at the end of the file.
     pub fn next(&mut self) -> Result<Option<Row>, TraceError> {
+        if self.format == Format::Mahimahi
+            && let Some(ms) = self.plain_number()
+        {
+            self.line += 1;
+            return self.in_order(Row { at: Span::ms(ms), value: OPPORTUNITY }).map(Some);
+        }
         loop {
             self.text.clear();
             let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.text);
@@ -99,6 +105,27 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
+    /// The number of a line that has nothing else. A trace has a line for each packet, so this is on the path
+    /// of packets. `None` for any other line, which is left in the input.
+    #[inline]
+    fn plain_number(&mut self) -> Option<u64> {
+        /// Fewer digits than those of the longest run.
+        const DIGITS: usize = 9;
+        let buffer = self.input.fill_buf().ok()?;
+        let mut number = 0;
+        for (i, byte) in buffer.iter().take(DIGITS + 1).enumerate() {
+            match byte {
+                b'0'..=b'9' if i < DIGITS => number = 10 * number + u64::from(byte - b'0'),
+                b'\n' if i > 0 => {
+                    self.input.consume(i + 1);
+                    return Some(number);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// Parses a line; `None` for the names of the columns.
     fn parse(&self, text: &str) -> Result<Option<Row>, String> {
         match self.format {
@@ -119,7 +146,7 @@ impl<R: BufRead> Rows<R> {
                         quantity.name()
                     ));
                 };
-                let is_name = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+                let is_name = |column: &str| column.starts_with(|c: char| c.is_ascii_alphabetic());
                 if self.last.is_none() && is_name(at) && is_name(value) {
                     return Ok(None);
                 }

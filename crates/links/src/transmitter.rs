@@ -29,6 +29,8 @@ pub struct Transmitter {
     free_at: Time,
     excess: u64,
     changes: Changes,
+    /// Time of the first change that has not been told, or the end of the piece.
+    next_change: Time,
 }
 
 /// The changes of the rate that the discipline has not been told.
@@ -59,6 +61,7 @@ impl Transmitter {
             free_at: Time::ZERO,
             excess: 0,
             changes: Changes { pending: VecDeque::new(), last: rate, window },
+            next_change: Time::ZERO,
         };
         transmitter.advance();
         transmitter
@@ -98,18 +101,29 @@ impl Transmitter {
         self.transmit_on(u128::from(bytes) * BYTE - u128::from(excess).min(u128::from(bytes) * BYTE), now)
     }
 
-    /// The next change of the rate by `now` that has not been told, with its time. Changes come in order.
+    /// True if there may be a [`change`](Transmitter::change) by `now`.
     #[inline]
+    pub fn may_change(&self, now: Time) -> bool {
+        self.next_change <= now
+    }
+
+    /// The next change of the rate by `now` that has not been told, with its time. Changes come in order.
     pub fn change(&mut self, now: Time) -> Option<(Time, Rate)> {
         while self.until <= now && self.until != Time::NEVER {
             self.advance();
         }
-        self.changes.next(now)
+        let told = self.changes.next(now);
+        self.look_ahead();
+        told
     }
 
-    /// A time after `now` before which the rate does not change. [`Time::NEVER`] if it does not any more.
+    /// A time before which no further change is told. [`Time::NEVER`] if there is none any more.
     pub fn next_change(&self) -> Time {
-        self.changes.pending.front().map_or(self.until, |(at, _)| *at)
+        self.next_change
+    }
+
+    fn look_ahead(&mut self) {
+        self.next_change = self.changes.pending.front().map_or(self.until, |(at, _)| *at);
     }
 
     /// Finds the next piece in which something passes.
@@ -167,22 +181,28 @@ impl Transmitter {
         self.until = self.from + piece.length;
         self.rate = piece.value;
         self.burst = piece.burst;
-        match &mut self.changes.window {
-            None => self.changes.push(self.from, piece.value),
-            Some(window) => {
-                if window.until <= self.from {
-                    let bits = u128::from(window.bytes) * 8 * 1_000_000_000_000;
-                    let rate = (bits / u128::from(WINDOW.as_ps())) as u64;
-                    window.bytes = 0;
-                    let windows = (self.from.as_ps() / WINDOW.as_ps()) + 1;
-                    window.until = Time::ZERO + WINDOW * windows;
-                    self.changes.push(self.from, rate);
-                }
-                if let Some(window) = &mut self.changes.window {
-                    window.bytes += piece.burst;
-                }
-            }
+        let told = match &mut self.changes.window {
+            None => Some(piece.value),
+            Some(window) => window.add(piece.burst, self.from),
+        };
+        if let Some(rate) = told {
+            self.changes.push(self.from, rate);
         }
+        self.look_ahead();
+    }
+}
+
+impl Window {
+    /// Adds bytes that are offered at `at`. Returns the rate of a window that has passed before.
+    fn add(&mut self, bytes: u64, at: Time) -> Option<u64> {
+        let passed = (self.until <= at).then(|| {
+            let bits = u128::from(self.bytes) * 8 * 1_000_000_000_000;
+            self.bytes = 0;
+            self.until = Time::ZERO + WINDOW * (at.as_ps() / WINDOW.as_ps() + 1);
+            (bits / u128::from(WINDOW.as_ps())) as u64
+        });
+        self.bytes += bytes;
+        passed
     }
 }
 
@@ -195,7 +215,6 @@ impl Changes {
         }
     }
 
-    #[inline]
     fn next(&mut self, now: Time) -> Option<(Time, Rate)> {
         let (at, _) = self.pending.front()?;
         if *at > now { None } else { self.pending.pop_front() }

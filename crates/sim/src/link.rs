@@ -65,7 +65,8 @@ pub(crate) struct Link {
 struct Varying {
     /// The transmitter, if the rate varies.
     transmitter: Option<Transmitter>,
-    line: Line,
+    /// The wire, if it is not perfect.
+    line: Option<Line>,
     /// The copy of the last packet, if it arrives twice.
     copy: Option<Packet<Segment>>,
 }
@@ -88,13 +89,14 @@ impl Link {
         let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
         let varying = plan.impairments.any(plan.loss, plan.jitter).then(|| {
+            let line = Line::new((plan.delay, plan.loss, plan.jitter), &plan.impairments, &wire);
             Box::new(Varying {
                 transmitter: plan
                     .impairments
                     .rate
                     .as_ref()
                     .map(|profile| Transmitter::new(profile, plan.rate)),
-                line: Line::new((plan.delay, plan.loss, plan.jitter), &plan.impairments, &wire),
+                line: (!line.is_perfect()).then_some(line),
                 copy: None,
             })
         });
@@ -109,7 +111,9 @@ impl Link {
             port: Port::new(PortId(number), qdisc, plan.rate),
             delay: plan.delay,
             grace: if leads_to.is_some() { Span::ZERO } else { plan.delay },
-            constant: varying.as_ref().is_none_or(|varying| varying.line.is_constant()),
+            constant: varying
+                .as_ref()
+                .is_none_or(|varying| varying.line.as_ref().is_none_or(Line::is_constant)),
             varying,
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
@@ -206,7 +210,9 @@ impl Link {
     /// Takes the copy of the packet whose transmission began last, if it arrives twice.
     #[inline]
     pub fn copy(&mut self) -> Option<Packet<Segment>> {
-        self.varying.as_mut()?.copy.take()
+        let varying = self.varying.as_mut()?;
+        // Taking nothing out would still move a packet.
+        if varying.copy.is_some() { varying.copy.take() } else { None }
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.
@@ -272,13 +278,17 @@ impl Link {
         }
         match self.port.pull(now, probe) {
             Next::Packet(pkt) => {
+                let (bytes, waits) = (pkt.bytes(), self.port.counters().backlog().packets > 0);
+                let mut next_pull = self.port.free_at();
                 if let Some(transmitter) = &mut varying.transmitter {
-                    self.port.occupy_until(transmitter.transmit(pkt.bytes(), now));
+                    let free = transmitter.transmit(bytes, now);
+                    self.port.occupy_until(free);
+                    next_pull = if waits { transmitter.ready(free) } else { free };
                 }
+                self.next_pull = if waits { next_pull } else { Time::NEVER };
                 let free = self.port.free_at();
-                let fate = varying.line.carry(pkt.bytes(), free, self.port.rate());
-                self.next_pull = if self.has_backlog() { free } else { Time::NEVER };
-                match fate {
+                let Some(line) = &mut varying.line else { return Some((free + self.delay, pkt)) };
+                match line.carry(bytes, free, self.port.rate()) {
                     Fate::Lost => {
                         self.port.lose(&pkt, DropReason::Wire, now, probe);
                         None
@@ -286,8 +296,7 @@ impl Link {
                     Fate::Arrives(at) => Some((at, pkt)),
                     Fate::ArrivesTwice(at) => {
                         let Packet { meta, payload } = &pkt;
-                        let payload = payload.copied();
-                        self.varying.as_mut()?.copy = Some(Packet { meta: *meta, payload });
+                        varying.copy = Some(Packet { meta: *meta, payload: payload.copied() });
                         Some((at, pkt))
                     }
                 }
@@ -373,7 +382,9 @@ impl Varying {
     /// Tells the port of the changes of the rate since the last call.
     #[inline]
     fn tell(&mut self, port: &mut Port<Segment>, now: Time) {
-        if let Some(transmitter) = &mut self.transmitter {
+        if let Some(transmitter) = &mut self.transmitter
+            && transmitter.may_change(now)
+        {
             while let Some((at, rate)) = transmitter.change(now) {
                 port.change_rate(rate, at);
             }
