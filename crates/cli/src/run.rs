@@ -244,15 +244,20 @@ fn ports(backend: &Backend) -> String {
             let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
             let more = if network.measured.len() > names.len() { ", ..." } else { "" };
             let first = port(&network.measured[0]);
-            let varies = match &first.impairments.rate {
-                Some(profile) if profile.bursts() => " on average, in bursts".to_owned(),
-                Some(profile) => {
-                    let [least, most] = [profile.least(), profile.most()].map(|bit| bit as f64 / 1e6);
-                    format!(" on average, {least:.1} to {most:.1} Mbit/s")
+            let mbit = |bit: u64| bit as f64 / 1e6;
+            let rate = match &first.impairments.rate {
+                None => first.rate.to_string(),
+                Some(profile) if profile.bursts() => {
+                    format!("{:.1} Mbit/s on average, in bursts", mbit(first.rate.as_bit()))
                 }
-                None => String::new(),
+                Some(profile) => format!(
+                    "{:.1} Mbit/s on average, {:.1} to {:.1} Mbit/s",
+                    mbit(first.rate.as_bit()),
+                    mbit(profile.least()),
+                    mbit(profile.most())
+                ),
             };
-            format!("{}{more} at {}{varies}", names.join(", "), first.rate)
+            format!("{}{more} at {rate}", names.join(", "))
         }
         Backend::Switch(crossbar) => {
             let Crossbar { ports, rate, slot, .. } = crossbar;

@@ -177,10 +177,14 @@ fn other_rates(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port) {
             continue;
         }
         let warnings = spec.warnings(&LinkContext { rate, ..context.clone() });
+        let warned = !warnings.is_empty();
         for warning in warnings {
             let wrong = Diagnostic::warning(node.span.clone(), warning);
             let label = format!("at {}, while it has {rate}; its mean is {}", port.name, port.rate);
             reading.report(wrong.label(label));
+        }
+        // The same discipline may also be wrong for the highest rate, for another reason; one is enough.
+        if warned {
             return;
         }
     }
