@@ -1,8 +1,8 @@
 //! Measures how the cost of a run grows with its size, and writes `docs/growth.csv`.
 //!
 //! Each curve is a kind of network in several sizes, with the same number of packets in each size
-//! ([`workloads`]). The program `giveway` runs each size with all its files, as a user would, and a row of the
-//! table has:
+//! ([`workloads`]). The program `giveway` runs each size with all its files, as a user would, and a row of
+//! the table has:
 //! - the user time of the trial, of which the least of three runs counts if it is short;
 //! - the largest memory of the process (GNU time);
 //! - the instructions per packet (callgrind), for sizes that callgrind can run: those of a run with some

@@ -34,13 +34,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A discipline that is told one rate before each call.
-struct Told<Q> {
+/// A discipline that is informed of one rate before each call.
+struct Informed<Q> {
     inner: Q,
     rate: Rate,
 }
 
-impl<Q: Qdisc<u64>> Qdisc<u64> for Told<Q> {
+impl<Q: Qdisc<u64>> Qdisc<u64> for Informed<Q> {
     fn enqueue(&mut self, pkt: Packet<u64>, cx: &mut Cx<'_, u64>) {
         self.inner.rate_changed(self.rate, cx.now());
         self.inner.enqueue(pkt, cx);
@@ -80,16 +80,16 @@ proptest! {
         });
     }
 
-    /// A discipline that is told the rate for which it was built decides as if it had not been told.
+    /// A discipline that is informed of the rate for which it was built decides as without that.
     #[test]
     fn the_same_rate_changes_nothing(ops in prop::collection::vec(op(), 1..200)) {
         let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Rate(_))).collect();
         every_variant(|spec| {
             let build = || spec.build_numbered(&context()).expect("variants can be built");
-            let untold = drive(&mut build(), spec.properties(&context()), &ops)?;
-            let mut told = Told { inner: build(), rate: context().rate };
-            let told = drive(&mut told, spec.properties(&context()), &ops)?;
-            if told == untold { Ok(()) } else { Err(Violation("the decisions differ".into())) }
+            let uninformed = drive(&mut build(), spec.properties(&context()), &ops)?;
+            let mut informed = Informed { inner: build(), rate: context().rate };
+            let informed = drive(&mut informed, spec.properties(&context()), &ops)?;
+            if informed == uninformed { Ok(()) } else { Err(Violation("the decisions differ".into())) }
         });
     }
 

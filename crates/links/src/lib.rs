@@ -5,8 +5,8 @@
 //! # Syntax in a scenario
 //! ```toml
 //! rate = "10mbit"                                             # constant, as before
-//! rate = { trace = "x.mahi" }                                 # mahimahi: a line per 1,500 bytes, in ms; loops
-//! rate = { csv = "x.csv", loop = true }                       # rows of time and rate
+//! rate = { trace = "x.mahi" }                                 # mahimahi: a line per 1,500 bytes, in ms;
+//! loops rate = { csv = "x.csv", loop = true }                       # rows of time and rate
 //! rate = { steps = [["0s", "50mbit"], ["10s", "1mbit"]] }     # piecewise constant; the last one stays
 //! rate = { ramp = [["0s", "50mbit"], ["10s", "1mbit"]] }      # piecewise linear
 //! rate = { model = "lte", mean = "20mbit", seed = 7 }         # see `models`
@@ -26,17 +26,17 @@
 //!
 //! # A change of the rate
 //! - A packet in transmission keeps what it has sent, and its other bits go at the new rates. The end of its
-//!   transmission is the time at which the integral of the rate reaches its length, in whole numbers: the unit
-//!   is a bit/s times a picosecond. It is rounded up to a picosecond, and what passes in the rest of that
-//!   picosecond counts for the next packet if it follows at once. So no rounding adds up.
+//!   transmission is the time at which the integral of the rate reaches its length, in whole numbers: the
+//!   unit is a bit/s times a picosecond. It is rounded up to a picosecond, and what passes in the rest of
+//!   that picosecond counts for the next packet if it follows at once. So no rounding adds up.
 //! - While the rate is zero no transmission begins, and one that has begun waits.
 //! - Bytes at an instant, which are the *opportunities* of mahimahi: a packet leaves at the opportunity in
 //!   which its last byte fits, and what is left of it goes to the packets behind it. What is left when the
 //!   queue is empty is lost. This is the accounting that the manual page of mahimahi's `mm-link` describes.
-//! - A discipline is told ([`Qdisc::rate_changed`](giveway_qdisc::Qdisc::rate_changed)) of each change in
+//! - A discipline is informed ([`Qdisc::rate_changed`](giveway_qdisc::Qdisc::rate_changed)) of each change in
 //!   order, with its time, before its next call. While it holds packets back, it is called at the change. A
-//!   rate of zero is not told. Opportunities have no rate: there the discipline is told the rate of each
-//!   tenth of a second after it has passed, as a driver can measure it.
+//!   rate of zero is not reported. Opportunities have no rate: there the discipline is informed of the rate
+//!   of each tenth of a second after it has passed, as a driver can measure it.
 //!
 //! So a change is not an event of the backend: a trace costs a comparison per packet and some work per piece.
 //!

@@ -3,12 +3,12 @@
 //! The words are those of `netem` (tc-netem(8)), with these differences:
 //! - Delay and jitter: `netem` sorts its queue, so jitter reorders. Here packets keep their order unless
 //!   `unordered` is set. The same holds for a delay that falls.
-//! - `corrupt`: `netem` changes a bit, and the receiver discards the packet by a checksum. Here the far end of
-//!   the link discards it, as the frame check of a real link does.
+//! - `corrupt`: `netem` changes a bit, and the receiver discards the packet by a checksum. Here the far end
+//!   of the link discards it, as the frame check of a real link does.
 //! - `reorder`: in `netem` a packet is sent at once, in front of those that wait for the delay. Here it is
-//!   late, by the time in which the link sends `distance` packets of its length, and a picosecond. If the link
-//!   is busy with equal packets, exactly `distance` packets overtake it, which is its extent by RFC 4737,
-//!   section 4.2. The delay is never shorter than that of the wire.
+//!   late, by the time in which the link sends `distance` packets of its length, and a picosecond. If the
+//!   link is busy with equal packets, exactly `distance` packets overtake it, which is its extent by RFC
+//!   4737, section 4.2. The delay is never shorter than that of the wire.
 //! - `duplicate`: the copy arrives right behind the packet.
 
 use giveway_qdisc::{Rate, Rng, Share, Span, Streams, Time};
@@ -25,7 +25,7 @@ pub struct Reorder {
     pub distance: u32,
 }
 
-/// What varies on a link, and what its wire does to packets.
+/// The varying quantities of a link, and the impairments of its wire.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
     /// The rate over time, in place of the constant one.
@@ -95,8 +95,8 @@ enum Delay {
 }
 
 impl Line {
-    /// A wire with a constant delay, a loss and a jitter, and further impairments, which take the place of the
-    /// first two. `streams` are those of the wire.
+    /// A wire with a constant delay, a loss and a jitter, and further impairments, which take the place of
+    /// the first two. `streams` are those of the wire.
     pub fn new(
         (delay, loss, jitter): (Span, Share, Span),
         impairments: &Impairments,
@@ -130,8 +130,8 @@ impl Line {
         matches!(self.delay, Delay::Constant(_)) && self.jitter.is_zero() && self.reorder.is_none()
     }
 
-    /// The fate of a packet of `bytes` bytes whose transmission ends at `end`. `rate` is that of the link now.
-    /// Ends come in order.
+    /// The fate of a packet of `bytes` bytes whose transmission ends at `end`. `rate` is that of the link
+    /// now. Ends come in order.
     #[inline]
     pub fn carry(&mut self, bytes: u32, end: Time, rate: Rate) -> Fate {
         if self.loss.loses(end, &mut self.in_bad, &mut self.rng) {
@@ -232,8 +232,8 @@ mod tests {
 
     /// Gilbert's model with p = 1 % and r = 20 %. The stationary share of losses is p / (p + r) = 4.76 %. A
     /// burst has a geometric length with the mean 1/r = 5. There are some 9,500 bursts among 10^6 packets, so
-    /// the standard error of the mean length is sqrt(1 - r) / r / sqrt(9500) = 0.046, and that of the share is
-    /// 0.065 % (variance of a two-state chain). Bounds are four standard errors.
+    /// the standard error of the mean length is sqrt(1 - r) / r / sqrt(9500) = 0.046, and that of the share
+    /// is 0.065 % (variance of a two-state chain). Bounds are four standard errors.
     #[test]
     fn gilbert_loses_its_share_in_bursts_of_its_length() {
         let loss = Loss::Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.0) };

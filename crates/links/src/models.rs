@@ -5,8 +5,8 @@
 //!
 //! - **lte**: a Markov chain of rates. The states lie evenly on a logarithmic scale. From each state the
 //!   chain steps up or down with equal probability, after an exponential time; at the ends it may stay.
-//!   So all states are equally frequent. Winstein, Sivaraman and Balakrishnan (NSDI 2013, section 3.1) model a
-//!   cellular link by a rate that wanders in Brownian motion, of which this chain is a discrete form. Their
+//!   So all states are equally frequent. Winstein, Sivaraman and Balakrishnan (NSDI 2013, section 3.1) model
+//!   a cellular link by a rate that wanders in Brownian motion, of which this chain is a discrete form. Their
 //!   outages and the Poisson arrivals of packets are left out.
 //! - **wifi**: the same chain over the rates of IEEE 802.11n with one stream in 20 MHz (MCS 0 to 7), scaled
 //!   to the highest. Aggregation is left out.
@@ -46,7 +46,7 @@ pub enum Model {
     },
     /// A rate or a delay that changes at each hand-over.
     Satellite {
-        /// What changes.
+        /// The quantity that changes.
         quantity: Quantity,
         /// The lowest value, in bit/s or in picoseconds.
         low: u64,
@@ -86,7 +86,7 @@ impl Model {
     /// The names in scenarios.
     pub const NAMES: [&'static str; 5] = ["lte", "wifi", "satellite", "cable", "diurnal"];
 
-    /// What it is a model of.
+    /// The quantity that it is a model of.
     pub fn quantity(&self) -> Quantity {
         match self {
             Model::Satellite { quantity, .. } => *quantity,

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Span;
 
-/// What a link offers for a while.
+/// The offer of a link for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Length of the piece, above zero. The longest span lasts for ever.

@@ -12,7 +12,7 @@ use crate::models::{Model, Walk};
 use crate::piece::Piece;
 use crate::rows::{Format, HIGHEST, Row, Rows, SHORTEST, check};
 
-/// What varies.
+/// A quantity that varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A rate, in bit/s.

@@ -29,11 +29,11 @@ pub struct Transmitter {
     free_at: Time,
     excess: u64,
     changes: Changes,
-    /// Time of the first change that has not been told, or the end of the piece.
+    /// Time of the first change that has not been reported, or the end of the piece.
     next_change: Time,
 }
 
-/// The changes of the rate that the discipline has not been told.
+/// The changes of the rate that have not been reported to the discipline.
 #[derive(Debug)]
 struct Changes {
     pending: VecDeque<(Time, Rate)>,
@@ -84,8 +84,8 @@ impl Transmitter {
     }
 
     /// Transmits a packet of `bytes` bytes from `now` on, at which the transmitter is
-    /// [`ready`](Transmitter::ready). Returns the end of the transmission; [`Time::NEVER`] if the rate is zero
-    /// for ever before that.
+    /// [`ready`](Transmitter::ready). Returns the end of the transmission; [`Time::NEVER`] if the rate is
+    /// zero for ever before that.
     #[inline]
     pub fn transmit(&mut self, bytes: u32, now: Time) -> Time {
         let excess = if self.free_at == now { self.excess } else { 0 };
@@ -107,17 +107,17 @@ impl Transmitter {
         self.next_change <= now
     }
 
-    /// The next change of the rate by `now` that has not been told, with its time. Changes come in order.
+    /// The next change of the rate by `now` that has not been reported, with its time. Changes come in order.
     pub fn change(&mut self, now: Time) -> Option<(Time, Rate)> {
         while self.until <= now && self.until != Time::NEVER {
             self.advance();
         }
-        let told = self.changes.next(now);
+        let reported = self.changes.next(now);
         self.look_ahead();
-        told
+        reported
     }
 
-    /// A time before which no further change is told. [`Time::NEVER`] if there is none any more.
+    /// A time before which no further change is reported. [`Time::NEVER`] if there is none any more.
     pub fn next_change(&self) -> Time {
         self.next_change
     }
@@ -181,11 +181,11 @@ impl Transmitter {
         self.until = self.from + piece.length;
         self.rate = piece.value;
         self.burst = piece.burst;
-        let told = match &mut self.changes.window {
+        let reported = match &mut self.changes.window {
             None => Some(piece.value),
             Some(window) => window.add(piece.burst, self.from),
         };
-        if let Some(rate) = told {
+        if let Some(rate) = reported {
             self.changes.push(self.from, rate);
         }
         self.look_ahead();
@@ -208,7 +208,7 @@ impl Window {
 
 impl Changes {
     fn push(&mut self, at: Time, rate: u64) {
-        // A rate of zero is not told: nothing leaves, and disciplines divide by the rate.
+        // A rate of zero is not reported: nothing leaves, and disciplines divide by the rate.
         if rate > 0 && Rate::bit(rate) != self.last {
             self.last = Rate::bit(rate);
             self.pending.push_back((at, self.last));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_in_order_and_not_before_their_time() {
+    fn changes_are_reported_in_order_and_not_before_their_time() {
         let mut transmitter = start(&steps(&[(0, 1000), (10, 2000), (20, 0), (30, 3000)], false));
         // It was built for the mean of the first 30 ms, 1 Mbit/s: nothing to tell at the beginning.
         assert_eq!(transmitter.change(Time::ZERO), None);
@@ -339,20 +339,20 @@ mod tests {
         assert_eq!(transmitter.change(Time::ms(5)), None);
         assert_eq!(transmitter.next_change(), Time::ms(10));
         assert_eq!(transmitter.change(Time::ms(15)), Some((Time::ms(10), Rate::mbit(2))));
-        assert_eq!(transmitter.change(Time::ms(25)), None, "a rate of zero is not told");
+        assert_eq!(transmitter.change(Time::ms(25)), None, "a rate of zero is not reported");
         assert_eq!(transmitter.change(Time::ms(35)), Some((Time::ms(30), Rate::mbit(3))));
         assert_eq!(transmitter.change(Time::s(35)), None);
     }
 
     #[test]
-    fn opportunities_are_told_as_the_rate_of_the_last_tenth_of_a_second() {
+    fn opportunities_are_reported_as_the_rate_of_the_last_tenth_of_a_second() {
         // One per millisecond is 12 Mbit/s, which is also the mean.
         let text: String = (1..=300).map(|ms| format!("{ms}\n")).collect();
         let file = file(&(text + "400\n"));
         let mut transmitter = start(&Profile::mahimahi(file.path(), true).unwrap());
-        let told = transmitter.change(Time::ms(350));
+        let reported = transmitter.change(Time::ms(350));
         // 99 opportunities: those at 1 to 99 ms.
-        assert_eq!(told, Some((Time::ms(100), Rate::kbit(11_880))));
+        assert_eq!(reported, Some((Time::ms(100), Rate::kbit(11_880))));
         assert_eq!(transmitter.change(Time::ms(350)), Some((Time::ms(200), Rate::mbit(12))));
     }
 

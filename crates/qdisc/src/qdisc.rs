@@ -27,11 +27,11 @@ pub trait Qdisc<P> {
     /// state.
     fn reset(&mut self, cx: &mut Cx<'_, P>);
 
-    /// The rate of the link is `rate` from `now` on. It is never zero: a link that stands still keeps its last
-    /// rate. The backend calls this for each change in order, before the next call of another method, and
-    /// while the discipline holds packets back ([`Next::At`]) at the change itself, after which it dequeues
-    /// again. A discipline whose decisions do not depend on the rate of the link ignores it. A discipline that
-    /// cannot follow the rate says so in its header.
+    /// The rate of the link is `rate` from `now` on. It is never zero: a link that stands still keeps its
+    /// last rate. The backend calls this for each change in order, before the next call of another method,
+    /// and while the discipline holds packets back ([`Next::At`]) at the change itself, after which it
+    /// dequeues again. A discipline whose decisions do not depend on the rate of the link ignores it. A
+    /// discipline that cannot follow the rate says so in its header.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
     /// The limit of a plain queue: first in, first out, where a packet that does not fit is refused

@@ -8,8 +8,8 @@
 //!
 //! A link whose rate, delay or wire is not constant has a [`Varying`]. It asks the
 //! [`Transmitter`] when a transmission begins and ends, and the [`Line`] when the packet arrives. A change of
-//! the rate is no event: the port is told before its next call. Only while the discipline holds packets back
-//! does the timer wait for the next change, too.
+//! the rate is not an event: the port is informed before its next call. Only while the discipline holds
+//! packets back does the timer wait for the next change, too.
 //!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
@@ -47,7 +47,7 @@ pub(crate) struct Link {
     /// Time from the end of a transmission to the event of a plain queue that must have decided by then: the
     /// delay of the wire, or zero if the packet leaves this part of the network.
     grace: Span,
-    /// What is not constant.
+    /// The properties that are not constant.
     varying: Option<Box<Varying>>,
     /// True if packets arrive in the order of their transmission, each after the same delay.
     constant: bool,

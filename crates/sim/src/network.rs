@@ -24,7 +24,7 @@ pub struct LinkPlan {
     pub jitter: Span,
     /// Probability that the wire loses a packet, independently of all others.
     pub loss: Share,
-    /// What varies on the link, and further impairments of the wire.
+    /// The varying quantities on the link, and further impairments of the wire.
     pub impairments: Impairments,
     /// Cost of the link for the choice of routes, at least 1. With 1 everywhere, routes have the fewest hops.
     pub cost: u32,

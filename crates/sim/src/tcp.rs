@@ -1,7 +1,8 @@
 //! TCP as real stacks implement it: state machines that receive segments and the time, and return segments.
 //!
 //! A connection has two [`Endpoint`]s. An endpoint has a [`Receiver`] and, once it sends
-//! data, a [`Sender`] with a [`Scoreboard`] and a congestion [`Controller`]. Acknowledgements are packets and are queued like all others.
+//! data, a [`Sender`] with a [`Scoreboard`] and a congestion [`Controller`]. Acknowledgements are packets and
+//! are queued like all others.
 //!
 //! Lines that implement a sentence of an RFC cite it by number and section. A test lists all of them.
 

@@ -209,10 +209,10 @@ impl Transport {
 
     /// The timer of a connection expires. It may be early for both ends, because it is armed lazily.
     pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
-        let conn = &mut self.conns[number as usize];
+        let expired = &mut self.conns[number as usize];
         // `arm` only moves the timer to an earlier time, so it starts from none.
-        conn.armed = Time::NEVER;
-        queue.set(conn.timer, Time::NEVER);
+        expired.armed = Time::NEVER;
+        queue.set(expired.timer, Time::NEVER);
         for side in [Side::Client, Side::Server] {
             self.on_end_timer(number, side, now, queue);
         }
@@ -312,8 +312,8 @@ impl Transport {
             transfer.pauses.progress(now);
         }
         // An abort after the last byte has arrived is a completed transfer: only the close failed.
-        let transfer = conn.transfer.as_ref();
-        let complete = transfer.is_some_and(|transfer| conn.server.delivered() == transfer.bytes);
+        let all = conn.transfer.as_ref().map(|transfer| transfer.bytes);
+        let complete = all == Some(conn.server.delivered());
         let ending = match (complete, outcome.aborted) {
             (true, _) => Some(Ending::Completed),
             (false, true) => Some(Ending::Aborted),

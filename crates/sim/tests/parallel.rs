@@ -107,7 +107,7 @@ struct Drawn {
     vary: Vary,
 }
 
-/// What varies on the links between routers.
+/// The varying quantities on the links between routers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Vary {
     Nothing,

@@ -39,7 +39,10 @@
 
 use giveway_qdisc::blocks::DenseFifo;
 use giveway_qdisc::blocks::red::{Detector, RedDecision};
-use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rate, Rng, Share, Time, check_limit};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, FlowKey, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties,
+    Qdisc, Rate, Rng, Share, Time, check_limit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -43,7 +43,10 @@
 
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, RedDecision};
-use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rate, Rng, Share, Time, check_limit};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc,
+    Rate, Rng, Share, Time, check_limit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

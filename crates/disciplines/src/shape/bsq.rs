@@ -48,7 +48,10 @@
 //! - C. Guo, "SRR", SIGCOMM 2001: the spread of turns.
 
 use giveway_qdisc::blocks::{HopTree, Inner, Measure, Pick, ServiceOrder, Shape};
-use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet, Properties, Qdisc, Rate, Rng, Span, Time, check_limit};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, FlowTable, Invalid, Limit, LinkContext, Next, NextHops, Packet,
+    Properties, Qdisc, Rate, Rng, Span, Time, check_limit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

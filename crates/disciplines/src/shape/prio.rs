@@ -20,7 +20,10 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use giveway_qdisc::{Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
+    Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

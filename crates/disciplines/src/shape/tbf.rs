@@ -30,7 +30,10 @@
 
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
-use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
+    Packet, Properties, Qdisc, Rate, Span, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Any text is parsed as a trace of a link, or rejected with a message about the file; a link with an accepted
-//! trace runs.
+//! Any text is parsed as a trace of a link, or rejected with a message about the file; a link with an
+//! accepted trace runs.
 
 use giveway_scenario::Draft;
 

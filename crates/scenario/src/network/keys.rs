@@ -133,8 +133,8 @@ pub(crate) struct DirectionKeys {
     pub corrupt: Option<Share>,
     /// A policer in front of the queue: a token bucket that drops what exceeds it. Default: none.
     pub police: Option<PoliceKeys>,
-    /// Of so many pure TCP acknowledgements of a connection in a row, the link sends at least one. It leaves the
-    /// others out if a later one waits in the queue. Default: all are sent.
+    /// Of so many pure TCP acknowledgements of a connection in a row, the link sends at least one. It leaves
+    /// the others out if a later one waits in the queue. Default: all are sent.
     pub thin_acks: Option<u32>,
 }
 

@@ -123,8 +123,8 @@ pub(super) const MOST_PORTS: usize = 262_144;
 impl Size {
     /// An upper estimate of the memory of ports and routes, in bytes.
     fn memory(&self) -> u64 {
-        /// A port in the scenario and in a run: 6.0 to 6.5 kB were measured in stars of 10,000 to 65,000 hosts
-        /// with `fifo`. It is more where lists of the ports have just doubled.
+        /// A port in the scenario and in a run: 6.0 to 6.5 kB were measured in stars of 10,000 to 65,000
+        /// hosts with `fifo`. It is more where lists of the ports have just doubled.
         const PORT: u64 = 6_656;
         let ports = self.links.saturating_mul(2);
         // A table has four bytes for the next link of each node, for the length of a group of equally good

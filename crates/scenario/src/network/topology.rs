@@ -36,7 +36,7 @@ pub struct Port {
     pub jitter: Span,
     /// The probability that a packet is lost on the wire.
     pub loss: Share,
-    /// What varies, and further impairments of the wire.
+    /// The varying quantities, and further impairments of the wire.
     pub impairments: Impairments,
     /// The policer in front of the queue.
     pub police: Option<Police>,
@@ -197,7 +197,7 @@ struct Direction<'a> {
     qdisc: Option<&'a Node>,
     /// The discipline; `None` if it is not written or wrong.
     queue: Option<Queue>,
-    /// What varies.
+    /// The varying quantities.
     variation: Variation,
     /// The rate, or the mean of one that varies; `None` if it is not written or wrong.
     rate: Option<Rate>,

@@ -172,10 +172,10 @@ pub(crate) struct PoliceKeys {
     pub burst: Bytes,
 }
 
-/// What varies in one direction of a link.
+/// The varying quantities in one direction of a link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variation {
-    /// What varies, for the simulator.
+    /// The varying quantities, for the simulator.
     pub impairments: Impairments,
     /// The policer.
     pub police: Option<Police>,

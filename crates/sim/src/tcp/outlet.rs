@@ -1,4 +1,5 @@
-//! What both halves of an endpoint share: the fields of its packets, and the timer of retransmissions.
+//! The part that both halves of an endpoint share: the fields of its packets, and the timer of
+//! retransmissions.
 
 use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Time};
 

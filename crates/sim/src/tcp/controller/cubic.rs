@@ -109,7 +109,7 @@ impl Controller for Cubic {
             // RFC 9438, sections 4.2 and 5.8: the time of the curve stops while the application limits the
             // sender. Otherwise the window would jump when the application has more data.
             if self.epoch != Time::NEVER {
-                self.epoch = self.epoch + idle;
+                self.epoch += idle;
             }
             return;
         }
