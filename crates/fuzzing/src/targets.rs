@@ -43,8 +43,8 @@ targets! {
     key_file, 500_000, "the key file of reservations";
     label, 500_000, "the label option of IPv4 and IPv6 packets";
     leftovers, 500_000, "the state file of a bridge that was killed";
-    qdisc, 60_000, "disciplines as text, built and driven with packets";
     link_trace, 4_000, "traces of the rate or the delay of a link, and a run over it";
+    qdisc, 60_000, "disciplines as text, built and driven with packets";
     reserve, 300_000, "control packets of reservations";
     scenario, 6_000, "scenario files with --set changes, and a short run of them";
     set, 4_000, "--set changes of a valid scenario";

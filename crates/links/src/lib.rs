@@ -55,6 +55,7 @@ pub mod models;
 mod piece;
 mod police;
 mod profile;
+mod quantity;
 mod rows;
 mod transmitter;
 
@@ -64,5 +65,6 @@ pub use loss::Loss;
 pub use models::Model;
 pub use piece::Piece;
 pub use police::{Police, Policed};
-pub use profile::{Course, Profile, Quantity, Shape};
+pub use profile::{Course, Profile, Shape};
+pub use quantity::Quantity;
 pub use transmitter::Transmitter;

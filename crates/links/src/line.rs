@@ -184,7 +184,8 @@ impl Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Quantity, Shape};
+    use crate::profile::Shape;
+    use crate::quantity::Quantity;
 
     const RATE: Rate = Rate::mbit(12);
 

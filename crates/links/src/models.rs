@@ -22,8 +22,7 @@ use giveway_qdisc::{Rate, Rng, Span, Streams};
 
 use crate::error::TraceError;
 use crate::piece::Piece;
-use crate::profile::Quantity;
-use crate::rows::HIGHEST;
+use crate::quantity::{HIGHEST, Quantity};
 
 /// A model with its parameters.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,26 +10,8 @@ use giveway_qdisc::{Rate, Span, Time};
 use crate::error::TraceError;
 use crate::models::{Model, Walk};
 use crate::piece::Piece;
-use crate::rows::{Format, HIGHEST, Row, Rows, SHORTEST, check};
-
-/// A quantity that varies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// A rate, in bit/s.
-    Rate,
-    /// A delay, in picoseconds.
-    Delay,
-}
-
-impl Quantity {
-    /// Its name in messages and in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Quantity::Rate => "rate",
-            Quantity::Delay => "delay",
-        }
-    }
-}
+use crate::quantity::{HIGHEST, Quantity, SHORTEST, check};
+use crate::rows::{Format, Row, Rows};
 
 /// The way between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

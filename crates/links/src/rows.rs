@@ -15,16 +15,12 @@ use std::io::{BufRead, Read};
 use giveway_qdisc::{Rate, Span};
 
 use crate::error::TraceError;
-use crate::profile::Quantity;
+use crate::quantity::{HIGHEST, Quantity, SHORTEST, check};
 
 /// Most bytes of a line.
 const LONGEST: u64 = 200;
 /// Bytes of an opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
-/// Least time between two rows of a CSV file, or two points.
-pub(crate) const SHORTEST: Span = Span::us(10);
-/// The highest rate: a packet of 64 bytes still takes 51 ps.
-pub(crate) const HIGHEST: Rate = Rate::gbit(10_000);
 /// Most opportunities of a millisecond, by the highest rate.
 const MOST_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
 
@@ -209,22 +205,6 @@ impl<R: BufRead> Rows<R> {
     }
 }
 
-/// Refuses a rate or a delay that no link has; the message and the help.
-pub(crate) fn check(quantity: Quantity, value: u64) -> Result<(), (String, &'static str)> {
-    match quantity {
-        Quantity::Rate if value > HIGHEST.as_bit() => {
-            Err((format!("the rate of {} exceeds 10 Tbit/s", Rate::bit(value)), "write at most 10tbit"))
-        }
-        Quantity::Delay if value > LONGEST_DELAY.as_ps() => {
-            Err((format!("the delay of {} exceeds an hour", Span::from_ps(value)), "write at most 1h"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The longest delay.
-const LONGEST_DELAY: Span = Span::s(3600);
-
 /// A time with a unit, or in seconds.
 fn span(text: &str) -> Result<Span, String> {
     with_unit(text, "s", |text| text.parse())
@@ -235,7 +215,7 @@ fn rate(text: &str) -> Result<Rate, String> {
     with_unit(text, "bit", |text| text.parse())
 }
 
-/// Parses a number with its unit, which is `unit` if there is none. A valid row allocates nothing.
+/// Parses a number with its unit, which is `unit` if there is none. The text with the unit is on the stack.
 fn with_unit<T>(
     text: &str,
     unit: &str,

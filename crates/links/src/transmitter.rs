@@ -225,7 +225,8 @@ impl Changes {
 mod tests {
     use super::*;
     use crate::models::Model;
-    use crate::profile::{Quantity, Shape};
+    use crate::profile::Shape;
+    use crate::quantity::Quantity;
     use proptest::prelude::*;
 
     /// The ends of transmissions of a link with a full queue of packets of `bytes` bytes, until a time.
