@@ -14,6 +14,7 @@ mod topologies;
 mod topology;
 mod traffic;
 mod varying;
+mod varying_keys;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub(crate) use self::keys::{DirectionKeys, EndKeys, Parts, RecordKeys, TopologyKeys, TrafficKeys};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::varying::{BurstyLoss, PoliceKeys, ReorderKeys, Varied, VaryingDelay, VaryingRate};
+use super::varying_keys::{BurstyLoss, PoliceKeys, ReorderKeys, Varied, VaryingDelay, VaryingRate};
 use crate::file::Part;
 
 /// The tables of a scenario on a network.
