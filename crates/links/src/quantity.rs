@@ -1,8 +1,8 @@
-//! What varies, and its limits.
+//! The quantities of a link that vary, and their limits.
 
 use giveway_qdisc::{Rate, Span};
 
-/// What varies.
+/// A quantity that varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A rate, in bit/s.

@@ -122,8 +122,8 @@ fn a_trace_of_one_rate_is_a_link_of_that_rate() {
     assert_eq!(report(&varying(rates(&[(0, 20_000), (13, 20_000)], Shape::Ramp, true))), constant);
 }
 
-/// What a wire takes it loses or delivers, and a copy is delivered, too. Datagrams that are on the way when
-/// the run ends are neither.
+/// A wire loses or delivers each packet that it takes, and a copy is delivered, too. Datagrams that are on
+/// the way when the run ends are neither.
 #[test]
 fn a_wire_loses_delivers_or_copies_each_packet() {
     let share = |share| Share::new(share).unwrap();
@@ -217,9 +217,9 @@ fn a_constant_link_has_the_constant_delay() {
     assert_eq!(link.least_delay(), Span::ms(7));
 }
 
-/// A download of 10 Mbit/s with a way back of 64 kbit/s: some 210 acknowledgements of 40 bytes per second fit, and
-/// there is one for two segments, 430 per second. The others are dropped at a queue of 100 packets, which
-/// delays those that get through by half a second, and so the window grows more slowly.
+/// A download of 10 Mbit/s with a way back of 64 kbit/s: some 210 acknowledgements of 40 bytes per second
+/// fit, and there is one for two segments, 430 per second. The others are dropped at a queue of 100 packets,
+/// which delays those that get through by half a second, and so the window grows more slowly.
 #[test]
 fn thin_acknowledgements_free_the_way_back() {
     let run = |thin: bool| {

@@ -15,10 +15,10 @@ use crate::fields::{self, Reading, head};
 use crate::tree::{Node, Table, Value};
 use crate::words::{choices, clipped, listed};
 
-/// What varies in one direction of a link.
+/// The varying quantities in one direction of a link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variation {
-    /// What varies, for the simulator.
+    /// The varying quantities, for the simulator.
     pub impairments: Impairments,
     /// The policer.
     pub police: Option<Police>,
