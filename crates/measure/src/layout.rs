@@ -226,4 +226,13 @@ mod tests {
         assert_eq!((layout.node_name(0), layout.node_name(1)), ("alice".into(), "node-1".into()));
         assert_eq!(layout.source_name(3), "source-3");
     }
+    #[test]
+    fn ports_are_found_in_any_order() {
+        let rates = [1, 0, 7, 3].map(|port| (PortId(port), Rate::mbit(u64::from(port))));
+        let layout = Layout { rates: rates.to_vec(), ..Layout::default() };
+        for (port, rate) in rates {
+            assert_eq!(layout.rate(port), Some(rate));
+        }
+        assert_eq!(layout.rate(PortId(2)), None);
+    }
 }

@@ -335,7 +335,8 @@ impl<P> Probe<P> for Recorder<P> {
         {
             tables.add(table);
         }
-        if self.layout.keep_series {
+        // A network samples all of its ports, and a large one has thousands that nobody asked for.
+        if self.layout.keep_series && self.meter(at).is_some() {
             self.queue.push(QueueRow { time: now, port: at, backlog: Some(backlog), gauge: None });
             let gauge_row = |gauge: &_| QueueRow { time: now, port: at, backlog: None, gauge: Some(*gauge) };
             self.queue.extend(table.named().iter().chain(gauges).map(gauge_row));

@@ -13,7 +13,7 @@ pub struct Record {
     pub summary: Summary,
     /// Every flow, in the order of the names of the sources, then of the numbers of the flows.
     pub flows: Vec<FlowReport>,
-    /// The samples of queues, in the order of time; empty unless [`Layout::keep_series`].
+    /// The samples of the measured ports, in the order of time; empty unless [`Layout::keep_series`].
     pub queue: Vec<QueueRow>,
     /// Every recorded port, in the order of the numbers.
     pub links: Vec<LinkRow>,

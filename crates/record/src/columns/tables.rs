@@ -110,7 +110,7 @@ pub(crate) const FLOWS: Table = Table {
 
 pub(crate) const QUEUE: Table = Table {
     file: "queue.parquet",
-    about: "A row for each sample of a port's backlog.",
+    about: "A row for each sample of a measured port's backlog.",
     columns: &[
         column("time_s", "s", "Time of the sample, after all events of that time."),
         column("port", "", "The port."),
