@@ -6,7 +6,7 @@
 //! - the user time of the trial, of which the least of three runs counts if it is short;
 //! - the largest memory of the process (GNU time);
 //! - the instructions per packet (callgrind), for sizes that callgrind can run: those of a run with some
-//!   packets minus those of a run with half as many, so that set-up and files cancel out.
+//!   packets minus those of a run with half as many, both without files, so that the set-up cancels out.
 //!
 //! With names of curves only these are measured again, which must be on the same machine.
 //!
@@ -29,7 +29,7 @@ use workloads::{CURVES, Curve};
 /// Runs that take less user time than this, in seconds, are repeated.
 const SHORT: f64 = 3.0;
 /// The part of the packets for callgrind, in whole runs.
-const COUNTED: f64 = 0.05;
+const COUNTED: f64 = 0.2;
 /// GNU time, which prints the largest memory of a process.
 const TIME: &str = "/usr/bin/time";
 
@@ -106,8 +106,8 @@ fn measure(
     Ok(row)
 }
 
-/// Runs a part of the packets of a size, with another program before the command. The result has packets,
-/// events and user time.
+/// Runs a part of the packets of a size, with another program before the command; all of them with a run
+/// folder, a part without. The result has packets, events and user time.
 fn run(
     repository: &Repository,
     program: &str,
@@ -123,8 +123,11 @@ fn run(
     fs::write(&scenario, text).map_err(|error| format!("{}: {error}", scenario.display()))?;
     let mut command = before.to_vec();
     command.push(program.to_owned());
-    command.extend(["run", "--quiet", "--json", "--jobs", "1", "--out"].map(str::to_owned));
-    command.extend([results, scenario].map(|path| path.to_string_lossy().into_owned()));
+    command.extend(["run", "--quiet", "--json", "--jobs", "1"].map(str::to_owned));
+    if amount == 1.0 {
+        command.extend(["--out".to_owned(), results.to_string_lossy().into_owned()]);
+    }
+    command.push(scenario.to_string_lossy().into_owned());
     let printed = repository.output(&command[0], &command[1..])?;
     let found: Value = serde_json::from_str(printed.lines().next().unwrap_or_default())
         .map_err(|error| format!("giveway run prints no JSON: {error}"))?;

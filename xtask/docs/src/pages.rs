@@ -9,6 +9,7 @@ use giveway_switch::options::Options;
 use serde_json::Value;
 
 use crate::crates;
+use crate::growth;
 use crate::parameters::table;
 use crate::speed;
 
@@ -103,7 +104,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     contents.push_str(
         "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
-         - [Instructions per packet](reference/instructions.md)\n",
+         - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
@@ -113,6 +114,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
+    pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
     pages.insert(crates::FILE.to_owned(), crates::architecture(root)?);
     Ok(pages)

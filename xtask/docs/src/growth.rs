@@ -1,0 +1,171 @@
+//! The page about the growth of a run's cost, from `docs/growth.csv`.
+
+#[path = "../../src/growth/table.rs"]
+mod table;
+
+use std::path::Path;
+
+use crate::plot::{self, Series};
+use table::Row;
+
+/// The page in the book.
+pub const PAGE: &str = "docs/book/reference/growth.md";
+
+/// A curve: its name in the table, its heading, the name of its axis, and its text.
+const CURVES: &[(&str, &str, &str, &str)] = &[
+    (
+        "flows",
+        "Flows",
+        "concurrent TCP connections",
+        "Endless TCP transfers over one link of 10 Gbit/s with a queue of 1,000 packets. All connections begin within the first second, and \
+all stay open until the end at 1.2 s. Each sends a window of ten segments at once, so that at most sizes nearly all are lost and wait for a timeout.",
+    ),
+    (
+        "hops",
+        "Hops",
+        "bottlenecks in a row",
+        "Ten endless TCP transfers over a chain of links of 10 Gbit/s, for half a second. A packet has events at each hop, so time grows \
+at most linearly.",
+    ),
+    (
+        "nodes",
+        "Nodes",
+        "nodes, hosts and switches",
+        "Transfers from each host of one half of a leaf-spine network to a host of the other half: 480,000 data packets in all, however many \
+hosts send them.",
+    ),
+    (
+        "buffer",
+        "Buffer",
+        "limit of the queue in packets",
+        "A hundred endless TCP transfers over a link of 10 Gbit/s with a delay of 1 ms, for a second. Within it their windows do not fill the \
+largest buffers, so the memory shows that an empty buffer costs nothing.",
+    ),
+];
+
+const TEXT: &str = "\
+# Growth of time and memory
+
+`cargo xtask growth` measures what a run costs as it grows: with flows, with hops, with nodes and with the buffer. It writes `docs/growth.csv`, \
+from which this page is drawn. Every size of a curve has about the same number of packets, so a flat line means that the size costs nothing.
+
+- *Time* is the user time of the trial, with the computation of its metrics and the writing of its tables, on one thread. It depends on the machine \
+and on its load.
+- *Memory* is the largest resident memory of the command `giveway run`, with its run folder and its report. About 20 MB are the program.
+- *Instructions per packet* are counted by callgrind, for sizes that it can run. They do not depend on the load.
+- *Events per packet* are all events of the simulator, those of acknowledgements included, for each packet. In the curve of nodes a packet is a \
+data packet of the applications, in the others one at the bottleneck.
+
+The *exponent* of a curve is its slope on logarithmic axes between its last two sizes: 1 means that twice the size takes twice the time or \
+memory. `n log n` has an exponent that is a little above 1, and the table has its value between the same sizes.
+";
+
+const LIMITS: &str = "\
+## What limits the largest sizes
+
+- **Flows**: memory. An idle connection takes at most 1,000 bytes in the simulator, and less if data went one way only; a test counts them. The \
+records of the flows take 136 bytes each, and a connection with segments in the network 16 bytes for each of them. So a million connections fit \
+1.2 GB. An entry of `bulk` may have a million connections, and a scenario several such entries.
+- **Time of many flows**: the caches of the processor. The instructions of a packet hardly change, but with more connections than fit the caches \
+each packet waits for the memory of its connection.
+- **Nodes**: the memory of ports and routes, 6 to 6.5 kB for each port. A topology that needs more than 4 GiB for them, by an upper estimate, is refused before it is built. \
+So are networks of more than 65,534 nodes, whose numbers have 16 bits.
+- **Hops**: nothing but time. A packet is moved once for each hop.
+- **Buffer**: memory, 128 bytes for each queued packet, and 16 bytes for each segment that its sender keeps until it is acknowledged.
+";
+
+/// The page.
+///
+/// # Errors
+/// If the file cannot be read, or a row is not right.
+pub fn page(root: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(root.join(table::FILE));
+    let (machine, rows) = table::parse(&text.map_err(|error| format!("{}: {error}", table::FILE))?)?;
+    let mut page = format!("{TEXT}\nMeasured on: {machine}.\n");
+    let mut worse = Vec::new();
+    for (name, heading, axis, text) in CURVES {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.curve == *name).collect();
+        let [.., before, last] = rows[..] else {
+            return Err(format!("{}: {name} has no two sizes", table::FILE));
+        };
+        let time = exponent(before, last, |row| row.cpu_s);
+        let memory = exponent(before, last, |row| row.peak_kib as f64);
+        let most = exponent(before, last, |row| f64::from(row.size) * f64::from(row.size).ln());
+        for (what, found) in [("time", time), ("memory", memory)] {
+            if found > most {
+                worse.push(format!("the {what} of {name} ({found:.2}, against {most:.2})"));
+            }
+        }
+        page.push_str(&format!(
+            "\n## {heading}\n\n{text}\n\n{}\n{}\n",
+            figures(&rows, axis),
+            cells(&rows, axis)
+        ));
+        page.push_str(&format!(
+            "| between the last two sizes | exponent |\n| --- | ---: |\n| time | {time:.2} |\n| memory | {memory:.2} |\n\
+             | n log n | {most:.2} |\n"
+        ));
+    }
+    page.push_str(&match worse.is_empty() {
+        true => {
+            "\n## Verdict\n\nNo curve grows faster than n log n between its last two sizes.\n\n".to_owned()
+        }
+        false => format!(
+            "\n## Verdict\n\nFaster than n log n between the last two sizes: {}.\n\n",
+            worse.join(", ")
+        ),
+    });
+    page.push_str(LIMITS);
+    Ok(page)
+}
+
+/// The slope on logarithmic axes.
+fn exponent(before: &Row, last: &Row, value: impl Fn(&Row) -> f64) -> f64 {
+    (value(last) / value(before)).ln() / (f64::from(last.size) / f64::from(before.size)).ln()
+}
+
+fn figures(rows: &[&Row], axis: &str) -> String {
+    let series = |title: &str, value: &dyn Fn(&Row) -> Option<f64>| {
+        let points = rows.iter().filter_map(|row| Some((f64::from(row.size), value(row)?)));
+        plot::figure(&Series { title: title.to_owned(), axis: axis.to_owned(), points: points.collect() })
+    };
+    let figures = [
+        series("user time, s", &|row| Some(row.cpu_s)),
+        series("largest memory, MB", &|row| Some(megabytes(row))),
+        series("instructions per packet", &|row| row.instructions),
+        series("events per packet", &|row| Some(row.events as f64 / row.packets as f64)),
+    ];
+    figures.join("\n") + "\n"
+}
+
+fn cells(rows: &[&Row], axis: &str) -> String {
+    let mut text = format!(
+        "| {axis} | user time, s | µs per packet | memory, MB | bytes per {} | events per packet | instructions per packet |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        if rows[0].curve == "buffer" { "packet of the limit" } else { rows[0].curve.trim_end_matches('s') }
+    );
+    for row in rows {
+        let packets = row.packets as f64;
+        // The smallest size stands for the program itself.
+        let added = (row.peak_kib.saturating_sub(rows[0].peak_kib) * 1024) as f64;
+        let each = match row.size > rows[0].size {
+            true => format!("{:.0}", added / f64::from(row.size - rows[0].size)),
+            false => String::new(),
+        };
+        text.push_str(&format!(
+            "| {} | {:.2} | {:.2} | {:.0} | {each} | {:.2} | {} |\n",
+            plot::grouped(u64::from(row.size)),
+            row.cpu_s,
+            row.cpu_s * 1e6 / packets,
+            megabytes(row),
+            row.events as f64 / packets,
+            row.instructions.map_or_else(String::new, |count| plot::grouped(count as u64)),
+        ));
+    }
+    text
+}
+
+/// The largest memory in units of 10^6 bytes.
+fn megabytes(row: &Row) -> f64 {
+    row.peak_kib as f64 * 1024.0 / 1e6
+}
