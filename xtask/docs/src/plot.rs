@@ -79,18 +79,18 @@ impl Scale {
         let most = values.fold(0.0, f64::max);
         let base: f64 = if most / least <= 32.0 { 2.0 } else { 10.0 };
         // A power itself must not be rounded to the next.
-        let power = |value: f64| (value.ln() / base.ln() * 1e9).round() / 1e9;
+        let power = |value: f64| (libm::log(value) / libm::log(base) * 1e9).round() / 1e9;
         let (from, to) = (power(least).floor() as i32, power(most).ceil() as i32);
         Scale { base, from, to: to.max(from + 1) }
     }
 
     /// The place of a value on the axis, 0 to 1.
     fn share(&self, value: f64) -> f64 {
-        (value.ln() / self.base.ln() - f64::from(self.from)) / f64::from(self.to - self.from)
+        (libm::log(value) / libm::log(self.base) - f64::from(self.from)) / f64::from(self.to - self.from)
     }
 
     fn marks(&self) -> impl Iterator<Item = f64> + '_ {
-        (self.from..=self.to).map(|power| self.base.powi(power))
+        (self.from..=self.to).map(|power| libm::pow(self.base, power.into()))
     }
 }
 
