@@ -2,7 +2,7 @@
 
 /// A line.
 pub struct Series {
-    /// What is drawn, with its unit.
+    /// The quantity that is drawn, with its unit.
     pub title: String,
     /// The name of the horizontal axis.
     pub axis: String,
