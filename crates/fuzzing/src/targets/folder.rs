@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use giveway_measure::Trial;
 use giveway_record::report::Report;
-use giveway_record::{Manifest, RunFolder};
+use giveway_record::{FolderError, Manifest, RunFolder};
 use giveway_scenario::Scenario;
 
 use crate::scratch;
@@ -81,7 +81,7 @@ impl Base {
             Scenario::parse(SCENARIO, "").unwrap_or_else(|error| panic!("{:?}", error.diagnostics));
         let path = scratch::folder().join("run");
         let mut base = Base { path, scenario, files: Vec::new() };
-        let folder = base.create_folder();
+        let folder = base.create_folder().expect("the folder can be written");
         let mut runs = Vec::new();
         for trial in base.scenario.trials() {
             let (record, _) = giveway_papers::observe(&base.scenario, &trial, true, &|_| true)
@@ -95,7 +95,7 @@ impl Base {
         base
     }
 
-    fn create_folder(&self) -> RunFolder {
+    fn create_folder(&self) -> Result<RunFolder, FolderError> {
         let manifest = Manifest {
             scenario: "fuzz".to_owned(),
             version: "0".to_owned(),
@@ -106,7 +106,7 @@ impl Base {
             layout: giveway_papers::layout(&self.scenario, true),
             ..Manifest::default()
         };
-        RunFolder::create(&self.path, SCENARIO, manifest).expect("the folder can be written")
+        RunFolder::create(&self.path, SCENARIO, manifest)
     }
 
     fn check(&self, resume: bool, input: &[u8]) {
@@ -133,7 +133,12 @@ impl Base {
 
     /// Resumes an interrupted run like `giveway run`, but without running the missing trials.
     fn resume(&self) {
-        let folder = self.create_folder();
+        // Without its manifest and its scenario a folder could belong to another program.
+        let folder = match self.create_folder() {
+            Ok(folder) => folder,
+            Err(FolderError::Foreign { .. }) => return,
+            Err(error) => panic!("the folder can be written: {error}"),
+        };
         let trials =
             self.scenario.trials().into_iter().map(|trial| Trial { qdisc: trial.name, seed: trial.seed });
         let runs: Vec<_> =
