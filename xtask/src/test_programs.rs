@@ -40,12 +40,13 @@ pub fn run(repository: &Repository) -> Done {
     let queues = [Mutex::new(VecDeque::from(waiting)), Mutex::new(VecDeque::from(computing))];
     let failures = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // One processor is left for the tests that wait, because their devices need it when a packet arrives.
-    let threads = (cores - 1).max(1);
+    // Tests that compute leave a processor to those that wait, whose devices need it when a packet arrives.
+    let threads = |waits: bool| if waits { cores } else { (cores - 1).max(1) };
     let next = |at: usize| queues[at].lock().expect("no lane panics while it holds the lock").pop_front();
     let lane = |first: bool| {
-        while let Some(program) = if first { next(0).or_else(|| next(1)) } else { next(1) } {
-            if let Err(why) = one(repository, &program, threads) {
+        let waiting = || first.then(|| next(0)).flatten().map(|program| (program, true));
+        while let Some((program, waits)) = waiting().or_else(|| Some((next(1)?, false))) {
+            if let Err(why) = one(repository, &program, threads(waits)) {
                 failures.lock().expect("no lane panics while it holds the lock").push(why);
             }
         }
