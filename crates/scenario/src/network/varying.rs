@@ -84,9 +84,6 @@ fn rate_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<
     const SHAPES: [&str; 5] = ["trace", "csv", "steps", "ramp", "model"];
     let keys: VaryingRate = varying(reading, table, "rate", &SHAPES)?;
     let repeats = keys.r#loop.unwrap_or(keys.trace.is_some());
-    let points = |points: &[(Span, Rate)]| -> Vec<(Span, u64)> {
-        points.iter().map(|(at, rate)| (*at, rate.as_bit())).collect()
-    };
     if let Some(name) = &keys.model {
         let allowed: &[&str] = match name.as_str() {
             "lte" => &["mean", "spread", "hold"],
@@ -97,10 +94,9 @@ fn rate_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<
             _ => return unknown_model(reading, table, "rate", name, &Model::NAMES),
         };
         only(reading, table, &format!("model \"{name}\""), allowed)?;
-        let needed: &[&str] = if allowed.contains(&"mean") { &["mean"] } else { &["high"] };
-        let low = if allowed.contains(&"low") { &["low"][..] } else { &[] };
-        needs(reading, table, &format!("model \"{name}\""), needed)?;
-        needs(reading, table, &format!("model \"{name}\""), low)?;
+        let needed: Vec<&str> =
+            ["mean", "high", "low"].into_iter().filter(|key| allowed.contains(key)).collect();
+        needs(reading, table, &format!("model \"{name}\""), &needed)?;
         let [mean, high, low] = [keys.mean, keys.high, keys.low].map(Option::unwrap_or_default);
         let hold = keys.hold.unwrap_or(Span::ms(200));
         let model = match name.as_str() {
@@ -123,18 +119,8 @@ fn rate_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<
             Profile::mahimahi(path, repeats)
         });
     }
-    if let Some(file) = &keys.csv {
-        return from_file(reading, table, "csv", file, folder, files, &|path| {
-            Profile::csv(Quantity::Rate, path, repeats)
-        });
-    }
-    let (key, shape, written) = match (&keys.steps, &keys.ramp) {
-        (Some(steps), _) => ("steps", Shape::Steps, steps),
-        (_, Some(ramp)) => ("ramp", Shape::Ramp, ramp),
-        (None, None) => return None,
-    };
-    let profile = Profile::points(Quantity::Rate, shape, &points(written), repeats);
-    checked(reading, table, key, profile)
+    let written = Written { csv: keys.csv, steps: bits(keys.steps), ramp: bits(keys.ramp) };
+    written.profile(reading, table, Quantity::Rate, repeats, folder, files)
 }
 
 /// A delay that varies; `None` if anything is wrong, which is reported.
@@ -157,18 +143,50 @@ fn delay_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec
         return checked(reading, table, "model", Profile::model(model, keys.seed.unwrap_or(1)));
     }
     only(reading, table, "this delay", &["loop"])?;
-    if let Some(file) = &keys.csv {
-        return from_file(reading, table, "csv", file, folder, files, &|path| {
-            Profile::csv(Quantity::Delay, path, repeats)
-        });
+    let written = Written { csv: keys.csv, steps: picoseconds(keys.steps), ramp: picoseconds(keys.ramp) };
+    written.profile(reading, table, Quantity::Delay, repeats, folder, files)
+}
+
+/// Points as they are written: times and values.
+type Points<T> = Option<Vec<(Span, T)>>;
+
+fn bits(points: Points<Rate>) -> Points<u64> {
+    Some(points?.into_iter().map(|(at, rate)| (at, rate.as_bit())).collect())
+}
+
+fn picoseconds(points: Points<Span>) -> Points<u64> {
+    Some(points?.into_iter().map(|(at, delay)| (at, delay.as_ps())).collect())
+}
+
+/// The ways to write a rate or a delay, of which exactly one is used.
+struct Written {
+    csv: Option<String>,
+    steps: Points<u64>,
+    ramp: Points<u64>,
+}
+
+impl Written {
+    /// The profile; `None` if anything is wrong, which is reported.
+    fn profile(
+        self,
+        reading: &mut Reading,
+        table: &Table,
+        quantity: Quantity,
+        repeats: bool,
+        folder: &Path,
+        files: &mut Vec<String>,
+    ) -> Option<Profile> {
+        if let Some(file) = &self.csv {
+            return from_file(reading, table, "csv", file, folder, files, &|path| {
+                Profile::csv(quantity, path, repeats)
+            });
+        }
+        let (key, shape, points) = match (self.steps, self.ramp) {
+            (Some(steps), _) => ("steps", Shape::Steps, steps),
+            (None, ramp) => ("ramp", Shape::Ramp, ramp?),
+        };
+        checked(reading, table, key, Profile::points(quantity, shape, &points, repeats))
     }
-    let (key, shape, written) = match (&keys.steps, &keys.ramp) {
-        (Some(steps), _) => ("steps", Shape::Steps, steps),
-        (_, Some(ramp)) => ("ramp", Shape::Ramp, ramp),
-        (None, None) => return None,
-    };
-    let points: Vec<(Span, u64)> = written.iter().map(|(at, delay)| (*at, delay.as_ps())).collect();
-    checked(reading, table, key, Profile::points(Quantity::Delay, shape, &points, repeats))
 }
 
 /// A loss that comes in bursts; `None` if anything is wrong, which is reported.
