@@ -59,7 +59,7 @@ pub fn smoke(repository: &Repository) -> Done {
 /// Path of the program of the crate `fuzzing`, which a build of the tests contains. For that package alone,
 /// cargo would choose other features for some libraries, and compile nearly everything again.
 fn built(repository: &Repository) -> Result<String, String> {
-    repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
+    repository.build_tests()?;
     Ok(repository.built("debug", "giveway-fuzzing")?.to_string_lossy().into_owned())
 }
 

@@ -96,9 +96,7 @@ fn measure(
             .map(str::to_owned);
         let counts = |amount| -> Result<(f64, f64), String> {
             let packets = run(&counting, amount)?.packets as f64;
-            let dump = fs::read_to_string(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-            let total = dump.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok());
-            Ok((packets, total.ok_or("callgrind has no totals")?))
+            Ok((packets, instructions::total(&out)?))
         };
         let (whole, half) = (counts(COUNTED)?, counts(COUNTED / 2.0)?);
         row.instructions = Some((whole.1 - half.1) / (whole.0 - half.0));

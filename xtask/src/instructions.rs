@@ -9,6 +9,7 @@
 mod table;
 
 use std::fs;
+use std::path::Path;
 
 use crate::repository::{Done, Repository};
 use crate::tools;
@@ -109,15 +110,23 @@ fn count(repository: &Repository) -> Result<Vec<Count>, String> {
     let counted = |(line, number): (&str, usize)| {
         let (workload, packets) = line.rsplit_once(' ')?;
         let packets: f64 = packets.parse().ok()?;
-        let dump = fs::read_to_string(out.with_extension(number.to_string())).ok()?;
-        let total = dump.lines().find_map(|line| line.strip_prefix("totals: "))?;
-        let total: f64 = total.trim().parse().ok()?;
+        let total = total(&out.with_extension(number.to_string())).ok()?;
         (packets > 0.0).then(|| Count { workload: workload.to_owned(), instructions: total / packets })
     };
     let counts: Option<Vec<Count>> = printed.lines().zip(1..).map(counted).collect();
     counts
         .filter(|counts| !counts.is_empty())
         .ok_or(format!("{} has no count for each workload", folder.display()))
+}
+
+/// The instructions in a dump of callgrind.
+///
+/// # Errors
+/// If the file cannot be read, or has no total.
+pub fn total(dump: &Path) -> Result<f64, String> {
+    let text = fs::read_to_string(dump).map_err(|error| format!("{}: {error}", dump.display()))?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok());
+    total.ok_or_else(|| format!("{}: callgrind has no totals", dump.display()))
 }
 
 #[cfg(test)]

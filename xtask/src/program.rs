@@ -20,7 +20,7 @@ pub fn build(repository: &Repository, profile: Profile) -> Done {
         Profile::Release => repository.cargo(&["build", "--locked", "--release", "--package", "giveway-cli"]),
         // The tests have built it. Built as a single package it would get dependencies with fewer features,
         // so all of them would be compiled again.
-        Profile::Debug => repository.cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"]),
+        Profile::Debug => repository.build_tests(),
     }
 }
 

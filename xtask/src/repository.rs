@@ -6,6 +6,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// Arguments of cargo that build all tests, and the programs that they use. Examples and benchmarks are not
+/// built: clippy checks them.
+pub const BUILD_TESTS: [&str; 7] =
+    ["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-run"];
+
 /// Result of a chore: nothing, or the reason for its failure.
 pub type Done = Result<(), String>;
 
@@ -77,6 +82,11 @@ impl Repository {
         }
     }
 
+    /// Builds all tests, and the programs that they use.
+    pub fn build_tests(&self) -> Done {
+        self.cargo(&[&BUILD_TESTS[..], &["--quiet"]].concat())
+    }
+
     /// Writes the files that are generated from the registries, or checks them with `--check`.
     pub fn docs(&self, arguments: &[&str]) -> Done {
         // The whole workspace: built as a single package the program would get dependencies with fewer
@@ -87,7 +97,7 @@ impl Repository {
 
     /// Checks the generated files with the program that the tests have built.
     pub fn docs_are_up_to_date(&self) -> Done {
-        self.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
+        self.build_tests()?;
         self.run(&self.built("debug", "giveway-docs")?.to_string_lossy(), &["--check"])
     }
 

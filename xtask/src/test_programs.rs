@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::repository::{Done, Repository, cargo};
+use crate::repository::{BUILD_TESTS, Done, Repository, cargo};
 
 /// Packages with tests that wait. They begin first, in this order, which is that of their durations.
 const WAITING: [&str; 3] = ["giveway-cli", "giveway-live", "giveway-testbed"];
@@ -91,18 +91,9 @@ fn one(repository: &Repository, program: &Program, threads: usize) -> Done {
     ))
 }
 
-/// Builds all tests. Examples and benchmarks are not built: clippy checks them.
+/// Builds all tests.
 fn build(repository: &Repository) -> Result<Vec<Program>, String> {
-    let arguments = [
-        "test",
-        "--workspace",
-        "--locked",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--no-run",
-        "--message-format=json-render-diagnostics",
-    ];
+    let arguments = [&BUILD_TESTS[..], &["--message-format=json-render-diagnostics"]].concat();
     let messages = repository.output(&cargo(), &arguments)?;
     let mut programs = Vec::new();
     for line in messages.lines() {

@@ -5,7 +5,6 @@
 //! - The ends of a link whose delay is shorter than the window stay together. So a packet that leaves a part
 //!   arrives a window later at the earliest, and for that time the parts need no news of each other.
 //!
-//!
 //! [`crate::division`] chooses a division.
 
 use std::fmt;

@@ -64,7 +64,7 @@ pub fn runs() -> Vec<Run> {
 pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     // The programs that the tests have built. `cargo build` chooses other features for some libraries, and
     // would compile nearly everything again.
-    repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--no-run"])?;
+    repository.build_tests()?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let objects = folder.join("objects");
     let _ = fs::remove_dir_all(&objects);
