@@ -5,8 +5,8 @@
 //! # Syntax in a scenario
 //! ```toml
 //! rate = "10mbit"                                             # constant, as before
-//! rate = { trace = "x.mahi" }                                 # mahimahi: a line per 1,500 bytes, in ms;
-//! loops rate = { csv = "x.csv", loop = true }                       # rows of time and rate
+//! rate = { trace = "x.mahi" }                                 # mahimahi: a line per 1,500 bytes; loops
+//! rate = { csv = "x.csv", loop = true }                       # rows of time and rate
 //! rate = { steps = [["0s", "50mbit"], ["10s", "1mbit"]] }     # piecewise constant; the last one stays
 //! rate = { ramp = [["0s", "50mbit"], ["10s", "1mbit"]] }      # piecewise linear
 //! rate = { model = "lte", mean = "20mbit", seed = 7 }         # see `models`
@@ -49,8 +49,10 @@
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
 mod error;
+mod lateness;
 mod line;
 mod loss;
+mod medium;
 pub mod models;
 mod piece;
 mod police;
@@ -60,8 +62,10 @@ mod rows;
 mod transmitter;
 
 pub use error::TraceError;
+pub use lateness::{Lateness, Wake, Waker};
 pub use line::{Fate, Impairments, Line, Reorder};
 pub use loss::Loss;
+pub use medium::{Airtime, BurstLimit, Medium, MediumSpec, Station};
 pub use models::Model;
 pub use piece::Piece;
 pub use police::{Police, Policed};

@@ -13,6 +13,7 @@
 
 use giveway_qdisc::{Rate, Rng, Share, Span, Streams, Time};
 
+use crate::lateness::Lateness;
 use crate::loss::Loss;
 use crate::profile::{Course, Profile};
 
@@ -42,15 +43,20 @@ pub struct Impairments {
     pub reorder: Option<Reorder>,
     /// True if packets overtake each other by their jitter, or when the delay falls.
     pub unordered: bool,
+    /// The lateness of the thread or timer that takes packets from the queue, if it is not on time.
+    pub dispatch_jitter: Option<Lateness>,
 }
 
 impl Impairments {
     /// True if a wire with this loss and jitter is neither constant nor perfect.
     pub fn any(&self, loss: Share, jitter: Span) -> bool {
-        let Impairments { rate, delay, loss: model, corrupt, duplicate, reorder, .. } = self;
+        let Impairments { rate, delay, loss: model, corrupt, duplicate, reorder, dispatch_jitter, .. } = self;
         let shares = [loss, *corrupt, *duplicate];
         let models = rate.is_some() || delay.is_some() || model.is_some() || reorder.is_some();
-        models || !jitter.is_zero() || shares.iter().any(|share| share.get() > 0.0)
+        models
+            || dispatch_jitter.is_some()
+            || !jitter.is_zero()
+            || shares.iter().any(|share| share.get() > 0.0)
     }
 
     /// The shortest delay of a wire whose constant delay is `delay`.
