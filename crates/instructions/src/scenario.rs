@@ -6,25 +6,40 @@ use giveway_scenario::{Draft, Scenario};
 
 use crate::workload::Workload;
 
-/// Name and file of each scenario.
-const SCENARIOS: [(&str, &str); 4] = [
-    ("simulator, dumbbell", "scenarios/bench/dumbbell-1g.toml"),
-    ("simulator, transfers", "scenarios/bench/transfers.toml"),
-    ("simulator, list of EFD", "papers/efd/transfers.toml"),
-    ("simulator, web", "scenarios/quickstart.toml"),
+/// Name and file of each scenario, and the keys that are changed. The last two show the cost of a rate that
+/// varies: a hundred changes a second, and none.
+const SCENARIOS: [(&str, &str, &[&str]); 6] = [
+    ("simulator, dumbbell", "scenarios/bench/dumbbell-1g.toml", &[]),
+    ("simulator, transfers", "scenarios/bench/transfers.toml", &[]),
+    ("simulator, list of EFD", "papers/efd/transfers.toml", &[]),
+    ("simulator, web", "scenarios/quickstart.toml", &[]),
+    (
+        "simulator, varying rate",
+        "scenarios/links/step.toml",
+        &[
+            "disciplines=[\"fq_codel\"]",
+            "link.0.rate={ steps = [[\"0s\", \"50mbit\"], [\"10ms\", \"51mbit\"], [\"20ms\", \"0bit\"]], loop = true }",
+        ],
+    ),
+    (
+        "simulator, constant rate in its place",
+        "scenarios/links/step.toml",
+        &["disciplines=[\"fq_codel\"]", "link.0.rate=\"50500kbit\""],
+    ),
 ];
 
 /// The workloads, from the repository in the current folder.
 pub(crate) fn workloads() -> impl Iterator<Item = Workload> {
-    SCENARIOS.into_iter().map(|(name, file)| {
-        let scenario = read(file);
+    SCENARIOS.into_iter().map(|(name, file, changes)| {
+        let scenario = read(file, changes);
         let run = Box::new(move || packets(&scenario));
         Workload { name: name.to_owned(), run }
     })
 }
 
-fn read(file: &str) -> Scenario {
+fn read(file: &str, changes: &[&str]) -> Scenario {
     let draft = Draft::load(Path::new(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let draft = changes.iter().fold(draft, |draft, change| draft.set(change));
     let scenario = draft.finish().and_then(|scenario| scenario.short());
     scenario.unwrap_or_else(|error| panic!("{file}: {error}"))
 }

@@ -3,13 +3,16 @@
 mod bounds;
 mod crossings;
 mod keys;
+mod lateness;
 mod lints;
+mod media;
 mod model;
 mod names;
 mod paths;
 mod read;
 mod reservations;
 mod run;
+mod timing;
 mod topologies;
 mod topology;
 mod traffic;
@@ -17,7 +20,9 @@ mod varying;
 mod varying_keys;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
-pub(crate) use self::keys::{DirectionKeys, EndKeys, Parts, RecordKeys, TopologyKeys, TrafficKeys};
+pub(crate) use self::keys::{
+    DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TimingKeys, TopologyKeys, TrafficKeys,
+};
 pub use self::model::Network;
 pub(crate) use self::read::{read, read_as};
 pub use self::run::{Build, Crossed, Finished, Measured, discipline};

@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::crossbar::{self, SwitchKeys};
 use crate::file::{Short, Top};
 use crate::network::{
-    DirectionKeys, EndKeys, Parts, RecordKeys, TOPOLOGIES, TopologyKeys, TopologySpec, TrafficKeys,
+    DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys, TopologyKeys,
+    TopologySpec, TrafficKeys,
 };
 
 /// JSON Schema of a scenario file, for completion and checks in editors.
@@ -20,6 +21,11 @@ pub fn schema() -> Schema {
     adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    let timing = plain(schema_for!(TimingKeys));
+    put(&mut top, "timing", json!({ "anyOf": [{ "type": "string" }, timing] }));
+    let mut medium = plain(schema_for!(MediumKeys));
+    medium["required"] = json!(["name"]);
+    put(&mut top, "medium", json!({ "type": "array", "minItems": 1, "items": medium }));
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
     let topologies: Vec<Json> = TOPOLOGIES.iter().map(topology).collect();
     put(&mut top, "topology", json!({ "type": "array", "minItems": 1, "items": { "anyOf": topologies } }));

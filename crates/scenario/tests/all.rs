@@ -5,6 +5,7 @@ mod bursts;
 mod labels;
 mod limits;
 mod live;
+mod machines;
 mod messages;
 mod runs;
 mod switch;

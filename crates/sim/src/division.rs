@@ -177,6 +177,15 @@ fn groups(plan: &Plan, window: Span) -> Vec<u16> {
     for link in plan.network.links.iter().filter(|link| link.least_delay() < window) {
         groups.join(link.from, link.to);
     }
+    // Links on a medium know of each other at once.
+    let mut first_on = vec![None; plan.network.media.len()];
+    for link in &plan.network.links {
+        if let Some((medium, _)) = link.medium {
+            let first = *first_on[usize::from(medium)].get_or_insert(link.from);
+            groups.join(first, link.from);
+            groups.join(first, link.to);
+        }
+    }
     for source in &plan.sources {
         match &source.pairs {
             Some(pairs) => {

@@ -17,6 +17,7 @@ use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Span, Time};
 use crate::access::AccessLinks;
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
 use crate::link::Link;
+use crate::media::Media;
 use crate::net::{Caller, Net, Settings};
 use crate::origin;
 use crate::outage::Changes;
@@ -25,8 +26,10 @@ use crate::partition::{Partition, Whole};
 pub use crate::plan::{Plan, SourcePlan};
 use crate::routes::Routes;
 use crate::segment::Segment;
+use crate::timing::{Inbox, LateSource};
 use crate::traffic::Source;
 use crate::transport::{Simulated, Transport};
+use crate::varying::Departure;
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +52,11 @@ pub struct Sim {
     /// Timer of the samples.
     samples: Timer,
     links: Vec<Link>,
+    media: Media,
     packets: Packets,
     access: AccessLinks,
+    /// Packets that hosts have received and not handled; `None` if they handle them at once.
+    inbox: Option<Box<Inbox>>,
     nodes: usize,
     routes: Routes,
     lookahead: usize,
@@ -62,6 +68,8 @@ pub struct Sim {
     gauges: Vec<(&'static str, f64)>,
     /// Buffer of `send`, kept so that sending allocates nothing.
     sending: Vec<Packet<Segment>>,
+    /// Buffer of the packets of a burst.
+    burst: Vec<Departure>,
     /// Packets that leave for other parts of the network, by the number of the part.
     leaving: Vec<Vec<Crossing>>,
     events: u64,
@@ -88,6 +96,8 @@ struct Running {
     source: Option<Box<dyn Source>>,
     settings: Settings,
     timer: Timer,
+    /// The wake-ups of a source that is late.
+    late: Option<Box<LateSource>>,
 }
 
 impl Sim {
@@ -105,7 +115,13 @@ impl Sim {
         let changes = Changes::new(&plan.network.links, &mut queue);
         let links = plan.network.links.iter_mut().zip(0..);
         let link = |(link, number)| Link::new(number, link, (partition, part), &plan.streams, &mut queue);
-        let links = links.map(link).collect();
+        let mut links: Vec<Link> = links.map(link).collect();
+        let mut media = Media::new(&plan.network.media, &plan.streams, &mut queue);
+        for ((link, planned), number) in links.iter_mut().zip(&plan.network.links).zip(0..) {
+            if let Some((medium, mtu)) = planned.medium {
+                link.join(media.add(medium, number, (planned.from, planned.to), mtu));
+            }
+        }
         let mut keys = plan.streams.within("flows").rng();
         let hasher = SipHasher::new(keys.word(), keys.word());
         let origins = origin::origins(&plan.sources, &plan.streams);
@@ -115,10 +131,15 @@ impl Sim {
             queue.set(timer, if own.is_some() { source.start } else { Time::NEVER });
             let settings =
                 Settings { tcp: Rc::new(source.tcp.clone()), class: source.class, reserved: source.reserved };
-            Running { source: own, settings, timer }
+            let late = plan.timing.senders.as_ref().map(|lateness| {
+                let rng = plan.streams.within("source").within(&source.name).within("wake-ups").rng();
+                Box::new(LateSource::new(lateness.clone(), rng))
+            });
+            Running { source: own, settings, timer, late }
         });
         let sources = sources.collect();
         let access = AccessLinks::new(&plan.streams, &mut queue);
+        let inbox = Inbox::new(&plan.timing, nodes, &plan.streams, &mut queue);
         let measurement = queue.add(Owner::Measurement, Rank::only(Class::Measuring));
         queue.set(measurement, plan.measured.start);
         let samples = queue.add(Owner::Sample, Rank::only(Class::Sample));
@@ -132,8 +153,10 @@ impl Sim {
             measurement,
             samples,
             links,
+            media,
             packets: Packets::default(),
             access,
+            inbox,
             nodes,
             routes,
             lookahead: plan.lookahead,
@@ -144,6 +167,7 @@ impl Sim {
             sample_senders: plan.sample_senders,
             gauges: Vec::new(),
             sending: Vec::new(),
+            burst: Vec::new(),
             leaving: std::iter::repeat_with(Vec::new).take(partition.parts()).collect(),
             events: 0,
         }
@@ -169,7 +193,11 @@ impl Sim {
                     self.flush(probe);
                 }
                 Owner::Source(source) => {
-                    self.queue.set(self.sources[usize::from(source)].timer, Time::NEVER);
+                    let running = &mut self.sources[usize::from(source)];
+                    self.queue.set(running.timer, Time::NEVER);
+                    if let Some(late) = &mut running.late {
+                        late.asks(Time::NEVER, at);
+                    }
                     self.with_source(source, probe, |source, net| source.wake(net));
                 }
                 Owner::Access => self.access_event(probe),
@@ -179,6 +207,8 @@ impl Sim {
                 }
                 Owner::Sample => self.sample(probe),
                 Owner::Outage => self.outage(),
+                Owner::Medium(medium) => self.medium_event(medium, probe),
+                Owner::Host(node) => self.host_event(node, probe),
             }
         }
         self.now = self.now.max(until);
@@ -206,6 +236,10 @@ impl Sim {
         }
         for link in &mut self.links {
             link.reset(&self.packets, self.now, &mut left);
+        }
+        for number in self.inbox.iter().flat_map(|inbox| inbox.left()) {
+            let Packet { meta, payload } = self.packets.get(number);
+            left.dropped(PortId(u32::MAX), meta, payload, DropReason::Reset, self.now);
         }
         left.datagrams
     }
@@ -272,7 +306,9 @@ impl Sim {
     fn link_event<R: Probe<Segment>>(&mut self, number: u32, probe: &mut R) {
         let link = &mut self.links[number as usize];
         if link.transmitter_is_due(self.now) {
-            if let Some((at, packet)) = link.pull(self.now, probe) {
+            if let Some(member) = link.asks() {
+                self.media.request(member, self.now, &mut self.queue);
+            } else if let Some((at, packet)) = link.pull(self.now, probe) {
                 self.depart(number, at, packet);
             }
         } else {
@@ -284,6 +320,21 @@ impl Sim {
                 self.arrive(to, pkt, probe);
             }
         }
+        self.links[number as usize].schedule(&mut self.queue);
+    }
+
+    /// Lets the next link on a shared medium send a burst.
+    fn medium_event<R: Probe<Segment>>(&mut self, medium: u16, probe: &mut R) {
+        let granted = self.media.grant(medium, self.now);
+        let (number, station, spec) = granted.expect("the timer is set while a link waits");
+        let mut burst = std::mem::take(&mut self.burst);
+        let link = &mut self.links[number as usize];
+        let (end, waits) = link.send_burst(self.now, &spec, &mut burst, probe);
+        self.media.end(medium, station, (self.now, end), waits, &mut self.queue);
+        for (at, packet) in burst.drain(..) {
+            self.depart(number, at, packet);
+        }
+        self.burst = burst;
         self.links[number as usize].schedule(&mut self.queue);
     }
 
@@ -360,15 +411,34 @@ impl Sim {
             let taken = (node, self.packets.take(pkt));
             return self.access.add(self.now + delay, taken, &mut self.queue);
         }
-        self.deliver(node, pkt, probe);
+        self.receive_at_host(node, pkt, probe);
     }
 
-    /// Delivers a packet to a host.
+    /// A packet reaches its host, which handles it now or later.
     #[inline]
-    fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
+    fn receive_at_host<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, probe: &mut R) {
+        match &mut self.inbox {
+            Some(inbox) => inbox.add(node, pkt, self.now, &mut self.queue),
+            None => self.deliver(node, pkt, false, probe),
+        }
+    }
+
+    /// The hosts of a node handle the packets that they have received.
+    fn host_event<R: Probe<Segment>>(&mut self, node: u16, probe: &mut R) {
+        while let Some((pkt, joined)) =
+            self.inbox.as_mut().and_then(|inbox| inbox.next(node, &self.packets, &mut self.queue))
+        {
+            self.deliver(node, pkt, joined, probe);
+        }
+    }
+
+    /// Delivers a packet to a host. A segment that is `joined` with a later one is not acknowledged for
+    /// itself.
+    #[inline]
+    fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, joined: bool, probe: &mut R) {
         let Packet { meta, payload } = self.packets.get(pkt);
         probe.delivered(node, meta, payload, self.now);
-        self.transport.deliver(meta, payload, self.now, &mut self.queue);
+        self.transport.deliver(meta, payload, joined, self.now, &mut self.queue);
         self.packets.discard(pkt);
         self.flush(probe);
     }
@@ -381,7 +451,7 @@ impl Sim {
             if from_host {
                 self.forward(node, crossed, probe);
             } else {
-                self.deliver(node, crossed, probe);
+                self.receive_at_host(node, crossed, probe);
             }
         }
         self.access.schedule(&mut self.queue);
@@ -502,10 +572,16 @@ impl Sim {
     fn act(&mut self, number: u16, action: impl FnOnce(&mut dyn Source, &mut Net<'_>)) {
         let running = &mut self.sources[usize::from(number)];
         let mut source = running.source.take().expect("a source does not act within its own action");
-        let mut wake = self.queue.time_of(running.timer);
+        let mut wake = match &running.late {
+            Some(late) => late.due(),
+            None => self.queue.time_of(running.timer),
+        };
         let caller = Caller { source: number, settings: &running.settings, now: self.now };
         let mut carrier = Simulated { transport: &mut self.transport, queue: &mut self.queue };
         action(&mut *source, &mut Net::new(caller, &mut carrier, &mut wake));
+        if let Some(late) = &mut running.late {
+            wake = late.asks(wake, self.now);
+        }
         self.queue.set(running.timer, wake);
         running.source = Some(source);
     }

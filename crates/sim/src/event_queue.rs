@@ -55,6 +55,10 @@ pub enum Owner {
     Sample,
     /// The outages of all links.
     Outage,
+    /// A medium that links share, by its number: one of them may send a burst.
+    Medium(u16),
+    /// The hosts of a node, by its number: they handle the packets that they have received.
+    Host(u16),
 }
 
 /// The kind of an event. Events at the same time are handled in the order of their classes.

@@ -68,6 +68,7 @@
 //!         cost: 1,
 //!         impairments: Default::default(),
 //!         outages: Vec::new(),
+//!         medium: None,
 //!         qdisc: Box::new(Queue::default()),
 //!     });
 //! }
@@ -80,6 +81,7 @@
 //!     sample_senders: false,
 //!     streams: Streams::new(1),
 //!     lookahead: 0,
+//!     timing: giveway_sim::Timing::default(),
 //! });
 //! let mut reports = Reports::default();
 //! sim.step_to(Time::s(10), &mut reports);
@@ -100,6 +102,7 @@ pub mod division;
 pub mod engine;
 pub mod event_queue;
 mod link;
+mod media;
 pub mod net;
 pub mod network;
 pub mod origin;
@@ -114,18 +117,21 @@ pub mod segment;
 pub mod sizes;
 pub mod tcp;
 mod thin_acks;
+pub mod timing;
 pub mod traffic;
 pub mod transport;
+mod varying;
 
 pub use counts::Counts;
 pub use division::Gain;
 pub use engine::{Plan, Sim, Totals};
 pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
-pub use network::{LinkPlan, Network, NetworkError};
+pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};
 pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use thin_acks::ThinAcks;
+pub use timing::Timing;
 pub use traffic::{Placed, SOURCES, Source, SourceContext, Traffic, TrafficEntry, TrafficSpec};

@@ -7,26 +7,36 @@
 //! A link whose queue is [plain](crate::plain) has arrivals only.
 //!
 //! A link whose rate, delay or wire is not constant has a [`Varying`]. It asks the
-//! [`Transmitter`] when a transmission begins and ends, and the [`Line`] when the packet arrives. A change of
+//! [transmitter](giveway_links::Transmitter) when a transmission begins and ends, and the
+//! [line](giveway_links::Line) when the packet arrives. A change of
 //! the rate is not an event: the port is informed before its next call. Only while the discipline holds
 //! packets back does the timer wait for the next change, too.
+//!
+//! A link on a shared [medium](crate::media) has no transmitter of its own. At its time it asks for the
+//! medium in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
+//!
+//! If wake-ups are late, the discipline decides late, but the transmitter loses no time: its clock goes on
+//! from the end of the last transmission, as that of a shaper or of a ring of buffers does. A late wake-up
+//! takes all packets whose transmission begins by then.
 //!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
 
 use std::collections::VecDeque;
 
-use giveway_links::{Fate, Line, Transmitter};
 use giveway_qdisc::{
     Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Span, Streams, Time,
 };
 
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
+use crate::media::Member;
 use crate::network::LinkPlan;
 use crate::packets::{Number, Packets};
 use crate::partition::Partition;
 use crate::plain::Plain;
 use crate::segment::Segment;
+use crate::varying::{Departure, Sending, Varying};
+use giveway_links::MediumSpec;
 
 /// One direction of a link.
 pub(crate) struct Link {
@@ -61,19 +71,6 @@ pub(crate) struct Link {
     plain: Option<Plain>,
 }
 
-/// The part of a link that is not constant.
-struct Varying {
-    /// The transmitter, if the rate varies.
-    transmitter: Option<Transmitter>,
-    /// The wire, if it is not perfect.
-    line: Option<Line>,
-    /// The copy of the last packet, if it arrives twice.
-    copy: Option<Packet<Segment>>,
-}
-
-/// A packet whose transmission begins, and the time at which it reaches the far end of the link.
-pub(crate) type Departure = (Time, Packet<Segment>);
-
 impl Link {
     /// The link `number` of the network, in a part of the partition. A part with the sending node takes the
     /// discipline out of the plan.
@@ -88,18 +85,7 @@ impl Link {
         let [here, ends_here] = [plan.from, plan.to].map(|node| partition.part_of(node) == part);
         let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
-        let varying = plan.impairments.any(plan.loss, plan.jitter).then(|| {
-            let line = Line::new((plan.delay, plan.loss, plan.jitter), &plan.impairments, &wire);
-            Box::new(Varying {
-                transmitter: plan
-                    .impairments
-                    .rate
-                    .as_ref()
-                    .map(|profile| Transmitter::new(profile, plan.rate)),
-                line: (!line.is_perfect()).then_some(line),
-                copy: None,
-            })
-        });
+        let varying = Varying::new(plan, &wire);
         let qdisc = if here { std::mem::replace(&mut plan.qdisc, elsewhere) } else { elsewhere };
         Link {
             from: plan.from,
@@ -111,9 +97,7 @@ impl Link {
             port: Port::new(PortId(number), qdisc, plan.rate),
             delay: plan.delay,
             grace: if leads_to.is_some() { Span::ZERO } else { plan.delay },
-            constant: varying
-                .as_ref()
-                .is_none_or(|varying| varying.line.as_ref().is_none_or(Line::is_constant)),
+            constant: varying.as_ref().is_none_or(|varying| varying.is_constant()),
             varying,
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
@@ -210,9 +194,7 @@ impl Link {
     /// Takes the copy of the packet whose transmission began last, if it arrives twice.
     #[inline]
     pub fn copy(&mut self) -> Option<Packet<Segment>> {
-        let varying = self.varying.as_mut()?;
-        // Taking nothing out would still move a packet.
-        if varying.copy.is_some() { varying.copy.take() } else { None }
+        self.varying.as_mut()?.copy()
     }
 
     /// True if the event at `now` is that of the transmitter, and not an arrival.
@@ -229,8 +211,8 @@ impl Link {
         now: Time,
         probe: &mut R,
     ) -> Option<Departure> {
-        if let Some(varying) = &mut self.varying {
-            varying.tell(&mut self.port, now);
+        if let Some((varying, mut sending)) = self.varying() {
+            return varying.offer(pkt, now, &mut sending, probe);
         }
         self.port.offer(pkt, now, probe);
         if self.port.free_at() <= now {
@@ -245,8 +227,8 @@ impl Link {
     /// Takes a packet from the port, if the discipline releases one, and transmits it.
     #[inline]
     pub fn pull<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
-        if self.varying.is_some() {
-            return self.pull_varying(now, probe);
+        if let Some((varying, mut sending)) = self.varying() {
+            return varying.pull(now, &mut sending, probe);
         }
         match self.port.pull(now, probe) {
             Next::Packet(pkt) => {
@@ -265,52 +247,43 @@ impl Link {
         }
     }
 
-    /// Like [`pull`](Link::pull), for a link that varies.
-    fn pull_varying<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
-        let varying = self.varying.as_mut().expect("the link varies");
-        varying.tell(&mut self.port, now);
-        if let Some(transmitter) = &mut varying.transmitter {
-            let ready = transmitter.ready(now);
-            if ready > now {
-                self.next_pull = if self.has_backlog() { ready } else { Time::NEVER };
-                return None;
+    /// Puts a link that is planned on a shared medium there.
+    pub fn join(&mut self, member: Member) {
+        self.varying.as_mut().expect("a link on a medium is not constant").join(member);
+    }
+
+    /// The place on a shared medium of a link that has one. The transmitter is due, and asks for the medium.
+    #[inline]
+    pub fn asks(&mut self) -> Option<Member> {
+        self.varying.as_mut()?.asks(&mut self.next_pull)
+    }
+
+    /// Sends a burst on the shared medium from `now` on. Its packets go to `burst`, with the time of their
+    /// arrival. Returns the end of the burst, and whether there are more packets to send. The end is `now` if
+    /// nothing is sent.
+    pub fn send_burst<R: Probe<Segment>>(
+        &mut self,
+        now: Time,
+        spec: &MediumSpec,
+        burst: &mut Vec<Departure>,
+        probe: &mut R,
+    ) -> (Time, bool) {
+        let up = self.up;
+        match self.varying() {
+            Some((varying, mut sending)) if up => varying.send_burst(now, spec, burst, &mut sending, probe),
+            Some((varying, _)) => {
+                varying.gives_up();
+                (now, false)
             }
+            None => (now, false),
         }
-        match self.port.pull(now, probe) {
-            Next::Packet(pkt) => {
-                let (bytes, waits) = (pkt.bytes(), self.port.counters().backlog().packets > 0);
-                let mut next_pull = self.port.free_at();
-                if let Some(transmitter) = &mut varying.transmitter {
-                    let free = transmitter.transmit(bytes, now);
-                    self.port.occupy_until(free);
-                    next_pull = if waits { transmitter.ready(free) } else { free };
-                }
-                self.next_pull = if waits { next_pull } else { Time::NEVER };
-                let free = self.port.free_at();
-                let Some(line) = &mut varying.line else { return Some((free + self.delay, pkt)) };
-                match line.carry(bytes, free, self.port.rate()) {
-                    Fate::Lost => {
-                        self.port.lose(&pkt, DropReason::Wire, now, probe);
-                        None
-                    }
-                    Fate::Arrives(at) => Some((at, pkt)),
-                    Fate::ArrivesTwice(at) => {
-                        let Packet { meta, payload } = &pkt;
-                        varying.copy = Some(Packet { meta: *meta, payload: payload.copied() });
-                        Some((at, pkt))
-                    }
-                }
-            }
-            Next::At(at) => {
-                let change = varying.transmitter.as_ref().map_or(Time::NEVER, Transmitter::next_change);
-                self.next_pull = at.min(change);
-                None
-            }
-            Next::Empty => {
-                self.next_pull = Time::NEVER;
-                None
-            }
-        }
+    }
+
+    /// The part that is not constant, with the port.
+    #[inline]
+    fn varying(&mut self) -> Option<(&mut Varying, Sending<'_>)> {
+        let Link { varying, port, next_pull, .. } = self;
+        Some((varying.as_mut()?, Sending { port, next_pull }))
     }
 
     /// The next packet that has arrived at the far end by `now`.
@@ -328,7 +301,11 @@ impl Link {
     pub fn set_up(&mut self, up: bool, now: Time) {
         self.up = up;
         let resumes = up && self.has_backlog();
-        self.next_pull = if resumes { self.port.free_at().max(now) } else { Time::NEVER };
+        let due = if resumes { self.port.free_at().max(now) } else { Time::NEVER };
+        match self.varying() {
+            Some((varying, mut sending)) => varying.pull_at(due, &mut sending),
+            None => self.next_pull = due,
+        }
     }
 
     /// Sets the timer to the next event of the link.
@@ -375,20 +352,6 @@ impl Link {
     #[inline]
     fn has_backlog(&self) -> bool {
         self.port.counters().backlog().packets > 0
-    }
-}
-
-impl Varying {
-    /// Tells the port of the changes of the rate since the last call.
-    #[inline]
-    fn tell(&mut self, port: &mut Port<Segment>, now: Time) {
-        if let Some(transmitter) = &mut self.transmitter
-            && transmitter.may_change(now)
-        {
-            while let Some((at, rate)) = transmitter.change(now) {
-                port.change_rate(rate, at);
-            }
-        }
     }
 }
 

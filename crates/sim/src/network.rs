@@ -1,6 +1,6 @@
 //! The network to simulate: nodes and links.
 
-use giveway_links::Impairments;
+use giveway_links::{Impairments, MediumSpec};
 use giveway_qdisc::{Qdisc, Rate, Share, Span, Time};
 
 use crate::routes::{Routes, Routing};
@@ -30,6 +30,9 @@ pub struct LinkPlan {
     pub cost: u32,
     /// Times at which the link fails and comes back, in ascending order ([`crate::outage`]).
     pub outages: Vec<(Time, Time)>,
+    /// The number of the medium that it shares with other links, and the largest length of its packets, in
+    /// bytes. `None` for a link of its own.
+    pub medium: Option<(u16, u32)>,
     /// The discipline at the port.
     pub qdisc: Box<dyn Qdisc<Segment>>,
 }
@@ -39,6 +42,15 @@ impl LinkPlan {
     pub fn least_delay(&self) -> Span {
         self.impairments.least_delay(self.delay)
     }
+}
+
+/// A medium that several links share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediumPlan {
+    /// Name, unique among the media: its random numbers depend on it.
+    pub name: String,
+    /// Its parameters.
+    pub spec: MediumSpec,
 }
 
 /// An error in a network.
@@ -52,6 +64,7 @@ pub enum NetworkError {
 pub struct Network {
     pub(crate) nodes: usize,
     pub(crate) links: Vec<LinkPlan>,
+    pub(crate) media: Vec<MediumPlan>,
     routing: Routing,
 }
 
@@ -65,7 +78,7 @@ impl Network {
     /// If there are more than [`Network::MOST_NODES`] nodes.
     pub fn new(nodes: usize) -> Network {
         assert!(nodes <= Network::MOST_NODES, "node numbers have 16 bits");
-        Network { nodes, links: Vec::new(), routing: Routing::First }
+        Network { nodes, links: Vec::new(), media: Vec::new(), routing: Routing::First }
     }
 
     /// This network with another choice among equal routes, which is [`Routing::First`] by default.
@@ -77,6 +90,15 @@ impl Network {
     pub fn link(&mut self, plan: LinkPlan) -> u32 {
         self.links.push(plan);
         self.links.len() as u32 - 1
+    }
+
+    /// Adds a medium and returns its number.
+    ///
+    /// # Panics
+    /// With 2^16 media.
+    pub fn medium(&mut self, plan: MediumPlan) -> u16 {
+        self.media.push(plan);
+        u16::try_from(self.media.len() - 1).expect("there are fewer media")
     }
 
     /// The links, by number, to change them.

@@ -7,6 +7,7 @@ use giveway_qdisc::{Rate, Span, Streams, Time};
 use crate::net::Net;
 use crate::network::Network;
 use crate::tcp::TcpConfig;
+use crate::timing::Timing;
 use crate::traffic::Source;
 
 /// A simulation to run.
@@ -28,6 +29,8 @@ pub struct Plan {
     /// Number of next hops behind a link that are written on each packet for the disciplines
     /// ([`giveway_qdisc::Meta::next_hops`]).
     pub lookahead: usize,
+    /// The timing of hosts.
+    pub timing: Timing,
 }
 
 /// A source of traffic, and how its packets are sent.

@@ -19,7 +19,7 @@ mod sender;
 
 pub use config::TcpConfig;
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry, Counting};
-pub use endpoint::{Endpoint, Outcome};
+pub use endpoint::{Arriving, Endpoint, Outcome};
 pub use outlet::Identity;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;

@@ -23,7 +23,7 @@ use crate::event_queue::{EventQueue, Owner};
 use crate::net::{ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
 use crate::origin::Origin;
 use crate::segment::Segment;
-use crate::tcp::{Endpoint, Identity, Outcome, TcpConfig};
+use crate::tcp::{Arriving, Endpoint, Identity, Outcome, TcpConfig};
 pub(crate) use carrier::Simulated;
 use connection::{Arrived, Conn};
 use stream::Stream;
@@ -180,9 +180,17 @@ impl Transport {
         self.out.push(packet);
     }
 
-    /// Delivers a packet to its host: to an end of its connection, or to its stream.
+    /// Delivers a packet to its host: to an end of its connection, or to its stream. A segment that is
+    /// `joined` with a later one is not acknowledged for itself.
     #[inline]
-    pub fn deliver(&mut self, meta: &Meta, segment: &Segment, now: Time, queue: &mut EventQueue) {
+    pub fn deliver(
+        &mut self,
+        meta: &Meta,
+        segment: &Segment,
+        joined: bool,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
         if segment.has(Segment::DATAGRAM) {
             return self.streams[segment.conn as usize].deliver(meta, segment, now, &self.measured);
         }
@@ -203,7 +211,8 @@ impl Transport {
         } else {
             (&mut conn.server, Side::Server)
         };
-        let outcome = end.segment(segment, meta.ecn == Ecn::Marked, now, tcp, &mut self.out);
+        let marked = meta.ecn == Ecn::Marked;
+        let outcome = end.segment(segment, Arriving { marked, joined }, now, tcp, &mut self.out);
         self.handle_outcome(number, side, outcome, now, queue);
     }
 

@@ -6,6 +6,7 @@ static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 mod applications;
 mod cubic;
 mod fabric_traffic;
+mod media;
 mod memory;
 mod outages;
 mod parallel;
@@ -14,6 +15,7 @@ mod queues;
 mod sources;
 mod tcp_rates;
 mod tcp_scenarios;
+mod timing;
 mod varying;
 
 mod support;

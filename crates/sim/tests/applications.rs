@@ -88,6 +88,7 @@ fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> 
         sample_senders: false,
         streams: lab.streams.within("run"),
         lookahead: 0,
+        timing: giveway_sim::Timing::default(),
     });
     let mut log = Log::default();
     sim.step_to(until, &mut log);

@@ -79,5 +79,6 @@ fn plan(lab: Lab, until: Time) -> Plan {
         sample_senders: false,
         streams: lab.streams.within("run"),
         lookahead: 0,
+        timing: giveway_sim::Timing::default(),
     }
 }

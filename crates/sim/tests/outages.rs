@@ -79,6 +79,7 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         sample_senders: false,
         streams: lab.streams.within("run"),
         lookahead: 6,
+        timing: giveway_sim::Timing::default(),
     });
     sim.step_to(Time::s(10), &mut log);
     sim.finish(&mut log);

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use giveway_links::{Impairments, Loss, Model, Profile, Quantity, Reorder, Shape};
+use giveway_links::{Impairments, Lateness, Loss, Model, Profile, Quantity, Reorder, Shape};
 use giveway_qdisc::{
     Backlog, Cx, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, Next, Packet, PortId, Probe,
     Qdisc, Rate, SenderSample, Share, Span, Streams, Time,
 };
 use giveway_sim::traffic::{cbr, poisson};
-use giveway_sim::{Gain, LinkPlan, Partition, Plan, Routing, Segment, Sim, TcpConfig, Whole, parallel};
+use giveway_sim::{
+    Gain, LinkPlan, Partition, Plan, Routing, Segment, Sim, TcpConfig, Timing, Whole, parallel,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -115,6 +117,7 @@ enum Vary {
     Bursts,
     Delay,
     Wire,
+    Late,
     Everything,
 }
 
@@ -145,6 +148,22 @@ impl Vary {
             duplicate: if has(Vary::Wire) { share(0.02) } else { Share::default() },
             reorder: has(Vary::Wire).then(|| Reorder { percent: share(0.03), distance: 3 }),
             unordered: has(Vary::Wire),
+            dispatch_jitter: has(Vary::Late).then(|| Lateness::uniform(Span::us(300))),
+        }
+    }
+}
+
+impl Vary {
+    /// The timing of hosts.
+    fn timing(self) -> Timing {
+        if ![Vary::Late, Vary::Everything].contains(&self) {
+            return Timing::default();
+        }
+        Timing {
+            senders: Some(Lateness::uniform(Span::us(100))),
+            receivers: Some(Lateness::uniform(Span::us(200))),
+            coalesce: Span::us(50),
+            gro: true,
         }
     }
 }
@@ -178,6 +197,7 @@ fn plan(drawn: Drawn) -> Plan {
                 cost: 1,
                 impairments: drawn.vary.impairments(drawn.delay),
                 outages,
+                medium: None,
                 qdisc: spec.build(&context).expect("it is right"),
             });
         }
@@ -204,6 +224,7 @@ fn plan(drawn: Drawn) -> Plan {
         sample_senders: true,
         streams: Streams::new(drawn.seed).within("run"),
         lookahead: 1,
+        timing: drawn.vary.timing(),
     }
 }
 
@@ -251,6 +272,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
             Vary::Bursts,
             Vary::Delay,
             Vary::Wire,
+            Vary::Late,
             Vary::Everything,
         ]),
     );

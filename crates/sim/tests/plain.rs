@@ -82,6 +82,7 @@ fn run(seed: u64, limits: [&str; 3], rates: [u64; 3], interest: Interest) -> (Lo
         sample_senders: false,
         streams: Streams::new(seed).within("run"),
         lookahead: 0,
+        timing: giveway_sim::Timing::default(),
     });
     let mut log = Log { interest, ports: BTreeMap::new(), samples: Vec::new(), flows: Vec::new() };
     // In steps, as a progress bar needs them.

@@ -95,6 +95,7 @@ fn run(lab: Lab, until: Time) -> (Log, Vec<String>) {
         sample_senders: false,
         streams: lab.streams.within("run"),
         lookahead: 0,
+        timing: giveway_sim::Timing::default(),
     });
     sim.step_to(until, &mut log);
     let remarks = sim.remarks().map(|(_, remark)| remark).collect();

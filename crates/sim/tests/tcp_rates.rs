@@ -153,6 +153,7 @@ fn rate_under_loss(losses: Losses, sack: bool, rtt: Span, loss: f64) -> (f64, f6
             cost: 1,
             impairments: Default::default(),
             outages: Vec::new(),
+            medium: None,
             qdisc,
         });
     } else {

@@ -40,6 +40,7 @@ fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
         cost: 1,
         impairments: Default::default(),
         outages: Vec::new(),
+        medium: None,
         qdisc: Box::new(Gate::new(MSS, lose, mark)),
     });
     lab.link(1, 0, rate, delay, "fifo");

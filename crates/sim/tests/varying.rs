@@ -161,6 +161,7 @@ fn tcp_survives_every_impairment() {
         corrupt: share(0.001),
         reorder: Some(Reorder { percent: share(0.01), distance: 3 }),
         unordered: true,
+        dispatch_jitter: Some(giveway_links::Lateness::uniform(Span::ms(1))),
     };
     let mut lab = Lab::new(2, 1);
     lab.wire(0, 1, Rate::mbit(20), Span::ms(5));

@@ -97,7 +97,9 @@ impl Check<'_> {
 
     /// Refuses keys that have no effect on a test bed.
     fn keys(&mut self) {
-        const NOT_BUILT: [(&str, &str); 10] = [
+        const NOT_BUILT: [(&str, &str); 12] = [
+            ("medium", "the links of a test bed are their own"),
+            ("dispatch_jitter", "the machine of a test bed has its own"),
             ("unordered", "a test bed does not emulate jitter"),
             ("reorder", "a test bed does not reorder"),
             ("duplicate", "a test bed does not duplicate packets"),

@@ -111,7 +111,10 @@ impl<'a> Link<'a> {
         }
         let best_effort = if reserved.len() < crossings.len() { port.mtu } else { Bytes(0) };
         let mut context = port.context(&Streams::new(0), downstream);
-        if let Some(profile) = &port.impairments.rate {
+        if port.medium.is_some() {
+            // Others decide when the link is served, so that it has no rate of its own.
+            context.rate = Rate::bit(1);
+        } else if let Some(profile) = &port.impairments.rate {
             context.rate = Rate::bit(profile.least().max(1));
         }
         Some(Link { port, context, crossings, reserved, best_effort })

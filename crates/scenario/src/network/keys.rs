@@ -20,6 +20,15 @@ pub(crate) struct Parts {
     /// The topologies. Each writes links between nodes with systematic names.
     #[schemars(with = "Part")]
     pub topology: IgnoredAny,
+    /// The timing of machines, which are perfectly on time by default. "measured" is that of a virtual
+    /// machine, and the name of a CSV file that of another one; a table has each part. With a measured
+    /// timing, sources, receivers and the compared links wake up late, received segments are joined, and TCP
+    /// sends up to 64 KiB back to back.
+    #[schemars(with = "Part")]
+    pub timing: IgnoredAny,
+    /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
+    #[schemars(with = "Part")]
+    pub medium: IgnoredAny,
     /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
@@ -136,6 +145,64 @@ pub(crate) struct DirectionKeys {
     /// Of so many pure TCP acknowledgements of a connection in a row, the link sends at least one. It leaves
     /// the others out if a later one waits in the queue. Default: all are sent.
     pub thin_acks: Option<u32>,
+    /// The lateness of the thread or timer that takes packets from the queue: the longest of uniform delays,
+    /// such as "50us", the name of a machine, "virtual-machine", or a CSV file. Default: none.
+    pub dispatch_jitter: Option<String>,
+    /// The name of the medium that it shares with other links. Default: none.
+    pub medium: Option<String>,
+}
+
+/// The timing of machines, part by part. A lateness is the longest of uniform delays, such as "50us", the
+/// name of a machine, "virtual-machine", or a file that `giveway testbed --measure-timing` has written.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct TimingKeys {
+    /// The lateness of sources of traffic. Default: none.
+    pub senders: Option<String>,
+    /// The lateness of hosts that receive packets. Default: none.
+    pub receivers: Option<String>,
+    /// The dispatch_jitter of the links that compare disciplines. Default: none.
+    pub links: Option<String>,
+    /// The time by which the interrupt of a received packet waits for further packets. Default: 0 s.
+    pub coalesce: Option<Span>,
+    /// Generic receive offload. If true, the segments of a connection that are handled together are
+    /// acknowledged once. Default: false.
+    pub gro: Option<bool>,
+}
+
+/// The keys of a medium that links share. One link at a time sends a burst of packets, which all arrive at
+/// its end. The defaults are those of 802.11n at 5 GHz.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct MediumKeys {
+    /// The name of the medium, which links write.
+    pub name: Option<String>,
+    /// The time for which the medium must be free before a backoff counts. Default: 43 us.
+    pub access: Option<Span>,
+    /// The largest backoff of a node; backoffs are uniform between 0 and this value. Default: 135 us.
+    pub backoff: Option<Span>,
+    /// The time that a burst takes in addition to its packets, for preamble and acknowledgement. Default: 84
+    /// us.
+    pub overhead: Option<Span>,
+    /// The most bytes of a burst. Default: 65535b.
+    pub burst_bytes: Option<Bytes>,
+    /// The longest transmission time of a burst. Default: 4 ms.
+    pub burst_time: Option<Span>,
+    /// The most packets of a burst. Default: 64.
+    pub burst_packets: Option<u32>,
+    /// The choice among the links of a node. Default: "turns".
+    pub airtime: Option<AirtimeKey>,
+}
+
+/// The choice among the links of a node that share a medium.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum AirtimeKey {
+    /// The links take turns, a burst each, so that a slow link has most of the time.
+    Turns,
+    /// Each link gets the same time.
+    Fair,
 }
 
 /// A time for which a link is down.

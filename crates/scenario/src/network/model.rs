@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, PortId, Span};
-use giveway_sim::Routing;
+use giveway_sim::{MediumPlan, Routing, Timing};
 
 use super::paths::Paths;
 use super::topology::Port;
@@ -21,6 +21,12 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// The ports by number: both directions of all links.
     pub ports: Vec<Port>,
+    /// The media that links share.
+    pub media: Vec<MediumPlan>,
+    /// The timing of hosts.
+    pub timing: Timing,
+    /// The files of the timing, as written.
+    pub(super) timing_files: Vec<String>,
     /// The choice among equally short paths.
     pub routing: Routing,
     /// The traffic sources.
@@ -59,6 +65,7 @@ impl Network {
 
     /// Visits every string in the entries of the traffic, and the names of the traces of links.
     pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&str)) {
+        self.timing_files.iter().for_each(|file| visit(file));
         self.ports.iter().flat_map(|port| &port.files).for_each(|file| visit(file));
         self.traffic.iter().for_each(|stream| stream.table.visit_texts(&mut |_, text| visit(text)));
     }

@@ -13,6 +13,7 @@ use super::model::Network;
 use super::paths::Paths;
 use super::reservations;
 use super::run;
+use super::timing;
 use super::topology::{self, Queue, Topology, downstream};
 use super::traffic;
 use crate::diagnostic::Diagnostic;
@@ -36,7 +37,9 @@ pub(crate) fn read_as(
     let root = file.root;
     reading.unknown_keys(root, noun, &[fields::keys::<Top>(), fields::keys::<Parts>()].concat());
     let (times, short) = schedule::read(reading, file, None);
-    let topology = topology::read(reading, root, file.folder, times.map(|times| times.duration));
+    let mut topology = topology::read(reading, root, file.folder, times.map(|times| times.duration));
+    let timing = timing::read(reading, root, file.folder);
+    timing.apply(&mut topology);
     let routing = routing(reading, root, &topology);
     let paths = Paths::new(topology.nodes.len(), &topology.ports);
     let disciplines = disciplines(reading, root, &topology);
@@ -48,6 +51,7 @@ pub(crate) fn read_as(
             topology: &topology,
             duration: times.map(|times| times.duration),
             folder: file.folder,
+            gso: timing.gso,
         },
     );
     check_disciplines(reading, root, disciplines.as_deref().unwrap_or_default(), &topology);
@@ -72,6 +76,9 @@ pub(crate) fn read_as(
         disciplines: compared,
         nodes: topology.nodes.clone(),
         ports: topology.ports.clone(),
+        timing: timing.hosts,
+        timing_files: timing.files,
+        media: topology.media.plans.clone(),
         routing,
         traffic,
         measured,

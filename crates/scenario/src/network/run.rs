@@ -156,6 +156,9 @@ impl Network {
         let streams = Streams::new(trial.seed);
         let mut network = giveway_sim::Network::new(self.nodes.len()).with_routing(self.routing);
         let downstream = downstream(&self.ports);
+        for medium in &self.media {
+            network.medium(medium.clone());
+        }
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
             let mut qdisc = qdisc.expect("the reader of the scenario built it, too");
@@ -176,6 +179,7 @@ impl Network {
                 impairments: port.impairments.clone(),
                 cost: port.cost,
                 outages: port.outages.clone(),
+                medium: port.medium.map(|medium| (medium, port.mtu.0 as u32)),
                 qdisc,
             });
         }
@@ -202,6 +206,7 @@ impl Network {
             sample_senders: self.senders,
             streams,
             lookahead: self.lookahead(compared),
+            timing: self.timing.clone(),
         }
     }
 

@@ -11,6 +11,7 @@ use giveway_qdisc::{Bytes, Downstream, LinkContext, Rate, Share, Span, Streams, 
 use giveway_sim::Network;
 
 use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
+use super::media::Media;
 use super::names;
 use super::topologies::{Edge, End, MOST_PORTS, TOPOLOGIES, TopologySpec};
 use super::varying::{self, Variation};
@@ -43,6 +44,8 @@ pub struct Port {
     pub police: Option<Police>,
     /// Of so many acknowledgements in a row, one is sent.
     pub thin_acks: Option<u32>,
+    /// The number of the medium that it shares.
+    pub medium: Option<u16>,
     /// The files that it reads, as written.
     pub files: Vec<String>,
     /// The cost in routing.
@@ -103,6 +106,8 @@ pub(crate) struct Topology {
     pub nodes: Vec<String>,
     /// The ports, by number.
     pub ports: Vec<Port>,
+    /// The media that links share.
+    pub media: Media,
     /// True if every link was valid. Otherwise nodes may be missing, and messages about them would be
     /// misleading.
     pub whole: bool,
@@ -140,6 +145,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path, duration:
         topology: Topology {
             nodes: Vec::new(),
             ports: Vec::new(),
+            media: Media::read(reading, root),
             whole: true,
             fabric: root.has("topology"),
             node_numbers: BTreeMap::new(),
@@ -173,6 +179,10 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path, duration:
             break;
         }
     }
+    let Topology { media, ports, whole, .. } = &building.topology;
+    if *whole {
+        media.check_used(reading, root, ports.iter().filter_map(|port| port.medium));
+    }
     building.topology
 }
 
@@ -204,6 +214,8 @@ struct Direction<'a> {
     rate: Option<Rate>,
     /// The delay, or the mean of one that varies.
     delay: Option<Span>,
+    /// The number of the medium that it shares.
+    medium: Option<u16>,
 }
 
 impl Building<'_> {
@@ -376,6 +388,7 @@ impl Building<'_> {
             impairments,
             police,
             thin_acks,
+            medium: direction.medium,
             files,
             cost: keys.cost.unwrap_or(1),
             mtu: keys.mtu.unwrap_or(Bytes(1500)),
@@ -423,6 +436,7 @@ impl Building<'_> {
         if keys.delay.is_none() {
             own.delay.clone_from(&link.delay);
         }
+        reverse.medium = reverse.medium.or(forward.medium);
         Some(reverse)
     }
 
@@ -441,7 +455,19 @@ impl Building<'_> {
             };
             profile.as_ref().map(of_run)
         };
+        let name = keys.medium.as_deref();
+        let medium = name.and_then(|name| self.topology.media.of_link(reading, table, name));
         let Impairments { rate, delay, .. } = &variation.impairments;
+        if medium.is_some() && rate.as_ref().is_some_and(Profile::bursts) {
+            let message = "rate: a trace of packet opportunities has bursts of its own, and a medium too";
+            let wrong = Diagnostic::error(table.place("rate"), message);
+            reading.report(wrong.help("write the rate as csv, steps, ramp or a model, or leave medium out"));
+        }
+        if medium.is_some() && variation.impairments.dispatch_jitter.is_some() {
+            let message = "dispatch_jitter: a link on a medium is served when it gets the medium";
+            let wrong = Diagnostic::error(table.place("dispatch_jitter"), message);
+            reading.report(wrong.help("leave it out, or leave medium out"));
+        }
         Direction {
             rate: keys.rate.as_ref().and_then(Varied::constant).or_else(|| mean(rate).map(Rate::bit)),
             delay: keys.delay.as_ref().and_then(Varied::constant).or_else(|| mean(delay).map(Span::from_ps)),
@@ -449,6 +475,7 @@ impl Building<'_> {
             qdisc,
             queue,
             variation,
+            medium,
         }
     }
 }

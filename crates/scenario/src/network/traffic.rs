@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
-use giveway_qdisc::{Rate, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Rate, Span, Streams, Time};
 use giveway_sim::{Placed, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
@@ -86,13 +86,18 @@ pub(crate) struct Context<'a> {
     pub duration: Option<Span>,
     /// The folder that file names are relative to.
     pub folder: &'a Path,
+    /// The bursts of TCP senders by default; `None` for the default of TCP.
+    pub gso: Option<Bytes>,
 }
 
 /// Reads all traffic. Entries with errors are reported and left out.
 pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -> Vec<Stream> {
+    let usual = TcpConfig { gso: context.gso.unwrap_or_default(), ..TcpConfig::default() };
+    let of_timing = context.gso.map(|gso| ("gso".to_owned(), Json::from(gso.0)));
+    let of_timing: Map<String, Json> = of_timing.into_iter().collect();
     let defaults = match root.get("tcp") {
-        Some(node) => tcp(reading, node, "[tcp]", &Map::new()),
-        None => Some((Map::new(), TcpConfig::default())),
+        Some(node) => tcp(reading, node, "[tcp]", &of_timing),
+        None => Some((of_timing, usual)),
     };
     let example = "kind, from and to";
     let Some(entries) = reading.sections(root, "traffic", "a scenario needs traffic", example) else {

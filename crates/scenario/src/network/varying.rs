@@ -3,12 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use giveway_links::{Impairments, Loss, Model, Police, Profile, Quantity, Reorder, Shape, TraceError};
+use giveway_links::{Impairments, Loss, Model, Police, Profile, Quantity, Reorder, Shape, TraceError, Wake};
 use giveway_qdisc::{Bytes, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::keys::DirectionKeys;
+use super::lateness::lateness;
 use super::varying_keys::{BurstyLoss, PoliceKeys, ReorderKeys, VaryingDelay, VaryingRate};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head};
@@ -47,6 +48,11 @@ pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, f
     variation.impairments.unordered = keys.unordered.unwrap_or(false);
     variation.impairments.reorder =
         keys.reorder.map(|ReorderKeys { percent, distance }| Reorder { percent, distance });
+    if let Some((node, written)) = table.get("dispatch_jitter").zip(keys.dispatch_jitter.as_deref()) {
+        let files = &mut variation.files;
+        let read = lateness(reading, node, "dispatch_jitter", written, Wake::Timer, folder, files);
+        variation.impairments.dispatch_jitter = read;
+    }
     if let Some(ReorderKeys { distance, .. }) = keys.reorder
         && !(1..=MOST_DISTANCE).contains(&distance)
     {

@@ -47,6 +47,10 @@ pub struct TcpConfig {
     pub give_up_handshake: u32,
     /// Spread the segments of a window over the round trip instead of sending them in bursts.
     pub pacing: bool,
+    /// Generic segmentation offload: the most data that a sender puts on its link back to back. It waits with
+    /// new data until it may send so much, or a third of its window. "0 b" is off. It has no effect with
+    /// pacing.
+    pub gso: Bytes,
 }
 
 impl Default for TcpConfig {
@@ -70,6 +74,7 @@ impl Default for TcpConfig {
             give_up: 15,
             give_up_handshake: 6,
             pacing: false,
+            gso: Bytes(0),
         }
     }
 }
@@ -110,6 +115,12 @@ impl TcpConfig {
             return Err(Invalid::new(
                 which,
                 "a timeout of 0 retransmits without end: write for example \"200ms\"",
+            ));
+        }
+        if self.gso.0 > 1 << 20 {
+            return Err(Invalid::new(
+                "gso",
+                format!("{} is more than \"1mb\", and Linux sends \"64kb\"", self.gso),
             ));
         }
         if self.rto_max < self.rto_min {

@@ -61,6 +61,15 @@ impl Outcome {
     }
 }
 
+/// The circumstances of an arriving segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arriving {
+    /// True if the network set Congestion Experienced.
+    pub marked: bool,
+    /// True if the host handles it as one with a later segment.
+    pub joined: bool,
+}
+
 impl Endpoint {
     /// An end in the listening state. [`open`](Endpoint::open) makes it the client. `segment` has the fields
     /// that are the same in every segment that it sends.
@@ -173,12 +182,11 @@ impl Endpoint {
 
     // -- arriving segments --------------------------------------------------------------------------
 
-    /// Handles an arriving segment; `marked` if the network set Congestion Experienced. Segments to send go
-    /// to `out`.
+    /// Handles an arriving segment. Segments to send go to `out`.
     pub fn segment(
         &mut self,
         segment: &Segment,
-        marked: bool,
+        arriving: Arriving,
         now: Time,
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
@@ -198,7 +206,7 @@ impl Endpoint {
         {
             sender.acknowledged(segment, &mut self.outlet, now, config);
         }
-        let acknowledge = self.data(segment, marked, now, config, &mut outcome);
+        let acknowledge = self.data(segment, arriving, now, config, &mut outcome);
         let before = out.len();
         self.send(now, config, out);
         if out.len() > before {
@@ -277,7 +285,7 @@ impl Endpoint {
     fn data(
         &mut self,
         segment: &Segment,
-        marked: bool,
+        arriving: Arriving,
         now: Time,
         config: &TcpConfig,
         outcome: &mut Outcome,
@@ -288,7 +296,7 @@ impl Endpoint {
             if segment.has(Segment::CWR) {
                 self.outlet.echo = false;
             }
-            self.outlet.echo |= marked;
+            self.outlet.echo |= arriving.marked;
         }
         let len = segment.seq_len();
         if len == 0 {
@@ -301,6 +309,8 @@ impl Endpoint {
         // RFC 5681, section 4.2: at least every second segment is acknowledged at once, and so is one that
         // arrives out of order or fills a gap.
         let at_once = match arrival {
+            // The last of the segments that count as one is acknowledged for all of them.
+            Arrival::InOrder if arriving.joined && !segment.has(Segment::FIN) => return false,
             Arrival::InOrder => {
                 !config.delayed_ack || self.outlet.receiver.pending() >= 2 || segment.has(Segment::FIN)
             }

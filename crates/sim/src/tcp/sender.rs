@@ -332,6 +332,12 @@ impl Sender {
             self.controller.idled(now);
         }
         let window = self.controller.window() + self.inflation + self.limited_transmit(config);
+        if config.gso.0 > 0 && !config.pacing && self.gathers(window, config) {
+            // The window, not the application, limits the sender.
+            self.cwnd_limited = true;
+            self.urgent = false;
+            return;
+        }
         loop {
             let lost = self.board.next_lost();
             let len = match lost {
@@ -362,6 +368,20 @@ impl Sender {
                 None => return,
             }
         }
+    }
+
+    /// True if the sender waits until it may send more data back to back: [`TcpConfig::gso`]. It waits only
+    /// while acknowledgements will come that let it send more. A share of the window that one burst may take
+    /// is in Linux `tcp_tso_win_divisor`, with the default 3 (ip-sysctl).
+    fn gathers(&self, window: u64, config: &TcpConfig) -> bool {
+        const WINDOW_DIVISOR: u64 = 3;
+        let (pipe, left) = (self.board.pipe(), self.end.saturating_sub(self.board.next()));
+        let sends_new_data = self.recovery == Recovery::None && self.board.has_no_lost() && left > 0;
+        let receivable = config.receive_window.0;
+        let share = window.min(receivable) / WINDOW_DIVISOR;
+        let burst = config.gso.0.min(share).max(config.mss.0).min(left);
+        let fits = pipe + burst <= window && self.board.outstanding() + burst <= receivable;
+        sends_new_data && pipe > 0 && !fits
     }
 
     #[inline]

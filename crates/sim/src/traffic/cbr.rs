@@ -154,7 +154,7 @@ impl Source for Cbr {
                 flow.stream = Some(net.stream_from(flow.from, flow.to, flow.begin));
             }
         }
-        while let Some(Reverse((_, number))) =
+        while let Some(Reverse((due, number))) =
             self.order.peek().copied().filter(|Reverse((at, _))| *at <= now)
         {
             self.order.pop();
@@ -163,7 +163,8 @@ impl Source for Cbr {
             net.datagram(stream, self.bytes);
             // Uniform in [interval - jitter, interval + jitter]: the mean stays.
             let early = if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
-            let next = now + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
+            // From the time that was due: a late wake-up delays no later packet.
+            let next = due + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
             if next < self.stop {
                 self.order.push(Reverse((next, number)));
             }

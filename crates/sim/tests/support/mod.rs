@@ -16,12 +16,19 @@ pub struct Lab {
     pub network: Network,
     pub streams: Streams,
     pub sources: Vec<SourcePlan>,
+    pub timing: giveway_sim::Timing,
     nodes: usize,
 }
 
 impl Lab {
     pub fn new(nodes: usize, seed: u64) -> Lab {
-        Lab { network: Network::new(nodes), streams: Streams::new(seed), sources: Vec::new(), nodes }
+        Lab {
+            network: Network::new(nodes),
+            streams: Streams::new(seed),
+            sources: Vec::new(),
+            timing: giveway_sim::Timing::default(),
+            nodes,
+        }
     }
 
     /// Adds one direction of a link and returns its number.
@@ -44,6 +51,7 @@ impl Lab {
             cost: 1,
             impairments: Default::default(),
             outages: Vec::new(),
+            medium: None,
             qdisc,
         })
     }
@@ -75,6 +83,7 @@ impl Lab {
             impairments,
             cost,
             outages,
+            medium: None,
             qdisc,
         })
     }
@@ -144,6 +153,7 @@ impl Lab {
             sample_senders: false,
             streams: self.streams.within("run"),
             lookahead: 0,
+            timing: self.timing,
         }
     }
 }
