@@ -21,6 +21,7 @@ mod steps;
 mod test;
 mod test_programs;
 mod tools;
+mod varying;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,8 @@ cargo xtask CHORE
   growth           measures how time and memory grow with flows, hops, nodes and buffer, and writes docs/growth.csv
                    (needs valgrind, GNU time and 2 GB of memory; a quarter of an hour);
                    growth hops nodes measures these curves only
+  varying          runs the scenarios with links that vary with the disciplines of Linux, and writes docs/varying.csv
+                   (about a minute after the build)
   licences         checks the licences of the dependencies against deny.toml
   validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
   test-kernel      compares disciplines in the kernel with those in Rust, in a virtual machine (x86_64, about four minutes);
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::check(&repository),
         ["instructions", "--record", label] => instructions::record(&repository, label),
         ["growth", names @ ..] => growth::record(&repository, names),
+        ["varying"] => varying::record(&repository),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())

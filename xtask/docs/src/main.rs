@@ -11,6 +11,7 @@ mod pages;
 mod parameters;
 mod plot;
 mod speed;
+mod varying;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -12,6 +12,7 @@ use crate::crates;
 use crate::growth;
 use crate::parameters::table;
 use crate::speed;
+use crate::varying;
 
 const REFERENCE: &str = "docs/book/reference";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
@@ -104,7 +105,8 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     contents.push_str(
         "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
-         - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n",
+         - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
+         - [Varying links and the disciplines of Linux](reference/varying.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
@@ -114,6 +116,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
+    pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
     pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
     pages.insert(crates::FILE.to_owned(), crates::architecture(root)?);
@@ -227,6 +230,8 @@ fn keys(schema: &Value) -> String {
     let link = &properties["link"]["items"];
     let parts = [
         part("The file", schema),
+        part("`timing`, as a table", &properties["timing"]["anyOf"][1]),
+        part("`[[medium]]`, on a network", &properties["medium"]["items"]),
         part("`[[link]]`, on a network", link),
         part("`[switch]`, on a switch", &properties["switch"]),
         part("`[record]`, on a network", &properties["record"]),

@@ -1,0 +1,106 @@
+//! The page about links that vary and the disciplines of Linux, from `docs/varying.csv`.
+
+#[path = "../../src/varying/table.rs"]
+mod table;
+
+use std::path::Path;
+
+use table::Row;
+
+/// The page in the book.
+pub const PAGE: &str = "docs/book/reference/varying.md";
+
+/// The scenarios: their names, and headings.
+const SCENARIOS: [(&str, &str); 6] = [
+    ("step", "A link that falls to a tenth of its rate and recovers"),
+    ("lte", "A cellular link whose rate wanders"),
+    ("satellite", "A satellite that hands over every 15 seconds"),
+    ("cable", "A cable modem that sends when it gets a grant"),
+    ("wifi", "A Wi-Fi channel that three stations share"),
+    ("policer", "A link behind a policer"),
+];
+
+const TEXT: &str = "\
+# Varying links and the disciplines of Linux
+
+`cargo xtask varying` runs the scenarios in `scenarios/links` with every classless discipline of Linux that Giveway has, each with its defaults here, \
+and writes `docs/varying.csv`, from which this page is made. In each scenario downloads or uploads fill the link, and a call of small packets shares \
+it.
+
+- *Used* is the share of what the link offered. A queue that runs empty when the rate rises shows there.
+- *Goodput* is that of TCP over the measured link.
+- *Delay* is the one-way delay of the call, propagation included, and *loss* the share of its packets that are lost.
+
+All values are means over the three seeds of the scenario. The best value of a column is bold; differences of a few per cent may be chance.
+";
+
+/// Builds the page.
+///
+/// # Errors
+/// The file cannot be read, or a line is wrong.
+pub fn page(root: &Path) -> Result<String, String> {
+    let path = root.join(table::FILE);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", table::FILE))?;
+    let rows = table::parse(&text)?;
+    let mut page = TEXT.to_owned();
+    for (name, heading) in SCENARIOS {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.scenario == name).collect();
+        page.push_str(&format!("\n## {heading}\n\n`scenarios/links/{name}.toml`\n\n{}", of_scenario(&rows)));
+    }
+    Ok(page)
+}
+
+/// The table of a scenario.
+fn of_scenario(rows: &[&Row]) -> String {
+    let mut out = String::from(
+        "| discipline | used | goodput, Mbit/s | mean delay, ms | p99 delay, ms | loss |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    let best = |value: fn(&Row) -> f64, highest: bool| {
+        let values = rows.iter().map(|row| value(row));
+        if highest { values.fold(f64::MIN, f64::max) } else { values.fold(f64::MAX, f64::min) }
+    };
+    let columns: [(fn(&Row) -> f64, bool); 5] = [
+        (|row| row.used_percent, true),
+        (|row| row.goodput_mbit, true),
+        (|row| row.delay_mean_ms, false),
+        (|row| row.delay_p99_ms, false),
+        (|row| row.loss_percent, false),
+    ];
+    let bests = columns.map(|(value, highest)| best(value, highest));
+    for row in rows {
+        let texts = [
+            format!("{:.1} %", row.used_percent),
+            format!("{:.2}", row.goodput_mbit),
+            format!("{:.1}", row.delay_mean_ms),
+            format!("{:.1}", row.delay_p99_ms),
+            format!("{:.2} %", row.loss_percent),
+        ];
+        out.push_str(&format!("| `{}` |", row.discipline));
+        for ((text, (value, _)), best) in texts.iter().zip(columns).zip(bests) {
+            let bold = if value(row) == best { "**" } else { "" };
+            out.push_str(&format!(" {bold}{text}{bold} |"));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_values_are_bold() {
+        let row = |discipline: &str, used_percent, delay_p99_ms| Row {
+            discipline: discipline.to_owned(),
+            used_percent,
+            delay_p99_ms,
+            ..Row::default()
+        };
+        let (long, short) = (row("long", 99.0, 50.0), row("short", 90.0, 5.0));
+        let out = of_scenario(&[&long, &short]);
+        assert!(out.contains("| `long` | **99.0 %** |") && out.contains("| **5.0** |"), "{out}");
+        assert!(!out.contains("**90.0 %**") && !out.contains("**50.0**"), "{out}");
+    }
+}
