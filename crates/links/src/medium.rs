@@ -181,7 +181,8 @@ impl Medium {
         if std::mem::replace(&mut link.waits, true) {
             return;
         }
-        let node = &mut self.nodes[link.node];
+        let sender = link.node;
+        let node = &mut self.nodes[sender];
         node.waiting += 1;
         if !std::mem::replace(&mut link.listed, true) {
             match self.spec.airtime {
@@ -193,8 +194,7 @@ impl Medium {
                 }
             }
         }
-        let node = link.node;
-        self.contend(node, now);
+        self.contend(sender, now);
     }
 
     /// The time at which a link may transmit next; [`Time::NEVER`] if none has packets.
@@ -236,9 +236,9 @@ impl Medium {
         if let Some(reverse) = reverse {
             self.links[reverse as usize].deficit -= used;
         }
-        for node in 0..self.nodes.len() {
-            if self.nodes[node].waiting > 0 {
-                self.contend(node, end);
+        for other in 0..self.nodes.len() {
+            if self.nodes[other].waiting > 0 {
+                self.contend(other, end);
             }
         }
     }

@@ -114,8 +114,8 @@ impl Sim {
         let nodes = plan.network.nodes;
         let changes = Changes::new(&plan.network.links, &mut queue);
         let links = plan.network.links.iter_mut().zip(0..);
-        let link = |(link, number)| Link::new(number, link, (partition, part), &plan.streams, &mut queue);
-        let mut links: Vec<Link> = links.map(link).collect();
+        let built = |(link, number)| Link::new(number, link, (partition, part), &plan.streams, &mut queue);
+        let mut links: Vec<Link> = links.map(built).collect();
         let mut media = Media::new(&plan.network.media, &plan.streams, &mut queue);
         for ((link, planned), number) in links.iter_mut().zip(&plan.network.links).zip(0..) {
             if let Some((medium, mtu)) = planned.medium {

@@ -50,17 +50,20 @@ pub fn page(root: &Path) -> Result<String, String> {
     Ok(page)
 }
 
+/// A value of a row.
+type Column = fn(&Row) -> f64;
+
 /// The table of a scenario.
 fn of_scenario(rows: &[&Row]) -> String {
     let mut out = String::from(
         "| discipline | used | goodput, Mbit/s | mean delay, ms | p99 delay, ms | loss |\n\
          |---|---:|---:|---:|---:|---:|\n",
     );
-    let best = |value: fn(&Row) -> f64, highest: bool| {
+    let best = |value: Column, highest: bool| {
         let values = rows.iter().map(|row| value(row));
         if highest { values.fold(f64::MIN, f64::max) } else { values.fold(f64::MAX, f64::min) }
     };
-    let columns: [(fn(&Row) -> f64, bool); 5] = [
+    let columns: [(Column, bool); 5] = [
         (|row| row.used_percent, true),
         (|row| row.goodput_mbit, true),
         (|row| row.delay_mean_ms, false),
