@@ -86,6 +86,8 @@ pub struct Line {
     unordered: bool,
     /// Arrival of the last packet in order.
     last: Time,
+    /// The time from which a delay that varies, and hand-overs, are counted.
+    start: Time,
     /// Draws loss and jitter.
     rng: Rng,
     corrupt: Option<(Share, Rng)>,
@@ -108,10 +110,19 @@ impl Line {
         impairments: &Impairments,
         streams: &Streams,
     ) -> Line {
+        Line::starting((delay, loss, jitter), impairments, streams, Time::ZERO)
+    }
+
+    /// Like [`new`](Line::new); a delay that varies and hand-overs begin at `start`.
+    pub fn starting(
+        (delay, loss, jitter): (Span, Share, Span),
+        impairments: &Impairments,
+        streams: &Streams,
+        start: Time,
+    ) -> Line {
         let draws =
             |share: Share, name: &str| (share.get() > 0.0).then(|| (share, streams.within(name).rng()));
-        let varying =
-            |profile: &Profile| Delay::Varying { course: profile.course(), until: Time::ZERO, delay };
+        let varying = |profile: &Profile| Delay::Varying { course: profile.course(), until: start, delay };
         Line {
             delay: impairments.delay.as_ref().map_or(Delay::Constant(delay), varying),
             loss: impairments.loss.unwrap_or(Loss::Random(loss)),
@@ -119,10 +130,55 @@ impl Line {
             jitter,
             unordered: impairments.unordered,
             last: Time::ZERO,
+            start,
             rng: streams.rng(),
             corrupt: draws(impairments.corrupt, "corrupt"),
             duplicate: draws(impairments.duplicate, "duplicate"),
             reorder: impairments.reorder.map(|reorder| (reorder, streams.within("reorder").rng())),
+        }
+    }
+
+    /// Gives the wire other properties from `now` on, at which a delay that varies begins. Packets on the
+    /// wire are not overtaken for that reason, and loss and jitter go on drawing from their stream.
+    pub fn change(
+        &mut self,
+        wire: (Span, Share, Span),
+        impairments: &Impairments,
+        streams: &Streams,
+        now: Time,
+    ) {
+        let mut changed = Line::starting(wire, impairments, streams, now);
+        changed.last = self.last;
+        std::mem::swap(&mut changed.rng, &mut self.rng);
+        *self = changed;
+    }
+
+    /// The transmission of the last packet did not end, and is given up at `now`: later packets do not wait
+    /// for it.
+    pub fn resume(&mut self, now: Time) {
+        if self.last == Time::NEVER {
+            self.last = now;
+        }
+    }
+
+    /// No packet ends its transmission before `now`. In real time this spreads the work of a delay that
+    /// varies.
+    pub fn pass(&mut self, now: Time) {
+        self.delay.at(now);
+    }
+
+    /// Restarts the clock: the time `then` becomes zero. A delay that varies goes on; hand-overs are counted
+    /// from then on.
+    pub fn rebase(&mut self, then: Time) {
+        self.pass(then);
+        let moved = |at: Time| match at {
+            Time::NEVER => Time::NEVER,
+            at => Time::ZERO + at.since(then),
+        };
+        self.last = moved(self.last);
+        self.start = moved(self.start);
+        if let Delay::Varying { until, .. } = &mut self.delay {
+            *until = moved(*until);
         }
     }
 
@@ -140,7 +196,7 @@ impl Line {
     /// now. Ends come in order.
     #[inline]
     pub fn carry(&mut self, bytes: u32, end: Time, rate: Rate) -> Fate {
-        if self.loss.loses(end, &mut self.in_bad, &mut self.rng) {
+        if self.loss.loses(end, self.start, &mut self.in_bad, &mut self.rng) {
             return Fate::Lost;
         }
         if let Some((share, rng)) = &mut self.corrupt

@@ -55,9 +55,10 @@ impl Loss {
         }
     }
 
-    /// True if the next packet, whose transmission ends at `end`, is lost. `in_bad` is the state.
+    /// True if the next packet, whose transmission ends at `end`, is lost. Hand-overs are counted from
+    /// `start`. `in_bad` is the state.
     #[inline]
-    pub(crate) fn loses(&self, end: Time, in_bad: &mut bool, rng: &mut Rng) -> bool {
+    pub(crate) fn loses(&self, end: Time, start: Time, in_bad: &mut bool, rng: &mut Rng) -> bool {
         match self {
             // Without loss no random number is drawn, so that a lossless wire leaves its stream untouched.
             Loss::Random(share) => share.get() > 0.0 && rng.uniform() < share.get(),
@@ -68,8 +69,9 @@ impl Loss {
                 rng.uniform() < share.get()
             }
             Loss::Handover { every, lasts, percent } => {
-                let passed = end.as_ps() % every.as_ps().max(1);
-                let at_a_seam = end.as_ps() >= every.as_ps() && passed < lasts.as_ps();
+                let since = end.since(start);
+                let passed = since.as_ps() % every.as_ps().max(1);
+                let at_a_seam = since >= *every && passed < lasts.as_ps();
                 at_a_seam && rng.uniform() < percent.get()
             }
         }

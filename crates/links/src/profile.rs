@@ -1,7 +1,7 @@
 //! The rate or the delay of a link over time: its description, and its pieces.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,8 +41,13 @@ pub struct Profile {
 enum Kind {
     Points(Arc<[(Span, u64)]>, Shape),
     File(Arc<Path>, Format),
+    /// The content of a file.
+    Content(Arc<Path>, Arc<[u8]>, Format),
     Model(Model, u64),
 }
+
+/// The longest file that is kept in memory, in bytes: a day at 10 Gbit/s.
+const LARGEST: u64 = 1 << 30;
 
 /// The lowest mean rate of a loop. A packet of 64 KiB takes nine minutes at it.
 const SLOWEST: Rate = Rate::kbit(1);
@@ -115,9 +120,31 @@ impl Profile {
         Ok(Profile { kind: Kind::Model(model, seed), repeats: true, mean, least, most, length: None })
     }
 
+    /// Reads the file into memory, so that the pieces need no file any more. A backend with real time needs
+    /// this, since a disk can be late, and since it may have given up the right to open files.
+    ///
+    /// # Errors
+    /// The file cannot be read any more, has changed, or has more than 1 GiB.
+    pub fn in_memory(self) -> Result<Profile, TraceError> {
+        let Kind::File(path, format) = &self.kind else { return Ok(self) };
+        let unread =
+            |error: std::io::Error| TraceError::whole(format!("cannot be read: {error}"), "check the file");
+        if std::fs::metadata(path).map_err(unread)?.len() > LARGEST {
+            let message = "the file has more than 1 GiB, and is kept in memory here";
+            return Err(TraceError::whole(message, "write a shorter trace, with loop = true"));
+        }
+        let content: Arc<[u8]> = std::fs::read(path).map_err(unread)?.into();
+        let quantity = match format {
+            Format::Mahimahi => Quantity::Rate,
+            Format::Csv(quantity) => *quantity,
+        };
+        // It may have changed since it was checked.
+        Profile::checked(Kind::Content(Arc::clone(path), content, *format), quantity, self.repeats)
+    }
+
     /// Reads all of a trace once, and checks it as a whole.
     fn checked(kind: Kind, quantity: Quantity, repeats: bool) -> Result<Profile, TraceError> {
-        let bursts = matches!(kind, Kind::File(_, Format::Mahimahi));
+        let bursts = matches!(kind, Kind::File(_, Format::Mahimahi) | Kind::Content(_, _, Format::Mahimahi));
         let ramp = matches!(kind, Kind::Points(_, Shape::Ramp));
         // A long ramp has many steps, and its points say the same.
         let mut rows = match &kind {
@@ -194,7 +221,7 @@ impl Profile {
     pub fn bursts(&self) -> bool {
         match &self.kind {
             Kind::Points(..) => false,
-            Kind::File(_, format) => *format == Format::Mahimahi,
+            Kind::File(_, format) | Kind::Content(_, _, format) => *format == Format::Mahimahi,
             Kind::Model(model, _) => model.bursts(),
         }
     }
@@ -223,7 +250,7 @@ impl Profile {
     /// The file that it reads.
     pub fn file(&self) -> Option<&Path> {
         match &self.kind {
-            Kind::File(path, _) => Some(path),
+            Kind::File(path, _) | Kind::Content(path, ..) => Some(path),
             _ => None,
         }
     }
@@ -418,6 +445,7 @@ enum Source {
     Points { points: Arc<[(Span, u64)]>, next: usize },
     Ramp { points: Arc<[(Span, u64)]>, next: usize, at: Span },
     File(Rows<BufReader<File>>, u64),
+    Content(Rows<Cursor<Arc<[u8]>>>, u64),
 }
 
 impl Source {
@@ -436,6 +464,9 @@ impl Source {
                 })?;
                 Ok(Source::File(Rows::new(BufReader::new(file), *format), 0))
             }
+            Kind::Content(_, content, format) => {
+                Ok(Source::Content(Rows::new(Cursor::new(Arc::clone(content)), *format), 0))
+            }
             Kind::Model(..) => unreachable!("a model has no rows"),
         }
     }
@@ -446,6 +477,10 @@ impl Source {
                 rows.rewind().unwrap_or_else(|error| panic!("a trace cannot be read again: {error}"));
                 *count = 0;
             }
+            Source::Content(rows, count) => {
+                rows.rewind().expect("memory can be read again");
+                *count = 0;
+            }
             points => *points = Source::open(kind).expect("points are not opened"),
         }
     }
@@ -453,7 +488,7 @@ impl Source {
     /// Number of rows so far, of a file.
     fn rows(&self) -> u64 {
         match self {
-            Source::File(_, rows) => *rows,
+            Source::File(_, rows) | Source::Content(_, rows) => *rows,
             _ => 0,
         }
     }
@@ -480,6 +515,11 @@ impl Source {
                 Ok(Some(Row { at: begin, value: middle((from, low), (until, high), begin, end) }))
             }
             Source::File(rows, count) => {
+                let row = rows.next()?;
+                *count += u64::from(row.is_some());
+                Ok(row)
+            }
+            Source::Content(rows, count) => {
                 let row = rows.next()?;
                 *count += u64::from(row.is_some());
                 Ok(row)
@@ -535,6 +575,20 @@ mod tests {
         assert_eq!(wrong("0\n0\n", true), "the loop has no length: its last time is 0");
         let missing = Profile::mahimahi(Path::new("/nowhere/x.mahi"), true).unwrap_err().to_string();
         assert!(missing.starts_with("cannot be opened: "), "{missing}");
+    }
+
+    #[test]
+    fn a_profile_in_memory_needs_no_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "2\n2\n5\n").unwrap();
+        let read = Profile::mahimahi(file.path(), true).unwrap();
+        let (until, path) = (Time::ms(23), file.path().to_owned());
+        let offered = read.integral(Time::ZERO, until);
+        let kept = read.clone().in_memory().unwrap();
+        drop(file);
+        assert!(read.in_memory().unwrap_err().to_string().starts_with("cannot be read: "));
+        assert_eq!((kept.integral(Time::ZERO, until), kept.file()), (offered, Some(&*path)));
+        assert_eq!((kept.bursts(), kept.repeats(), kept.mean()), (true, true, 7_200_000));
     }
 
     /// A ramp from 0 to 1 Mbit/s in a second, and back in two: 0.5 Mbit and 1 Mbit.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::{Rate, Span, Time};
+use giveway_qdisc::{Port, Rate, Span, Time};
 
 use crate::profile::{Course, Profile};
 
@@ -51,17 +51,22 @@ struct Window {
 impl Transmitter {
     /// An idle transmitter at time zero, of a link whose discipline was built for `rate`.
     pub fn new(profile: &Profile, rate: Rate) -> Transmitter {
-        let window = profile.bursts().then_some(Window { until: Time::ZERO + WINDOW, bytes: 0 });
+        Transmitter::starting(profile, rate, Time::ZERO)
+    }
+
+    /// Like [`new`](Transmitter::new), of a link whose profile begins at `start`. Nothing passes before.
+    pub fn starting(profile: &Profile, rate: Rate, start: Time) -> Transmitter {
+        let window = profile.bursts().then_some(Window { until: start + WINDOW, bytes: 0 });
         let mut transmitter = Transmitter {
             course: profile.course(),
-            from: Time::ZERO,
-            until: Time::ZERO,
+            from: start,
+            until: start,
             rate: 0,
             burst: 0,
             free_at: Time::ZERO,
             excess: 0,
             changes: Changes { pending: VecDeque::new(), last: rate, window },
-            next_change: Time::ZERO,
+            next_change: start,
         };
         transmitter.advance();
         transmitter
@@ -115,6 +120,34 @@ impl Transmitter {
         let reported = self.changes.next(now);
         self.look_ahead();
         reported
+    }
+
+    /// Tells a port of the changes of the rate by `now`. Call this before each other call of the port.
+    #[inline]
+    pub fn inform<P>(&mut self, port: &mut Port<P>, now: Time) {
+        if self.may_change(now) {
+            while let Some((at, rate)) = self.change(now) {
+                port.change_rate(rate, at);
+            }
+        }
+    }
+
+    /// Restarts the clock: the time `then` becomes zero. The profile goes on. Changes by `then` that have not
+    /// been reported are not reported any more.
+    pub fn rebase(&mut self, then: Time) {
+        while self.change(then).is_some() {}
+        let moved = |at: Time| match at {
+            Time::NEVER => Time::NEVER,
+            at => Time::ZERO + at.since(then),
+        };
+        self.from = moved(self.from);
+        self.until = moved(self.until);
+        self.free_at = moved(self.free_at);
+        self.next_change = moved(self.next_change);
+        self.changes.pending.iter_mut().for_each(|(at, _)| *at = moved(*at));
+        if let Some(window) = &mut self.changes.window {
+            window.until = moved(window.until);
+        }
     }
 
     /// A time before which no further change is reported. [`Time::NEVER`] if there is none any more.
@@ -328,6 +361,25 @@ mod tests {
         let mut transmitter = start(&Profile::mahimahi(file.path(), false).unwrap());
         assert_eq!(transmitter.ready(Time::ms(4)), Time::ms(6));
         assert_eq!(transmitter.transmit(1501, Time::ms(6)), Time::NEVER);
+    }
+
+    /// The clock is restarted at 25 ms, and once more at 5 ms of the new clock.
+    #[test]
+    fn a_profile_begins_at_any_time_and_goes_on_after_a_restart_of_the_clock() {
+        let profile = steps(&[(0, 1000), (15, 10_000), (30, 0), (40, 2000)], false);
+        let mut transmitter = Transmitter::starting(&profile, Rate::mbit(1), Time::ms(5));
+        assert_eq!(transmitter.ready(Time::ms(1)), Time::ms(5), "nothing passes before");
+        assert_eq!(transmitter.transmit(1250, Time::ms(5)), Time::ms(15));
+        transmitter.rebase(Time::ms(25));
+        assert_eq!(transmitter.ready(Time::ms(1)), Time::ms(1), "10 Mbit/s until 10 ms");
+        assert_eq!(transmitter.transmit(1250, Time::ms(1)), Time::ms(2));
+        transmitter.rebase(Time::ms(5));
+        assert_eq!(
+            transmitter.transmit(7500, Time::ZERO),
+            Time::ms(20),
+            "5 ms, a pause, and 5 ms at 2 Mbit/s"
+        );
+        assert_eq!(transmitter.change(Time::ms(20)), Some((Time::ms(15), Rate::mbit(2))));
     }
 
     #[test]
