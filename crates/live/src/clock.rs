@@ -147,7 +147,8 @@ impl Clock {
         if odd && just_set { now } else { time }
     }
 
-    fn of_monotonic(&self, ns: u64) -> Time {
+    /// Converts a time of the monotonic clock, in nanoseconds. A time before time zero becomes zero.
+    pub fn of_monotonic(&self, ns: u64) -> Time {
         Time::from_ps(ns.saturating_sub(self.origin_ns).saturating_mul(1000)) + self.pretended
     }
 

@@ -1,5 +1,6 @@
 //! Commands that change a running direction.
 
+use giveway_links::Profile;
 use giveway_qdisc::{Qdisc, Rate};
 
 use crate::emulation::LinkEmulation;
@@ -11,11 +12,14 @@ pub type Build = Box<dyn FnMut(Rate) -> Box<dyn Qdisc<Frame>> + Send>;
 
 /// A change to a running direction. It loses and reorders no queued packet.
 pub enum Command {
-    /// Sets the rate, and builds the discipline again for it.
+    /// Sets a constant rate, and builds the discipline again for it.
     Rate(Rate),
+    /// Lets the rate follow a profile from now on, and builds the discipline again for its mean, which is the
+    /// first value.
+    VaryingRate(Rate, Profile),
     /// Replaces the discipline.
     Qdisc(Build),
-    /// Sets delay, jitter and loss after the link.
+    /// Sets delay, loss and other impairments after the link. The rate stays.
     Emulation(LinkEmulation),
     /// Cuts frames into fragments of this size, or stops cutting.
     Cut(Option<giveway_wire::fragment::Size>),

@@ -9,14 +9,20 @@
 //! link that is never late, even if the thread is late, and a long run has exactly the configured rate. There
 //! is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
 //! counted). Otherwise a thread that did not run for a while would send seconds of traffic at once.
+//!
+//! A link whose rate varies has a [`Transmitter`], as in the network simulator: it says when a transmission
+//! begins and ends, and the port is informed of each change of the rate before its next call. What passes in
+//! a stall is lost, as it is on a link that nobody uses.
 
 pub mod driver;
+mod varying;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
+use giveway_links::{Fate, Transmitter};
 use giveway_qdisc::{
     Backlog, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
@@ -27,7 +33,7 @@ use giveway_wire::fragment::{Cut, Taken};
 use crate::clock::{Clock, wall_ns};
 use crate::command::{Build, Command};
 use crate::device::{Arrival, BATCH, Sender};
-use crate::emulation::{LinkEmulation, LinkEmulator};
+use crate::emulation::{InFlight, LinkEmulation, LinkEmulator, Transmission};
 use crate::fragments::{self, FragmentGroups, PartialFrameDiscard};
 use crate::headers::{Counting, Frame, HeaderParser, ParsedHeaders};
 use crate::pool::Pool;
@@ -64,12 +70,14 @@ pub trait Tap: Send {
 pub struct Parts {
     /// Id of the port in calls to the probe.
     pub id: PortId,
-    /// Rate of the link.
+    /// Rate of the link; the mean if it varies.
     pub rate: Rate,
     /// Builds the discipline.
     pub build: Build,
-    /// Delay, jitter and loss after the link.
+    /// The rate over time, and delay, loss and other impairments after the link.
     pub emulation: LinkEmulation,
+    /// Time at which the rate and the delay over time begin. Nothing passes before if the rate varies.
+    pub start: Time,
     /// Rules for the counted length of a packet.
     pub counting: Counting,
     /// True if frames begin with an Ethernet header.
@@ -100,6 +108,10 @@ pub struct Parts {
 pub struct Core {
     port: Port<Frame>,
     build: Build,
+    /// The transmitter, if the rate varies.
+    transmitter: Option<Transmitter>,
+    /// Time before which the transmitter does not begin a transmission, as far as it was asked.
+    ready: Time,
     /// Latest time that the port got.
     at: Time,
     /// Time of the next call to the port; never, if nothing is queued.
@@ -145,6 +157,13 @@ impl Core {
         Core {
             port: Port::new(parts.id, qdisc, parts.rate),
             build: parts.build,
+            transmitter: parts
+                .emulation
+                .impairments
+                .rate
+                .as_ref()
+                .map(|profile| Transmitter::starting(profile, parts.rate, parts.start)),
+            ready: Time::ZERO,
             fragments,
             groups,
             at: Time::ZERO,
@@ -155,7 +174,12 @@ impl Core {
             parser: HeaderParser::new(parts.ethernet, parts.counting, &parts.streams)
                 .with_xor_mod(parts.xor_mod),
             reserved_flows: parts.reserved_flows,
-            emulator: LinkEmulator::new(parts.emulation, &parts.streams, parts.buffers as usize),
+            emulator: LinkEmulator::new(
+                &parts.emulation,
+                &parts.streams,
+                parts.buffers as usize,
+                parts.start,
+            ),
             statistics: Statistics::default(),
             probe: parts.probe,
             tap: parts.tap,
@@ -282,6 +306,9 @@ impl Core {
     /// Enqueues a packet and advances the link.
     fn enter(&mut self, pkt: Packet<Frame>, tuple: Option<FiveTuple>, then: Time) {
         self.statistics.record_arrival(pkt.meta.flow, tuple, pkt.meta.bytes);
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.inform(&mut self.port, then);
+        }
         self.port.offer(pkt, then, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(then);
         // After an arrival the discipline may have a packet earlier: call it as soon as the link is free.
@@ -294,11 +321,18 @@ impl Core {
         while self.next_pull <= until {
             let then = self.next_pull.max(self.at);
             self.at = then;
+            if self.transmitter.is_some() && !self.is_ready(then) {
+                continue;
+            }
             let next = self.port.pull(then, &mut (&mut self.statistics, &mut self.probe));
             self.recycle(then);
             self.next_pull = match next {
                 Next::Packet(pkt) => {
                     self.denied = None;
+                    if let Some(transmitter) = &mut self.transmitter {
+                        let end = transmitter.transmit(pkt.meta.bytes, then);
+                        self.port.occupy_until(end);
+                    }
                     self.depart(pkt, then);
                     self.port.free_at()
                 }
@@ -307,7 +341,7 @@ impl Core {
                         at > then,
                         "the discipline requests a call at {at}, which is not after the current time {then}"
                     );
-                    at
+                    at.min(self.transmitter.as_ref().map_or(Time::NEVER, Transmitter::next_change))
                 }
                 Next::Empty => {
                     self.denied = match self.port.counters().backlog().packets {
@@ -333,6 +367,9 @@ impl Core {
             statistics.stalled += floor.since(self.next_pull);
             statistics.longest_stall = statistics.longest_stall.max(floor.since(self.next_pull));
             self.next_pull = floor;
+        }
+        if self.next_pull == Time::NEVER && self.port.free_at() <= floor {
+            self.pass_idle(floor);
         }
         if let Some(since) = self.denied {
             let backlog = self.port.counters().backlog().packets;
@@ -360,11 +397,18 @@ impl Core {
             let bytes = &self.pool.buffer(buffer)[..length as usize];
             tap.frame(bytes, Outcome::Sent { marked }, self.clock.to_wall_ns(begin));
         }
-        if !self.emulator.enter(buffer, length, begin, self.port.free_at()) {
-            self.statistics.losses.emulated += 1;
-            self.port.lose(&pkt, DropReason::Wire, begin, &mut (&mut self.statistics, &mut self.probe));
-            let wall_ns = self.clock.to_wall_ns(begin);
-            recycle(&pkt.payload, DropReason::Wire, wall_ns, &mut self.tap, &mut self.pool);
+        let (bytes, end, rate) = (pkt.meta.bytes, self.port.free_at(), self.port.rate());
+        // A frame that waits for a better rate in the middle of its transmission has not left before its end.
+        let leaves = if self.transmitter.is_some() { end } else { begin };
+        match self.emulator.fate(Transmission { bytes, begin: leaves, end, rate }) {
+            Fate::Arrives(due) => self.emulator.push(InFlight { due, buffer, length }),
+            Fate::ArrivesTwice(due) => self.send_twice(InFlight { due, buffer, length }),
+            Fate::Lost => {
+                self.statistics.losses.emulated += 1;
+                self.port.lose(&pkt, DropReason::Wire, begin, &mut (&mut self.statistics, &mut self.probe));
+                let wall_ns = self.clock.to_wall_ns(begin);
+                recycle(&pkt.payload, DropReason::Wire, wall_ns, &mut self.tap, &mut self.pool);
+            }
         }
     }
 
@@ -423,7 +467,7 @@ impl Core {
     pub fn apply(&mut self, command: Command) {
         let rate = match command {
             Command::Emulation(emulation) => {
-                self.emulator.set(emulation);
+                self.emulator.set(&emulation, self.clock.now().max(self.at));
                 None
             }
             Command::Cut(size) => {
@@ -437,7 +481,14 @@ impl Core {
                 self.fragments.join(join);
                 None
             }
-            Command::Rate(rate) => Some(rate),
+            Command::Rate(rate) => {
+                self.vary(rate, None);
+                Some(rate)
+            }
+            Command::VaryingRate(rate, profile) => {
+                self.vary(rate, Some(&profile));
+                Some(rate)
+            }
             Command::Reserve(change) => {
                 let key = self.parser.keyed_hash(change.tuple());
                 if let Some(flows) = &mut self.reserved_flows {
@@ -471,12 +522,19 @@ impl Core {
         {
             return;
         }
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.inform(&mut self.port, now);
+        }
         let (id, rate, counters) = (self.port.id(), self.port.rate(), *self.port.counters());
         self.earlier = sum(&self.earlier, &counters);
         self.earlier_time += now.since(Time::ZERO);
         self.port = Port::new(id, build_discipline(&mut self.build, rate, self.groups.as_ref()), rate);
         self.clock = self.clock.restart();
         self.emulator.rebase(now);
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.rebase(now);
+        }
+        self.ready = Time::ZERO;
         self.fragments.rebase(now);
         self.statistics.rebase();
         self.at = Time::ZERO;
@@ -493,7 +551,7 @@ impl Core {
 
     /// True if the transmitter is busy at `now`.
     pub fn busy(&self, now: Time) -> bool {
-        self.next_pull != Time::NEVER && self.port.free_at() > now
+        self.next_pull != Time::NEVER && self.port.free_at().max(self.ready) > now
     }
 
     /// Number of frames in the discipline and in the link emulation.

@@ -248,12 +248,12 @@ impl Handle {
         accepts
     }
 
-    /// Sets the rate.
+    /// Sets a constant rate.
     pub fn set_rate(&self, rate: Rate) {
         self.send(Command::Rate(rate));
     }
 
-    /// Sets delay, jitter and loss after the link.
+    /// Sets delay, loss and other impairments after the link.
     pub fn set_emulation(&self, emulation: LinkEmulation) {
         self.send(Command::Emulation(emulation));
     }

@@ -5,5 +5,6 @@ mod fragments;
 mod life;
 mod measure;
 mod namespaces;
+mod varying;
 
 mod bed;

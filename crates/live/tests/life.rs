@@ -79,8 +79,8 @@ fn nothing_leaks() {
             let loss = Share::new(f64::from(second % 2) * 0.01).expect("0 and 0.01 are shares");
             handle.set_emulation(LinkEmulation {
                 delay: Span::ms(u64::from(second % 3) * 5),
-                jitter: Span::ZERO,
                 loss,
+                ..LinkEmulation::none()
             });
         }
         nap(Duration::from_millis(500));

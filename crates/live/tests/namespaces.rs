@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::bed::{Bed, Host, NONE, frame, ip, nap, no_loss};
 use giveway_live::{Command, LinkEmulation};
-use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Share, Span, Streams};
+use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Span, Streams};
 
 /// 20,000 frames of mixed lengths in both directions at once: each arrives once, in order, with the same
 /// bytes.
@@ -127,7 +127,7 @@ fn changes_lose_and_reorder_no_frame() {
         })));
         handle.set_rate(Rate::mbit(10 + 10 * u64::from(round)));
         let delay = if round % 3 == 0 { Span::ms(3) } else { Span::ZERO };
-        handle.set_emulation(LinkEmulation { delay, jitter: Span::ZERO, loss: Share::new(0.0).unwrap() });
+        handle.set_emulation(LinkEmulation { delay, ..LinkEmulation::none() });
         nap(Duration::from_millis(20));
     }
     let received = b.receive(sent.len(), Duration::from_secs(10));

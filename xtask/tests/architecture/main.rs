@@ -47,12 +47,12 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "switch", uses: &["qdisc", "spec", "capture"], tests_use: &["theory", "counting"] },
     Allowed {
         name: "live",
-        uses: &["qdisc", "capture", "wire", "watch", "reserve"],
+        uses: &["qdisc", "links", "capture", "wire", "watch", "reserve"],
         tests_use: &["disciplines"],
     },
     Allowed {
         name: "control",
-        uses: &["qdisc", "disciplines", "live", "watch", "wire", "replay", "reserve"],
+        uses: &["qdisc", "links", "disciplines", "live", "watch", "wire", "replay", "reserve", "scenario"],
         tests_use: &[],
     },
     Allowed { name: "measure", uses: &["qdisc", "theory"], tests_use: &[] },

@@ -54,6 +54,7 @@ pub fn run(input: &[u8]) {
         delay: if link_flags & 8 == 0 { Span::ZERO } else { Span::ms(2) },
         jitter: if link_flags & 16 == 0 { Span::ZERO } else { Span::ms(1) },
         loss: Share::new(share).expect("the number is between 0 and 1"),
+        ..LinkEmulation::none()
     };
     let sizes = [Size::new(68).expect("68 is the minimum"), Size::PUBLISHED[0], Size::PUBLISHED[1]];
     let cut = (flags & 4 != 0).then(|| sizes[usize::from(flags >> 3 & 3) % 3]);
@@ -64,6 +65,7 @@ pub fn run(input: &[u8]) {
         rate: Rate::mbit(8),
         build: build(*spec),
         emulation,
+        start: Time::ZERO,
         counting,
         ethernet,
         fragments: fragments::Settings { cut, join: flags & 32 != 0, ether_type: ETHER_TYPE },
@@ -154,6 +156,7 @@ impl Bridge {
                 delay: Span::ms(u64::from(value >> 4)),
                 jitter: Span::ms(u64::from(value >> 6)),
                 loss: share,
+                ..LinkEmulation::none()
             }),
             3 => Command::Cut((value & 1 == 0).then(|| Size::PUBLISHED[usize::from(value >> 1 & 1)])),
             4 => Command::Join(value & 1 == 0),

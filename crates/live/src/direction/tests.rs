@@ -14,6 +14,8 @@ use crate::device::SendError;
 mod fragments;
 #[path = "length_tests.rs"]
 mod lengths;
+#[path = "varying_tests.rs"]
+mod varying_links;
 
 /// State of a sender.
 #[derive(Default)]
@@ -70,6 +72,7 @@ fn parts(build: Build, rate: Rate, emulation: LinkEmulation) -> Parts {
         rate,
         build,
         emulation,
+        start: Time::ZERO,
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,
         fragments: crate::fragments::Settings::none(),
@@ -282,8 +285,8 @@ fn a_vlan_tag_is_inserted_again_and_frames_that_are_too_long_are_lost() {
 
 #[test]
 fn the_emulated_delay_begins_at_the_last_bit_and_losses_are_not_drops_of_the_discipline() {
-    let emulation = LinkEmulation { delay: Span::ms(5), jitter: Span::ZERO, loss: Share::new(0.0).unwrap() };
-    let (mut core, mut out) = (core(build("fifo"), RATE, emulation), Out::default());
+    let emulation = LinkEmulation { delay: Span::ms(5), ..LinkEmulation::none() };
+    let (mut core, mut out) = (core(build("fifo"), RATE, emulation.clone()), Out::default());
     arrive(&mut core, &frame(1, 'A'), Time::ms(1), Time::ms(1));
     assert_eq!(core.next(), Some(Time::ms(2)), "the link is busy until then");
     core.advance(Time::ms(2));

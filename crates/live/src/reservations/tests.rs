@@ -329,6 +329,7 @@ fn core(qdisc: &str, xor_mod: Option<u32>) -> (Core, Metas, ReservationService) 
         rate: Rate::mbit(8),
         build: Box::new(move |rate| spec.build(&LinkContext::new(rate, Streams::new(1))).unwrap()),
         emulation: LinkEmulation::none(),
+        start: giveway_qdisc::Time::ZERO,
         counting: Counting { overhead: 0, mpu: 0 },
         ethernet: true,
         longest_in: 1518,

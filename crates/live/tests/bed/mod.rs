@@ -16,7 +16,7 @@ use giveway_live::bridge::{Bridge, Ended};
 use giveway_live::clock::Clock;
 use giveway_live::direction::Parts;
 use giveway_live::{DirectionSetup, LinkEmulation, headers, packet};
-use giveway_qdisc::{LinkContext, PortId, Rate, Streams};
+use giveway_qdisc::{LinkContext, PortId, Rate, Streams, Time};
 
 /// Two pairs of virtual interfaces. The bridge is between `a1` and `b0`; senders and receivers are at `a0`
 /// and `b1`.
@@ -79,6 +79,22 @@ impl Bed {
         self.bridge_between((open("a1"), open("b0")), rate, emulation, build)
     }
 
+    /// A bridge like [`Bed::bridge`] whose link varies from a time of the monotonic clock on, in nanoseconds.
+    pub fn varying(&self, spec: &'static str, emulation: LinkEmulation, start_ns: u64) -> Bridge {
+        let open =
+            |end: &str| packet::open(&self.name(end), None).expect("root may open an existing interface");
+        let mean = emulation.impairments.rate.as_ref().map_or(1_000_000, |profile| profile.mean());
+        let spec: giveway_disciplines::Spec = spec.parse().expect("the spec is valid");
+        let build = |_| -> Build {
+            let spec = spec.clone();
+            Box::new(move |rate| {
+                spec.build(&LinkContext::new(rate, Streams::new(1))).expect("the discipline can be built")
+            })
+        };
+        let (ends, rate) = ((open("a1"), open("b0")), Rate::bit(mean));
+        self.bridge_from(ends, rate, emulation, build, Some(start_ns))
+    }
+
     /// A bridge between open interfaces, with disciplines like [`Bed::bridge_of`].
     pub fn bridge_between(
         &self,
@@ -87,12 +103,25 @@ impl Bed {
         emulation: LinkEmulation,
         build: impl Fn(&'static str) -> Build,
     ) -> Bridge {
+        self.bridge_from((a, b), rate, emulation, build, None)
+    }
+
+    fn bridge_from(
+        &self,
+        (a, b): (giveway_live::Ends, giveway_live::Ends),
+        rate: Rate,
+        emulation: LinkEmulation,
+        build: impl Fn(&'static str) -> Build,
+        start_ns: Option<u64>,
+    ) -> Bridge {
         let ethernet = a.ethernet;
+        let clock = Clock::start();
         let directions = DirectionSetup::both(a, b, |name| Parts {
             id: PortId(0),
             rate,
             build: build(name),
-            emulation,
+            emulation: emulation.clone(),
+            start: start_ns.map_or(Time::ZERO, |ns| clock.of_monotonic(ns)),
             counting: headers::Counting { overhead: 14, mpu: 0 },
             ethernet,
             fragments: giveway_live::fragments::Settings::none(),
@@ -104,7 +133,7 @@ impl Bed {
             reserved_flows: None,
             probe: None,
             tap: None,
-            clock: Clock::start(),
+            clock,
         });
         Bridge::start(directions, true).expect("threads can be started")
     }
