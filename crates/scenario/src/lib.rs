@@ -59,7 +59,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use draft::Draft;
 pub use error::{LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
-pub use live::{BpfQueue, Contender, Direction, KernelQueue, Live};
+pub use live::{BpfQueue, Contender, Direction, KernelQueue, LinkKeyError, Live, link_key};
 pub use network::{
     Bound, Build, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port, Queue, Size, Stream,
     StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,

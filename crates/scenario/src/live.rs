@@ -13,7 +13,9 @@ mod contender;
 mod limits;
 mod model;
 mod read;
+mod setting;
 
 pub use self::contender::{BpfQueue, Contender, KernelQueue};
 pub use self::model::{Direction, Live};
 pub(crate) use self::read::read;
+pub use self::setting::{LinkKeyError, link_key};

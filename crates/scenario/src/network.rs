@@ -29,3 +29,4 @@ pub use self::run::{Build, Crossed, Finished, Measured, discipline};
 pub use self::topologies::{Edge, End, Size, TOPOLOGIES, TopologyEntry, TopologySpec};
 pub use self::topology::{Port, Queue};
 pub use self::traffic::Stream;
+pub(crate) use self::varying::read as read_varying;

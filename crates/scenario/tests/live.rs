@@ -201,21 +201,52 @@ fn invalid_tc_arguments_are_refused() {
     "#);
 }
 
+/// The router gets tables, losses and jitter in the words of the scenario.
+#[test]
+fn the_bottleneck_may_vary() {
+    let rate = "rate = { trace = \"x.mahi\" }\nloss = 0.01\njitter = \"1 ms\"";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.mahi"), "2\n4\n").unwrap();
+    let text = VALID.replacen("rate = \"10 Mbit/s\"", rate, 1);
+    let text =
+        text.replace("\"kernel:fq_codel limit 1000\", ", "").replace(", \"kernel:tbf limit 30000\"", "");
+    let scenario = Scenario::parse(&text, folder.path()).unwrap_or_else(|error| panic!("{error}"));
+    let live = scenario.live().expect("it is one of a test bed");
+    let file = folder.path().join("x.mahi");
+    let settings = [
+        ("rate", format!("{{ trace = \"{}\" }}", file.display())),
+        ("loss", "0.01".to_owned()),
+        ("jitter", "1 ms".to_owned()),
+    ];
+    assert_eq!((&live.forward.settings[..], live.forward.varies), (&settings[..], true));
+    assert_eq!((live.reverse.settings.len(), live.reverse.varies), (0, false), "it has its own rate");
+    // The opportunity at the end of the run does not count.
+    assert_eq!((live.forward.rate, live.forward.wire().count()), (Rate::kbit(5997), 2));
+    assert!(scenario.simulated().is_some());
+}
+
 #[test]
 fn parts_that_cannot_be_emulated_are_refused() {
-    insta::assert_snapshot!(errors("delay = \"8 ms\"", "delay = \"8 ms\"\nloss = 0.01"), @r#"
-    error: loss: a test bed does not emulate loss
-      --> scenario:17:8
-    17 | loss = 0.01
+    insta::assert_snapshot!(errors("delay = \"1 ms\"", "delay = \"1 ms\"\nloss = 0.01"), @r#"
+    error: loss: on a test bed only the bottleneck varies and impairs packets
+      --> scenario:11:8
+    11 | loss = 0.01
        |        ^^^^ not possible on a test bed
-       = help: leave it out, or simulate it: backend = "network"
+       = help: write it in the [[link]] with qdisc = "compare", or simulate it: backend = "network"
     "#);
-    insta::assert_snapshot!(errors("delay = \"3 ms\"", "delay = \"3 ms\"\njitter = \"1 ms\""), @r#"
-    error: jitter: a test bed does not emulate jitter
-      --> scenario:21:10
-    21 | jitter = "1 ms"
-       |          ^^^^^^ not possible on a test bed
-       = help: leave it out, or simulate it: backend = "network"
+    let in_kernel =
+        errors("rate = \"10 Mbit/s\"", "rate = { steps = [[\"0s\", \"10mbit\"], [\"1s\", \"9mbit\"]] }");
+    assert_eq!(in_kernel.matches("error: the rate of a discipline in the kernel is constant").count(), 2);
+    assert!(
+        in_kernel.contains("help: write a constant rate, or a discipline of giveway list"),
+        "{in_kernel}"
+    );
+    insta::assert_snapshot!(errors("delay = \"8 ms\"", "delay = { steps = [[\"0s\", \"9ms\"]] }"), @r#"
+    error: the delay of left->right varies, and other links have a delay, too
+      --> scenario:12:1
+    12 | [[link]]
+       | ^^^^^^^^ not possible on a test bed
+       = help: write delay = "0s" for the other links, and the whole delay here
     "#);
     insta::assert_snapshot!(errors("qdisc = \"compare\"", "qdisc = \"compare\"\noutages = [{ at = \"1 s\", lasts = \"1 s\" }]"), @r#"
     error: outages: a test bed has no outages

@@ -242,14 +242,9 @@ fn a_test_bed_refuses_what_it_does_not_emulate() {
     };
     for (keys, message) in [
         (
-            "rate = { model = \"lte\", mean = \"9mbit\" }\ndelay = \"5ms\"",
-            "rate: that of a test bed is constant",
+            "rate = \"9mbit\"\ndelay = \"5ms\"\nthin_acks = 4",
+            "thin_acks: a test bed sends all acknowledgements",
         ),
-        (
-            "rate = \"9mbit\"\ndelay = { steps = [[\"0s\", \"5ms\"]] }",
-            "delay: that of a test bed is constant",
-        ),
-        ("rate = \"9mbit\"\ndelay = \"5ms\"\nduplicate = \"1%\"", "duplicate: a test bed does not"),
         (
             "rate = \"9mbit\"\ndelay = \"5ms\"\npolice = { rate = \"1mbit\", burst = \"10kb\" }",
             "police: a test bed has no policers",

@@ -1,14 +1,16 @@
 //! The limits of a test bed: refuses networks that one machine cannot emulate.
 
 use std::ops::Range;
+use std::path::Path;
 
-use giveway_qdisc::{Bytes, PortId, Span};
+use giveway_qdisc::{Bytes, PortId, Rate, Span};
 use giveway_sim::TcpConfig;
 
 use super::model::Direction;
+use super::setting::settings;
 use crate::diagnostic::Diagnostic;
-use crate::fields::Reading;
-use crate::network::{Network, Queue, Stream};
+use crate::fields::{Reading, head};
+use crate::network::{Network, Port, Queue, Stream};
 use crate::tree::{Node, Table};
 
 /// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would
@@ -39,22 +41,29 @@ pub(crate) struct Emulated {
 }
 
 /// Checks a network against the limits of a test bed, and reports everything that it cannot emulate.
-pub(crate) fn check(reading: &mut Reading, root: &Table, network: &Network) -> Option<Emulated> {
-    Check { reading, root, network }.emulated()
+pub(crate) fn check(
+    reading: &mut Reading,
+    (root, folder): (&Table, &Path),
+    network: &Network,
+) -> Option<Emulated> {
+    Check { reading, root, folder, network }.emulated()
 }
 
 /// A network while it is checked.
 struct Check<'a> {
     reading: &'a mut Reading,
     root: &'a Table,
+    /// The folder that file names are relative to.
+    folder: &'a Path,
     network: &'a Network,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
     /// The network that a test bed emulates; `None` if it cannot.
     fn emulated(mut self) -> Option<Emulated> {
         self.keys();
         let (forward, reverse) = self.bottleneck()?;
+        self.others_are_constant([forward, reverse]);
         let near = self.side(forward, reverse, self.network.ports[forward].from);
         let far = self.side(forward, reverse, self.network.ports[forward].to);
         if near.iter().any(|node| far.contains(node)) {
@@ -67,10 +76,15 @@ impl Check<'_> {
         self.traffic();
         let tcp = self.tcp();
         let delays = self.distances(&near, &far)?;
-        let direction = |at: usize, delay: Span| {
-            let port = &self.network.ports[at];
-            Direction { port: PortId(at as u32), rate: port.rate, delay, queue: port.queue.clone() }
-        };
+        let network = self.network;
+        for (at, delay) in [(forward, delays.0), (reverse, delays.1)] {
+            let port = &network.ports[at];
+            if port.impairments.delay.is_some() && delay != port.delay {
+                let message = format!("the delay of {} varies, and other links have a delay, too", port.name);
+                let help = "write delay = \"0s\" for the other links, and the whole delay here";
+                self.refuse(port.at.clone(), message, help);
+            }
+        }
         let hosts = |side: &[u16]| {
             let pairs = self.network.traffic.iter().flat_map(|stream| &stream.pairs);
             let mut hosts: Vec<u16> =
@@ -85,6 +99,13 @@ impl Check<'_> {
             let message = format!("a test bed has at most {MOST} hosts on either side");
             self.refuse(place, message, "give each host more flows instead");
         }
+        let direction = |at: usize, delay: Span| {
+            let port = &self.network.ports[at];
+            let settings = self.settings(at);
+            let varies = port.impairments.rate.is_some();
+            let (port, rate, queue) = (PortId(at as u32), port.rate, port.queue.clone());
+            Direction { port, rate, delay, varies, settings, queue }
+        };
         let (forward, reverse) = (direction(forward, delays.0), direction(reverse, delays.1));
         Some(Emulated { near, far, forward, reverse, tcp: tcp? })
     }
@@ -97,26 +118,15 @@ impl Check<'_> {
 
     /// Refuses keys that have no effect on a test bed.
     fn keys(&mut self) {
-        const NOT_BUILT: [(&str, &str); 12] = [
+        const NOT_BUILT: [(&str, &str); 6] = [
             ("medium", "the links of a test bed are their own"),
             ("dispatch_jitter", "the machine of a test bed has its own"),
-            ("unordered", "a test bed does not emulate jitter"),
-            ("reorder", "a test bed does not reorder"),
-            ("duplicate", "a test bed does not duplicate packets"),
-            ("corrupt", "a test bed does not damage packets"),
             ("thin_acks", "a test bed sends all acknowledgements"),
             ("police", "a test bed has no policers"),
             ("outages", "a test bed has no outages"),
-            ("jitter", "a test bed does not emulate jitter"),
-            ("loss", "a test bed does not emulate loss"),
             ("mtu", "every interface of a test bed has an MTU of 1,500 bytes"),
         ];
-        let links = self.root.get("link").map(Node::items).unwrap_or_default();
-        let tables = links.iter().filter_map(Node::table);
-        let tables: Vec<&Table> = tables
-            .flat_map(|table| [Some(table), table.get("back").and_then(Node::table)])
-            .flatten()
-            .collect();
+        let tables: Vec<&Table> = self.links().flat_map(directions).collect();
         for table in tables {
             for (key, why) in NOT_BUILT.into_iter().filter(|(key, _)| table.has(key)) {
                 let as_built = key == "mtu"
@@ -130,18 +140,6 @@ impl Check<'_> {
                 }
             }
         }
-        let links = self.root.get("link").map(Node::items).unwrap_or_default();
-        let tables = links.iter().filter_map(Node::table);
-        for table in tables.flat_map(|table| [Some(table), table.get("back").and_then(Node::table)]).flatten()
-        {
-            for key in ["rate", "delay"] {
-                if table.get(key).and_then(Node::table).is_some() {
-                    let help = "write a constant, or simulate it: backend = \"network\"";
-                    let message = format!("{key}: that of a test bed is constant");
-                    self.refuse(table.place(key), message, help);
-                }
-            }
-        }
         if let Some(record) = self.root.get("record").and_then(Node::table) {
             for key in ["port", "senders", "episodes", "bursts"].into_iter().filter(|key| record.has(key)) {
                 let help = "leave it out: the packets of the bottleneck and all flows are measured";
@@ -151,6 +149,50 @@ impl Check<'_> {
                     help,
                 );
             }
+        }
+    }
+
+    /// The tables of all links.
+    fn links(&self) -> impl Iterator<Item = &'a Table> + use<'a> {
+        let links = self.root.get("link").map(Node::items).unwrap_or_default();
+        links.iter().filter_map(Node::table)
+    }
+
+    /// The settings of `giveway live` for a port: everything but a constant rate and delay.
+    fn settings(&self, at: usize) -> Vec<(&'static str, String)> {
+        let ports = &self.network.ports;
+        // A topology writes constant links.
+        let Some(link) = self.links().find(|table| head(&self.reading.origin, table) == ports[at].at) else {
+            return Vec::new();
+        };
+        // The first port of a link is its forward direction.
+        let is_first = ports.iter().position(|port| port.at == ports[at].at) == Some(at);
+        match link.get("back").and_then(Node::table) {
+            _ if is_first => settings(link, link, self.folder),
+            Some(back) => settings(back, link, self.folder),
+            None => settings(&Table::default(), link, self.folder),
+        }
+    }
+
+    /// Refuses links other than the bottleneck that vary or impair packets: a test bed emulates only their
+    /// constant delay.
+    fn others_are_constant(&mut self, bottleneck: [usize; 2]) {
+        const WIRE: [&str; 6] = ["loss", "jitter", "reorder", "duplicate", "corrupt", "unordered"];
+        let bottleneck = bottleneck.map(|at| &self.network.ports[at].at);
+        let mut wrong = Vec::new();
+        for table in self.links().filter(|table| !bottleneck.contains(&&head(&self.reading.origin, table))) {
+            for table in directions(table) {
+                let varies = |key: &str| table.get(key).and_then(Node::table).is_some();
+                let varying = ["rate", "delay"].into_iter().filter(|key| varies(key));
+                let present = WIRE.into_iter().filter(|key| table.has(key));
+                wrong.extend(varying.chain(present).map(|key| (key, table.place(key))));
+            }
+        }
+        for (key, place) in wrong {
+            let message = format!("{key}: on a test bed only the bottleneck varies and impairs packets");
+            let help =
+                "write it in the [[link]] with qdisc = \"compare\", or simulate it: backend = \"network\"";
+            self.refuse(place, message, help);
         }
     }
 
@@ -221,7 +263,10 @@ impl Check<'_> {
     /// Checks that no link but the bottleneck can have a queue, since a test bed emulates only their delays.
     fn access(&mut self, forward: usize, reverse: usize) {
         let network = self.network;
-        let fastest = network.ports[forward].rate.max(network.ports[reverse].rate);
+        let highest = |port: &Port| {
+            port.impairments.rate.as_ref().map_or(port.rate, |profile| Rate::bit(profile.most()))
+        };
+        let fastest = highest(&network.ports[forward]).max(highest(&network.ports[reverse]));
         let others = network.ports.iter().enumerate().filter(|(at, _)| ![forward, reverse].contains(at));
         let mut reported = None;
         for (_, port) in others {
@@ -358,4 +403,9 @@ impl Check<'_> {
         }
         Some(tcp)
     }
+}
+
+/// The table of a link, and that of its reverse direction.
+fn directions(link: &Table) -> impl Iterator<Item = &Table> {
+    [Some(link), link.get("back").and_then(Node::table)].into_iter().flatten()
 }

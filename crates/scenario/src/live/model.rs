@@ -30,15 +30,32 @@ pub struct Live {
 pub struct Direction {
     /// The port of the network.
     pub port: PortId,
-    /// The rate, for IP packets without Ethernet headers.
+    /// The rate, for IP packets without Ethernet headers; the mean if it varies.
     pub rate: Rate,
-    /// The propagation delay of all links of a path together.
+    /// The propagation delay of all links of a path together; the mean if it varies.
     pub delay: Span,
+    /// True if the rate varies.
+    pub varies: bool,
+    /// Settings of `giveway live`, names and values, for everything but a constant rate and delay. The names
+    /// of files are absolute.
+    pub settings: Vec<(&'static str, String)>,
     /// The queue in front of the link.
     pub queue: Queue,
 }
 
+impl Direction {
+    /// The settings of the wire: all but the rate.
+    pub fn wire(&self) -> impl Iterator<Item = &(&'static str, String)> {
+        self.settings.iter().filter(|(name, _)| *name != "rate")
+    }
+}
+
 impl Live {
+    /// True if anything varies with time, so that it must begin when the load does.
+    pub fn varies(&self) -> bool {
+        [&self.forward, &self.reverse].iter().any(|direction| !direction.settings.is_empty())
+    }
+
     /// The names of the compared disciplines: specs without defaults.
     pub fn names(&self) -> Vec<String> {
         let disciplines = &self.network.disciplines;

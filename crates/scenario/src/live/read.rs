@@ -23,7 +23,16 @@ pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Li
         let about = |found: &Diagnostic| found.severity == Severity::Warning && found.span == node.span;
         reading.diagnostics.retain(|found| !about(found));
     }
-    let Emulated { near, far, forward, reverse, tcp } = limits::check(reading, &root, &network)?;
+    let Emulated { near, far, forward, reverse, tcp } =
+        limits::check(reading, (&root, file.folder), &network)?;
+    for (number, _) in &kernels {
+        if forward.varies || reverse.varies {
+            let place = file.root.get("disciplines").map(Node::items).and_then(|nodes| nodes.get(*number));
+            let message = "the rate of a discipline in the kernel is constant";
+            let wrong = Diagnostic::error(place.map_or(0..0, |node| node.span.clone()), message);
+            reading.report(wrong.help("write a constant rate, or a discipline of giveway list"));
+        }
+    }
     let written = file.root.get("disciplines").map_or(&[][..], Node::items);
     let ours = network.disciplines.len();
     let compared = contender::order(reading, written, ours, &kernels, forward.rate, MTU);
