@@ -31,7 +31,7 @@ use giveway_live::direction::Parts;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use giveway_live::reservations::{self, ReservedFlows};
 use giveway_live::{DirectionSetup, headers};
-use giveway_qdisc::{PortId, Span, Streams};
+use giveway_qdisc::{PortId, Span, Streams, Time};
 use giveway_replay::Tracer;
 use giveway_runner::chain;
 use giveway_watch::{json, summary};
@@ -72,7 +72,10 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return Err(BridgeError::Usage(message.to_owned()).into());
     }
     let path = file.as_ref().map_or(Path::new(""), SettingsFile::path);
-    let config = settings::resolve(path, &filed, &flags).map_err(BridgeError::from)?;
+    let mut config = settings::resolve(path, &filed, &flags, None).map_err(BridgeError::from)?;
+    if let Some(time) = args.mean_over.or(args.duration) {
+        config.for_time(time).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
+    }
     if args.tui && !io::stdout().is_terminal() {
         let message = "--tui needs a terminal, but the standard output is not a terminal";
         return Err(BridgeError::Usage(message.to_owned()).into());
@@ -274,11 +277,13 @@ fn parts<'a>(
         let side = if name == "forward" { Direction::Forward } else { Direction::Reverse };
         let side_config = config.of(side);
         let own_streams = streams.within(name);
+        let clock = Clock::start();
         Parts {
             id: PortId(0),
             rate: side_config.rate,
             build: building::builder(side_config.qdisc.clone(), own_streams.clone(), tracer.cloned(), name),
-            emulation: side_config.emulation,
+            emulation: side_config.emulation.clone(),
+            start: args.starts_at.map_or(Time::ZERO, |ns| clock.of_monotonic(ns)),
             counting: headers::Counting { overhead: args.overhead, mpu: args.mpu },
             ethernet: limits.ethernet,
             fragments: giveway_live::fragments::Settings {
@@ -294,7 +299,7 @@ fn parts<'a>(
             reserved_flows: flows[side as usize].take(),
             probe: outputs.recording.as_mut().map(|recording| recording.probe(side_config, name)),
             tap: outputs.capture.as_mut().map(Capture::tap),
-            clock: Clock::start(),
+            clock,
         }
     }
 }
@@ -324,7 +329,8 @@ fn watch(
             controller.problems().iter().for_each(|text| show::message(text));
         }
         if signals.reload() {
-            let changed = reload.config().and_then(|config| controller.apply(config));
+            let known = controller.config().clone();
+            let changed = reload.config(&known).and_then(|config| controller.apply(config));
             remark(args, &changed.unwrap_or_else(|error| format!("{}; nothing was changed", chain(&error))));
         }
         if !bridge.removed().is_empty() {
@@ -350,11 +356,12 @@ struct Reload {
 }
 
 impl Reload {
-    fn config(&mut self) -> Result<BridgeConfig, ControlError> {
+    /// The configuration that replaces `known`.
+    fn config(&mut self, known: &BridgeConfig) -> Result<BridgeConfig, ControlError> {
         let none = || ControlError::unavailable("SIGHUP: there is no --settings file to read again");
         let file = self.file.as_mut().ok_or_else(none)?;
         let filed = file.read_again()?;
-        settings::resolve(file.path(), &filed, &self.flags)
+        settings::resolve(file.path(), &filed, &self.flags, Some(known))
     }
 }
 

@@ -18,6 +18,13 @@ fn invalid_settings_are_refused_with_a_correction() {
     assert!(refused(&["--rate", "20"]).contains("--rate: "), "a rate needs a unit");
     assert!(refused(&["--qdisc", "fq_codl"]).contains("did you mean \"fq_codel\""));
     assert!(refused(&["--delay", "90s"]).contains("--delay: 90s is too long"));
+    let wrong = refused(&["--rate", "{ setps = [] }"]);
+    assert!(wrong.contains("--rate: unknown key \"setps\" of rate; did you mean \"steps\"?"), "{wrong}");
+    let wrong = refused(&["--rate-reverse", "{ trace = \"no.mahi\" }"]);
+    assert!(wrong.contains("--rate-reverse: trace: no.mahi: cannot be opened: "), "{wrong}");
+    assert!(refused(&["--reorder", "1%"]).contains("is not a table: write none, or { percent"));
+    let reserved = ["--reserve", "--qdisc", "trr_sound", "--rate", "{ steps = [[\"0s\", \"5mbit\"]] }"];
+    assert!(refused(&reserved).contains("--reserve: a rate that varies has no share to reserve"));
     assert!(refused(&["--settings", "no.such"]).contains("no.such: "));
     assert!(refused(&["--tui"]).contains("--tui needs a terminal"));
     assert!(refused(&[]).contains("no interface a\n"));
@@ -44,6 +51,7 @@ fn settings_that_the_kernel_does_not_support_are_refused() {
         (&["--mpu", "64"], "--mpu: "),
         (&["--qdisc-reverse", "fq_codel"], "either both directions are in the kernel or none"),
         (&["--rate", "20"], "--rate: "),
+        (&["--rate", "{ steps = [] }"], "--rate: the rate of a discipline in the kernel is constant"),
         (&[], "no interface no-such"),
     ] {
         let errors = refused(flags);

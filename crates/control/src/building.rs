@@ -1,8 +1,9 @@
 //! Functions that build disciplines for a bridge, and the number of buffers that a direction needs.
 
 use giveway_disciplines::Spec;
-use giveway_live::Build;
-use giveway_qdisc::{Limit, LinkContext, Rate, Streams};
+use giveway_links::Profile;
+use giveway_live::{Build, LinkEmulation};
+use giveway_qdisc::{Limit, LinkContext, Rate, Span, Streams};
 use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
@@ -35,8 +36,13 @@ pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
     let in_flight = if config.emulation.is_none() {
         0
     } else {
-        let rate = config.rate.min(Rate::gbit(1));
-        rate.bytes_in(config.emulation.delay + config.emulation.jitter) / SMALL
+        let LinkEmulation { delay, jitter, impairments, .. } = &config.emulation;
+        let most = |profile: &Option<Profile>, constant: u64| {
+            profile.as_ref().map_or(constant, |profile| profile.most().max(constant))
+        };
+        let rate = Rate::bit(most(&impairments.rate, config.rate.as_bit())).min(Rate::gbit(1));
+        let delay = Span::from_ps(most(&impairments.delay, delay.as_ps()));
+        rate.bytes_in(delay + *jitter) / SMALL
     };
     // Reserve for frames between ring and queue, and for a later discipline with a larger limit.
     queued.saturating_add(in_flight).saturating_add(4096).clamp(8192, 131_072) as u32

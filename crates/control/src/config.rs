@@ -1,23 +1,32 @@
 //! The configuration of a bridge. Flags, the settings file and `giveway control set` use the same names for
 //! its values.
 
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use giveway_disciplines::Spec;
 use giveway_live::LinkEmulation;
 use giveway_qdisc::{Bytes, LinkContext, Rate, Share, Span, Streams, units};
+use giveway_scenario::link_key;
 pub use giveway_watch::Direction;
 use giveway_wire::fragment::{self, Size};
 
 use crate::error::ControlError;
 
 /// Configuration of one direction.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct DirectionConfig {
-    /// Rate of the link.
+    /// Rate of the link; the mean if it varies.
     pub rate: Rate,
     /// Discipline.
     pub qdisc: Spec,
-    /// Delay, jitter and loss behind the link.
+    /// The rate over time, and delay, loss and other impairments behind the link. The constant delay and
+    /// loss are the means of those that vary.
     pub emulation: LinkEmulation,
+    /// The tables in place of constants, by setting, as they were written.
+    tables: BTreeMap<&'static str, String>,
     /// Size into which frames are cut; `None` to cut none.
     pub fragment: Option<Size>,
     /// True to join incoming fragments.
@@ -25,7 +34,7 @@ pub struct DirectionConfig {
 }
 
 /// Configuration of both directions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct BridgeConfig {
     forward: DirectionConfig,
     reverse: DirectionConfig,
@@ -35,7 +44,7 @@ pub struct BridgeConfig {
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
 /// Names of all settings, as flags have them. Those of the reverse direction end with `-reverse`.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 22] = [
     "rate",
     "rate-reverse",
     "qdisc",
@@ -46,6 +55,14 @@ pub const NAMES: [&str; 14] = [
     "jitter-reverse",
     "loss",
     "loss-reverse",
+    "reorder",
+    "reorder-reverse",
+    "duplicate",
+    "duplicate-reverse",
+    "corrupt",
+    "corrupt-reverse",
+    "unordered",
+    "unordered-reverse",
     "fragment",
     "fragment-reverse",
     "reassemble",
@@ -64,10 +81,22 @@ pub struct LinkLimits {
 impl Default for BridgeConfig {
     fn default() -> BridgeConfig {
         let spec: Spec = "fq_codel".parse().expect("it is in the registry");
-        let emulation = LinkEmulation::none();
-        let config =
-            DirectionConfig { rate: UNLIMITED, qdisc: spec, emulation, fragment: None, reassemble: false };
+        let config = DirectionConfig {
+            rate: UNLIMITED,
+            qdisc: spec,
+            emulation: LinkEmulation::none(),
+            tables: BTreeMap::new(),
+            fragment: None,
+            reassemble: false,
+        };
         BridgeConfig { forward: config.clone(), reverse: config }
+    }
+}
+
+/// Equal settings, as they would be written.
+impl PartialEq for BridgeConfig {
+    fn eq(&self, other: &BridgeConfig) -> bool {
+        NAMES.iter().all(|name| self.get(name) == other.get(name))
     }
 }
 
@@ -80,11 +109,12 @@ impl BridgeConfig {
         }
     }
 
-    /// Changes a setting by its name.
+    /// Changes a setting by its name. A file in its value, such as a trace, is relative to `folder`, and is
+    /// refused without a folder.
     ///
     /// # Errors
     /// If the name is unknown or the value is invalid; the error names a correction. Nothing is changed then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ControlError> {
+    pub fn set(&mut self, name: &str, value: &str, folder: Option<&Path>) -> Result<(), ControlError> {
         let name = canonical(name);
         if !NAMES.contains(&name.as_str()) {
             let near = units::nearest(&name, NAMES).map(|near| format!("did you mean {near}? "));
@@ -97,13 +127,20 @@ impl BridgeConfig {
         };
         let message = |message: String| ControlError::setting(&name, message);
         match setting {
-            "rate" if value == "unlimited" => config.rate = UNLIMITED,
+            "rate" | "delay" | "loss" | "reorder" if value.starts_with('{') => {
+                config.vary(setting, value, folder).map_err(message)?;
+            }
+            "rate" if value == "unlimited" => {
+                config.rate = UNLIMITED;
+                config.constant("rate");
+            }
             "rate" => {
                 let rate: Rate = value.parse().map_err(|error| ControlError::setting(&name, error))?;
                 if rate < SLOWEST {
                     return Err(message(format!("{value} is too slow: at least {SLOWEST}")));
                 }
                 config.rate = rate;
+                config.constant("rate");
             }
             "qdisc" => {
                 let spec: Spec = value.parse().map_err(|error: giveway_disciplines::SpecError| {
@@ -116,7 +153,10 @@ impl BridgeConfig {
                     .map_err(|invalid| message(invalid.to_string()))?;
                 config.qdisc = spec;
             }
-            "delay" => config.emulation.delay = time(&name, value)?,
+            "delay" => {
+                config.emulation.delay = time(&name, value)?;
+                config.constant("delay");
+            }
             "jitter" => config.emulation.jitter = time(&name, value)?,
             "fragment" => config.fragment = size(&name, value)?,
             "reassemble" => {
@@ -126,15 +166,29 @@ impl BridgeConfig {
                     _ => return Err(message(format!("\"{value}\" is neither yes nor no"))),
                 }
             }
+            "reorder" if value == "none" => config.constant("reorder"),
+            "reorder" => {
+                let example = "{ percent = \"1%\", distance = 3 }";
+                return Err(message(format!("\"{value}\" is not a table: write none, or {example}")));
+            }
+            "duplicate" | "corrupt" | "unordered" => {
+                let read = link_key(setting, value, None);
+                let read = read.map_err(|error| ControlError::setting(&name, error))?;
+                let impairments = &mut config.emulation.impairments;
+                match setting {
+                    "duplicate" => impairments.duplicate = read.duplicate,
+                    "corrupt" => impairments.corrupt = read.corrupt,
+                    _ => impairments.unordered = read.unordered,
+                }
+            }
             _ => {
                 let loss = value.parse::<Share>();
                 config.emulation.loss = loss.map_err(|error| ControlError::setting(&name, error))?;
+                config.constant("loss");
             }
         }
         // A discipline that is valid for the old rate may be invalid for the new one.
-        let context = LinkContext::new(config.rate, Streams::new(0));
-        let built = config.qdisc.build::<giveway_live::Frame>(&context);
-        built.map(|_| ()).map_err(|invalid| message(invalid.to_string()))
+        config.check_built().map_err(message)
     }
 
     /// Checks that interfaces with these limits support this configuration.
@@ -180,13 +234,21 @@ impl BridgeConfig {
             Some(setting) => (setting, &self.reverse),
             None => (name, &self.forward),
         };
+        if let Some(text) = config.tables.get(setting) {
+            return text.clone();
+        }
+        let LinkEmulation { impairments, .. } = &config.emulation;
         match setting {
             "rate" => rate(config.rate),
             "qdisc" => config.qdisc.to_string(),
             "delay" => config.emulation.delay.to_string(),
             "jitter" => config.emulation.jitter.to_string(),
             "fragment" => config.fragment.map_or("none".to_owned(), |size| size.bytes().to_string()),
-            "reassemble" => if config.reassemble { "yes" } else { "no" }.to_owned(),
+            "reassemble" => yes_or_no(config.reassemble),
+            "reorder" => "none".to_owned(),
+            "duplicate" => impairments.duplicate.to_string(),
+            "corrupt" => impairments.corrupt.to_string(),
+            "unordered" => yes_or_no(impairments.unordered),
             _ => config.emulation.loss.to_string(),
         }
     }
@@ -242,6 +304,11 @@ pub fn fragment_type(text: &str) -> Result<u16, ControlError> {
     fragment::ether_type(number).map_err(ControlError::invalid)
 }
 
+/// Formats a truth value.
+fn yes_or_no(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_owned()
+}
+
 /// Formats a rate; [`UNLIMITED`] is `unlimited`.
 pub fn rate(rate: Rate) -> String {
     if rate == UNLIMITED { "unlimited".to_owned() } else { rate.to_string() }
@@ -252,7 +319,7 @@ mod tests {
     use super::*;
 
     fn set_error(name: &str, value: &str) -> String {
-        BridgeConfig::default().set(name, value).unwrap_err().to_string()
+        BridgeConfig::default().set(name, value, None).unwrap_err().to_string()
     }
 
     #[test]
@@ -278,6 +345,14 @@ mod tests {
             "1ms",
             "0.001",
             "0.005",
+            "{ percent = \"1%\", distance = 3 }",
+            "none",
+            "0.01",
+            "0",
+            "0",
+            "0.02",
+            "yes",
+            "no",
             "800",
             "none",
             "yes",
@@ -285,11 +360,49 @@ mod tests {
         ];
         let mut config = BridgeConfig::default();
         for (name, value) in NAMES.iter().zip(values) {
-            config.set(name, value).unwrap();
+            config.set(name, value, None).unwrap();
             assert_eq!(config.get(name), value, "{name}");
         }
         let changed = config.differs(&BridgeConfig::default());
-        assert_eq!(changed.len(), 10, "{changed:?}: four are as they are by default");
+        assert_eq!(changed.len(), 14, "{changed:?}: eight are as they are by default");
+    }
+
+    #[test]
+    fn tables_take_the_place_of_constants_and_constants_that_of_tables() {
+        let tables = [
+            (
+                "rate",
+                "{ steps = [[\"0s\", \"50mbit\"], [\"4s\", \"10mbit\"], [\"8s\", \"1mbit\"]] }",
+                "8mbit",
+            ),
+            ("delay-reverse", "{ ramp = [[\"0s\", \"20ms\"], [\"1s\", \"60ms\"]] }", "5ms"),
+            ("loss", "{ model = \"gemodel\", p = \"1%\", r = \"20%\" }", "0.001"),
+        ];
+        let mut config = BridgeConfig::default();
+        for (name, table, _) in tables {
+            config.set(name, table, None).unwrap();
+            assert_eq!(config.get(name), table);
+        }
+        let (forward, reverse) = (config.of(Direction::Forward), config.of(Direction::Reverse));
+        assert_eq!((forward.rate, reverse.emulation.delay), (Rate::mbit(30), Span::ms(40)), "the means");
+        assert!(forward.emulation.impairments.loss.is_some());
+        config.for_time(Span::s(16)).unwrap();
+        assert_eq!(config.of(Direction::Forward).rate, Rate::bit(15_500_000));
+        let mut other = BridgeConfig::default();
+        assert!(other.take_over("rate", tables[0].1, &config) && !other.take_over("rate", "8mbit", &config));
+        assert_eq!(other.of(Direction::Forward).rate, Rate::bit(15_500_000));
+        for (name, _, constant) in tables {
+            config.set(name, constant, None).unwrap();
+            assert_eq!(config.get(name), constant);
+        }
+        assert!(config.of(Direction::Forward).emulation.impairments.rate.is_none());
+        assert_eq!(
+            set_error("rate", "{ steps = [[\"1s\", \"5mbit\"]] }"),
+            "rate: steps: the first point is at 1s, and nothing says what is before; begin with a point at \"0s\""
+        );
+        assert!(set_error("rate", "{ trace = \"x.mahi\" }").contains("a running bridge opens no files"));
+        assert!(set_error("delay", "{ steps = [[\"0s\", \"2min\"]] }").contains("too long"));
+        assert!(set_error("reorder", "1%").contains("is not a table: write none, or { percent"));
     }
 
     #[test]
@@ -302,7 +415,7 @@ mod tests {
         assert!(fragment_type("ether").unwrap_err().to_string().contains("as in 0x88b6"));
         let within = |name: &str, value: &str, ethernet, longest| {
             let mut config = BridgeConfig::default();
-            config.set(name, value).unwrap();
+            config.set(name, value, None).unwrap();
             config.within(&LinkLimits { ethernet, longest }).map_err(|error| error.to_string())
         };
         assert_eq!(within("fragment", "68", true, 1518), Ok(()));

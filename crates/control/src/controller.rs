@@ -12,11 +12,14 @@ use giveway_watch::Snapshot;
 use serde_json::Value;
 
 use crate::building::builder;
-use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED, rate};
+use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED};
 use crate::error::ControlError;
 use crate::protocol::ControlApi;
 use crate::reservations;
 use crate::snapshots::snapshot;
+
+/// The settings of the wire behind the link.
+const WIRE: [&str; 7] = ["delay", "jitter", "loss", "reorder", "duplicate", "corrupt", "unordered"];
 
 /// Monitors and changes both directions of a bridge.
 pub struct Controller {
@@ -121,11 +124,17 @@ impl Controller {
         let new = make(&old)?;
         new.within(&self.limits)?;
         let changes = new.differs(&old);
+        self.keeps_constant(&new)?;
         let mut remarks = Vec::new();
         let kept =
             self.reservation_client.as_ref().filter(|_| !changes.is_empty()).map(ReservationClient::status);
         for (direction, handle) in Direction::ALL.into_iter().zip(&self.handles) {
             let (name, was, is) = (direction.name(), old.of(direction), new.of(direction));
+            let suffix = if direction == Direction::Reverse { "-reverse" } else { "" };
+            let changed = |settings: &[&str]| {
+                let is_one = |name: &str| settings.iter().any(|one| name.strip_suffix(suffix) == Some(one));
+                changes.iter().any(|(name, _)| is_one(name))
+            };
             if was.qdisc != is.qdisc {
                 // Each discipline gets other random streams, named by the number of changes.
                 let changes = handle.status().changes.to_string();
@@ -134,14 +143,17 @@ impl Controller {
                 let keeps = kept.as_ref().map(|kept| kept[direction as usize].is_some());
                 remarks.extend(keeps.and_then(|keeps| reservations::about_change(keeps, is)));
             }
-            if was.rate != is.rate {
-                handle.set_rate(is.rate);
+            if changed(&["rate"]) {
+                handle.send(match is.emulation.impairments.rate.clone() {
+                    Some(profile) => Command::VaryingRate(is.rate, profile),
+                    None => Command::Rate(is.rate),
+                });
                 if let Some(reservation_client) = &self.reservation_client {
                     reservation_client.set_rate(direction as usize, is.rate);
                 }
             }
-            if was.emulation != is.emulation {
-                handle.set_emulation(is.emulation);
+            if changed(&WIRE) {
+                handle.set_emulation(is.emulation.clone());
             }
             if was.fragment != is.fragment {
                 handle.send(Command::Cut(is.fragment));
@@ -159,6 +171,17 @@ impl Controller {
                 remarks.iter().fold(reported, |reported, remark| format!("{reported}; {remark}"))
             }
         })
+    }
+
+    /// Refuses a rate that varies if there are reservations, which are shares of a constant rate.
+    fn keeps_constant(&self, config: &BridgeConfig) -> Result<(), ControlError> {
+        let varies =
+            Direction::ALL.iter().any(|direction| config.of(*direction).emulation.impairments.rate.is_some());
+        if varies && self.reservation_client.is_some() {
+            let message = "with --reserve the rate is constant, since reservations are shares of it";
+            return Err(ControlError::setting("rate", message));
+        }
+        Ok(())
     }
 
     /// Problems outside the bridge. Each is reported once.
@@ -195,20 +218,21 @@ impl Controller {
 
     /// The configuration of each direction, in one line each.
     pub fn describe(&self) -> Vec<String> {
-        let config = self.config();
+        let (config, usual) = (self.config(), BridgeConfig::default());
         let directions = Direction::ALL.into_iter().zip(&self.names).zip(&self.handles);
         directions
             .map(|((direction, (from, to)), handle)| {
-                let config = config.of(direction);
-                let mut line = format!("{from} to {to}: {}, {}", rate(config.rate), config.qdisc);
-                for (name, span) in [("delay", config.emulation.delay), ("jitter", config.emulation.jitter)] {
-                    if !span.is_zero() {
-                        let _ = write!(line, ", {name} {span}");
+                let suffix = if direction == Direction::Reverse { "-reverse" } else { "" };
+                let rate = config.get(&format!("rate{suffix}"));
+                let mut line = format!("{from} to {to}: {rate}, {}", config.of(direction).qdisc);
+                for setting in WIRE {
+                    let name = format!("{setting}{suffix}");
+                    let value = config.get(&name);
+                    if value != usual.get(&name) {
+                        let _ = write!(line, ", {setting} {value}");
                     }
                 }
-                if config.emulation.loss.get() > 0.0 {
-                    let _ = write!(line, ", loss {}", config.emulation.loss);
-                }
+                let config = config.of(direction);
                 if let Some(size) = config.fragment {
                     let _ = write!(line, ", fragments of {} bytes", size.bytes());
                 }
@@ -239,7 +263,8 @@ impl ControlApi for Controller {
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         self.change(|old| {
             let mut new = old.clone();
-            new.set(name, value)?;
+            // The rights to open files were dropped, and the client may not have them.
+            new.set(name, value, None)?;
             Ok(new)
         })
     }

@@ -18,11 +18,13 @@ const LONGEST: u64 = 64 << 10;
 /// Parses the text of a settings file.
 ///
 /// # Errors
-/// If the text is not TOML, or a value is neither a text nor a boolean.
+/// If the text is not TOML, or a value is neither a text, a boolean nor a table.
 pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| ControlError::invalid(error))?;
     let value = |(name, value)| match value {
         toml::Value::String(text) => Ok((name, text)),
+        // In one line, as a flag has it.
+        table @ toml::Value::Table(_) => Ok((name, table.to_string())),
         toml::Value::Boolean(wanted) => Ok((name, if wanted { "yes" } else { "no" }.to_owned())),
         other => Err(ControlError::invalid(format!(
             "{name} is {}: write it in quotation marks, with its unit, as in rate = \"20 Mbit/s\"",
@@ -33,14 +35,28 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
 }
 
 /// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the
-/// forward direction only applies to both. `file` is the name of the file, for errors.
+/// forward direction only applies to both. `file` is the name of the file, for errors; traces that it names
+/// are relative to its folder, those of flags to the current one. `known` is the configuration that these
+/// settings replace: a trace that it has is not read again.
 ///
 /// # Errors
 /// The first invalid setting, with the file or the flag.
-pub fn resolve(file: &Path, filed: &[Setting], flags: &[Setting]) -> Result<BridgeConfig, ControlError> {
+pub fn resolve(
+    file: &Path,
+    filed: &[Setting],
+    flags: &[Setting],
+    known: Option<&BridgeConfig>,
+) -> Result<BridgeConfig, ControlError> {
     let mut config = BridgeConfig::default();
     let mut set = |name: &str, value: &str, origin: Origin| {
-        config.set(name, value).map_err(|error| match origin {
+        if known.is_some_and(|known| config.take_over(name, value, known)) {
+            return Ok(());
+        }
+        let folder = match origin {
+            Origin::File => file.parent().unwrap_or(Path::new("")),
+            Origin::Flag => Path::new(""),
+        };
+        config.set(name, value, Some(folder)).map_err(|error| match origin {
             Origin::File => ControlError::File { path: file.to_owned(), cause: error.into() },
             Origin::Flag => ControlError::Flag(error.into()),
         })
@@ -172,12 +188,32 @@ mod tests {
         fs::write(&path, "rate = \"5mbit\"\nqdisc = \"drr\"\n").unwrap();
         let flags = [("rate".to_owned(), "6mbit".to_owned())];
         let (mut file, filed) = SettingsFile::open(&path).unwrap();
-        let config = resolve(file.path(), &filed, &flags).unwrap();
+        let config = resolve(file.path(), &filed, &flags, None).unwrap();
         assert_eq!(config.get("rate"), "6mbit");
         assert_eq!([config.get("qdisc"), config.get("qdisc-reverse")], ["drr", "drr"]);
         fs::write(&path, "rate = 5\n").unwrap();
         let error = file.read_again().unwrap_err().to_string();
         assert!(error.contains("live.toml: rate is integer: write it in quotation marks"), "{error}");
+    }
+
+    /// A trace is relative to the folder of the settings file, and is not read again when the file is.
+    #[test]
+    fn a_rate_can_be_a_table_with_a_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, trace) = (dir.path().join("live.toml"), dir.path().join("x.mahi"));
+        fs::write(&trace, "1\n2\n").unwrap();
+        for text in ["rate = { trace = \"x.mahi\" }\n", "[rate]\ntrace = \"x.mahi\"\n"] {
+            fs::write(&path, text).unwrap();
+            let (_, filed) = SettingsFile::open(&path).unwrap();
+            assert_eq!(filed, [("rate".to_owned(), "{ trace = \"x.mahi\" }".to_owned())]);
+        }
+        let (_, filed) = SettingsFile::open(&path).unwrap();
+        let config = resolve(&path, &filed, &[], None).unwrap();
+        fs::remove_file(&trace).unwrap();
+        let again = resolve(&path, &filed, &[], Some(&config)).unwrap();
+        assert!(again.differs(&config).is_empty());
+        let error = resolve(&path, &filed, &[], None).unwrap_err().to_string();
+        assert!(error.contains("live.toml: rate: trace: x.mahi: cannot be opened: "), "{error}");
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub struct Args {
     /// Interface on the other side
     #[arg(long = "out", value_name = "IF")]
     pub(super) outside: String,
-    /// Rate from --in to --out, as in 20mbit or "20 Mbit/s" [default: unlimited]
+    /// Rate from --in to --out, as in 20mbit or "20 Mbit/s"; a table in braces if it varies, as in a
+    /// scenario: '{ trace = "x.mahi" }' [default: unlimited]
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<String>,
     /// Rate from --out to --in [default: unlimited]
@@ -49,7 +50,8 @@ pub struct Args {
     /// Discipline from --out to --in [default: that of --qdisc]
     #[arg(long, alias = "qdisc-back", value_name = "SPEC")]
     pub(super) qdisc_reverse: Option<String>,
-    /// Propagation delay from --in to --out, as in 20ms, after the last bit of a frame [default: 0s]
+    /// Propagation delay from --in to --out, as in 20ms, after the last bit of a frame; a table if it varies,
+    /// as in '{ steps = [["0s", "20ms"], ["15s", "60ms"]] }' [default: 0s]
     #[arg(long, help_heading = EMULATION, value_name = "TIME")]
     pub(super) delay: Option<String>,
     /// Propagation delay from --out to --in [default: 0s]
@@ -62,12 +64,39 @@ pub struct Args {
     /// Largest additional delay from --out to --in [default: 0s]
     #[arg(long, help_heading = EMULATION, alias = "jitter-back", value_name = "TIME")]
     pub(super) jitter_reverse: Option<String>,
-    /// Probability that a frame from --in to --out is lost after the link, as in 0.1% [default: 0%]
+    /// Probability that a frame from --in to --out is lost after the link, as in 0.1%, or a model, as in
+    /// '{ model = "gemodel", p = "1%", r = "20%" }' [default: 0%]
     #[arg(long, help_heading = EMULATION, value_name = "SHARE")]
     pub(super) loss: Option<String>,
     /// Probability that a frame from --out to --in is lost after the link [default: 0%]
     #[arg(long, help_heading = EMULATION, alias = "loss-back", value_name = "SHARE")]
     pub(super) loss_reverse: Option<String>,
+    /// Frames from --in to --out that are late, so that as many others as the distance overtake each of them:
+    /// '{ percent = "1%", distance = 3 }' [default: none]
+    #[arg(long, help_heading = EMULATION, value_name = "TABLE")]
+    pub(super) reorder: Option<String>,
+    /// Frames from --out to --in that are late [default: none]
+    #[arg(long, help_heading = EMULATION, value_name = "TABLE")]
+    pub(super) reorder_reverse: Option<String>,
+    /// Probability that a frame from --in to --out arrives twice [default: 0%]
+    #[arg(long, help_heading = EMULATION, value_name = "SHARE")]
+    pub(super) duplicate: Option<String>,
+    /// Probability that a frame from --out to --in arrives twice [default: 0%]
+    #[arg(long, help_heading = EMULATION, value_name = "SHARE")]
+    pub(super) duplicate_reverse: Option<String>,
+    /// Probability that a frame from --in to --out is damaged, and discarded at the end of the link [default:
+    /// 0%]
+    #[arg(long, help_heading = EMULATION, value_name = "SHARE")]
+    pub(super) corrupt: Option<String>,
+    /// Probability that a frame from --out to --in is damaged [default: 0%]
+    #[arg(long, help_heading = EMULATION, value_name = "SHARE")]
+    pub(super) corrupt_reverse: Option<String>,
+    /// Frames from --in to --out overtake each other by their jitter, or when the delay falls [default: no]
+    #[arg(long, help_heading = EMULATION, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    pub(super) unordered: Option<String>,
+    /// Frames from --out to --in overtake each other by their jitter, or when the delay falls [default: no]
+    #[arg(long, help_heading = EMULATION, num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
+    pub(super) unordered_reverse: Option<String>,
     /// Fragment size from --in to --out, without the Ethernet header: 68 to 9000 bytes. Another `giveway
     /// live` with --reassemble must be connected to --out. The TRR paper uses 500 and 800 [default: none]
     #[arg(long, help_heading = FRAGMENTATION, value_name = "BYTES")]
@@ -155,6 +184,12 @@ pub struct Args {
     /// Largest length of a packet that counts as small in the tables of --record
     #[arg(long, help_heading = OBSERVATION, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
     pub(super) small_packet: u32,
+    /// Begin rates and delays that vary at this time of the monotonic clock, in nanoseconds
+    #[arg(long, help_heading = HARNESS, hide = true, value_name = "NS")]
+    pub(super) starts_at: Option<u64>,
+    /// Build disciplines for the mean rate over this time
+    #[arg(long, help_heading = HARNESS, hide = true, value_name = "TIME")]
+    pub(super) mean_over: Option<Span>,
     /// Write a line to this file (or named pipe) once frames pass
     #[arg(long, help_heading = HARNESS, hide = true, value_name = "FILE")]
     pub(super) ready: Option<PathBuf>,
@@ -176,6 +211,7 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate 20mbit
   sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-reverse 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
+  sudo giveway live --in eth0 --out eth1 --rate '{ steps = [[\"0s\", \"50mbit\"], [\"10s\", \"1mbit\"]] }'
   sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-reverse
   sudo giveway live --in eth0 --out eth1 --rate 20mbit --qdisc \"bpf:efd limit 300p\"
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
@@ -207,6 +243,14 @@ impl Args {
             &self.jitter_reverse,
             &self.loss,
             &self.loss_reverse,
+            &self.reorder,
+            &self.reorder_reverse,
+            &self.duplicate,
+            &self.duplicate_reverse,
+            &self.corrupt,
+            &self.corrupt_reverse,
+            &self.unordered,
+            &self.unordered_reverse,
             &self.fragment,
             &self.fragment_reverse,
             &self.reassemble,

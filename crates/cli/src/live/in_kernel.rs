@@ -43,6 +43,8 @@ const PREFIX: &str = "bpf:";
 const FRAME: i32 = 14;
 /// Interval between checks that the qdiscs are still attached, in nanoseconds.
 const CHECK_NS: u64 = 2_000_000_000;
+/// The remedy for a feature that needs this program to process frames.
+const INSTEAD: &str = "or choose a discipline that runs in this program, as in --qdisc efd";
 /// Interval between checks for signals.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Largest number of queued requests of clients.
@@ -89,6 +91,9 @@ pub fn requests(
     refuse(args, &all).map_err(BridgeError::Usage)?;
     let rate = |name: &'static str| match last(name) {
         None | Some("unlimited") => Ok(None),
+        Some(text) if text.starts_with('{') => Err(BridgeError::Usage(format!(
+            "--{name}: the rate of a discipline in the kernel is constant: write one, {INSTEAD}"
+        ))),
         Some(text) => text.parse().map(Some).map_err(|source| BridgeError::Rate { name, source }),
     };
     let request = |text: &str, rate| DirectionRequest { text: text.to_owned(), rate };
@@ -97,7 +102,6 @@ pub fn requests(
 
 /// Refuses settings that need a program that processes frames.
 fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
-    const INSTEAD: &str = "or choose a discipline that runs in this program, as in --qdisc efd";
     let own = ["rate", "rate-reverse", "qdisc", "qdisc-reverse"];
     if let Some((name, _)) = all.iter().find(|(name, _)| !own.contains(&name.replace('_', "-").as_str())) {
         return Err(format!(

@@ -100,6 +100,11 @@ impl Reserving {
             return Ok(None);
         }
         self.check().map_err(BridgeError::Usage)?;
+        let varies = |side: &Direction| config.of(*side).emulation.impairments.rate.is_some();
+        if Direction::ALL.iter().any(varies) {
+            let message = "--reserve: a rate that varies has no share to reserve: set a constant --rate";
+            return Err(BridgeError::Usage(message.to_owned()));
+        }
         let links = [Direction::Forward, Direction::Reverse].map(|side| {
             let config = config.of(side);
             config_guarantees(config).then_some(config.rate)

@@ -1,5 +1,6 @@
 //! Any line to the control socket gets an answer of one line. A rejected setting changes nothing.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use giveway_control::config::{BridgeConfig, NAMES};
@@ -34,7 +35,7 @@ pub(super) fn check(config: &BridgeConfig) {
     let mut again = config.clone();
     for name in NAMES {
         let value = config.get(name);
-        let set = again.set(name, &value);
+        let set = again.set(name, &value, Some(Path::new("")));
         assert!(set.is_ok(), "{name} was written as {value}");
     }
     assert_eq!(again, *config, "values written as text and parsed again are equal");
@@ -54,7 +55,7 @@ impl ControlApi for Bridge {
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         let mut config = self.0.lock().expect("no thread panics while it holds the lock");
         let mut new = config.clone();
-        new.set(name, value)?;
+        new.set(name, value, None)?;
         *config = new;
         Ok(config.get(NAMES[0]))
     }

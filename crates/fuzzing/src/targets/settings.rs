@@ -15,7 +15,7 @@ pub fn run(input: &[u8]) {
         Ok(filed) => filed,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let config = match settings::resolve(Path::new("live.toml"), &filed, &[]) {
+    let config = match settings::resolve(Path::new("live.toml"), &filed, &[], None) {
         Ok(config) => config,
         Err(error) => return assert!(error.to_string().starts_with("live.toml: "), "{error}"),
     };
