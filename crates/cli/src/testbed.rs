@@ -51,6 +51,10 @@ pub struct Args {
     /// The scenario must have one discipline and one seed. Needs tcpdump
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Write every operation of the router's disciplines to this file, for `giveway replay-check`. The
+    /// scenario must have one discipline, which runs in giveway, and one seed
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Change a key of the scenario, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -92,15 +96,20 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             "--against-simulation: the simulator has no disciplines of the kernel: add one of giveway list";
         return Err(CliError::Usage(message.to_owned()));
     }
-    if let Some(file) = &args.pcap {
+    for (flag, file, kind) in [("--pcap", &args.pcap, Kind::Capture), ("--trace", &args.trace, Kind::Trace)] {
+        let Some(file) = file else { continue };
         let trials = scenario.trials().len();
         if trials != 1 {
             return Err(CliError::Usage(format!(
-                "--pcap captures one run, and the scenario has {trials}: add --seeds 1 --set 'disciplines=[\"{}\"]'",
+                "{flag} captures one run, and the scenario has {trials}: add --seeds 1 --set 'disciplines=[\"{}\"]'",
                 live.names()[0]
             )));
         }
-        may_write(file, Kind::Capture, args.force)?;
+        may_write(file, kind, args.force)?;
+    }
+    if args.trace.is_some() && !matches!(live.compared[0], Contender::Ours(_)) {
+        let message = "--trace: the kernel writes no trace: choose a discipline of giveway list";
+        return Err(CliError::Usage(message.to_owned()));
     }
     if !args.quiet {
         show::diagnostics(scenario.origin(), &scenario.warnings);
@@ -140,7 +149,8 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     }
     let kept = within("reality").map(|dir| dir.join("router"));
     let (objects, pcap) = (args.objects.clone(), args.pcap.clone());
-    let bed = Bed { program, attempts: args.attempts, keep: kept, objects, pcap };
+    let trace = args.trace.clone();
+    let bed = Bed { program, attempts: args.attempts, keep: kept, objects, pcap, trace };
     let dir = within("reality");
     let (done, missing) = match reality(&real, &bed, &scenario, live, &name, dir.as_deref(), args.quiet) {
         Ok(done) => done,

@@ -86,6 +86,34 @@ fn the_quick_start_is_compared_with_its_simulation() {
     }
 }
 
+/// The rate falls from 8 to 2 Mbit/s. The router uses what the link offers, and its trace, with the changes
+/// of the rate, is replayed with the same decisions.
+#[test]
+fn the_bottleneck_varies_on_a_test_bed() {
+    if let Err(error) = giveway_testbed::ready() {
+        let _ = writeln!(std::io::stderr(), "skipped: {error}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("router.trace");
+    let trace = trace.to_str().unwrap();
+    let file = shipped("testbed/step.toml");
+    let rate = "link.1.rate={ steps = [[\"0s\", \"8mbit\"], [\"2s\", \"2mbit\"]] }";
+    let only = "disciplines=[\"codel\"]";
+    let settings = ["--set", rate, "--set", only, "--set", "duration=4s", "--set", "warmup=1s"];
+    let args = ["testbed", &file, "--seeds", "1", "--attempts", "1", "--json", "--trace", trace];
+    let (code, text, errors) = ran(&[&args[..], &settings].concat());
+    assert_eq!(code, 0, "{errors}");
+    let report: Value = serde_json::from_str(&text).expect("it is JSON");
+    // 8 Mbit in the second after the warm-up, and 4 Mbit in the other two.
+    let used = report["results"][0]["metrics"]["utilization"]["mean"].as_f64().expect("it is measured");
+    assert!((0.8..=1.03).contains(&used), "{used}: {errors}");
+    let (code, out, errors) = ran(&["replay-check", trace]);
+    assert_eq!(code, 0, "{out}{errors}");
+    let (code, _, errors) = ran(&[&args[..3], &["2", "--trace", trace]].concat());
+    assert!(code == 2 && errors.contains("--trace captures one run"), "{errors}");
+}
+
 /// Tests with a kernel that supports BPF qdiscs are in `cargo xtask test-kernel`.
 #[test]
 fn invalid_bpf_disciplines_are_refused_with_their_position() {

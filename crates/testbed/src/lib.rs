@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use giveway_measure::{Layout, Metrics, Record, Recorder};
-use giveway_qdisc::{Probe, Span};
+use giveway_qdisc::{Probe, Rate, Span, Time};
 use giveway_scenario::{BpfQueue, Contender, Live, Trial};
 
 pub use self::error::TestbedError;
@@ -48,6 +48,9 @@ use self::load::Load;
 use self::pcap::Pcap;
 use self::router::{Router, Start};
 use self::topology::Topology;
+
+/// Time between the start of the router and that of the load, if the link varies: both begin together.
+const LEAD: Span = Span::s(2);
 
 /// Configuration of a test bed.
 #[derive(Clone, Debug)]
@@ -62,6 +65,8 @@ pub struct Bed {
     pub objects: Option<PathBuf>,
     /// File for the packets at the interface of the near hosts, of the last run.
     pub pcap: Option<PathBuf>,
+    /// File for the operations of the disciplines of `giveway live`, of the last run.
+    pub trace: Option<PathBuf>,
 }
 
 /// The result of a run.
@@ -161,16 +166,20 @@ impl Bed {
                 .map_err(TestbedError::system(format!("remove {}", keep.display())))?;
         }
         let topology = Topology::build(live, router::router_kind(live, contender), &self.program)?;
+        let starts_at = live.varies().then(|| load::Clock::in_a_while(LEAD));
         let router = Router::start(&Start {
             topology: &topology,
             live,
             contender,
             seed: trial.seed,
             small_packet: layout.small_packet_bytes,
+            starts_at,
+            duration: layout.until.since(Time::ZERO),
             program: &self.program,
             scratch: scratch.path(),
             keep: keep.as_deref(),
             objects: self.objects.as_deref(),
+            trace: self.trace.as_deref(),
         })?;
         let start = |file| Pcap::start(&topology, scratch.path()).map(|pcap| (pcap, file));
         let pcap = self.pcap.as_ref().map(start).transpose()?;
@@ -183,8 +192,8 @@ impl Bed {
         let driven = thread::scope(|scope| {
             let driving = scope.spawn(|| {
                 let plan = live.network.plan(&of_network);
-                let load =
-                    Load { sources: plan.sources, until: plan.until, measured_from: plan.measured.start };
+                let (until, measured_from) = (plan.until, plan.measured.start);
+                let load = Load { sources: plan.sources, until, measured_from, starts_at };
                 let warmed_up = layout.from.as_s() / layout.until.as_s();
                 let measures = AtomicBool::new(false);
                 load.drive(&topology, &mut |report| recorder.flow(report), &|share| {
@@ -204,14 +213,30 @@ impl Bed {
         record.summary.events = driven.events;
         if let Some(summary) = &result.summary {
             record.summary.metrics = joined(&record.summary.metrics, &summary.metrics);
+            if live.forward.varies
+                && let Some(rate) = layout.rates.iter().find(|(port, _)| *port == live.forward.port)
+            {
+                relative_to_offer(&mut record.summary.metrics, live.forward.rate, rate.1);
+            }
         }
         record.layout = layout.clone();
         let named = |(source, remark): (u16, String)| {
             format!("{}: {remark}", live.network.traffic[usize::from(source)].name)
         };
+        let late_start = (driven.late_start > Span::ms(1)).then(|| {
+            let late = driven.late_start;
+            format!("the load began {late} after the link had begun to vary: the router started too slowly")
+        });
         let missed =
             (missed > 0).then(|| format!("the capture lacks {missed} packets: the machine is too slow"));
-        let remarks = driven.remarks.into_iter().map(named).chain(result.remarks).chain(missed).collect();
+        let remarks = driven
+            .remarks
+            .into_iter()
+            .map(named)
+            .chain(result.remarks)
+            .chain(missed)
+            .chain(late_start)
+            .collect();
         let (lateness, router_late) = (driven.lateness, result.late_p99);
         Ok(Some(Ran { record, remarks, lateness, router_late, attempt: 1 }))
     }
@@ -222,6 +247,18 @@ impl Ran {
     pub fn too_late(&self) -> bool {
         self.lateness.too_much() || self.router_late.is_some_and(|late| late > LATE)
     }
+}
+
+/// Makes the use of a link that varies relative to what the link offered in the measurement interval, as in a
+/// simulation. The router measures it relative to the mean over the run.
+fn relative_to_offer(metrics: &mut Metrics, mean: Rate, offered: Rate) {
+    let scaled = |(name, value): (&str, Option<f64>)| {
+        let factor = if name == "utilization" { mean.bytes_per_s() / offered.bytes_per_s() } else { 1.0 };
+        (name.to_owned(), value.map(|value| value * factor))
+    };
+    let all: Vec<(String, Option<f64>)> = metrics.iter().map(scaled).collect();
+    *metrics = Metrics::default();
+    all.into_iter().for_each(|(name, value)| metrics.push(name, value));
 }
 
 /// Repeats a run until it is not late, at most `most` times. Returns the number of the attempt, from 1;

@@ -37,7 +37,7 @@ use giveway_sim::engine::SourcePlan;
 use giveway_sim::net::{Caller, Event, Net, Settings};
 use nix::sys::epoll::EpollEvent;
 
-use self::clock::Clock;
+pub(crate) use self::clock::Clock;
 use self::sockets::Sockets;
 use crate::command::run;
 use crate::error::TestbedError;
@@ -54,6 +54,8 @@ pub struct Load {
     pub until: Time,
     /// Start of the measurement interval.
     pub measured_from: Time,
+    /// Start of the run, by the monotonic clock in nanoseconds; `None` for at once.
+    pub starts_at: Option<u64>,
 }
 
 /// The result of a run, in addition to the reports of flows.
@@ -65,6 +67,8 @@ pub struct LoadResult {
     pub remarks: Vec<(u16, String)>,
     /// Number of events that sources got.
     pub events: u64,
+    /// Time by which the run started after [`Load::starts_at`].
+    pub late_start: Span,
 }
 
 impl Load {
@@ -82,7 +86,7 @@ impl Load {
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Option<LoadResult>, TestbedError> {
         request_realtime();
-        let until = self.until;
+        let (until, starts_at) = (self.until, self.starts_at);
         let places = giveway_sim::origin::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
             settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
@@ -95,6 +99,8 @@ impl Load {
             sockets: Sockets::open(topology, self.measured_from, places)?,
             result: LoadResult::default(),
         };
+        (running.sockets.clock, running.result.late_start) =
+            starts_at.map_or_else(|| (Clock::start(), Span::ZERO), Clock::start_at);
         if !running.run(until, report, go_on)? {
             return Ok(None);
         }
@@ -129,7 +135,6 @@ impl Drive {
         const PROGRESS_INTERVAL: Span = Span::ms(100);
         let mut next_progress = Time::ZERO;
         let mut epoll_events = [EpollEvent::empty(); 64];
-        self.sockets.clock = Clock::start();
         loop {
             let now = self.sockets.clock.now();
             if now >= until {

@@ -93,7 +93,8 @@ const KNOWN: [(&str, &[&str]); 15] = [
 
 /// The kind of router that a contender needs.
 pub fn router_kind(live: &Live, contender: &Contender) -> RouterKind {
-    let late = !(live.forward.delay + live.reverse.delay).is_zero();
+    let delays = !(live.forward.delay + live.reverse.delay).is_zero();
+    let late = delays || [&live.forward, &live.reverse].iter().any(|one| one.wire().next().is_some());
     match contender {
         Contender::Kernel(_) | Contender::Bpf(_) if late => RouterKind::RoutedWithDelay,
         Contender::Kernel(_) | Contender::Bpf(_) => RouterKind::Routed,
@@ -113,6 +114,10 @@ pub struct Start<'a> {
     pub seed: u64,
     /// Packets up to this length are small, in bytes.
     pub small_packet: u32,
+    /// Time of the monotonic clock at which what varies begins, in nanoseconds; `None` if nothing varies.
+    pub starts_at: Option<u64>,
+    /// Duration of the run.
+    pub duration: Span,
     /// The program `giveway`.
     pub program: &'a Path,
     /// An empty folder for temporary files.
@@ -121,6 +126,8 @@ pub struct Start<'a> {
     pub keep: Option<&'a Path>,
     /// Folder with compiled kernel objects; `None` to compile them.
     pub objects: Option<&'a Path>,
+    /// File for the operations of the disciplines of `giveway live`.
+    pub trace: Option<&'a Path>,
 }
 
 impl Router {
@@ -372,32 +379,36 @@ fn available(topology: &Topology) -> Vec<&'static str> {
 struct LiveOptions {
     namespace: Namespace,
     ends: (&'static str, &'static str),
-    flags: Vec<(&'static str, String)>,
+    /// Each with its value, as in `--rate=5mbit`.
+    flags: Vec<String>,
 }
 
 /// The discipline at the bottleneck, and the delays behind it.
 fn live_router(live: &Live, at: usize) -> LiveOptions {
     let spec = &live.network.disciplines[at];
-    let of = |direction: &Direction| {
-        (direction.rate.to_string(), direction.queue.spec(spec).to_string(), direction.delay.to_string())
-    };
-    let ((rate, qdisc, delay), back) = (of(&live.forward), of(&live.reverse));
-    let flags = vec![
-        ("--rate", rate),
-        ("--qdisc", qdisc),
-        ("--delay", delay),
-        ("--rate-reverse", back.0),
-        ("--qdisc-reverse", back.1),
-        ("--delay-reverse", back.2),
-    ];
+    let mut flags = Vec::new();
+    for (direction, suffix) in [(&live.forward, ""), (&live.reverse, "-reverse")] {
+        let varying = direction.settings.iter().find(|(name, _)| *name == "rate");
+        let rate = varying.map_or_else(|| direction.rate.to_string(), |(_, value)| value.clone());
+        flags.push(format!("--rate{suffix}={rate}"));
+        flags.push(format!("--qdisc{suffix}={}", direction.queue.spec(spec)));
+        flags.extend(wire(direction, suffix));
+    }
     LiveOptions { namespace: Namespace::Router, ends: (LEFT, RIGHT), flags }
 }
 
-/// The delays only: without a rate no queue builds up.
+/// The wires only: without a rate no queue builds up.
 fn delay_bridge(live: &Live) -> LiveOptions {
-    let flags = [("--delay", &live.forward), ("--delay-reverse", &live.reverse)];
-    let flags = flags.map(|(flag, direction)| (flag, direction.delay.to_string()));
-    LiveOptions { namespace: Namespace::Delay, ends: (DELAY_LEFT, DELAY_RIGHT), flags: flags.to_vec() }
+    let flags = [wire(&live.forward, ""), wire(&live.reverse, "-reverse")].concat();
+    LiveOptions { namespace: Namespace::Delay, ends: (DELAY_LEFT, DELAY_RIGHT), flags }
+}
+
+/// The flags of the wire behind a link.
+fn wire(direction: &Direction, suffix: &str) -> Vec<String> {
+    let flag = |name: &str, value: &str| format!("--{name}{suffix}={value}");
+    let varies = direction.wire().any(|(name, _)| *name == "delay");
+    let constant = (!varies).then(|| flag("delay", &direction.delay.to_string()));
+    constant.into_iter().chain(direction.wire().map(|(name, value)| flag(name, value))).collect()
 }
 
 /// Reads the lateness, and losses outside the queues, from the JSON summary of `giveway live`.
@@ -454,8 +465,10 @@ impl LiveRouter {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &topology.name(options.namespace)]).arg(program);
         command.args(["live", "--in", options.ends.0, "--out", options.ends.1]);
-        for (flag, value) in &options.flags {
-            command.args([*flag, value]);
+        command.args(&options.flags);
+        if let Some(ns) = start.starts_at {
+            command.args(["--starts-at", &ns.to_string()]);
+            command.args(["--mean-over", &start.duration.to_string()]);
         }
         // Rates of a scenario count IP packets without the Ethernet header.
         command.args(["--overhead", "0", "--seed", &seed.to_string(), "--quiet", "--json"]);
@@ -463,6 +476,9 @@ impl LiveRouter {
         if let Some(record) = &record {
             command.arg("--record-later").arg("--record").arg(record);
             command.args(["--small-packet", &start.small_packet.to_string()]);
+            if let Some(trace) = start.trace {
+                command.arg("--trace").arg(trace);
+            }
         }
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().map_err(TestbedError::system(format!("start {}", program.display())))?;

@@ -43,7 +43,8 @@ fn kernel_lacks(kind: &str) -> Option<String> {
 }
 
 fn bed() -> Bed {
-    Bed { program: PathBuf::from("/nonexistent"), attempts: 1, keep: None, objects: None, pcap: None }
+    let program = PathBuf::from("/nonexistent");
+    Bed { program, attempts: 1, keep: None, objects: None, pcap: None, trace: None }
 }
 
 /// The capture has every packet of the near hosts' interface, of both directions.
