@@ -10,13 +10,14 @@ use giveway_papers::layout;
 use giveway_qdisc::Span;
 use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
+use giveway_testbed::timing::{MachineLoad, Timing};
 use giveway_testbed::{Bed, LATE, against};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::outputs::{Kind, may_write};
 use crate::run::{print, remark, session};
-use crate::{check, show};
+use crate::{check, provenance, show};
 
 /// Runs a scenario with backend = "live" on real hosts of this machine.
 ///
@@ -28,8 +29,22 @@ use crate::{check, show};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Scenario file
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "measure_timing")]
+    file: Option<PathBuf>,
+    /// Run no scenario, but measure how late threads of this machine wake up: after a timer, and after the
+    /// arrival of a packet. Print a table for an idle machine and beside one busy core, and write the
+    /// distributions of the idle machine to this file (CSV: what, share, delay). Needs no root, but real-time
+    /// priority does
+    #[arg(long, help_heading = TIMING, value_name = "CSV",
+          conflicts_with_all = ["file", "against_simulation", "out", "seeds", "objects", "pcap", "trace", "set", "json", "short"])]
+    measure_timing: Option<PathBuf>,
+    /// Write the distributions beside one busy core instead
+    #[arg(long, help_heading = TIMING, requires = "measure_timing")]
+    busy: bool,
+    /// Wake-ups of each thread; a thousand take a second
+    #[arg(long, help_heading = TIMING, value_name = "N", default_value_t = 10_000, requires = "measure_timing",
+          value_parser = value_parser!(u32).range(100..=1_000_000))]
+    wake_ups: u32,
     /// Also simulate the scenario, with the same seeds, and compare the results
     #[arg(long)]
     against_simulation: bool,
@@ -73,20 +88,57 @@ pub struct Args {
     short: bool,
 }
 
+/// Heading of the flags of a measurement in `--help`.
+const TIMING: &str = "Timing of this machine";
+
 const EXAMPLES: &str = "\
 Examples:
   giveway testbed scenarios/testbed/quickstart.toml
   giveway testbed scenarios/testbed/mixed-10.toml --against-simulation --seeds 5 --out runs/mixed-10
   giveway testbed scenarios/testbed/quickstart.toml --set 'disciplines=[\"kernel:fq_codel\", \"bpf:efd\"]'
   giveway testbed examples/home-uplink.toml --pcap home.pcapng
+  giveway testbed --measure-timing timing.csv    # a minute; leave the machine alone for that time
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage, an invalid scenario or a missing prerequisite, 130 interrupted.";
 
 /// Runs `giveway testbed`.
 pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    let scenario = check::read_as(&args.file, &args.set, args.short, args.seeds)?;
+    match (&args.measure_timing, &args.file) {
+        (Some(csv), _) => measure_timing(args, csv, out),
+        (None, Some(file)) => run_on_hosts(args, file, out),
+        (None, None) => unreachable!("the parser requires one of them"),
+    }
+}
+
+/// Measures how late threads of this machine wake up.
+fn measure_timing(args: &Args, csv: &Path, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    may_write(csv, Kind::Timing, args.force)?;
+    if !args.quiet {
+        // Two loads, three threads, a millisecond per wake-up.
+        let seconds = (6 * args.wake_ups).div_ceil(1000);
+        show::message(&format!("measures for about {seconds} s; leave the machine alone for that time"));
+    }
+    let timing = Timing::measure(args.wake_ups, &mut |_| true)?.expect("it is not stopped");
+    if let (Some(why), false) = (&timing.unprivileged, args.quiet) {
+        show::message(&format!("the live path was measured without real-time priority: {why}"));
+    }
+    let load = if args.busy { MachineLoad::OneBusyCore } else { MachineLoad::Idle };
+    if let Err(error) = giveway_record::report::write(csv, &timing.csv(load, &provenance::now())) {
+        show::message(&giveway_runner::chain(&error));
+        return Ok(Outcome::Failed);
+    }
+    write!(out, "{}", timing.table())?;
+    if !args.quiet {
+        show::message(&format!("wrote {}", csv.display()));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Runs a scenario on the test bed.
+fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let scenario = check::read_as(scenario_file, &args.set, args.short, args.seeds)?;
     let Some(live) = scenario.live() else {
-        let file = args.file.display();
+        let file = scenario_file.display();
         return Err(CliError::Usage(format!(
             "{file} is for a simulation: write giveway run {file}, or --set backend=live"
         )));
@@ -134,7 +186,7 @@ pub fn testbed(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     // One run at a time, since simultaneous runs would delay each other.
     let frontend = Terminal { quiet: args.quiet };
     let real = session(Some(1), &frontend)?.replacing(args.force);
-    let name = scenario_name(&args.file);
+    let name = scenario_name(scenario_file);
     let within = |part: &str| match args.against_simulation {
         true => args.out.as_ref().map(|dir| dir.join(part)),
         false => args.out.clone(),

@@ -114,6 +114,26 @@ fn the_bottleneck_varies_on_a_test_bed() {
     assert!(code == 2 && errors.contains("--trace captures one run"), "{errors}");
 }
 
+#[test]
+fn the_timing_of_the_machine_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("timing.csv");
+    let name = csv.to_str().unwrap();
+    let measure = ["testbed", "--measure-timing", name, "--wake-ups", "100", "--quiet"];
+    let (code, out, errors) = ran(&measure);
+    assert_eq!(code, 0, "{errors}");
+    assert!(out.contains("timer of a sender, idle") && out.contains("receive, one busy core"), "{out}");
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert!(text.starts_with("# How late threads wake up") && text.contains("\nwhat,share,delay\ntimer,0,"));
+    assert_eq!(ran(&[&measure[..], &["--busy"]].concat()).0, 0, "a file of this kind is replaced");
+    assert!(std::fs::read_to_string(&csv).unwrap().contains("# load: one busy core"));
+    std::fs::write(&csv, "mine").unwrap();
+    let (code, _, errors) = ran(&measure);
+    assert!(code == 2 && errors.contains("timing.csv") && errors.contains("--force"), "{errors}");
+    let (code, _, errors) = ran(&["testbed"]);
+    assert!(code == 2 && errors.contains("<FILE>"), "{errors}");
+}
+
 /// Tests with a kernel that supports BPF qdiscs are in `cargo xtask test-kernel`.
 #[test]
 fn invalid_bpf_disciplines_are_refused_with_their_position() {

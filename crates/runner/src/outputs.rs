@@ -30,6 +30,8 @@ pub enum Kind {
     AgainstText,
     /// A comparison of a test bed with its simulation, as JSON.
     AgainstJson,
+    /// The timing of a machine, as `testbed --measure-timing` writes it.
+    Timing,
 }
 
 /// The content of a file of [`Kind::Ready`].
@@ -49,6 +51,7 @@ impl Kind {
             Kind::Object => "an object file (ELF)",
             Kind::Claims => "a list of claims with their verdicts",
             Kind::AgainstText | Kind::AgainstJson => "a comparison of a test bed with its simulation",
+            Kind::Timing => "a measurement of how late threads wake up",
         }
     }
 
@@ -77,6 +80,7 @@ impl Kind {
                 Kind::Claims => json("{\"paper\":"),
                 Kind::AgainstText => text.starts_with("# Simulation against reality\n"),
                 Kind::AgainstJson => json("[{\"qdisc\":") || json("[]"),
+                Kind::Timing => text.starts_with("# How late threads wake up"),
             }
     }
 }
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
     use crate::Silent;
 
-    const KINDS: [Kind; 8] = [
+    const KINDS: [Kind; 9] = [
         Kind::Capture,
         Kind::Trace,
         Kind::Ready,
@@ -134,6 +138,7 @@ mod tests {
         Kind::Claims,
         Kind::AgainstText,
         Kind::AgainstJson,
+        Kind::Timing,
     ];
 
     fn example(kind: Kind) -> Vec<u8> {
@@ -153,6 +158,10 @@ mod tests {
             Kind::Claims => format!("{:#}\n", serde_json::json!({"paper": "efd", "claims": []})).into_bytes(),
             Kind::AgainstText => giveway_testbed::against::markdown("about", &[]).into_bytes(),
             Kind::AgainstJson => format!("{:#}\n", giveway_testbed::against::json(&[])).into_bytes(),
+            Kind::Timing => {
+                let timing = giveway_testbed::timing::Timing::measure(1, &mut |_| true).unwrap().unwrap();
+                timing.csv(giveway_testbed::timing::MachineLoad::Idle, "").into_bytes()
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! load.rs      the traffic sources of the simulator, over sockets
 //! pcap.rs      the capture of a run, by tcpdump at the near hosts
 //! router.rs    the router: `giveway live`, or the kernel with a discipline of Linux or Giveway
+//! timing.rs    measures how late threads of this machine wake up
 //! against.rs   compares the results with those of a simulation of the same scenario
 //! ```
 //!
@@ -32,6 +33,7 @@ mod lateness;
 pub mod load;
 pub mod pcap;
 pub mod router;
+pub mod timing;
 pub mod topology;
 
 use std::path::PathBuf;
