@@ -20,7 +20,7 @@ pub enum Command {
     /// Replaces the discipline.
     Qdisc(Build),
     /// Sets delay, loss and other impairments after the link. The rate stays.
-    Emulation(LinkEmulation),
+    Emulation(Box<LinkEmulation>),
     /// Cuts frames into fragments of this size, or stops cutting.
     Cut(Option<giveway_wire::fragment::Size>),
     /// Starts or stops to join fragments.

@@ -255,7 +255,7 @@ impl Handle {
 
     /// Sets delay, loss and other impairments after the link.
     pub fn set_emulation(&self, emulation: LinkEmulation) {
-        self.send(Command::Emulation(emulation));
+        self.send(Command::Emulation(Box::new(emulation)));
     }
 
     /// The latest snapshot, at most 100 ms old while the direction shapes.

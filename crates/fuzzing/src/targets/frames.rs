@@ -152,12 +152,12 @@ impl Bridge {
         let command = match kind % 6 {
             0 => Command::Rate(Rate::kbit(8 << (value & 15))),
             1 => Command::Qdisc(build(value)),
-            2 => Command::Emulation(LinkEmulation {
+            2 => Command::Emulation(Box::new(LinkEmulation {
                 delay: Span::ms(u64::from(value >> 4)),
                 jitter: Span::ms(u64::from(value >> 6)),
                 loss: share,
                 ..LinkEmulation::none()
-            }),
+            })),
             3 => Command::Cut((value & 1 == 0).then(|| Size::PUBLISHED[usize::from(value >> 1 & 1)])),
             4 => Command::Join(value & 1 == 0),
             _ => {

@@ -295,7 +295,7 @@ fn the_emulated_delay_begins_at_the_last_bit_and_losses_are_not_drops_of_the_dis
     assert_eq!(out.names(), "");
     core.flush(Time::ms(7), &mut out);
     assert_eq!(out.names(), "A");
-    core.apply(Command::Emulation(LinkEmulation { loss: Share::new(1.0).unwrap(), ..emulation }));
+    core.apply(Command::Emulation(Box::new(LinkEmulation { loss: Share::new(1.0).unwrap(), ..emulation })));
     arrive(&mut core, &frame(1, 'B'), Time::ms(8), Time::ms(8));
     core.flush(Time::ms(99), &mut out);
     assert_eq!((out.names().as_str(), core.statistics().losses.emulated, core.pool.free()), ("A", 1, 64));
