@@ -114,6 +114,7 @@ impl Recording {
             rates: vec![(PortId(0), config.rate)],
             keep_series: true,
             sample: SAMPLE,
+            open_ended: true,
             ..Layout::default()
         };
         let channel = Channel::new(name, layout, warms_up);

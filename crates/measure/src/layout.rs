@@ -77,10 +77,16 @@ pub struct Layout {
     /// Upper limits of the size classes of transfers, in bytes, ascending; one more class has the larger
     /// transfers.
     pub size_classes: Vec<u64>,
+    /// The mean rate that a port of `varying` offered in each stretch of [`Layout::stretches`], for rows of
+    /// delays.
+    pub offers: Vec<(PortId, Vec<Rate>)>,
     /// Keeps time series and distributions as rows.
     pub keep_series: bool,
-    /// Interval of the backend's samples of ports. Shares over time are not finer.
+    /// Interval of the backend's samples of ports. Shares and delays over time are not finer.
     pub sample: Span,
+    /// True if the end of the run is unknown, and `until` is only a limit. Then stretches of time begin with
+    /// the length of `sample`, and become longer while the run goes on.
+    pub open_ended: bool,
     /// Keeps samples of senders as rows, if the backend takes any.
     pub senders: bool,
     /// Counts episodes of flows at the measured ports. This costs a look-up per packet and a row per flow.
@@ -103,10 +109,12 @@ impl Default for Layout {
             until: Time::ZERO,
             rates: Vec::new(),
             varying: Vec::new(),
+            offers: Vec::new(),
             small_packet_bytes: 256,
             size_classes: vec![30_000, 300_000, 3_000_000],
             keep_series: false,
             sample: Span::ZERO,
+            open_ended: false,
             senders: false,
             episodes: false,
             bursts: false,
@@ -139,6 +147,12 @@ impl Layout {
     /// The rate of the link behind a port.
     pub fn rate(&self, port: PortId) -> Option<Rate> {
         of_port(&self.rates, port).copied()
+    }
+
+    /// The mean rate that a port offered in a stretch of [`Layout::stretches`]; `None` if its rate does not
+    /// vary.
+    pub(crate) fn offer(&self, port: PortId, stretch: usize) -> Option<Rate> {
+        of_port(&self.offers, port)?.get(stretch).copied()
     }
 
     /// Name of a port.

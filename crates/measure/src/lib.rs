@@ -35,9 +35,11 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod bursts;
 mod counts;
 mod crossing;
+mod delays;
 mod difference;
 mod discipline;
 mod emissions;
@@ -53,7 +55,7 @@ mod names;
 mod quantile;
 mod recorder;
 mod rows;
-mod shares;
+mod series;
 mod student;
 mod summary;
 mod table;
@@ -70,7 +72,10 @@ pub use layout::{Crossed, Layout};
 pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
 pub use names::{kind, short_names};
 pub use recorder::Recorder;
-pub use rows::{BurstRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow, SojournRow};
+pub use rows::{
+    BurstRow, DelayRow, Delayed, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
+    SojournRow,
+};
 pub use student::t_quantile;
 pub use summary::{Metrics, Summary, unnamed};
 pub use table::{Estimate, Row, Table};

@@ -8,7 +8,7 @@ use crate::episodes::Episodes;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::quantile::Delays;
-use crate::shares::Shares;
+use crate::series::Series;
 
 /// The meter of a measured port.
 #[derive(Clone)]
@@ -43,8 +43,8 @@ pub(crate) struct Meter {
     pub sojourn_times: Delays,
     pub small_sojourn_times: Delays,
     pub backlog: BacklogAverage,
-    /// Bytes sent for each source over time; `None` if series are not kept.
-    pub shares: Option<Shares>,
+    /// Packets sent for each source over time, with their sojourn times; `None` if series are not kept.
+    pub series: Option<Series>,
     /// Episodes of the whole run; `None` if they are not counted.
     pub episodes: Option<Box<Episodes>>,
     /// Burstiness within the measurement interval; `None` if it is not measured.
@@ -85,7 +85,7 @@ impl Meter {
             sojourn_times: Delays::new(),
             small_sojourn_times: Delays::new(),
             backlog: BacklogAverage::default(),
-            shares: layout.keep_series.then(|| Shares::new(layout)),
+            series: layout.keep_series.then(|| Series::new(layout)),
             episodes: layout.episodes.then(Box::default),
             bursts: layout.bursts.then(|| Box::new(Bursts::new(layout))),
         }
@@ -195,12 +195,15 @@ impl Meter {
     /// Sets the start of the measurement interval to that of the plan.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
-        self.shares = layout.keep_series.then(|| Shares::new(layout));
+        self.series = layout.keep_series.then(|| Series::new(layout));
     }
 
     /// Sets the end of the measurement interval.
     pub(crate) fn ends(&mut self, until: Time) {
         self.until = until;
+        if let Some(series) = &mut self.series {
+            series.ends(until);
+        }
     }
 
     /// Ends the measurement interval: the last backlog lasts until then.

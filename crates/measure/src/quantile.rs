@@ -131,7 +131,8 @@ impl Delays {
     }
 }
 
-fn mean_s(sum_ps: u128, n: u64) -> Option<f64> {
+/// The mean in seconds of `n` times with this sum; `None` if there are none.
+pub(crate) fn mean_s(sum_ps: u128, n: u64) -> Option<f64> {
     (n > 0).then(|| sum_ps as f64 / n as f64 / 1e12)
 }
 

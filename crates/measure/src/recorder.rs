@@ -1,14 +1,15 @@
 //! The probe that records a run.
 
+mod probe;
+
 use std::collections::BTreeMap;
 
-use giveway_qdisc::{
-    Backlog, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortCounters, PortId, Probe,
-    SenderSample, Time,
-};
+use giveway_qdisc::{FlowReport, PortCounters, PortId, Span, Time};
 
-use crate::counts::{Losses, index, was_queued};
+use crate::arrivals::Arrivals;
+use crate::counts::{Losses, index};
 use crate::crossing::Crossing;
+use crate::delays;
 use crate::emissions::Emissions;
 use crate::fingerprint::Fingerprint;
 use crate::flow_tables::FlowTables;
@@ -16,18 +17,21 @@ use crate::layout::Layout;
 use crate::meter::Meter;
 use crate::metrics::{Observed, hurst, metrics};
 use crate::rows::{
-    BurstRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow, SojournRow,
+    BurstRow, DelayRow, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow, SojournRow,
 };
 use crate::summary::Summary;
 
 /// Records one run. Pass it to the backend as its probe, then call [`finish`](Recorder::finish).
 ///
-/// `P` is the payload of the packets of the backend. The recorder does not read it: a function returns the
-/// traffic source of a packet ([`with_sources`](Recorder::with_sources)).
+/// `P` is the payload of the packets of the backend. The recorder does not read it: functions return the
+/// traffic source of a packet ([`with_sources`](Recorder::with_sources)) and its one-way delay
+/// ([`with_delays`](Recorder::with_delays)).
 pub struct Recorder<P = ()> {
     layout: Layout,
     /// Returns the traffic source of a packet.
     source_of: fn(&P) -> u16,
+    /// Returns the one-way delay of a packet that reached its receiver now.
+    delay_of: fn(&P, Time) -> Option<Span>,
     /// The meter of each port, by its number; `None` for a port that is not measured.
     meters: Vec<Option<Box<Meter>>>,
     /// The rare events of each port, by its number.
@@ -39,6 +43,8 @@ pub struct Recorder<P = ()> {
     flow_tables: Vec<FlowTables>,
     /// The packets that sources emit; `None` if burstiness is not measured.
     emissions: Option<Emissions>,
+    /// The packets that reached their receivers; `None` if series are not kept.
+    arrivals: Option<Arrivals>,
 }
 
 impl<P> Recorder<P> {
@@ -50,10 +56,13 @@ impl<P> Recorder<P> {
             meters[index(*port)] = Some(Box::new(Meter::new(&layout, *port)));
         }
         let emissions = layout.bursts.then(|| Emissions::new(&layout));
+        let arrivals = layout.keep_series.then(|| Arrivals::new(&layout));
         Recorder {
             layout,
             emissions,
+            arrivals,
             source_of: |_| 0,
+            delay_of: |_, _| None,
             meters,
             losses: vec![Losses::default(); ports],
             flows: Vec::new(),
@@ -66,6 +75,12 @@ impl<P> Recorder<P> {
     /// Sets the function that returns the traffic source of a packet: its place in the scenario.
     pub fn with_sources(self, source_of: fn(&P) -> u16) -> Recorder<P> {
         Recorder { source_of, ..self }
+    }
+
+    /// Sets the function that returns the one-way delay of a packet that reaches its receiver at a time, or
+    /// `None` if it does not count. Without it there are no one-way delays.
+    pub fn with_delays(self, delay_of: fn(&P, Time) -> Option<Span>) -> Recorder<P> {
+        Recorder { delay_of, ..self }
     }
 
     /// Adds the counters of a port at the end of the run. The recorder does not count the packets of ports
@@ -81,6 +96,7 @@ impl<P> Recorder<P> {
         self.layout.from = at;
         let layout = &self.layout;
         self.meters.iter_mut().flatten().for_each(|meter| meter.begins(layout));
+        self.arrivals = layout.keep_series.then(|| Arrivals::new(layout));
     }
 
     /// Ends the measurement interval at `at` if the run ended earlier than planned.
@@ -88,6 +104,9 @@ impl<P> Recorder<P> {
         let until = self.layout.until.min(at).max(self.layout.from);
         self.layout.until = until;
         self.meters.iter_mut().flatten().for_each(|meter| meter.ends(until));
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.ends(until);
+        }
         self
     }
 
@@ -99,6 +118,7 @@ impl<P> Recorder<P> {
         let copy = Recorder {
             layout: self.layout.clone(),
             source_of: self.source_of,
+            delay_of: self.delay_of,
             meters: self.meters.clone(),
             losses: self.losses.clone(),
             flows: self.flows.clone(),
@@ -106,6 +126,7 @@ impl<P> Recorder<P> {
             progress: self.progress.clone(),
             flow_tables: self.flow_tables.clone(),
             emissions: self.emissions.clone(),
+            arrivals: self.arrivals.clone(),
         };
         self.queue.reserve(copy.queue.len());
         copy
@@ -150,6 +171,7 @@ impl<P> Recorder<P> {
             links: self.links(),
             sojourn_times: self.sojourn_times(),
             shares: self.shares(),
+            delays: self.delays(),
             episodes: self.episodes(),
             bursts: self.bursts(),
             flows: self.flows,
@@ -234,8 +256,16 @@ impl<P> Recorder<P> {
 
     /// The bytes that the measured ports sent for each source over time.
     fn shares(&self) -> Vec<ShareRow> {
-        let kept = self.measured().filter_map(|(port, meter)| Some((port, meter.shares.as_ref()?)));
-        kept.flat_map(|(port, shares)| shares.rows(port)).collect()
+        let kept = self.measured().filter_map(|(port, meter)| Some((port, meter.series.as_ref()?)));
+        kept.flat_map(|(port, series)| delays::shares(port, series)).collect()
+    }
+
+    /// The delays at the measured ports over time, for each source.
+    fn delays(&self) -> Vec<DelayRow> {
+        let Some(arrivals) = &self.arrivals else { return Vec::new() };
+        let sent = self.measured().filter_map(|(port, meter)| Some((port, meter.series.as_ref()?)));
+        let both = sent.zip(arrivals.series());
+        both.flat_map(|((port, sent), arrived)| delays::rows(&self.layout, port, sent, arrived)).collect()
     }
 
     /// The episodes of flows at the measured ports.
@@ -268,118 +298,6 @@ impl<P> Recorder<P> {
     }
 }
 
-impl<P> Probe<P> for Recorder<P> {
-    fn interest(&self, at: PortId) -> Interest {
-        if self.meter(at).is_some() { Interest::Port } else { Interest::Nothing }
-    }
-
-    #[inline]
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
-        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.arrived(meta, now);
-        }
-    }
-
-    #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, payload: &P, now: Time) {
-        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.sent(meta, now);
-            if let Some(shares) = &mut meter.shares {
-                shares.sent((self.source_of)(payload), meta.bytes, now);
-            }
-        }
-    }
-
-    fn dropped(&mut self, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
-        if let Some(losses) = self.losses.get_mut(index(at)) {
-            losses.by_reason[why as usize] += 1;
-            if was_queued(why) {
-                losses.dropped.add(meta.bytes);
-            }
-        }
-        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(meta, (self.source_of)(payload), why, now);
-        }
-    }
-
-    fn marked(&mut self, at: PortId, _meta: &Meta, now: Time) {
-        if let Some(losses) = self.losses.get_mut(index(at)) {
-            losses.marked += 1;
-        }
-        if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.marked(now);
-        }
-    }
-
-    #[inline]
-    fn emitted(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
-        if let Some(emissions) = &mut self.emissions {
-            emissions.emitted((self.source_of)(payload), now);
-        }
-    }
-
-    fn flow(&mut self, report: &FlowReport) {
-        self.flows.push(report.clone());
-    }
-
-    fn sample(
-        &mut self,
-        at: PortId,
-        backlog: Backlog,
-        table: &FlowTable,
-        gauges: &[(&'static str, f64)],
-        now: Time,
-    ) {
-        if self.layout.measures(now)
-            && let Some(tables) = self.flow_tables.get_mut(index(at))
-        {
-            tables.add(table);
-        }
-        // A network samples all of its ports, and a large one has thousands that nobody asked for.
-        if self.layout.keep_series && self.meter(at).is_some() {
-            self.queue.push(QueueRow { time: now, port: at, backlog: Some(backlog), gauge: None });
-            let gauge_row = |gauge: &_| QueueRow { time: now, port: at, backlog: None, gauge: Some(*gauge) };
-            self.queue.extend(table.named().iter().chain(gauges).map(gauge_row));
-        }
-    }
-
-    fn sender(&mut self, sample: &SenderSample) {
-        if self.layout.senders {
-            let SenderSample { source, id, now, acked, window, .. } = *sample;
-            self.progress.push(ProgressRow { time: now, source, id, acked, window });
-        }
-    }
-}
-
-impl<P> Divisible<P> for Recorder<P> {
-    fn fresh(&self) -> Recorder<P> {
-        Recorder::new(self.layout.clone()).with_sources(self.source_of)
-    }
-
-    fn join(&mut self, part: Recorder<P>, has: &dyn Fn(PortId) -> bool) {
-        /// Takes the elements of the ports that the part has.
-        fn take<T>(own: &mut [T], of_part: Vec<T>, has: &dyn Fn(PortId) -> bool) {
-            for ((own, theirs), port) in own.iter_mut().zip(of_part).zip(0..) {
-                if has(PortId(port)) {
-                    *own = theirs;
-                }
-            }
-        }
-        take(&mut self.meters, part.meters, has);
-        take(&mut self.losses, part.losses, has);
-        take(&mut self.flow_tables, part.flow_tables, has);
-        self.flows.extend(part.flows);
-        // Each part took its samples in the order of time and of ports. Sorting keeps the order of the rows
-        // of one port.
-        self.queue.extend(part.queue);
-        self.queue.sort_by_key(|row| (row.time, row.port));
-        self.progress.extend(part.progress);
-        if let (Some(own), Some(theirs)) = (&mut self.emissions, part.emissions) {
-            own.join(theirs);
-        }
-    }
-}
-
 /// The rank of each name in the order of all names; equal names have equal ranks.
 fn name_ranks(names: &[String]) -> Vec<usize> {
     let mut sorted: Vec<&String> = names.iter().collect();
@@ -390,8 +308,9 @@ fn name_ranks(names: &[String]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use giveway_qdisc::{Backlog, FlowTable, Meta, Probe, Rate};
+
     use super::*;
-    use giveway_qdisc::Rate;
 
     #[test]
     fn parts_have_all_counts_and_their_own_samples() {

@@ -21,6 +21,8 @@ pub struct Record {
     pub sojourn_times: Vec<SojournRow>,
     /// Bytes that the measured ports sent for each source over time; empty unless [`Layout::keep_series`].
     pub shares: Vec<ShareRow>,
+    /// Delays of the packets of each source over time, port by port; empty unless [`Layout::keep_series`].
+    pub delays: Vec<DelayRow>,
     /// The samples of senders, in the order of time; empty unless [`Layout::senders`].
     pub progress: Vec<ProgressRow>,
     /// Episodes by port and flow; empty unless [`Layout::episodes`].
@@ -91,6 +93,47 @@ pub struct ShareRow {
     pub source: u16,
     /// Bytes put on the link.
     pub bytes: u64,
+}
+
+/// Delays of the packets of one group of sources in one stretch of the measurement interval, at one port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DelayRow {
+    /// Start of the stretch.
+    pub time: Time,
+    /// Length of the stretch. The last one may be shorter.
+    pub span: Span,
+    /// Name of the port.
+    pub port: String,
+    /// Name of the sources.
+    pub source: String,
+    /// Sojourn times at the port of the packets whose transmission began in the stretch; `None` without any.
+    pub sojourn: Option<Delayed>,
+    /// One-way delays of the data packets that crossed the port and reached their receiver in the stretch;
+    /// `None` without any, or if the backend does not know when packets were sent.
+    pub one_way: Option<Delayed>,
+    /// The mean rate that the link offered in the stretch; `None` if its rate does not vary.
+    pub rate: Option<Rate>,
+}
+
+/// The number of packets, at least one, and the mean and the largest of their delays. A quantile would need a
+/// histogram for each source and stretch; the largest delay is exact, and so is that of several stretches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delayed {
+    /// Number of packets.
+    pub packets: u64,
+    /// The mean delay, seconds.
+    pub mean_s: f64,
+    /// The largest delay, seconds.
+    pub max_s: f64,
+}
+
+impl Delayed {
+    /// The delays of both groups of packets together.
+    pub fn and(self, other: Delayed) -> Delayed {
+        let packets = self.packets + other.packets;
+        let sum_s = self.mean_s * self.packets as f64 + other.mean_s * other.packets as f64;
+        Delayed { packets, mean_s: sum_s / packets as f64, max_s: self.max_s.max(other.max_s) }
+    }
 }
 
 /// The progress of a sender at one time.

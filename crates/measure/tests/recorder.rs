@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
-use giveway_measure::{EpisodeRow, Layout, ProgressRow, Record, Recorder};
+use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next, NextHops, Packet,
-    Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
+    Backlog, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
+    NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
 fn packet(bytes: u32, arrived: Time) -> Meta {
@@ -623,4 +623,98 @@ fn different_runs_have_different_fingerprints() {
     };
     assert_eq!(listed(["web", "calls"], [0, 1]), listed(["calls", "web"], [1, 0]));
     assert_ne!(listed(["web", "calls"], [0, 1]), listed(["calls", "web"], [0, 1]));
+}
+
+/// A packet of a recorder that knows one-way delays: its source and its send time. Acknowledgements have
+/// none.
+type Sent = (u16, Option<Time>);
+
+fn with_delays(layout: Layout) -> Recorder<Sent> {
+    let recorder = Recorder::new(layout).with_sources(|(source, _): &Sent| *source);
+    recorder.with_delays(|(_, sent), now| sent.map(|sent| now.since(sent)))
+}
+
+/// The interval from 1 s to 2 s has stretches of 10 ms. The web sends a packet each 5 ms, which waits
+/// 1, 2, 3... ms at the bottleneck and arrives 10 ms later; sources 0 and 2 have the same name.
+#[test]
+fn delays_over_time_by_hand() {
+    let names = vec!["web".into(), "calls".into(), "web".into()];
+    let mut recorder =
+        with_delays(Layout { keep_series: true, source_names: names, sample: Span::ms(10), ..layout() });
+    let mut send = |source: u16, arrived: Time, wait: Span, at: PortId| {
+        let meta = Meta { bytes: 100, arrived, ..Meta::default() };
+        let payload = (source, Some(arrived));
+        recorder.arrived(at, &meta, arrived);
+        recorder.sent(at, &meta, &payload, arrived + wait);
+        recorder.delivered(1, &meta, &payload, arrived + wait + Span::ms(10));
+    };
+    send(0, Time::ms(1_000), Span::ms(1), BOTTLENECK);
+    send(2, Time::ms(1_005), Span::ms(2), BOTTLENECK);
+    send(1, Time::ms(1_020), Span::ms(3), BOTTLENECK);
+    send(0, Time::ms(1_990), Span::ms(4), BOTTLENECK);
+    // An acknowledgement has a sojourn time and no one-way delay.
+    let meta = Meta { bytes: 40, arrived: Time::ms(1_996), ..Meta::default() };
+    recorder.arrived(BOTTLENECK, &meta, Time::ms(1_996));
+    recorder.sent(BOTTLENECK, &meta, &(0, None), Time::ms(1_996));
+    recorder.delivered(1, &meta, &(0, None), Time::ms(1_997));
+    let record = recorder.finish();
+    assert_eq!(record.delays.len(), 100 * 2, "a row for each stretch of each name");
+    assert!(record.delays.iter().all(|row| row.port == "port-1" && row.span == Span::ms(10)));
+    let delayed = |packets, mean_ms: f64, max_ms: f64| {
+        Some(Delayed { packets, mean_s: mean_ms / 1e3, max_s: max_ms / 1e3 })
+    };
+    let row = |source: &str, ms| {
+        let mine = |row: &&DelayRow| row.source == source && row.time == Time::ms(ms);
+        let row = record.delays.iter().find(mine).unwrap();
+        (row.sojourn, row.one_way)
+    };
+    assert_eq!(row("web", 1_000), (delayed(2, 1.5, 2.0), None));
+    assert_eq!(row("web", 1_010), (None, delayed(2, 11.5, 12.0)));
+    assert_eq!(row("calls", 1_020), (delayed(1, 3.0, 3.0), None));
+    assert_eq!(row("calls", 1_030), (None, delayed(1, 13.0, 13.0)));
+    // The last packet of the web arrives after the interval.
+    assert_eq!(row("web", 1_990), (delayed(2, 2.0, 4.0), None));
+    let packets = |delayed: Option<Delayed>| delayed.map_or(0, |delayed| delayed.packets);
+    assert_eq!(record.delays.iter().map(|row| packets(row.sojourn)).sum::<u64>(), 5);
+    assert_eq!(record.delays.iter().map(|row| packets(row.one_way)).sum::<u64>(), 3);
+    let without = with_delays(layout()).finish();
+    assert!(without.delays.is_empty(), "series were not asked for");
+}
+
+/// The sender, the bottleneck and the receivers of a network are in three parts: all rows are those of one
+/// recorder that observes everything.
+#[test]
+fn delays_of_parts_are_those_of_the_whole() {
+    let layout = Layout { keep_series: true, varying: vec![BOTTLENECK], ..layout() };
+    let layout = Layout { offers: vec![(BOTTLENECK, vec![Rate::kbit(7); 100])], ..layout };
+    let mut whole = with_delays(layout);
+    let mut parts = [whole.fresh(), whole.fresh(), whole.fresh()];
+    let mut deliveries = Vec::new();
+    for number in 0..900_u64 {
+        let sent = Time::us(1_000_000 + number * 1_100);
+        let (source, wait) = ((number % 2) as u16, Span::us(number * 7 % 5_000));
+        let meta = Meta { bytes: 100, arrived: sent, ..Meta::default() };
+        let payload = (source, Some(sent));
+        // Receivers of both parts get packets of both sources.
+        deliveries.push((sent + wait + Span::ms(3), 1 + (number / 2 % 2) as usize, meta, payload));
+        let at_port = |recorder: &mut Recorder<Sent>| {
+            recorder.arrived(BOTTLENECK, &meta, sent);
+            recorder.sent(BOTTLENECK, &meta, &payload, sent + Span::us(number % 1_000));
+        };
+        at_port(&mut whole);
+        at_port(&mut parts[0]);
+    }
+    deliveries.sort_by_key(|(now, ..)| *now);
+    for (now, part, meta, payload) in deliveries {
+        whole.delivered(1, &meta, &payload, now);
+        parts[part].delivered(1, &meta, &payload, now);
+    }
+    let mut joined = whole.fresh();
+    for (number, part) in parts.into_iter().enumerate() {
+        joined.join(part, &|port| number == 0 && port == BOTTLENECK);
+    }
+    let (joined, whole) = (joined.finish(), whole.finish());
+    assert_eq!(joined.delays, whole.delays);
+    assert!(whole.delays.iter().all(|row| row.rate == Some(Rate::kbit(7))));
+    assert!(whole.delays.iter().filter(|row| row.one_way.is_some()).count() > 50);
 }

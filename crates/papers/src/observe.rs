@@ -42,7 +42,8 @@ pub fn observe_network(
     run: impl FnOnce(&mut Recorder<Segment>) -> Option<Finished>,
 ) -> Option<(Record, Vec<String>)> {
     let recorder = Recorder::new(of_network(network, keep_series));
-    let mut recorder = recorder.with_sources(|segment: &Segment| segment.source);
+    let recorder = recorder.with_sources(|segment: &Segment| segment.source);
+    let mut recorder = recorder.with_delays(Segment::delay);
     let finished = run(&mut recorder)?;
     let mut record = recorder.finish();
     record.summary.events = finished.totals.events;
@@ -135,6 +136,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
             Vec::new()
         },
         shares: Vec::new(),
+        delays: Vec::new(),
         progress: Vec::new(),
         episodes: Vec::new(),
         bursts: Vec::new(),
@@ -147,7 +149,7 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
     let measured = network.measured();
     let numbered = |number: usize| PortId(number as u32);
     let default = Layout::default();
-    Layout {
+    let mut layout = Layout {
         measured: measured.ports,
         crossed: Some(Crossed::new(measured.crossed)),
         port_names: measured
@@ -171,5 +173,12 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
         senders: network.senders,
         episodes: network.episodes,
         bursts: network.bursts,
+        ..default
+    };
+    if keep_series {
+        let stretches = layout.stretches();
+        let offer = |port: &PortId| Some((*port, network.offer(*port, &stretches)?));
+        layout.offers = layout.measured.iter().filter_map(offer).collect();
     }
+    layout
 }

@@ -1,6 +1,7 @@
 //! The tests of this crate, in one program: one link for all of them.
 
 mod backbone;
+mod delays;
 mod families;
 mod lockout;
 mod measures;

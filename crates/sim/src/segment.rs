@@ -77,6 +77,17 @@ impl Segment {
         Time::from_ps(self.ack)
     }
 
+    /// The one-way delay of a packet with data that reaches its receiver now: exact for a datagram, and to
+    /// the microsecond for a TCP segment. `None` for a packet that carries no data, and for the copy of a
+    /// datagram.
+    #[inline]
+    pub fn delay(&self, now: Time) -> Option<Span> {
+        match self.has(Segment::DATAGRAM) {
+            true => (self.serial == 0).then(|| now.since(self.datagram_sent())),
+            false => (self.len > 0).then(|| self.age(now)),
+        }
+    }
+
     /// The copy of this segment that a wire makes. The receiver of a datagram ignores its copy, even if the
     /// datagram itself is lost behind that wire.
     pub fn copied(&self) -> Segment {

@@ -1,11 +1,13 @@
 //! Runs of a scenario on a network. A run depends on its discipline and its seed only.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use giveway_disciplines::Spec;
 use giveway_links::Policed;
-use giveway_qdisc::{Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Streams, Time};
+use giveway_qdisc::{
+    Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Span, Streams, Time,
+};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::{Gain, LinkPlan, Partition, Plan, Segment, Sim, ThinAcks, Totals, parallel};
 
@@ -76,10 +78,14 @@ pub struct Measured {
 /// The rate that a link offers on average within an interval, at least 1 bit/s.
 fn offered(port: &Port, interval: &Range<Time>) -> Rate {
     let Some(profile) = &port.impairments.rate else { return port.rate };
-    let length = interval.end.since(interval.start).as_ps().max(1);
     let bits = profile.integral(interval.start, interval.end);
-    let per_second = bits * 1_000_000_000_000 / u128::from(length);
-    Rate::bit(u64::try_from(per_second).unwrap_or(u64::MAX).max(1))
+    mean(bits, interval.end.since(interval.start)).max(Rate::bit(1))
+}
+
+/// The rate that passes this number of bits in a time.
+fn mean(bits: u128, length: Span) -> Rate {
+    let per_second = bits * 1_000_000_000_000 / u128::from(length.as_ps().max(1));
+    Rate::bit(u64::try_from(per_second).unwrap_or(u64::MAX))
 }
 
 impl Network {
@@ -111,6 +117,16 @@ impl Network {
         }
     }
 
+    /// The mean rate that a port offers in each of these stretches of time, given as start and length, each
+    /// of which begins at the end of the previous one; `None` if its rate does not vary.
+    pub fn offer(&self, port: PortId, stretches: &[(Time, Span)]) -> Option<Vec<Rate>> {
+        let profile = self.ports.get(port.0 as usize)?.impairments.rate.as_ref()?;
+        let first = stretches.first()?.0;
+        let ends = stretches.iter().map(|(start, length)| *start + *length);
+        let bits = profile.integrals(first, ends);
+        Some(bits.zip(stretches).map(|(bits, (_, length))| mean(bits, *length)).collect())
+    }
+
     /// The measurement interval: from the end of the warm-up to the beginning of the cooldown.
     fn interval(&self) -> Range<Time> {
         let Times { duration, warmup, cooldown } = self.times;
@@ -124,8 +140,11 @@ impl Network {
             self.ports.iter().map(|port| (port.from, port.to, port.cost)).collect();
         let measured = self.measured.clone();
         let routing = self.routing;
+        // A recorder asks about each pair of nodes when its first packet arrives.
+        let known = Mutex::new(None);
         Arc::new(move |pairs| {
-            let paths = Paths::over(routing, nodes, &links);
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let paths = known.get_or_insert_with(|| Paths::over(routing, nodes, &links));
             let crossed = |(from, to): &(u16, u16)| {
                 let path = paths.all(*from, *to);
                 let is_on_it = |port: &PortId| path.contains(&(port.0 as usize));
