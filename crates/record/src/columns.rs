@@ -17,5 +17,5 @@ mod trial;
 pub(crate) use file::{merge, without_panics, write};
 pub(crate) use runs::{metrics, summary};
 pub(crate) use trial::{
-    bursts, drops_in_interval, episodes, flows, gauges, links, queue, senders, shares, sojourn,
+    bursts, delays, drops_in_interval, episodes, flows, gauges, links, queue, senders, shares, sojourn,
 };

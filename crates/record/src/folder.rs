@@ -10,6 +10,7 @@
 //! gauges.parquet            a row per sample of a port and gauge of its discipline
 //! sojourn.parquet           a row per measured port and point of its distribution of sojourn times
 //! shares.parquet            a row per measured port, stretch of time and traffic source: bytes sent
+//! delays.parquet            a row per measured port, stretch of time and traffic source: its delays
 //! links.parquet             a row per port: arrivals, departures, and drops by reason
 //! senders.parquet           a row per sample of a sender, if senders are sampled
 //! episodes.parquet          a row per measured port and flow: its episodes, if they are counted

@@ -196,7 +196,7 @@ fn a_complete_run_has_all_files() {
     let efd = format!("trials/efd-{}/seed-2/summary.json", short("efd"));
     let fifo = format!("trials/fifo-limit-300p-{}/seed-1/flows.parquet", short("fifo limit 300p"));
     assert!(names.contains(&efd) && names.contains(&fifo), "{names:?}");
-    assert_eq!(names.len(), 4 * 7 + 11, "nothing is left over: {names:?}");
+    assert_eq!(names.len(), 4 * 8 + 12, "nothing is left over: {names:?}");
     assert!(fs::read(dir.path().join(LOCK)).unwrap().starts_with(b"process "), "it is locked");
     drop(folder);
     assert_eq!(fs::read(dir.path().join(LOCK)).unwrap(), b"", "and it is not any more");
@@ -334,6 +334,7 @@ fn a_run_of_another_scenario_is_refused() {
             "gauges.parquet",
             "sojourn.parquet",
             "shares.parquet",
+            "delays.parquet",
             "links.parquet",
             "summary.parquet",
             "metrics.parquet",

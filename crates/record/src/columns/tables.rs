@@ -158,6 +158,38 @@ pub(crate) const SHARES: Table = Table {
     ],
 };
 
+pub(crate) const DELAYS: Table = Table {
+    file: "delays.parquet",
+    about: "A row for each source and each of the parts of `shares.parquet`, at each measured port: delays over time.",
+    columns: &[
+        column("time_s", "s", "Begin of the part."),
+        column("duration_s", "s", "Length of the part."),
+        column("port", "", "The port."),
+        column("source", "", "The group of sources."),
+        column("sent_packets", "packets", "Packets of the source whose transmission began in the part."),
+        or_null("sojourn_mean_s", "s", "Mean of their sojourn times at the port; null without packets."),
+        or_null("sojourn_max_s", "s", "The largest of these times."),
+        column(
+            "received_packets",
+            "packets",
+            "Data packets of the source that crossed the port, and reached their receiver in the part. Copies of datagrams do not count; \
+             retransmissions do.",
+        ),
+        or_null(
+            "delay_mean_s",
+            "s",
+            "Mean of their one-way delays, from the sender to the receiver: exact for datagrams, and to the microsecond for TCP; null without \
+             packets. A recording of a bridge has none.",
+        ),
+        or_null("delay_max_s", "s", "The largest of these delays."),
+        or_null(
+            "offered_bps",
+            "bit/s",
+            "Mean rate that the link offered in the part, if its rate varies; the same for all sources.",
+        ),
+    ],
+};
+
 pub(crate) const SENDERS: Table = Table {
     file: "senders.parquet",
     about: "A row for each sample of a TCP sender, if the scenario sets `record.senders`.",
@@ -306,8 +338,8 @@ pub(crate) const SUMMARY: Table = Table {
 };
 
 /// Every table, in the order of the book.
-pub const TABLES: [Table; 11] =
-    [SUMMARY, METRICS, FLOWS, QUEUE, GAUGES, SOJOURN, SHARES, LINKS, SENDERS, EPISODES, BURSTS];
+pub const TABLES: [Table; 12] =
+    [SUMMARY, METRICS, FLOWS, QUEUE, GAUGES, SOJOURN, SHARES, DELAYS, LINKS, SENDERS, EPISODES, BURSTS];
 
 impl Table {
     /// The table with these values, column by column.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
-use giveway_measure::Record;
+use giveway_measure::{Delayed, Record};
 use giveway_qdisc::{DropReason, Ending, FlowKind, FlowReport};
 
 use super::arrays::{maybe_whole, real, text, whole};
@@ -123,6 +123,25 @@ pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
         text(rows, |row| record.layout.port_name(row.port)),
         text(rows, |row| record.layout.source_name(row.source)),
         whole(rows, |row| row.bytes),
+    ])
+}
+
+/// Delays over time: one row per port, stretch of time and group of sources.
+pub(crate) fn delays(record: &Record) -> Result<RecordBatch, ArrowError> {
+    let rows = &record.delays;
+    let packets = |delayed: Option<Delayed>| delayed.map_or(0, |delayed| delayed.packets);
+    tables::DELAYS.batch(vec![
+        real(rows, |row| Some(row.time.as_s())),
+        real(rows, |row| Some(row.span.as_s())),
+        text(rows, |row| row.port.clone()),
+        text(rows, |row| row.source.clone()),
+        whole(rows, |row| packets(row.sojourn)),
+        real(rows, |row| row.sojourn.map(|delayed| delayed.mean_s)),
+        real(rows, |row| row.sojourn.map(|delayed| delayed.max_s)),
+        whole(rows, |row| packets(row.one_way)),
+        real(rows, |row| row.one_way.map(|delayed| delayed.mean_s)),
+        real(rows, |row| row.one_way.map(|delayed| delayed.max_s)),
+        maybe_whole(rows, |row| row.rate.map(|rate| rate.as_bit())),
     ])
 }
 

@@ -8,12 +8,13 @@ use crate::columns::{self, tables};
 
 /// The tables of a trial, each with the function that fills it. They are merged at the top under the same
 /// names.
-pub(crate) const TABLES: [(&str, MakeTable); 9] = [
+pub(crate) const TABLES: [(&str, MakeTable); 10] = [
     (tables::FLOWS.file, columns::flows),
     (tables::QUEUE.file, columns::queue),
     (tables::GAUGES.file, columns::gauges),
     (tables::SOJOURN.file, columns::sojourn),
     (tables::SHARES.file, columns::shares),
+    (tables::DELAYS.file, columns::delays),
     (tables::LINKS.file, columns::links),
     (SENDERS, columns::senders),
     (EPISODES, columns::episodes),

@@ -48,4 +48,6 @@ pub struct Manifest {
 /// flags. Some metrics have other definitions.
 ///
 /// 7: trials are in the folder `trials`, which was `cells`, and in the list `trials` of the manifest.
-pub(crate) const FORMAT: u64 = 7;
+///
+/// 8: the table `delays`, of delays over time. Up to format 5, this was the name of `sojourn`.
+pub(crate) const FORMAT: u64 = 8;

@@ -178,11 +178,9 @@ pub(super) struct Thing {
     dirs: Vec<PathBuf>,
 }
 
-/// The tables of runs, those of older formats included.
+/// The tables of runs. Those of older formats have the same names.
 fn tables() -> impl Iterator<Item = &'static str> {
-    /// The table of sojourn times up to format 5.
-    const OLD: [&str; 1] = ["delays.parquet"];
-    TABLES.iter().map(|(name, _)| *name).chain(OLD)
+    TABLES.iter().map(|(name, _)| *name)
 }
 
 /// The entries of a folder with names that Giveway writes. The manifest is the last one, since it identifies
