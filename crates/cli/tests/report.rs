@@ -130,11 +130,11 @@ fn all(charts: &str) -> Opened {
 fn every_chart_is_drawn_without_requests() {
     let Some(browser) = browser() else { return };
     let folder = runs();
-    assert_eq!(open(browser, &folder.path().join("one/report.html")), all("6/6"));
+    assert_eq!(open(browser, &folder.path().join("one/report.html")), all("7/7"));
 
     let out = giveway(folder.path(), &["report", "one", "two"]);
     assert_eq!(out, "report.html\n");
-    assert_eq!(open(browser, &folder.path().join("report.html")), all("11/11"));
+    assert_eq!(open(browser, &folder.path().join("report.html")), all("13/13"));
 }
 
 /// A page with every kind of figure, and a copy with texts that look like HTML, or like an expression of a
@@ -177,9 +177,9 @@ fn a_broken_page_is_detected() {
     let file: PathBuf = folder.path().join("broken.html");
     std::fs::write(&file, broken).expect("there is room for a page");
     let opened = open(browser, &file);
-    assert_eq!(opened.charts, "5/6");
+    assert_eq!(opened.charts, "6/7");
     let wrong = opened.wrong.expect("something is wrong");
-    assert!(wrong.contains("run1-chart5: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
+    assert!(wrong.contains("run1-chart6: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
 }
 
 #[test]

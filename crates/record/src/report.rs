@@ -23,6 +23,8 @@ mod table;
 
 use std::path::Path;
 
+use giveway_measure::{DelayRow, Trial};
+
 use self::read::{Folder, Trust};
 use crate::folder::{FolderError, RunFolder, replace};
 
@@ -67,6 +69,14 @@ impl Report {
         }
         page
     }
+}
+
+/// The delays over time of a finished trial of a folder that this process writes.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn delays(folder: &RunFolder, trial: &Trial) -> Result<Vec<DelayRow>, ReportError> {
+    read::delays_over_time(&folder.trial_path(trial))
 }
 
 /// Writes a page atomically: the file is complete or unchanged.

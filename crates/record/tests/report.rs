@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
-use giveway_measure::{Layout, Record, Recorder, Summary, Trial};
+use giveway_measure::{Delayed, Layout, Record, Recorder, Summary, Trial};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
@@ -122,7 +122,7 @@ fn a_page_is_complete_and_loads_nothing() {
     );
     assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
     assert!(!page.contains("src=\"http") && !page.contains("url(http"));
-    assert_eq!(charts(&page).as_object().unwrap().len(), 6, "each chart has its data");
+    assert_eq!(charts(&page).as_object().unwrap().len(), 7, "each chart has its data");
     assert_eq!(page, self::page(&[dir.path()]), "the same folder gives the same page");
 }
 
@@ -134,7 +134,7 @@ fn texts_of_users_are_escaped() {
     let page = page(&[dir.path()]);
     assert!(!page.contains("<script>alert"));
     assert!(page.contains("&lt;script&gt;alert(1)"), "the text is shown");
-    let legend = charts(&page)["run1-chart4"]["spec"].to_string();
+    let legend = charts(&page)["run1-chart5"]["spec"].to_string();
     assert!(legend.contains("alert(1)"), "the chart shows the name");
     // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
     assert_eq!(page.matches("<script").count(), 6);
@@ -151,12 +151,76 @@ fn several_folders_share_a_table_and_have_their_charts() {
     assert!(page.contains("2 runs side by side"));
     assert_eq!(page.matches("<h2>All metrics</h2>").count(), 1);
     assert_eq!(page.matches("<h2 class=\"run\">").count(), 2);
-    assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 5);
+    assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 6);
     // Folders with the same name are shown with their paths.
     let same = dir.path().join("elsewhere/before");
     folder(&same);
     let page = self::page(&[&one, &same]);
     assert!(page.contains("elsewhere&#x2f;before"));
+}
+
+/// One-way delays have a chart with a panel for each discipline, and the rate of the link behind each. A
+/// source that never sent has no line and no entry in the legend.
+#[test]
+fn delays_over_time_are_drawn_over_the_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
+    let mut runs: Vec<(Trial, Summary)> = Vec::new();
+    for (qdisc, factor) in [("fifo limit 5p", 1.0), ("efd", 0.001)] {
+        let mut record = record(Span::ms(8));
+        for row in &mut record.delays {
+            row.one_way = (row.source == "web").then_some(Delayed {
+                packets: 2,
+                mean_s: row.time.as_s() * factor,
+                max_s: 5.0,
+            });
+            row.rate = Some(Rate::kbit(if row.time < Time::s(2) { 8_000 } else { 500 }));
+        }
+        let trial = Trial { qdisc: qdisc.into(), seed: 1 };
+        folder.write(&trial, &record).unwrap();
+        runs.push((trial, record.summary));
+    }
+    folder.finish(&runs).unwrap();
+    drop(folder);
+    let page = page(&[dir.path()]);
+    assert!(
+        page.contains("One-way delay over time") && page.contains("The grey area is the rate of the link")
+    );
+    let chart = &charts(&page)["run1-chart3"];
+    let panels = chart["spec"]["concat"].as_array().unwrap();
+    let titles: Vec<&str> = panels.iter().map(|panel| panel["title"]["text"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["fifo", "efd"]);
+    let lines = &panels[0]["layer"][1]["layer"][1]["encoding"];
+    assert_eq!(lines["color"]["legend"]["values"], serde_json::json!(["web"]));
+    assert_eq!(
+        (lines["y"]["title"].as_str(), lines["y"]["scale"]["type"].as_str()),
+        (Some("one-way delay (ms)"), Some("log"))
+    );
+    let (rates, delays) = (&chart["data"]["rates"], &chart["data"]["delays"]);
+    let ends = |column: &serde_json::Value| {
+        let all = column.as_array().unwrap();
+        (all[0].as_f64(), all[all.len() - 1].as_f64())
+    };
+    assert_eq!(
+        (ends(&rates["time"]), ends(&rates["rate"])),
+        ((Some(1.0), Some(3.0)), (Some(8.0), Some(0.5)))
+    );
+    // The middle of the first stretch of 20 ms; the source `HOSTILE` has rows without values.
+    assert_eq!((ends(&delays["time"]).0, ends(&delays["mean"])), (Some(1.01), (Some(1_000.0), None)));
+    assert_eq!(ends(&delays["most"]).0, Some(5_000.0));
+}
+
+/// Without a way to know the send times, the chart shows sojourn times, which fit a linear axis here.
+#[test]
+fn sojourn_times_are_drawn_if_there_are_no_one_way_delays() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    assert!(
+        page.contains("Sojourn time over time") && !page.contains("The grey area is the rate of the link")
+    );
+    let chart = &charts(&page)["run1-chart3"];
+    assert!(chart["data"].get("rates").is_none());
 }
 
 /// Findings of the caller replace those of the report.

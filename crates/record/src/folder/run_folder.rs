@@ -209,7 +209,7 @@ impl RunFolder {
 
     /// The folder of a trial, `trials/efd-limit-300p-HASH/seed-1`: readable, and unique for each
     /// specification.
-    pub(super) fn trial_path(&self, trial: &Trial) -> PathBuf {
+    pub(crate) fn trial_path(&self, trial: &Trial) -> PathBuf {
         let qdisc = format!("{}-{}", slug(&trial.qdisc), Fingerprint::of(&trial.qdisc).short());
         self.trials().join(qdisc).join(format!("seed-{}", trial.seed))
     }

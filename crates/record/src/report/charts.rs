@@ -7,8 +7,10 @@ mod delay;
 mod drops;
 mod frame;
 mod glance;
+mod over_time;
 mod queue;
 mod shares;
+mod sources;
 
 use super::error::ReportError;
 use super::read::Folder;
@@ -25,6 +27,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     let ports: Vec<&str> =
         folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
     charts.extend(delay::charts(folder, disciplines, &ports)?);
+    charts.extend(over_time::charts(folder, disciplines, &ports)?);
     charts.extend(queue::charts(folder, disciplines, &ports)?);
     charts.extend(shares::charts(folder, disciplines, &ports)?);
     charts.extend(drops::charts(folder, disciplines, &ports)?);

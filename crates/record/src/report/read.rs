@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
-use giveway_measure::{Table, Trial};
-use giveway_qdisc::DropReason;
+use giveway_measure::{DelayRow, Delayed, Table, Trial};
+use giveway_qdisc::{DropReason, Rate, Span, Time};
 
 use self::manifest::{Manifest, Stamp};
 use self::rows::{real, rows, text, whole};
@@ -246,6 +246,14 @@ impl Folder {
         Ok(found)
     }
 
+    /// The delays of each source over time, of the first seed.
+    pub fn delays_over_time(&self, qdisc: &str) -> Result<Vec<DelayRow>, ReportError> {
+        match self.runs_of(qdisc).next() {
+            Some((_, dir)) => delays_over_time(dir),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The links, one list per seed.
     pub fn links(&self, qdisc: &str) -> Result<Vec<Vec<Link>>, ReportError> {
         let reasons = drops_in_interval();
@@ -273,6 +281,41 @@ impl Folder {
         let mine = self.trials.iter().filter(move |(trial, _)| trial.qdisc == qdisc);
         mine.map(|(trial, dir)| (trial.seed, dir.as_path()))
     }
+}
+
+/// The delays over time in the folder of a trial.
+pub(super) fn delays_over_time(dir: &Path) -> Result<Vec<DelayRow>, ReportError> {
+    let columns = [
+        "time_s",
+        "duration_s",
+        "port",
+        "source",
+        "sent_packets",
+        "sojourn_mean_s",
+        "sojourn_max_s",
+        "received_packets",
+        "delay_mean_s",
+        "delay_max_s",
+        "offered_bps",
+    ];
+    let mut found = Vec::new();
+    rows(&dir.join(tables::DELAYS.file), &columns, |batch, row| {
+        let span = |column| Span::from_s_f64(real(batch, column, row).unwrap_or(0.0));
+        let delayed = |first| {
+            let (mean_s, max_s) = (real(batch, first + 1, row)?, real(batch, first + 2, row)?);
+            Some(Delayed { packets: whole(batch, first, row)?, mean_s, max_s })
+        };
+        found.push(DelayRow {
+            time: Time::ZERO + span(0),
+            span: span(1),
+            port: text(batch, 2).value(row).to_owned(),
+            source: text(batch, 3).value(row).to_owned(),
+            sojourn: delayed(4),
+            one_way: delayed(7),
+            rate: whole(batch, 10, row).map(Rate::bit),
+        });
+    })?;
+    Ok(found)
 }
 
 fn refuse_writer(path: &Path) -> Result<(), ReportError> {

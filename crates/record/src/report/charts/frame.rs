@@ -129,16 +129,27 @@ pub(super) fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Co
     Drawn::Plot { spec, data }
 }
 
+/// The sides of a panel that have an axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sides {
+    Left,
+    /// The layers have scales of their own, and one of them has its axis on the right.
+    Both,
+}
+
 /// Small multiples: a panel for each discipline, with the same axes. Few panels are in one column, many in
 /// two. `layers` returns the layers of a panel from its axis of time.
 pub(super) fn panels(
     names: &[&str],
     data: &str,
     (from, until): (f64, f64),
+    sides: Sides,
     layers: impl Fn(&Value) -> Vec<Value>,
 ) -> Value {
     let columns: usize = if names.len() > 3 { 2 } else { 1 };
-    let width = if columns == 2 { (WIDTH - 60) / 2 } else { WIDTH };
+    // Space for the numbers and the title of an axis.
+    let right = if sides == Sides::Both { 60 } else { 0 };
+    let width = if columns == 2 { (WIDTH - 60 - 2 * right) / 2 } else { WIDTH - right };
     let panel = |(at, name): (usize, &&str)| {
         // Only the lowest panel of a column has labels of time.
         let lowest = at + columns >= names.len();
@@ -155,14 +166,15 @@ pub(super) fn panels(
             "width": width, "height": 130,
             "transform": [{ "filter": { "field": "discipline", "equal": name } }],
             "layer": layers(&time),
+            "resolve": { "scale": { "y": if sides == Sides::Both { "independent" } else { "shared" } } },
         })
     };
     json!({
         "data": { "name": data },
         "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
         "columns": columns, "bounds": "flush",
-        // Space for the title of a panel, and for the numbers and the title of the axis of the right panel.
-        "spacing": { "row": 42, "column": 60 },
+        // Space for the title of a panel, and for the axes between two panels.
+        "spacing": { "row": 42, "column": 60 + right },
     })
 }
 

@@ -4,7 +4,7 @@ use giveway_document::axis::PLAIN;
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, at_port, panels, plot, warmup_rule};
+use super::frame::{Chart, Disciplines, Sides, at_port, panels, plot, warmup_rule};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::pixel_columns;
@@ -59,7 +59,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
-    let spec = panels(&names, "queue", (0.0, until), |x| {
+    let spec = panels(&names, "queue", (0.0, until), Sides::Left, |x| {
         // The margin above keeps the labels of the axis inside the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {

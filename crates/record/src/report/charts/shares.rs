@@ -5,17 +5,10 @@ use giveway_document::columns::number;
 use giveway_measure::figures::RATE;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, at_port, panels, plot};
+use super::frame::{Chart, Disciplines, Sides, at_port, panels, plot};
+use super::sources::{MOST_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
-
-/// The largest number of sources with their own colour. The other sources are drawn as one.
-const MOST_SOURCES: usize = 7;
-const OTHERS: &str = "others";
-
-/// Colours of sources, none of them a discipline's: P. Tol, "Colour Schemes" (2021), the bright scheme.
-const COLOURS: [&str; MOST_SOURCES + 1] =
-    ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#bbbbbb"];
 
 pub(super) fn charts(
     folder: &Folder,
@@ -40,7 +33,7 @@ fn chart<'a>(
     let of_port =
         |points: &'a [SharePoint]| points.iter().filter(|point| point.port == port).collect::<Vec<_>>();
     let all: Vec<Points<'a>> = shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
-    let sources = sources(folder, all.iter().flat_map(|(_, points)| points));
+    let sources = sources(folder, all.iter().flat_map(|(_, points)| points.iter().copied()));
     if sources.is_empty() {
         let words = "No packet was sent within the measurement interval.";
         return Ok(Chart::words(title, words));
@@ -92,7 +85,7 @@ fn chart<'a>(
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
-    let spec = panels(&names, "shares", (measured.from_s, measured.until_s), |x| {
+    let spec = panels(&names, "shares", (measured.from_s, measured.until_s), Sides::Left, |x| {
         let mut layers = vec![json!({
             "mark": { "type": "area", "interpolate": "step-after", "opacity": 0.85 },
             "encoding": {
@@ -128,37 +121,4 @@ fn rate_of(stretch: &[&SharePoint]) -> f64 {
 /// The highest rate of all sources together in a stretch, bit/s.
 fn most_at_once(all: &[Points<'_>]) -> f64 {
     all.iter().flat_map(|(_, points)| stretches(points)).map(rate_of).fold(0.0, f64::max)
-}
-
-/// The sources that sent anything, in the order of the scenario. If there are many, only those that sent
-/// most, and "others".
-fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a &'a SharePoint>) -> Vec<String> {
-    let mut sent: Vec<(String, u64)> = Vec::new();
-    for name in &folder.manifest.measured.sources {
-        if !sent.iter().any(|(known, _)| known == name) {
-            sent.push((name.clone(), 0));
-        }
-    }
-    for point in points {
-        match sent.iter_mut().find(|(known, _)| *known == point.source) {
-            Some((_, total)) => *total += point.bytes,
-            None => sent.push((point.source.clone(), point.bytes)),
-        }
-    }
-    sent.retain(|(_, total)| *total > 0);
-    if sent.len() <= MOST_SOURCES + 1 {
-        return sent.into_iter().map(|(name, _)| name).collect();
-    }
-    let mut totals: Vec<u64> = sent.iter().map(|(_, total)| *total).collect();
-    totals.sort_unstable_by(|a, b| b.cmp(a));
-    let least = totals[MOST_SOURCES - 1];
-    let large =
-        sent.into_iter().filter(|(_, total)| *total >= least).take(MOST_SOURCES).map(|(name, _)| name);
-    large.chain([OTHERS.to_owned()]).collect()
-}
-
-/// The colours of the sources. Grey is for "others".
-fn colours(sources: &[String]) -> Vec<&'static str> {
-    let colour = |(at, name): (usize, &String)| COLOURS[if name == OTHERS { MOST_SOURCES } else { at }];
-    sources.iter().enumerate().map(colour).collect()
 }
