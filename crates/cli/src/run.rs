@@ -69,6 +69,10 @@ pub struct Args {
     /// removed file is named; files in the folder that Giveway does not write stay
     #[arg(long)]
     force: bool,
+    /// Draw the delay of each traffic source over time below the table, a line for each source of each
+    /// discipline, with the first seed
+    #[arg(long, conflicts_with = "json")]
+    plot: bool,
     /// Print one JSON object for each scenario instead of a table; times are in seconds, rates in bit/s
     #[arg(long)]
     json: bool,
@@ -85,6 +89,7 @@ Examples:
   giveway run scenarios/quickstart.toml
   giveway run scenarios/quickstart.toml --seeds 10 --out runs/quickstart
   giveway run scenarios/quickstart.toml --set link.0.rate=2mbit --set duration=20s
+  giveway run scenarios/links/lte.toml --plot
   giveway run scenarios/quickstart.toml --short --export home.pcapng
   giveway run scenarios/quickstart.toml --short --trace-port 'home->isp=home.trace'
   giveway run scenarios/switch/short-first.toml --jobs 2
@@ -131,7 +136,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     // Trials beside each other share the processors.
     let jobs = args.jobs.or(args.threads.map(|_| (giveway_runner::processors() / threads).max(1) as u16));
     let session = session(jobs, &frontend)?.replacing(args.force).dividing(threads);
-    let session = session.checking_divisions(args.check_threads);
+    let session = session.checking_divisions(args.check_threads).plotting(args.plot);
     let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
     let names: Vec<String> = args.files.iter().map(|file| scenario_name(file)).collect();
     let dirs: Vec<Option<PathBuf>> = names.iter().map(|name| folder_of(args, name)).collect();
@@ -272,7 +277,7 @@ fn ports(backend: &Backend) -> String {
 
 /// Prints the title of a scenario, its settings, its table, and the fingerprint of its results.
 pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn Write) -> io::Result<()> {
-    let Results { table, finished, planned, .. } = results;
+    let Results { table, finished, planned, plot, .. } = results;
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     writeln!(out, "{}", terminal::bold(title))?;
     writeln!(
@@ -291,7 +296,11 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     }
     writeln!(out)?;
     if *finished > 0 {
-        write!(out, "{}", table.render(Style { width: terminal::width(), ascii: false, detailed: false }))?;
+        let style = Style { width: terminal::width(), ascii: false, detailed: false };
+        write!(out, "{}", table.render(style))?;
+        if let Some(plot) = plot {
+            write!(out, "\n{}", plot.render(style))?;
+        }
         writeln!(out, "\nfingerprint {}", table.fingerprint)?;
     }
     Ok(())

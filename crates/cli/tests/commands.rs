@@ -115,6 +115,44 @@ fn lints_are_warnings() {
     "#);
 }
 
+/// The plot is below the table. It is the same from a folder that already has the trials. Widths and colours
+/// are those of the table: it is plain text.
+#[test]
+fn delays_over_time_are_plotted() {
+    let folder = folder(
+        &SCENARIO.replace("\"5 Mbit/s\"", "{ steps = [[\"0s\", \"5mbit\"], [\"500ms\", \"1mbit\"]] }"),
+    );
+    let plot = |out: &str| {
+        let (_, plot) = out.split_once("One-way").unwrap_or_else(|| panic!("there is no plot: {out}"));
+        let (plot, _) = plot.split_once("\nfingerprint").expect("the fingerprint is the last line");
+        format!("One-way{plot}")
+    };
+    let args = ["run", "home.toml", "--seeds", "1", "--plot", "--out", "kept"];
+    let (code, out, _) = ran(folder.path(), &args[..5]);
+    assert_eq!(code, 0);
+    assert!(!out.contains('\x1b') && plot(&out).lines().all(|line| line.chars().count() <= 100));
+    insta::assert_snapshot!(plot(&out), @r"
+    One-way delay over time at home->isp, mean over 10 ms each, seed 1. From ▁ 24.1 ms to █ 513 ms,
+    logarithmic; blank: no packet arrived.
+
+                0.2 s                                                        1 s        mean         max
+    fifo limit 50p
+      bulk      ▃▃▃▄▄▄▄▄▄▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▄▄▄▅ ▅▅▆▆ ▆▆▆▆ ▇▇▇▇▇▇▇▇▇████ ████ ████ █      160 ms      518 ms
+    fifo limit 10p
+      bulk      ▁▁▁▁▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▃ ▄▄▄▅ ▅▅▅▅ ▅▅▅▅▅▅▅▅▅▅▅▅▅ ▅▅▅▅ ▅▅▅▅ ▅     55.7 ms      141 ms
+    link rate   ████████████████████████▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂ 2.50 Mbit/s 5.00 Mbit/s
+    ");
+    for _ in 0..2 {
+        let (code, kept, _) = ran(folder.path(), &args);
+        assert_eq!((code, plot(&kept)), (0, plot(&out)));
+    }
+    let narrow =
+        giveway(folder.path(), &args).env("COLUMNS", "50").output().expect("the program starts").stdout;
+    let narrow = plot(&String::from_utf8(narrow).expect("it writes text"));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");
+    assert_eq!(ran(folder.path(), &["run", "home.toml", "--plot", "--json"]).0, 2);
+}
+
 #[test]
 fn mistakes_in_flags_are_shown_with_the_flag() {
     let folder = folder(SCENARIO);

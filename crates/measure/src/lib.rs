@@ -52,6 +52,7 @@ mod layout;
 mod meter;
 mod metrics;
 mod names;
+mod plot;
 mod quantile;
 mod recorder;
 mod rows;
@@ -71,6 +72,7 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use layout::{Crossed, Layout};
 pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
 pub use names::{kind, short_names};
+pub use plot::DelayPlot;
 pub use recorder::Recorder;
 pub use rows::{
     BurstRow, DelayRow, Delayed, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,

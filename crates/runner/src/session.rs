@@ -4,9 +4,9 @@ use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use giveway_measure::{Record, Summary, Table};
+use giveway_measure::{DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_papers::{layout, observe, observe_network};
-use giveway_record::report::Report;
+use giveway_record::report::{self, Report};
 use giveway_record::{Digest, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
@@ -18,8 +18,9 @@ use crate::{Outcome, RunnerError, chain, cpu, outputs, threads};
 
 /// The outcome of one trial.
 enum Ran {
-    /// It finished, with its summary and the remarks of its traffic sources.
-    Finished(Summary, Vec<String>),
+    /// It finished, with its summary, the remarks of its traffic sources, and its delays over time if they
+    /// are plotted.
+    Finished(Summary, Vec<String>, Option<Vec<DelayRow>>),
     /// The user stopped it.
     Stopped,
     /// It failed, with the reason.
@@ -36,6 +37,8 @@ pub struct Results {
     pub finished: usize,
     /// The number of trials of the scenario.
     pub planned: usize,
+    /// Delays over time of the first seed, if the session plots them.
+    pub plot: Option<DelayPlot>,
     /// Remarks of the traffic sources, once for each seed.
     pub remarks: Vec<String>,
     /// A sentence for each file that was exported.
@@ -78,6 +81,8 @@ pub struct Session<'a> {
     threads: usize,
     /// True if each trial is also run with other divisions of its network, and the results compared.
     checks_divisions: bool,
+    /// True if delays over time are returned for a plot.
+    plots: bool,
 }
 
 /// A pool of `jobs` threads; 0 stands for one for each processor.
@@ -113,6 +118,7 @@ impl<'a> Session<'a> {
             force: false,
             threads: 1,
             checks_divisions: false,
+            plots: false,
         })
     }
 
@@ -136,6 +142,11 @@ impl<'a> Session<'a> {
     /// fails if any result differs. For tests.
     pub fn checking_divisions(self, checks: bool) -> Session<'a> {
         Session { checks_divisions: checks, ..self }
+    }
+
+    /// Makes this session return the delays over time of the first seed of each discipline.
+    pub fn plotting(self, plots: bool) -> Session<'a> {
+        Session { plots, ..self }
     }
 
     /// Makes this session copy `file` into each run folder, under the name `name`.
@@ -176,7 +187,7 @@ impl<'a> Session<'a> {
                 None => observe(scenario, trial, keep_series, &go_on),
             };
             if let (Some(network), Some((record, _)), true) = (network, &ran, self.checks_divisions) {
-                let equal = threads::compare(network, trial, &record.summary)?;
+                let equal = threads::compare(network, trial, record, keep_series)?;
                 let Trial { name, seed, .. } = trial;
                 self.frontend.message(&format!("{name}, seed {seed}: equal results of {equal} divisions"));
             }
@@ -226,7 +237,9 @@ impl<'a> Session<'a> {
                 .zip(kept)
                 .with_max_len(1)
                 .map(|(trial, kept)| {
-                    self.trial(by, trial, (folder.as_ref(), kept), (&exports, &traces), &progress.part())
+                    let plots = self.plots && trial.seed == scenario.seeds[0];
+                    let outputs = (&exports, &traces, plots);
+                    self.trial(by, trial, (folder.as_ref(), kept), outputs, &progress.part())
                 })
                 .collect()
         });
@@ -235,10 +248,12 @@ impl<'a> Session<'a> {
 
         let mut runs = Vec::new();
         let mut remarks = Vec::new();
+        let mut plotted = Vec::new();
         let mut outcome = Outcome::Done;
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
-                Ran::Finished(summary, own) => {
+                Ran::Finished(summary, own, delays) => {
+                    plotted.extend(delays.map(|delays| (trial.name.clone(), delays)));
                     // Every discipline has the same arrivals, so remarks of sources appear once for each
                     // seed.
                     if trial.discipline == 0 {
@@ -256,7 +271,7 @@ impl<'a> Session<'a> {
         }
         let table = Table::new(&runs);
         let findings = find(&table);
-        let report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
+        let written_report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
             Some(Ok(report)) => report,
             Some(Err(error)) => {
                 self.frontend.message(&chain(&error));
@@ -276,10 +291,11 @@ impl<'a> Session<'a> {
             findings: findings.unwrap_or_default(),
             finished,
             planned,
+            plot: self.plots.then(|| DelayPlot { seed: scenario.seeds[0], runs: plotted }),
             remarks,
             exported: written.into_iter().map(|(sentence, _)| sentence).collect(),
             all_exported,
-            report,
+            report: written_report,
             cpu_s,
             outcome,
         })
@@ -377,7 +393,7 @@ impl<'a> Session<'a> {
         by: &Observe<'_>,
         trial: &Trial,
         (folder, kept): (Option<&RunFolder>, Option<Summary>),
-        (exports, traces): (&Exports<'_>, &Traces<'_>),
+        (exports, traces, plots): (&Exports<'_>, &Traces<'_>, bool),
         part: &Part<'_>,
     ) -> Ran {
         if self.frontend.stopped() {
@@ -390,10 +406,14 @@ impl<'a> Session<'a> {
             && let Some(summary) = kept
         {
             part.done(1.0);
-            return Ran::Finished(summary, Vec::new());
+            let read = |folder| report::delays(folder, &recorded(trial));
+            return match folder.filter(|_| plots).map(read).transpose() {
+                Ok(delays) => Ran::Finished(summary, Vec::new(), delays),
+                Err(error) => Ran::Failed(chain(&error)),
+            };
         }
         let running = AssertUnwindSafe(|| {
-            let series = folder.is_some();
+            let series = folder.is_some() || plots || self.checks_divisions;
             let go_on = |share| {
                 part.done(share);
                 !self.frontend.stopped()
@@ -427,7 +447,7 @@ impl<'a> Session<'a> {
         };
         match folder.map(|folder| folder.write(&recorded(trial), &record)) {
             Some(Err(error)) => Ran::Failed(chain(&error)),
-            Some(Ok(())) | None => Ran::Finished(record.summary, remarks),
+            Some(Ok(())) | None => Ran::Finished(record.summary, remarks, plots.then_some(record.delays)),
         }
     }
 }
@@ -448,7 +468,7 @@ fn keep(
     }
     let place = folder.path().join(giveway_record::REPORT);
     let page = Report::of(&folder).and_then(|report| report.html())?;
-    giveway_record::report::write(&place, &page)?;
+    report::write(&place, &page)?;
     Ok(Some(place))
 }
 

@@ -37,22 +37,23 @@ pub(crate) fn run(
 
 /// Two divisions of a network gave different results.
 #[derive(Debug, thiserror::Error)]
-#[error("divided into {parts} parts it has the fingerprint {divided}, and {undivided} otherwise")]
-struct Differs {
-    parts: usize,
-    divided: Fingerprint,
-    undivided: Fingerprint,
+enum Differs {
+    #[error("divided into {parts} parts it has the fingerprint {divided}, and {undivided} otherwise")]
+    Metrics { parts: usize, divided: Fingerprint, undivided: Fingerprint },
+    #[error("divided into {parts} parts it has other rows in the table {series}")]
+    Series { parts: usize, series: &'static str },
 }
 
 /// Runs a trial in every division that a number of threads may give, useful or not, and compares all metrics
-/// with those of the undivided network. Returns the number of divisions.
+/// and series with those of the undivided network. Returns the number of divisions.
 ///
 /// # Errors
-/// When any metric or the fingerprint differs.
+/// When any metric, any row of a series or the fingerprint differs.
 pub(crate) fn compare(
     network: &Network,
     trial: &Trial,
-    expected: &Summary,
+    expected: &Record,
+    keep_series: bool,
 ) -> Result<usize, Box<dyn Error + Send + Sync>> {
     let mut tried: Vec<Partition> = Vec::new();
     for threads in [2, 3, 8, 64] {
@@ -60,12 +61,21 @@ pub(crate) fn compare(
         if partition.parts() == 1 || tried.contains(&partition) {
             continue;
         }
-        if let Some((record, _)) = run(network, trial, false, (&partition, threads), &|_| true) {
+        if let Some((record, _)) = run(network, trial, keep_series, (&partition, threads), &|_| true) {
+            let parts = partition.parts();
             let Summary { fingerprint, metrics, .. } = &record.summary;
-            if (fingerprint, metrics) != (&expected.fingerprint, &expected.metrics) {
-                let parts = partition.parts();
-                let (divided, undivided) = (*fingerprint, expected.fingerprint);
-                return Err(Box::new(Differs { parts, divided, undivided }));
+            let Summary { fingerprint: whole, metrics: of_whole, .. } = &expected.summary;
+            if (fingerprint, metrics) != (whole, of_whole) {
+                return Err(Box::new(Differs::Metrics { parts, divided: *fingerprint, undivided: *whole }));
+            }
+            for (series, equal) in [
+                ("delays", record.delays == expected.delays),
+                ("shares", record.shares == expected.shares),
+                ("queue", record.queue == expected.queue),
+            ] {
+                if !equal {
+                    return Err(Box::new(Differs::Series { parts, series }));
+                }
             }
         }
         tried.push(partition);

@@ -62,6 +62,14 @@ impl Kind {
         }
     }
 
+    /// A number with a unit that suits it.
+    pub fn text(self, value: f64, ascii: bool) -> String {
+        let (one, unit) = self.unit(std::iter::once(value));
+        let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
+        let value = value / one;
+        format!("{value:.0$} {unit}", self.decimals(value))
+    }
+
     /// Decimals for three significant digits. Whole counts have none.
     fn decimals(self, value: f64) -> usize {
         match self {
