@@ -256,7 +256,7 @@ mod tests {
             rate: varies.then(|| Rate::mbit(10 - at)),
         };
         let both = |at: u64| {
-            let ms = base * (1 << at) as f64;
+            let ms = base * f64::from(1 << at);
             [row(at, "download", ms), row(at, "call", ms / 10.0)]
         };
         (0..10).flat_map(both).collect()
