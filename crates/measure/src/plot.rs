@@ -24,6 +24,9 @@ const NAME_WIDTH: usize = 16;
 /// The width of a number with its unit and the space in front of it, characters: "  100 Mbit/s".
 const NUMBER_WIDTH: usize = 12;
 
+/// The name of the line of the link.
+const LINK_RATE: &str = "link rate";
+
 /// The fewest columns of a line, however narrow the terminal.
 const FEWEST: usize = 10;
 
@@ -53,84 +56,103 @@ impl DelayPlot {
     /// knows them, otherwise sojourn times. All disciplines have the same scale. The line of a link that
     /// varies shows its rate.
     pub fn render(&self, style: Style) -> String {
-        let rows = || self.runs.iter().flat_map(|(_, rows)| rows);
-        let Some(port) = rows().next().map(|row| row.port.as_str()) else {
+        let Some(port) = self.rows().next().map(|row| row.port.as_str()) else {
             return "No delays over time: they are measured in simulated networks.\n".to_owned();
         };
-        let at_port = || rows().filter(|row| row.port == port);
-        let one_way = at_port().any(|row| row.one_way.is_some());
+        let at_port: Vec<&DelayRow> = self.rows().filter(|row| row.port == port).collect();
+        let one_way = at_port.iter().any(|row| row.one_way.is_some());
         let shown = |row: &DelayRow| if one_way { row.one_way } else { row.sojourn };
         let mut sources: Vec<&str> = Vec::new();
-        for row in at_port().filter(|row| shown(row).is_some()) {
+        for row in at_port.iter().filter(|row| shown(row).is_some()) {
             if !sources.contains(&row.source.as_str()) {
                 sources.push(&row.source);
             }
         }
         let more = sources.len().saturating_sub(MOST_SOURCES);
         sources.truncate(MOST_SOURCES);
-        let names =
-            sources.iter().map(|name| cut(name, NAME_WIDTH, style.ascii)).chain(["link rate".to_owned()]);
-        let name_width = 2 + names.map(|name| name.chars().count()).max().unwrap_or(0);
-        // A narrow terminal has no room for numbers.
-        let beside_name = style.width.saturating_sub(name_width + 1);
-        let has_numbers = beside_name >= FEWEST + 2 * NUMBER_WIDTH;
-        let room = if has_numbers { beside_name - 2 * NUMBER_WIDTH } else { beside_name.max(FEWEST) };
-
-        let line = |name: &str, all: &[Option<Delayed>]| {
-            let columns = columns(all, room, |some| {
-                some.iter().copied().flatten().reduce(Delayed::and).map(|delay| delay.mean_s)
-            });
-            let whole = all.iter().copied().flatten().reduce(Delayed::and);
-            let text = |value: Option<f64>| value.map_or("-".to_owned(), |s| TIME.text(s, style.ascii));
-            let (mean, most) = (text(whole.map(|of| of.mean_s)), text(whole.map(|of| of.max_s)));
-            Line { name: format!("  {}", cut(name, NAME_WIDTH, style.ascii)), columns, mean, most }
-        };
-        let mut parts: Vec<(&str, Vec<Line>)> = Vec::new();
-        for (qdisc, rows) in &self.runs {
+        let room = Room::of(&sources, style);
+        let parts = self.runs.iter().map(|(qdisc, rows)| {
             let of_source = |source: &&str| {
                 let mine = rows.iter().filter(|row| row.port == port && row.source == **source);
-                line(source, &mine.map(shown).collect::<Vec<_>>())
+                line(source, &mine.map(shown).collect::<Vec<_>>(), room.columns, style)
             };
-            parts.push((qdisc, sources.iter().map(of_source).collect()));
-        }
-        let cells = || parts.iter().flat_map(|(_, lines)| lines).flat_map(|line| &line.columns);
-        let (values, drawn) = (|| cells().flatten(), || cells().count());
-        let scale = Scale::of(values().copied());
-        let link = self
-            .runs
-            .iter()
-            .find(|(_, rows)| !rows.is_empty())
-            .and_then(|(_, rows)| rate(rows, port, room, style));
+            (qdisc.as_str(), sources.iter().map(of_source).collect::<Vec<Line>>())
+        });
+        let parts: Vec<(&str, Vec<Line>)> = parts.collect();
+        let whole = self.runs.iter().find(|(_, rows)| !rows.is_empty());
+        let link = whole.and_then(|(_, rows)| rate(rows, port, room.columns, style));
 
-        let [lowest, .., highest] = if style.ascii { ASCII } else { BLOCKS };
-        let (least, most) = (TIME.text(scale.least, style.ascii), TIME.text(scale.most, style.ascii));
-        let span = at_port().map(|row| row.span).max().unwrap_or_default();
+        let cells = || parts.iter().flat_map(|(_, lines)| lines).flat_map(|line| &line.columns);
+        let scale = Scale::of(cells().flatten().copied());
         let what = if one_way { "One-way delay" } else { "Sojourn time" };
+        let span = at_port.iter().map(|row| row.span).max().unwrap_or_default();
         let about = format!(
-            "{what} over time at {port}, mean over {} each, seed {}. From {lowest} {least} to {highest} {most}{}{}.",
+            "{what} over time at {port}, mean over {} each, seed {}. {}{}.",
             seconds(span.as_s()),
             self.seed,
-            if scale.is_logarithmic { ", logarithmic" } else { "" },
-            if values().count() < drawn() { "; blank: no packet arrived" } else { "" },
+            scale.sentence(style.ascii),
+            if cells().any(Option::is_none) { "; blank: no packet arrived" } else { "" },
         );
+        let begin = at_port.iter().map(|row| row.time).min().unwrap_or_default();
+        let ends = at_port.iter().map(|row| row.time + row.span).max().unwrap_or_default();
         let mut text = wrapped(&about, style.width);
         text.push('\n');
-        let width = parts.iter().flat_map(|(_, lines)| lines).chain(&link).map(|line| line.columns.len());
-        let width = width.max().unwrap_or(0).max(FEWEST);
-        let ends = at_port().map(|row| row.time + row.span).max().unwrap_or_default();
-        let begin = at_port().map(|row| row.time).min().unwrap_or_default();
-        let (begin, ends) = (seconds(begin.as_s()), seconds(ends.as_s()));
-        let width = width.max(begin.len() + 1 + ends.len());
-        let axis = format!("{begin}{ends:>0$}", width - begin.len());
+        text.push_str(&room.lines((begin.as_s(), ends.as_s()), &parts, link.as_ref(), &scale, style));
+        if more > 0 {
+            let _ =
+                writeln!(text, "{more} more sources: the report draws seven, and delays.parquet has all.");
+        }
+        text
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &DelayRow> {
+        self.runs.iter().flat_map(|(_, rows)| rows)
+    }
+}
+
+/// The room for lines.
+struct Room {
+    /// The width of names, with two spaces in front.
+    names: usize,
+    /// The most blocks of a line.
+    columns: usize,
+    /// True if there is room for numbers behind the blocks, which a narrow terminal has not.
+    has_numbers: bool,
+}
+
+impl Room {
+    fn of(sources: &[&str], style: Style) -> Room {
+        let longest = sources.iter().map(|name| name.chars().count().min(NAME_WIDTH)).max().unwrap_or(0);
+        let names = 2 + longest.max(LINK_RATE.len());
+        let beside = style.width.saturating_sub(names + 1);
+        let has_numbers = beside >= FEWEST + 2 * NUMBER_WIDTH;
+        let columns = if has_numbers { beside - 2 * NUMBER_WIDTH } else { beside.max(FEWEST) };
+        Room { names, columns, has_numbers }
+    }
+
+    /// The axis of time, the lines of each discipline, and that of the link.
+    fn lines(
+        &self,
+        (begin_s, end_s): (f64, f64),
+        parts: &[(&str, Vec<Line>)],
+        link: Option<&Line>,
+        scale: &Scale,
+        style: Style,
+    ) -> String {
+        let (begin, end) = (seconds(begin_s), seconds(end_s));
+        let all = parts.iter().flat_map(|(_, lines)| lines).chain(link);
+        let width = all.map(|line| line.columns.len()).max().unwrap_or(0).max(begin.len() + 1 + end.len());
+        let name_width = self.names;
+        let mut text = String::new();
         let mut put = |name: &str, drawn: &str, mean: &str, most: &str| {
             let mut line = format!("{name:<name_width$} {drawn:<width$}");
-            if has_numbers {
+            if self.has_numbers {
                 let _ = write!(line, "{mean:>NUMBER_WIDTH$}{most:>NUMBER_WIDTH$}");
             }
             let _ = writeln!(text, "{}", line.trim_end());
         };
-        put("", &axis, "mean", "max");
-        for (qdisc, lines) in &parts {
+        put("", &format!("{begin}{end:>0$}", width - begin.len()), "mean", "max");
+        for (qdisc, lines) in parts {
             put(&cut(qdisc, style.width, style.ascii), "", "", "");
             for line in lines {
                 put(&line.name, &scale.draw(&line.columns, style.ascii), &line.mean, &line.most);
@@ -141,11 +163,21 @@ impl DelayPlot {
             let scale = Scale { least: 0.0, most, is_logarithmic: false };
             put(&line.name, &scale.draw(&line.columns, style.ascii), &line.mean, &line.most);
         }
-        if more > 0 {
-            let _ =
-                writeln!(text, "{more} more sources: the report draws seven, and delays.parquet has all.");
-        }
         text
+    }
+}
+
+/// The line of a source with these delays.
+fn line(source: &str, all: &[Option<Delayed>], room: usize, style: Style) -> Line {
+    let together = |some: &[Option<Delayed>]| some.iter().copied().flatten().reduce(Delayed::and);
+    let columns = columns(all, room, |some| together(some).map(|delay| delay.mean_s));
+    let whole = together(all);
+    let text = |value: Option<f64>| value.map_or("-".to_owned(), |s| TIME.text(s, style.ascii));
+    Line {
+        name: format!("  {}", cut(source, NAME_WIDTH, style.ascii)),
+        columns,
+        mean: text(whole.map(|delay| delay.mean_s)),
+        most: text(whole.map(|delay| delay.max_s)),
     }
 }
 
@@ -164,8 +196,7 @@ fn rate(rows: &[DelayRow], port: &str, room: usize, style: Style) -> Option<Line
     let columns = columns(&rates, room, mean);
     let most = columns.iter().flatten().copied().fold(0.0, f64::max);
     let text = |value: f64| RATE.text(value, style.ascii);
-    let name = "link rate".to_owned();
-    Some(Line { name, columns, mean: text(mean(&rates)?), most: text(most) })
+    Some(Line { name: LINK_RATE.to_owned(), columns, mean: text(mean(&rates)?), most: text(most) })
 }
 
 /// At most `room` values, each of consecutive items.
@@ -183,6 +214,14 @@ impl Scale {
         let is_logarithmic = most > SPREAD * least;
         // Four decades are enough.
         Scale { least: if is_logarithmic { least.max(most * 1e-4) } else { 0.0 }, most, is_logarithmic }
+    }
+
+    /// The meaning of the lowest and the highest block.
+    fn sentence(&self, ascii: bool) -> String {
+        let [lowest, .., highest] = if ascii { ASCII } else { BLOCKS };
+        let (least, most) = (TIME.text(self.least, ascii), TIME.text(self.most, ascii));
+        let logarithmic = if self.is_logarithmic { ", logarithmic" } else { "" };
+        format!("From {lowest} {least} to {highest} {most}{logarithmic}")
     }
 
     /// A block for each value, and a space where there is none.
@@ -282,7 +321,7 @@ mod tests {
         ");
     }
 
-    /// Similar delays have a linear scale. On 30 columns there is room for the name and ten blocks, and no room
+    /// Similar delays have a linear scale. On 30 columns there is room for the name and ten blocks, and none
     /// for numbers.
     #[test]
     fn a_narrow_plot_in_ascii() {

@@ -64,120 +64,152 @@ fn chart(
     all: &[Rows<'_>],
     names: &[String],
 ) -> Option<Chart> {
-    let rows = || all.iter().flat_map(|(_, rows)| rows);
-    let shown = if rows().any(|row| row.one_way.is_some()) { Shown::OneWay } else { Shown::Sojourn };
-    let delays = || rows().filter_map(|row| shown.of(row));
-    delays().next()?;
-    let longest = delays().map(|delay| delay.max_s).fold(0.0, f64::max);
-    let means = || delays().map(|delay| delay.mean_s).filter(|mean| *mean > 0.0);
-    let (least, most) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-    // Four decades below the longest. Shorter times are drawn at this floor.
-    let floor = least.max(longest * 1e-4);
-    let is_logarithmic = most > SPREAD * least;
-    let (one, unit) = TIME.unit([longest / 8.0].into_iter());
+    let axis = Axis::of(all)?;
+    let rates = rates(all);
+    let (bit, rate_unit) = RATE.unit([most_of(&rates) / 2.0].into_iter());
+    let rates: Vec<(f64, f64)> = rates.into_iter().map(|(time, rate)| (time, rate / bit)).collect();
+    let varies = !rates.is_empty();
+    let has = |name: &&String| all.iter().any(|(_, rows)| !is_empty(&points(rows, name, names, axis.shown)));
+    let legend: Vec<&String> = names.iter().filter(has).collect();
+    let labels: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
+    let measured = &folder.manifest.measured;
+    let sides = if varies { Sides::Both } else { Sides::Left };
+    let spec = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |x| {
+        let behind = varies.then(|| behind(x, rate_unit, most_of(&rates)));
+        behind.into_iter().chain([lines(x, &axis, names, &legend)]).collect()
+    });
+    let mut data = vec![("delays", columns(disciplines, all, names, &axis))];
+    if varies {
+        let times = rates.iter().map(|(time, _)| number(*time)).collect();
+        let values = rates.iter().map(|(_, rate)| number(*rate)).collect();
+        data.push(("rates", vec![("time", times), ("rate", values)]));
+    }
+    let caption = caption(folder, all, &axis, varies, names);
+    let title = match axis.shown {
+        Shown::OneWay => "One-way delay over time",
+        Shown::Sojourn => "Sojourn time over time",
+    };
+    Some(Chart { title: at_port(title, port, folder), caption, key: false, drawn: plot(spec, data) })
+}
+
+/// The axis of delays, which all panels share.
+struct Axis {
+    shown: Shown,
+    /// The size of the unit in seconds, and its name.
+    unit: (f64, &'static str),
+    /// The shortest delay of a logarithmic axis, seconds. Shorter times are drawn at this floor.
+    floor: f64,
+    /// The largest delay, seconds.
+    longest: f64,
+    is_logarithmic: bool,
+}
+
+impl Axis {
+    /// The axis for the delays of a port; `None` if there are none.
+    fn of(all: &[Rows<'_>]) -> Option<Axis> {
+        let rows = || all.iter().flat_map(|(_, rows)| rows);
+        let shown = if rows().any(|row| row.one_way.is_some()) { Shown::OneWay } else { Shown::Sojourn };
+        let delays = || rows().filter_map(|row| shown.of(row));
+        delays().next()?;
+        let longest = delays().map(|delay| delay.max_s).fold(0.0, f64::max);
+        let means = || delays().map(|delay| delay.mean_s).filter(|mean| *mean > 0.0);
+        let (least, most) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+        Some(Axis {
+            shown,
+            unit: TIME.unit([longest / 8.0].into_iter()),
+            // Four decades are enough.
+            floor: least.max(longest * 1e-4),
+            longest,
+            is_logarithmic: most > SPREAD * least,
+        })
+    }
+
+    /// A delay in the unit of the axis.
+    fn value(&self, delay_s: f64) -> Value {
+        number(if self.is_logarithmic { delay_s.max(self.floor) } else { delay_s } / self.unit.0)
+    }
+
+    /// The encoding of a column of delays.
+    fn encoding(&self, field: &str) -> Value {
+        let what = match self.shown {
+            Shown::OneWay => "one-way delay",
+            Shown::Sojourn => "sojourn time",
+        };
+        let (one, unit) = self.unit;
+        let mut y = json!({ "field": field, "type": "quantitative", "title": format!("{what} ({unit})") });
+        if self.is_logarithmic {
+            logarithmic(&mut y, self.floor / one, self.longest / one, PLAIN);
+        } else {
+            y["scale"] = json!({ "domain": [0, number(self.longest * 1.1 / one)], "nice": false });
+            y["axis"] = json!({ "tickCount": 4, "format": PLAIN });
+        }
+        y
+    }
+}
+
+/// A row for each stretch of each source of each discipline. A point without neighbours has no line: the
+/// column `alone` has it again, to be drawn as a dot.
+fn columns(disciplines: &Disciplines, all: &[Rows<'_>], names: &[String], axis: &Axis) -> Columns {
     let mut columns: Columns =
         ["discipline", "source", "place", "time", "mean", "most", "alone"].map(|name| (name, vec![])).into();
     for (spec, rows) in all {
         for (place, source) in names.iter().enumerate() {
-            let points = points(rows, source, names, shown);
+            let points = points(rows, source, names, axis.shown);
+            let is_empty =
+                |at: Option<usize>| at.and_then(|at| points.get(at)).is_none_or(|(_, delay)| delay.is_none());
             for (at, (time, delay)) in points.iter().enumerate() {
-                let is_empty = |at: Option<usize>| {
-                    at.and_then(|at| points.get(at)).is_none_or(|(_, delay)| delay.is_none())
-                };
+                let mean = delay.map_or(Value::Null, |delay| axis.value(delay.mean_s));
                 let alone = is_empty(at.checked_sub(1)) && is_empty(Some(at + 1));
-                let drawn =
-                    |delay_s: f64| number(if is_logarithmic { delay_s.max(floor) } else { delay_s } / one);
-                let mean = delay.map_or(Value::Null, |delay| drawn(delay.mean_s));
                 let cells = [
                     json!(disciplines.name(spec)),
                     json!(source),
                     json!(place),
                     number(*time),
                     mean.clone(),
-                    delay.map_or(Value::Null, |delay| drawn(delay.max_s)),
+                    delay.map_or(Value::Null, |delay| axis.value(delay.max_s)),
                     if alone { mean } else { Value::Null },
                 ];
                 columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
             }
         }
     }
-    let rates = rates(all);
-    let (bit, rate_unit) = RATE.unit([rates.iter().map(|rate| rate.1).fold(0.0, f64::max) / 2.0].into_iter());
-    let rate_columns: Columns = vec![
-        ("time", rates.iter().map(|rate| number(rate.0)).collect()),
-        ("rate", rates.iter().map(|rate| number(rate.1 / bit)).collect()),
-    ];
-    let fastest = rates.iter().map(|rate| rate.1 / bit).fold(0.0, f64::max);
-    let sides = if rates.is_empty() { Sides::Left } else { Sides::Both };
-    let legend: Vec<&String> = {
-        let has = |name: &&String| all.iter().any(|(_, rows)| !is_empty(&points(rows, name, names, shown)));
-        names.iter().filter(has).collect()
-    };
-    let labels: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
-    let measured = &folder.manifest.measured;
-    let spec = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |x| {
-        let y = |field: &str| {
-            let what = match shown {
-                Shown::OneWay => "one-way delay",
-                Shown::Sojourn => "sojourn time",
-            };
-            let title = format!("{what} ({unit})");
-            let mut y = json!({ "field": field, "type": "quantitative", "title": title });
-            if is_logarithmic {
-                logarithmic(&mut y, floor / one, longest / one, PLAIN);
-            } else {
-                y["scale"] = json!({ "domain": [0, number(longest * 1.1 / one)], "nice": false });
-                y["axis"] = json!({ "tickCount": 4, "format": PLAIN });
-            }
-            y
-        };
-        let colour = json!({ "field": "source", "type": "nominal", "title": null,
-                             "scale": { "domain": names, "range": colours(names) },
-                             "legend": { "orient": "top", "columns": 8, "symbolType": "stroke", "labelLimit": 200,
-                                         "values": legend } });
-        // Each line is a little narrower than the previous one, which is below it, so that coinciding lines show
-        // as borders.
-        let width: Vec<f64> =
-            (0..names.len()).map(|at| 1.4 + 0.9 * (names.len() - 1 - at).min(2) as f64).collect();
-        let places: Vec<usize> = (0..names.len()).collect();
-        let width = json!({ "field": "place", "type": "ordinal", "legend": null,
-                            "scale": { "domain": places, "range": width } });
-        let lines = json!({ "layer": [
-            { "mark": { "type": "area", "opacity": 0.22 },
-              "encoding": { "x": x, "y": y("mean"), "y2": { "field": "most" }, "color": colour } },
-            { "mark": "line",
-              "encoding": { "x": x, "y": y("mean"), "color": colour, "strokeWidth": width } },
-            { "transform": [{ "filter": "isValid(datum.alone)" }],
-              "mark": { "type": "point", "filled": true, "size": 14, "opacity": 1 },
-              "encoding": { "x": x, "y": y("alone"), "color": colour } },
-        ] });
-        if rates.is_empty() {
-            return vec![lines];
-        }
-        let rate = json!({
-            "data": { "name": "rates" },
-            "mark": { "type": "area", "interpolate": "step-after", "color": "var(--faint)", "opacity": 0.25 },
-            "encoding": { "x": x,
-                          "y": { "field": "rate", "type": "quantitative", "title": format!("link ({rate_unit})"),
-                                 "scale": { "domain": [0, number(fastest * 1.1)], "nice": false },
-                                 "axis": { "orient": "right", "grid": false, "tickCount": 4, "format": PLAIN } } },
-        });
-        vec![rate, lines]
-    });
-    let caption = caption(folder, all, shown, is_logarithmic, !rates.is_empty(), names);
-    let mut data = vec![("delays", columns)];
-    if !rates.is_empty() {
-        data.push(("rates", rate_columns));
-    }
-    let title = at_port(
-        match shown {
-            Shown::OneWay => "One-way delay over time",
-            Shown::Sojourn => "Sojourn time over time",
-        },
-        port,
-        folder,
-    );
-    Some(Chart { title, caption, key: false, drawn: plot(spec, data) })
+    columns
+}
+
+/// A line for each source, with its band.
+fn lines(x: &Value, axis: &Axis, names: &[String], legend: &[&String]) -> Value {
+    let colour = json!({ "field": "source", "type": "nominal", "title": null,
+                         "scale": { "domain": names, "range": colours(names) },
+                         "legend": { "orient": "top", "columns": 8, "symbolType": "stroke", "labelLimit": 200,
+                                     "values": legend } });
+    // Each line is a little narrower than the previous one, which is below it, so that coinciding lines
+    // show as borders.
+    let width = |at: usize| 1.4 + 0.9 * (names.len() - 1 - at).min(2) as f64;
+    let places = 0..names.len();
+    let width = json!({ "field": "place", "type": "ordinal", "legend": null,
+                        "scale": { "domain": places.clone().collect::<Vec<_>>(),
+                                   "range": places.map(width).collect::<Vec<_>>() } });
+    json!({ "layer": [
+        { "mark": { "type": "area", "opacity": 0.22 },
+          "encoding": { "x": x, "y": axis.encoding("mean"), "y2": { "field": "most" }, "color": colour } },
+        { "mark": "line",
+          "encoding": { "x": x, "y": axis.encoding("mean"), "color": colour, "strokeWidth": width } },
+        { "transform": [{ "filter": "isValid(datum.alone)" }],
+          "mark": { "type": "point", "filled": true, "size": 14, "opacity": 1 },
+          "encoding": { "x": x, "y": axis.encoding("alone"), "color": colour } },
+    ] })
+}
+
+/// The rate of the link as a grey area, with its own axis on the right.
+fn behind(x: &Value, unit: &str, fastest: f64) -> Value {
+    json!({
+        "data": { "name": "rates" },
+        "mark": { "type": "area", "interpolate": "step-after", "color": "var(--faint)", "opacity": 0.25 },
+        "encoding": { "x": x,
+                      "y": { "field": "rate", "type": "quantitative", "title": format!("link ({unit})"),
+                             "scale": { "domain": [0, number(fastest * 1.1)], "nice": false },
+                             "axis": { "orient": "right", "grid": false, "tickCount": 4, "format": PLAIN } } },
+    })
 }
 
 /// The delays of a source, or of the others together: the middle of each stretch, and the delays in it.
@@ -217,17 +249,15 @@ fn rates(all: &[Rows<'_>]) -> Vec<(f64, f64)> {
     rates
 }
 
-fn caption(
-    folder: &Folder,
-    all: &[Rows<'_>],
-    shown: Shown,
-    is_logarithmic: bool,
-    varies: bool,
-    names: &[String],
-) -> String {
+/// The highest of these rates.
+fn most_of(rates: &[(f64, f64)]) -> f64 {
+    rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
+}
+
+fn caption(folder: &Folder, all: &[Rows<'_>], axis: &Axis, varies: bool, names: &[String]) -> String {
     let seed = folder.first_seed(all[0].0).unwrap_or_default();
     let stretch = all.iter().flat_map(|(_, rows)| rows).map(|row| row.span).max().unwrap_or_default();
-    let what = match shown {
+    let what = match axis.shown {
         Shown::OneWay => {
             "The time from the sender to the receiver of the data packets that crossed the port. It includes the delays of all links on \
              their way, so the lowest part of a line is the path, and the rest is queues."
@@ -248,6 +278,6 @@ fn caption(
         "{what} Lines are means over {} s of seed {seed}, by traffic source; bands reach up to the largest delay in that time. A gap means \
          that no packet arrived.{rate} All panels have the same axes{}.{others} A low and flat line is good, above all for calls.",
         number(stretch.as_s()),
-        if is_logarithmic { ", and that of the delay is logarithmic" } else { "" },
+        if axis.is_logarithmic { ", and that of the delay is logarithmic" } else { "" },
     )
 }
