@@ -13,6 +13,7 @@ mod replay;
 mod report;
 mod reserve;
 mod soak;
+mod step;
 mod switch;
 mod testbed;
 mod trr;

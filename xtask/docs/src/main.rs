@@ -1,7 +1,7 @@
 //! Writes generated files of the book and for editors: the JSON Schema of scenarios; a reference page for
 //! each discipline, congestion control, source of traffic, arbiter of a switch and kind of traffic of a
-//! switch; the command line; the metrics; the files of a run; the instructions per packet; and the growth
-//! of time and memory. `--check` writes nothing, and fails if a file differs.
+//! switch; the command line; the metrics; the files of a run; the instructions per packet; the growth of
+//! time and memory; and a step of the rate of a link. `--check` writes nothing, and fails if a file differs.
 //!
 //! A page is the header of the source file, so that there is one text about a discipline, next to its code.
 
@@ -11,6 +11,7 @@ mod pages;
 mod parameters;
 mod plot;
 mod speed;
+mod step;
 mod varying;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ use crate::crates;
 use crate::growth;
 use crate::parameters::table;
 use crate::speed;
+use crate::step;
 use crate::varying;
 
 const REFERENCE: &str = "docs/book/reference";
@@ -106,6 +107,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
          - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
+         - [A step of the rate, simulated and real](reference/step.md)\n\
          - [Varying links and the disciplines of Linux](reference/varying.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
@@ -118,6 +120,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
     pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
     pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
+    pages.insert(step::PAGE.to_owned(), step::page(root)?);
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
     pages.insert(crates::FILE.to_owned(), crates::architecture(root)?);
     Ok(pages)
