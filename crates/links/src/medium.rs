@@ -23,9 +23,10 @@
 //! Constant per burst if links of a node take turns; with fair airtime amortized constant.
 //!
 //! # References
-//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times are those of 802.11n at 5 GHz.
+//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times are those of 802.11n at 5
+//!   GHz.
 //! - T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly: Achieving Low
-//!   Latency and Airtime Fairness in WiFi", USENIX ATC 2017, section 3.2: the scheduler of airtime.
+//!   Latency and Airtime Fairness in WiFi", USENIX ATC 2017: the scheduler of airtime.
 //! - M. Heusse, F. Rousseau, G. Berger-Sabbatel, A. Duda, "Performance anomaly of 802.11b", INFOCOM 2003.
 
 use std::collections::VecDeque;
@@ -120,7 +121,7 @@ struct Node {
     waiting: u32,
     /// The time at which its backoff ends, and the backoff, if it waits for the medium.
     due: Option<(Time, Span)>,
-    /// What is left of its backoff at the beginning of the next free time.
+    /// The rest of its backoff at the beginning of the next free time.
     left: Option<Span>,
     /// Its links that wait, the next one first. With fair airtime these are the links that had packets when
     /// they were last served, and may have none now.
@@ -218,8 +219,8 @@ impl Medium {
         Some(station)
     }
 
-    /// The link that [`grant`](Medium::grant) chose has sent from `begin` to `end`, or nothing if both are the
-    /// same. It `waits` if it has more packets. All nodes that wait contend for the time after it.
+    /// The link that [`grant`](Medium::grant) chose has sent from `begin` to `end`, or nothing if both are
+    /// equal. It `waits` if it has more packets. All nodes that wait contend for the time after it.
     pub fn end(&mut self, station: Station, begin: Time, end: Time, waits: bool) {
         self.free_at = end;
         let link = &mut self.links[station.0 as usize];
@@ -339,7 +340,7 @@ mod tests {
         assert!(spread <= 2 * Span::ms(4).as_ps(), "the times differ by at most two bursts: {used:?}");
     }
 
-    /// What a station sends counts for it at the access point.
+    /// The bursts of a station count for it at the access point.
     #[test]
     fn fair_airtime_counts_both_directions() {
         let links = [

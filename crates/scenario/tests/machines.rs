@@ -112,7 +112,12 @@ fn mistakes_are_named_with_what_to_write() {
             "a link on a medium is served when it gets the medium",
             "leave it out",
         ),
-        ("timing = \"mesured\"", "", "timing: \"mesured\" is no time, no file and no known machine", ""),
+        (
+            "timing = \"mesured\"",
+            "",
+            "timing: \"mesured\" is neither a time nor a file nor a known machine",
+            "",
+        ),
         ("timing = \"50us\"", "", "a time alone does not say what is late", "senders = \"50us\""),
         ("timing = 5", "", "timing: expected \"measured\", a file, or a table", ""),
         ("timing = { gro = true }", "", "hosts that handle each packet at once", "coalesce = \"50us\""),

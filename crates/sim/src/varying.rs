@@ -110,17 +110,14 @@ impl Varying {
         burst.append(&mut copies);
     }
 
-    /// Tells the port of the changes of the rate since the last call.
+    /// Informs the port of the changes of the rate since the last call.
     #[inline]
-    fn tell(&mut self, port: &mut Port<Segment>, now: Time) {
-        if let Some(transmitter) = &mut self.transmitter
-            && transmitter.may_change(now)
-        {
-            while let Some((at, rate)) = transmitter.change(now) {
-                port.change_rate(rate, at);
-            }
+    fn inform(&mut self, port: &mut Port<Segment>, now: Time) {
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.inform(port, now);
         }
     }
+
     /// Puts the link on a shared medium.
     pub fn join(&mut self, member: Member) {
         self.member = Some(member);
@@ -137,7 +134,7 @@ impl Varying {
         if self.waker.is_some() {
             return self.offer_late(pkt, now, sending, probe);
         }
-        self.tell(sending.port, now);
+        self.inform(sending.port, now);
         let on_medium = self.member.is_some();
         let asks = on_medium && !std::mem::replace(&mut self.asked, true);
         sending.port.offer(pkt, now, probe);
@@ -166,7 +163,7 @@ impl Varying {
     ) -> Option<Departure> {
         let free_at = sending.port.free_at();
         // The next transmission may begin before now.
-        self.tell(sending.port, now.min(free_at));
+        self.inform(sending.port, now.min(free_at));
         sending.port.offer(pkt, now, probe);
         // A packet that finds the transmitter idle causes no wake-up. Nor does one while a discipline holds
         // packets back.
@@ -200,7 +197,7 @@ impl Varying {
         probe: &mut R,
     ) -> Option<Departure> {
         let begin = if self.waker.is_some() { self.due } else { now };
-        self.tell(sending.port, begin);
+        self.inform(sending.port, begin);
         if let Some(transmitter) = &mut self.transmitter {
             let ready = transmitter.ready(begin);
             if ready > begin {
@@ -277,7 +274,7 @@ impl Varying {
     ) -> (Time, bool) {
         let mtu = self.member.map_or(0, |member| member.mtu);
         self.asked = false;
-        self.tell(sending.port, now);
+        self.inform(sending.port, now);
         let begin = now + spec.overhead;
         let (mut end, mut bytes, mut silent) = (begin, 0, false);
         *sending.next_pull = loop {

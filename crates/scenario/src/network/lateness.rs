@@ -33,8 +33,10 @@ pub(crate) fn lateness(
         return Some(named);
     }
     if !written.ends_with(".csv") {
-        let message =
-            format!("{key}: \"{}\" is no time, no file and no known machine", clipped(written.to_owned()));
+        let message = format!(
+            "{key}: \"{}\" is neither a time nor a file nor a known machine",
+            clipped(written.to_owned())
+        );
         let names = listed(&Lateness::NAMES);
         let help =
             format!("write a time such as \"50us\", a file that ends with .csv, or a machine: {names}");
