@@ -43,12 +43,12 @@ const FINDINGS: &str = "
 - **A long queue is full at any rate.** `fifo limit 1000p` uses 97 to 100 % of the step, the cellular link, the satellite and the cable, and the p99 of the \
 call is between 0.17 s and 2.8 s there.
 - **Short queues do not use what comes back at once.** On the cellular link and the satellite the disciplines that drop early use 57 to 77 % of what the \
-link offers (`sfb` less), because senders need many round trips to grow again. `sfq` uses 94 % of the cellular link: its queue of 127 packets stays \
-filled.
+link offers (`sfb` less), because senders need many round trips to grow again. `sfq`, whose queue has up to 127 \
+packets, uses 94 % of the cellular link.
 - **One queue with early drops is late when the rate falls.** At the step the p99 of the call is 0.21 s with `codel` and 0.35 s with `pie`, with means of 26 and \
 27 ms: they need many drops until the senders have slowed down.
-- **`sfb` with its defaults suits none of these links but that behind the policer.** It uses 2.5 to 62 % of the others. It takes a few \
-flows that fill the link for flows that do not respond.
+- **`sfb` with its defaults suits none of these links but that behind the policer.** It uses 2.5 to 62 % of the others. It may take a \
+few flows that fill the link for flows that do not respond; this was not tested.
 - **Behind a policer the discipline hardly matters**, because no queue grows: a shaper in front of it does, as in `scenarios/links/policer.toml`.
 ";
 
