@@ -473,6 +473,9 @@ fn flaps(bed: &Bed) -> u64 {
         nap(Duration::from_millis(350));
         count += 1;
     }
+    // The kernel handles changes of the carrier at most once a second, and until then a device that is up
+    // again drops what it should send, without a counter of Giveway.
+    nap(Duration::from_millis(1200));
     count
 }
 

@@ -57,6 +57,8 @@ fn a_measured_timing_makes_hosts_and_compared_links_late() {
     let jitters: Vec<_> = late.ports.iter().map(|port| port.impairments.dispatch_jitter.clone()).collect();
     assert_eq!(jitters, [machine(Wake::Timer), None], "the way back compares nothing");
     assert_eq!(late.traffic[0].tcp.gso, Bytes(65_536));
+    let others = network("timing = \"measured\"\n[tcp]\nsack = false", "");
+    assert_eq!((others.traffic[0].tcp.gso, others.traffic[0].tcp.sack), (Bytes(65_536), false));
     let own = network("timing = \"measured\"\n[tcp]\ngso = \"10kb\"", "");
     assert_eq!(own.traffic[0].tcp.gso, Bytes(10 * 1024));
 }

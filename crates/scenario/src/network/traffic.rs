@@ -93,7 +93,7 @@ pub(crate) struct Context<'a> {
 /// Reads all traffic. Entries with errors are reported and left out.
 pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -> Vec<Stream> {
     let usual = TcpConfig { gso: context.gso.unwrap_or_default(), ..TcpConfig::default() };
-    let of_timing = context.gso.map(|gso| ("gso".to_owned(), Json::from(gso.0)));
+    let of_timing = context.gso.map(|gso| ("gso".to_owned(), Json::from(format!("{}b", gso.0))));
     let of_timing: Map<String, Json> = of_timing.into_iter().collect();
     let defaults = match root.get("tcp") {
         Some(node) => tcp(reading, node, "[tcp]", &of_timing),

@@ -81,7 +81,11 @@ fn chart<'a>(
          included.{others}{} A full link with an even and steady share for each source that has enough to send is good. A starved \
          source shows as a gap.",
         number(stretch),
-        if rate.is_some() { " The dashed line is the rate of the link." } else { "" }
+        if rate.is_some() {
+            " The dashed line is the rate of the link, or its mean if it varies."
+        } else {
+            ""
+        }
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
