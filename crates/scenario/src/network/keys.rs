@@ -22,8 +22,8 @@ pub(crate) struct Parts {
     pub topology: IgnoredAny,
     /// The timing of machines, which are perfectly on time by default. "measured" is that of a virtual
     /// machine, and the name of a CSV file that of another one; a table has each part. With a measured
-    /// timing, sources, receivers and the compared links wake up late, received segments are joined, and TCP
-    /// sends up to 64 KiB back to back.
+    /// timing, sources and receivers wake up late, received segments are joined, and TCP sends up to 64 KiB
+    /// back to back.
     #[schemars(with = "Part")]
     pub timing: IgnoredAny,
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.

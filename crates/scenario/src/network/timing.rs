@@ -49,7 +49,9 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Machin
 }
 
 impl MachineTiming {
-    /// A measured timing: senders, receivers and the compared links are late, and offloads are on.
+    /// A measured timing: senders and receivers are late, and offloads are on. Links are not: a shaper of the
+    /// kernel has timers of its own, which nobody has measured here, and the router of a test bed decides as
+    /// if it had been woken in time.
     fn preset(&mut self, reading: &mut Reading, node: &Node, name: &str, folder: &Path) {
         let name = if name == MEASURED { Lateness::NAMES[0] } else { name };
         if name.parse::<Span>().is_ok() {
@@ -62,13 +64,8 @@ impl MachineTiming {
         let mut read = |what| lateness(reading, node, "timing", name, what, folder, &mut self.files);
         let Some(timers) = read(Wake::Timer) else { return };
         let Some(receivers) = read(Wake::Receive) else { return };
-        self.hosts = Timing {
-            senders: Some(timers.clone()),
-            receivers: Some(receivers),
-            coalesce: Span::ZERO,
-            gro: true,
-        };
-        self.dispatch_jitter = Some(timers);
+        self.hosts =
+            Timing { senders: Some(timers), receivers: Some(receivers), coalesce: Span::ZERO, gro: true };
         self.gso = Some(GSO);
     }
 
