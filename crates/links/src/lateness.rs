@@ -110,11 +110,6 @@ impl Lateness {
         Ok(Lateness { points: points.into() })
     }
 
-    /// True if every delay is zero.
-    pub fn is_none(&self) -> bool {
-        self.points.iter().all(|(_, delay)| delay.is_zero())
-    }
-
     /// The delay that this share of the wakes does not exceed.
     pub fn quantile(&self, share: f64) -> Span {
         let above = self.points.partition_point(|(at, _)| *at <= share).clamp(1, self.points.len() - 1);

@@ -30,7 +30,7 @@ impl LinkEmulation {
         LinkEmulation::default()
     }
 
-    /// True if the rate is constant, and there is no delay and no impairment.
+    /// True if the rate is constant, and the link has neither a delay nor an impairment.
     pub fn is_none(&self) -> bool {
         self.delay.is_zero() && !self.impairments.any(self.loss, self.jitter)
     }

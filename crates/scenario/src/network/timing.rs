@@ -12,6 +12,7 @@ use super::topology::{Queue, Topology};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, wrong_type};
 use crate::tree::{Node, Table, Value};
+use crate::words::{choices, clipped};
 
 /// The timing of the machines of a scenario.
 #[derive(Debug, Default)]
@@ -60,6 +61,11 @@ impl MachineTiming {
             let help =
                 format!("write for example timing = {{ senders = \"{name}\", receivers = \"{name}\" }}");
             return reading.report(wrong.help(help));
+        }
+        if Lateness::named(name, Wake::Timer).is_none() && !name.ends_with(".csv") {
+            let message = format!("timing: \"{name}\" is neither a time nor a file nor a known machine");
+            let wrong = Diagnostic::error(node.span.clone(), clipped(message));
+            return reading.report(wrong.help(choices(name, &[MEASURED, Lateness::NAMES[0]])));
         }
         let mut read = |what| lateness(reading, node, "timing", name, what, folder, &mut self.files);
         let Some(timers) = read(Wake::Timer) else { return };
