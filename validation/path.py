@@ -1,7 +1,7 @@
 """A sender over one queue, crude but enough to give the second implementations plausible events.
 
-Segments cross a queue with a rate, and their acknowledgements return after a fixed delay. The queue drops what exceeds
-its limit and marks what exceeds its threshold. A lost segment arrives one round trip after its loss was noticed.
+Segments cross a queue with a rate, and their acknowledgements return after a fixed delay. The queue drops what
+exceeds its limit and marks what exceeds its threshold. A lost segment is sent again when its loss is noticed.
 The realism does not matter, the variety does. Sizes in bytes, times in whole microseconds.
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A second DCTCP, written from RFC 8257 alone, and traces for which it and Giveway's DCTCP must have the same state.
+"""A second DCTCP, written from RFC 8257 alone, and traces for which it and Giveway's must agree.
 
-It works in bytes with plain floats and knows nothing of Giveway. Giveway's test replays the events of the file that
-this program writes and compares the window, the threshold and alpha after each.
+It works in bytes with plain floats and knows nothing of Giveway. Giveway's test replays the events of the file
+that this program writes and compares the window, the threshold and alpha after each.
 
     python3 validation/dctcp/oracle.py            writes crates/sim/tests/data/dctcp_trace.csv
     python3 validation/dctcp/oracle.py --check    fails if that file is not what would be written
@@ -22,7 +22,7 @@ from pathlib import Path as File
 sys.path.insert(0, str(File(__file__).resolve().parents[1]))
 from path import Path  # noqa: E402
 
-G = 1 / 16  # RFC 8257 section 4.2
+G = 1 / 16  # RFC 8257 section 4
 
 OUTPUT = File(__file__).resolve().parents[2] / "crates/sim/tests/data/dctcp_trace.csv"
 
@@ -31,9 +31,10 @@ OUTPUT = File(__file__).resolve().parents[2] / "crates/sim/tests/data/dctcp_trac
 class Readings:
     """Readings of passages that the RFC leaves open. The traces were made with the defaults."""
 
-    # Section 3.3 lists the reduction as the last step, and the steps stop unless the observation window ends. It
-    # also has DCTCP react once per window of data as RFC 3168, whose sender reacts at the echo itself. An echo
-    # that waits for the end of the observation window waits up to a round trip, so the reduction is at the echo.
+    # Section 3.3 lists the reduction as the last step, and the steps stop unless the observation window ends.
+    # It also has DCTCP react once per window of data as RFC 3168, whose sender reacts at the echo itself. An
+    # echo that waits for the end of the observation window waits up to a round trip, so the reduction is at
+    # the echo.
     reduce_at_window_end: bool = False
     # Section 3.3 initializes WindowEnd to SND.UNA. The first acknowledgement is already greater, so the first
     # observation window is one acknowledgement. The alternative is the first window of data.
@@ -44,12 +45,12 @@ class Readings:
     # Section 3.3 names only cwnd. RFC 3168 section 6.1.2 reduces ssthresh as well. Without it, slow start
     # would go on through the reduction.
     threshold_follows: bool = True
-    # RFC 3168 section 6.1.2 wants one reduction for the drops and marks of one window of data. RFC 8257 section
-    # 3.5 has a loss treated as by a conventional sender, so a loss halves although a mark reduced shortly before.
-    # A mark that is echoed after a loss, for data sent before it, does nothing.
+    # RFC 3168 section 6.1.2 wants one reduction for the drops and marks of one window of data. RFC 8257
+    # section 3.5 has a loss treated as by a conventional sender, so a loss halves although a mark reduced
+    # shortly before. A mark that is echoed after a loss, for data sent before it, does nothing.
     loss_after_mark_spares: bool = False
-    # The acknowledgement that reduces does not also grow the window. The marked acknowledgements that follow in
-    # the same window of data do: section 3.4 lets the window grow as that of a conventional sender.
+    # The acknowledgement that reduces does not also grow the window. The marked acknowledgements that follow
+    # in the same window of data do: section 3.4 lets the window grow as that of a conventional sender.
     marked_ack_grows: bool = True
     # RFC 3168 section 6.1.2 has one segment as the least window after a mark, RFC 5681 section 3.1 has two
     # segments as the least threshold.
@@ -58,8 +59,8 @@ class Readings:
     flight_beyond_window: bool = False
     # RFC 3465 section 2.3: in the slow start after a timeout one segment an acknowledgement, not two.
     limit_after_timeout: int = 1
-    # RFC 3465 section 2.1 counts bytes until they are a window. It does not say whether a reduction clears the
-    # count. The bytes were acknowledged for the old window, so they are forgotten.
+    # RFC 3465 section 2.1 counts bytes until they are a window. It does not say whether a reduction clears
+    # the count. The bytes were acknowledged for the old window, so they are forgotten.
     count_survives_reduction: bool = False
 
 
@@ -72,7 +73,7 @@ class Dctcp:
         self.cwnd = float(initial_window)
         self.ssthresh = math.inf
         self.counted = 0  # RFC 3465's bytes_acked
-        self.alpha = 1.0  # section 4.1 prefers the careful start
+        self.alpha = 1.0  # section 4: the careful start
         self.window_end = una + initial_window if readings.first_window_is_data else una
         self.bytes_acked = 0
         self.bytes_marked = 0
@@ -82,7 +83,7 @@ class Dctcp:
         self.nearest = math.inf  # least distance of the count from the window, to keep clear of rounding
 
     def ack(self, acked, marked, una, next_, unlimited=False):
-        """A new acknowledgement. `unlimited`: the window does not limit the sender, or the sender recovers."""
+        """A new acknowledgement. `unlimited`: the sender does not use its window, or it recovers."""
         old_alpha = self.alpha
         ended = self.observe(acked, marked, una, next_)
         if self.readings.reduce_at_window_end:
@@ -317,16 +318,16 @@ def parts_of_segments():
     return trace
 
 
-def over_path(name, rate, delay_us, limit, mark_above, rows, stretch=2, rto_every=None, **how):
+def over_path(name, rate, delay_us, limit, mark_above, rows, stretch=2, timeout_every=math.inf, **how):
     """A connection over a queue that marks."""
     trace = Trace(name, **how)
     path = Path(rate, delay_us, limit, trace.random, trace.mss, mark_above, stretch, trace.una, trace.now_us)
-    timeouts_at = rto_every
+    timeout_at = timeout_every
     while len(trace.rows) < rows:
         path.send(trace.dctcp.cwnd)
         trace.next = path.next
-        if rto_every and len(trace.rows) >= timeouts_at:
-            timeouts_at += rto_every
+        if len(trace.rows) >= timeout_at:
+            timeout_at = len(trace.rows) + timeout_every
             flight = path.give_up(200_000)
             trace.now_us = path.now_us
             trace.happen("timeout", flight, path.next, True)
@@ -334,6 +335,9 @@ def over_path(name, rate, delay_us, limit, mark_above, rows, stretch=2, rto_ever
             trace.una = path.una
             continue
         arrival = path.arrival()
+        if arrival is None:
+            timeout_at = 0
+            continue
         trace.now_us = arrival.now_us
         trace.una = arrival.una
         if arrival.byte_count:
@@ -360,7 +364,7 @@ def traces():
         parts_of_segments(),
         over_path("path_1gbit", 125e6, 100, limit=60, mark_above=8, rows=200),
         over_path("path_losses", 12.5e6, 400, limit=13, mark_above=12.5, rows=260, stretch=3),
-        over_path("path_timeouts", 50e6, 250, limit=200, mark_above=5, rows=200, rto_every=60),
+        over_path("path_timeouts", 50e6, 250, limit=200, mark_above=5, rows=200, timeout_every=60),
     ]
 
 
