@@ -1,8 +1,8 @@
 """A sender over one queue, crude but enough to give the second implementations plausible events.
 
-Segments cross a queue with a rate, and their acknowledgements return after a fixed delay. The queue drops what
-exceeds its limit and marks what exceeds its threshold. A lost segment is sent again when its loss is noticed.
-The realism does not matter, the variety does. Sizes in bytes, times in whole microseconds.
+Segments cross a queue with a rate, and their acknowledgements return after a fixed delay. The queue drops
+what exceeds its limit and marks what exceeds its threshold. A lost segment is retransmitted when its loss is
+noticed. The realism does not matter, the variety does. Sizes in bytes, times in whole microseconds.
 """
 
 import heapq
@@ -15,7 +15,7 @@ class Segment:
     length: int
     sent_us: int
     marked: bool = False
-    repeated: bool = False
+    retransmitted: bool = False
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Arrival:
 class Path:
     """One connection over one queue."""
 
-    def __init__(self, rate, delay_us, limit, random, mss=1460, mark_above=None, stretch=2, una=1, now_us=1_000_000):
+    def __init__(self, rate, delay_us, limit, random, mss, mark_above, stretch, una, now_us):
         self.rate = rate  # bytes a second
         self.delay_us = delay_us  # there and back
         self.limit = limit  # segments in the queue
@@ -66,7 +66,7 @@ class Path:
         tx_us = segment.length / self.rate * 1e6
         start_us = max(self.now_us, self.busy_until_us)
         queued = (start_us - self.now_us) / tx_us
-        if queued > self.limit and not segment.repeated:
+        if queued > self.limit and not segment.retransmitted:
             self.lost.append(segment)
             return
         segment.marked = self.mark_above is not None and queued > self.mark_above
@@ -90,7 +90,7 @@ class Path:
             marked += segment.length if segment.marked else 0
             self.una += segment.length
         newest = taken[-1][2]
-        rtt_us = None if newest.repeated else self.now_us - newest.sent_us
+        rtt_us = None if newest.retransmitted else self.now_us - newest.sent_us
         recovering = self.recovery_point is not None
         if recovering and self.una >= self.recovery_point:
             self.recovery_point = None
@@ -103,12 +103,12 @@ class Path:
         if loss:
             self.recovery_point = self.next
         if self.recovery_point is not None:
-            self.repeat_lost()
+            self.retransmit_lost()
         return Arrival(self.now_us, self.una - old_una, marked, self.una, self.next, rtt_us, recovering, loss)
 
-    def repeat_lost(self):
+    def retransmit_lost(self):
         for segment in self.lost:
-            self.transmit(Segment(segment.seq, segment.length, self.now_us, repeated=True))
+            self.transmit(Segment(segment.seq, segment.length, self.now_us, retransmitted=True))
         self.lost.clear()
 
     def give_up(self, wait_us):

@@ -18,7 +18,7 @@ class Sent:
 
     number: int  # of the transmission
     data: int  # which segment
-    repeated: bool
+    retransmitted: bool
     time_us: int
     delivered: int
     delivered_us: int
@@ -44,7 +44,7 @@ class Flow:
         self.next_send_us = self.start_us
         self.in_flight = {}  # by number of the transmission
         self.arrivals = []
-        self.to_repeat = []
+        self.to_retransmit = []
         self.missing = set()  # data sent and not delivered
         self.next_number = self.next_data = 0
         self.recovery_point = None
@@ -80,7 +80,7 @@ class Flow:
     def next_transmission(self):
         """Time of the next one, None if the application has finished."""
         ready_us = max(self.now_us, self.next_send_us)
-        if self.to_repeat:
+        if self.to_retransmit:
             return ready_us
         for start_us, end_us in self.busy:
             if ready_us < end_us:
@@ -89,18 +89,18 @@ class Flow:
 
     def transmit(self):
         trace = self.trace
-        repeated = bool(self.to_repeat)
+        retransmitted = bool(self.to_retransmit)
         if not self.in_flight:
             if self.app_limited:
                 trace.now_us = self.now_us
                 trace.transmit_from_idle()
             self.first_sent_us = self.delivered_us = self.now_us
-        data = self.to_repeat.pop(0) if repeated else self.next_data
-        if not repeated:
+        data = self.to_retransmit.pop(0) if retransmitted else self.next_data
+        if not retransmitted:
             self.next_data += 1
             self.missing.add(data)
         times = (self.now_us, self.delivered, self.delivered_us, self.first_sent_us)
-        sent = Sent(self.next_number, data, repeated, *times, self.app_limited != 0)
+        sent = Sent(self.next_number, data, retransmitted, *times, self.app_limited != 0)
         self.next_number += 1
         self.in_flight[sent.number] = sent
         self.next_send_us = self.now_us + round(trace.mss / trace.bbr.pacing_rate * 1e6)
@@ -146,7 +146,7 @@ class Flow:
         self.first_sent_us = newest.time_us
         if self.app_limited and self.delivered > self.app_limited:
             self.app_limited = 0
-        rtt_us = None if newest.repeated else self.now_us - newest.time_us
+        rtt_us = None if newest.retransmitted else self.now_us - newest.time_us
         if rtt_us is not None:
             self.least_rtt_us = min(rtt_us, self.least_rtt_us or rtt_us)
         lost = self.find_losses(newest.number)
@@ -178,7 +178,7 @@ class Flow:
         lost = [sent for number, sent in self.in_flight.items() if number + LATER <= newest]
         for sent in lost:
             del self.in_flight[sent.number]
-            self.to_repeat.append(sent.data)
+            self.to_retransmit.append(sent.data)
         return len(lost) * self.trace.mss
 
     def recover(self, lost):
@@ -196,7 +196,7 @@ class Flow:
     def time_out(self):
         """All that is in flight counts as lost, and none of it arrives."""
         self.now_us += 300_000
-        self.to_repeat += [sent.data for sent in self.in_flight.values()]
+        self.to_retransmit += [sent.data for sent in self.in_flight.values()]
         self.in_flight.clear()
         self.arrivals.clear()
         self.recovery_point = self.next_data

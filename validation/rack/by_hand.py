@@ -70,12 +70,12 @@ def reordering_timer():
     trace.wait(40_400)
     trace.ack(4, [(5, 6)])
     trace.wait(10_000)
-    trace.repeat(4)
+    trace.retransmit(4)
     trace.wait(100)
     trace.ack(4, [(5, 6), (9, 10)])
-    trace.repeat(6)
-    trace.repeat(7)
-    trace.repeat(8)
+    trace.retransmit(6)
+    trace.retransmit(7)
+    trace.retransmit(8)
     trace.wait(41_000)
     trace.ack(10)
     trace.send(2)
@@ -99,7 +99,7 @@ def dup_thresh():
     trace.ack(3, [(4, 6)])
     trace.wait(100)
     trace.ack(3, [(4, 7)])
-    trace.repeat(3)
+    trace.retransmit(3)
     trace.wait(21_000)
     trace.ack(10)
     return trace
@@ -117,8 +117,8 @@ def ties():
     trace.wait(100)
     trace.ack(1, [(3, 5)])
     trace.wait(5000)
-    trace.repeat(1)
-    trace.repeat(2)
+    trace.retransmit(1)
+    trace.retransmit(2)
     trace.wait(10_000)
     trace.ack(2, [(3, 5)])
     trace.wait(3000)
@@ -128,7 +128,7 @@ def ties():
 
 
 def lost_retransmission():
-    """A repeated segment is lost again. One that was sent later tells."""
+    """A retransmitted segment is lost again. One that was sent later tells."""
     trace = Trace("lost_retransmission")
     trace.send(2)
     trace.wait(30_000)
@@ -136,23 +136,23 @@ def lost_retransmission():
     trace.send(8)
     trace.wait(30_000)
     trace.ack(2, [(4, 8)])
-    trace.repeat(2)
+    trace.retransmit(2)
     trace.wait(50)
-    trace.repeat(3)
+    trace.retransmit(3)
     trace.wait(1000)
     trace.send(2)
     trace.wait(29_500)
     trace.ack(2, [(3, 8)])
     trace.wait(2000)
     trace.ack(2, [(10, 11), (3, 8)])
-    trace.repeat(2)
+    trace.retransmit(2)
     trace.wait(32_000)
     trace.ack(12)
     return trace
 
 
 def spurious_retransmission():
-    """A segment that was repeated arrives sooner than a round trip after: it says nothing of RACK.rtt."""
+    """A segment arrives less than a round trip after its retransmission: that is not a sample of RACK.rtt."""
     trace = Trace("spurious_retransmission")
     trace.send(4)
     trace.wait(50_000)
@@ -160,7 +160,7 @@ def spurious_retransmission():
     trace.send(5)
     trace.wait(50_000)
     trace.ack(4, [(5, 9)])
-    trace.repeat(4)
+    trace.retransmit(4)
     trace.wait(4000)
     trace.ack(9)
     trace.send(4)
@@ -173,7 +173,7 @@ def spurious_retransmission():
 
 
 def lost_but_delivered():
-    """A segment that is marked lost arrives before it is sent again."""
+    """A segment that is marked lost arrives before it is retransmitted."""
     trace = Trace("lost_but_delivered")
     trace.send(4)
     trace.wait(50_000)
@@ -217,7 +217,7 @@ def window_growth():
         trace.wait(40_000)
         trace.ack(base, [(base + 1, base + 2)])
         trace.wait(70_000)
-        trace.repeat(base)
+        trace.retransmit(base)
         trace.wait(41_000)
         trace.ack(base + 2)
         base += 2
@@ -249,7 +249,7 @@ def probes():
     trace.send(2)
     trace.wait(20_000)
     trace.ack(11)
-    # It was not lost, and its twin comes back as a D-SACK.
+    # It was not lost, and its copy comes back as a D-SACK.
     trace.send(2)
     trace.fire()
     trace.wait(1000)
@@ -291,7 +291,7 @@ def probe_in_flight():
     # The SACK of the probe shows that the others are lost: recovery begins, and the probe is forgotten.
     trace.ack(4, [(5, 6)])
     trace.wait(10_000)
-    trace.repeat(4)
+    trace.retransmit(4)
     trace.wait(20_000)
     trace.ack(6)
     trace.send(2)
@@ -301,7 +301,7 @@ def probe_in_flight():
 
 
 def timeouts():
-    """Two RTOs: the probe was lost, and the repeated segment was lost."""
+    """Two RTOs: the probe was lost, and the retransmitted segment was lost."""
     trace = Trace("timeouts", rto_us=300_000)
     trace.send(2)
     trace.wait(200_000)
@@ -310,15 +310,15 @@ def timeouts():
     trace.wait(299_000)
     trace.send(1)
     trace.wait(320_000)
-    trace.repeat(2)
+    trace.retransmit(2)
     trace.wait(200_000)
     trace.ack(3)
-    trace.repeat(3)
-    trace.repeat(4)
+    trace.retransmit(3)
+    trace.retransmit(4)
     trace.wait(200_000)
     trace.ack(5, [(6, 7)])
     trace.wait(60_000)
-    trace.repeat(5)
+    trace.retransmit(5)
     trace.wait(200_000)
     trace.ack(7)
     trace.send(2)
@@ -337,14 +337,14 @@ def timeout_in_recovery():
     trace.wait(100_000)
     trace.ack(2, [(4, 7)])
     trace.wait(1000)
-    trace.repeat(2)
+    trace.retransmit(2)
     trace.wait(97_000)
-    trace.repeat(3)
+    trace.retransmit(3)
     trace.wait(2000)
     trace.ack(2, [(4, 8)])
     trace.send(1)
     trace.wait(99_500)
-    trace.repeat(2)
+    trace.retransmit(2)
     trace.wait(50_000)
     trace.ack(3, [(4, 8)])
     trace.wait(50_000)

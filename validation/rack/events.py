@@ -67,7 +67,7 @@ class Trace:
             if gap_us:
                 self.wait(gap_us)
 
-    def repeat(self, number):
+    def retransmit(self, number):
         self.happen("send", self.byte(number), MSS, True)
         self.row("send", seq=self.byte(number), len=MSS, retransmission=1)
 

@@ -12,7 +12,7 @@ class Network:
     def __init__(self, name, window, delay_us, loss, late, late_us, bursts, rows, dsacks=True, ack_loss=0.0):
         self.random = random.Random(f"giveway rack {name}")
         self.trace = Trace(name, rto_us=max(8 * delay_us, 200_000))
-        self.trace.on_loss = self.to_repeat
+        self.trace.on_loss = self.to_retransmit
         self.window = window
         self.delay_us = delay_us
         self.loss, self.late, self.late_us, self.ack_loss = loss, late, late_us, ack_loss
@@ -31,7 +31,7 @@ class Network:
         self.rank += 1
         heapq.heappush(self.queue, (time_us, self.rank, kind, payload))
 
-    def to_repeat(self, numbers):
+    def to_retransmit(self, numbers):
         self.lost += numbers
 
     def in_flight(self):
@@ -43,7 +43,7 @@ class Network:
             self.lost = [n for n in self.lost if self.still_lost(n)]
             if self.lost:
                 number = self.lost.pop(0)
-                trace.repeat(number)
+                trace.retransmit(number)
             elif self.left_to_send:
                 self.left_to_send -= 1
                 number = trace.number(trace.rack.next)

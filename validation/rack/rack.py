@@ -13,13 +13,13 @@ class Readings:
 
     # Section 6.2 step 2 goes through the newly acknowledged segments and sets RACK.rtt for each, without an
     # order. In order of transmission the last one is the most recently sent, which the variable is about. In
-    # order of sequence numbers an old segment that lies behind a repeated one would be the last.
+    # order of sequence numbers an old segment that lies behind a retransmitted one would be the last.
     update_by_sequence: bool = False
     # Section 6.2 step 5 sets the time of a lost segment to infinity. If it arrives all the same before it is
-    # sent again, step 2 would put infinity into RACK.xmit_ts. The time of its transmission counts instead.
+    # retransmitted, step 2 would put infinity into RACK.xmit_ts. The time of its transmission counts instead.
     # The alternative ignores such a segment in step 2.
     lost_but_delivered_counts: bool = True
-    # Section 6.2 step 4: a D-SACK for the segment that a probe repeated counts as any other, for the
+    # Section 6.2 step 4: a D-SACK for the segment that a probe retransmitted counts as any other, for the
     # pseudocode has no exception.
     dsack_of_probe_counts: bool = True
     # Section 7.2 allows an inflated PTO for one segment, and its pseudocode has it. One segment means the
@@ -32,7 +32,7 @@ class Readings:
     # step 5. The timer has no new acknowledgement, so a D-SACK and the end of a recovery count once.
     #
     # Section 6.3 marks segments lost without setting their times to infinity. Step 5 passes over all lost
-    # segments until they are sent again.
+    # segments until they are retransmitted.
     #
     # Recovery begins when a segment is marked lost, and ends when SND.UNA reaches SND.NXT of that moment. The
     # acknowledgement that ends it is already outside of recovery in step 4.

@@ -60,8 +60,9 @@ class Readings:
     # A round trip in which the window grew in slow start, or data were lost, is not compared: section 3.3
     # wants a fixed window for a valid comparison.
     compare_after_growth: bool = False
-    # After a timeout the repeated data give no samples, so slow start grows until new data are acknowledged.
-    # The alternative is a fixed window at first, which sends one segment a round trip until then.
+    # After a timeout the retransmitted data give no samples, so slow start grows until new data are
+    # acknowledged. The alternative is a fixed window at first, which sends one segment a round trip until
+    # then.
     grows_after_timeout: bool = True
     # A round trip whose last acknowledgement has no sample ends without a comparison. It may last on until
     # the next sample.
@@ -291,7 +292,7 @@ def losses():
 
 
 def timeouts():
-    """Timeouts, some repeated. Slow start then begins with the acknowledgements of the repeated data."""
+    """Timeouts, some repeated. Slow start then begins with the acknowledgements of retransmitted data."""
     trace = Trace("timeouts", initial_segments=10)
     for again in [0, 2]:
         queue(trace, 60_000, 12, 7, stretch=3)
@@ -343,7 +344,7 @@ def parts_of_segments():
 
 
 def over_path(name, rate, delay_us, limit, rows, stretch=2, timeout_every=math.inf, **how):
-    """A connection over a queue. Nothing is told of the acknowledgements within a recovery."""
+    """A connection over a queue. No row has an acknowledgement within a recovery."""
     trace = Trace(name, **how)
     path = Path(rate, delay_us, limit, trace.random, trace.mss, None, stretch, trace.una, trace.now_us)
     timeout_at = timeout_every
