@@ -53,7 +53,6 @@ def replay(trace, readings):
 
 def compare_readings():
     others = {
-        "update_by_sequence": True,
         "lost_but_delivered_counts": False,
         "dsack_of_probe_counts": False,
         "inflate_for_one_segment": False,

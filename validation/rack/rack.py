@@ -11,10 +11,6 @@ PERSIST = 16  # recoveries without a D-SACK after which the reordering window ha
 class Readings:
     """Readings of passages that the RFC leaves open. The traces were made with the defaults."""
 
-    # Section 6.2 step 2 goes through the newly acknowledged segments and sets RACK.rtt for each, without an
-    # order. In order of transmission the last one is the most recently sent, which the variable is about. In
-    # order of sequence numbers an old segment that lies behind a retransmitted one would be the last.
-    update_by_sequence: bool = False
     # Section 6.2 step 5 sets the time of a lost segment to infinity. If it arrives all the same before it is
     # retransmitted, step 2 would put infinity into RACK.xmit_ts. The time of its transmission counts instead.
     # The alternative ignores such a segment in step 2.
@@ -30,6 +26,9 @@ class Readings:
     #
     # Section 6.2 step 4 tests for a D-SACK in the function that step 5 calls, and the reordering timer calls
     # step 5. The timer has no new acknowledgement, so a D-SACK and the end of a recovery count once.
+    #
+    # Section 3.3.2 counts the segments that were SACKed since the last recovery, the pseudocode of section
+    # 6.2 all that the scoreboard has as SACKed. The pseudocode counts.
     #
     # Section 6.3 marks segments lost without setting their times to infinity. Step 5 passes over all lost
     # segments until they are retransmitted.
@@ -172,9 +171,8 @@ class Rack:
         return delivered
 
     def update(self, now_us, delivered):
-        """Step 2; no timestamps."""
-        order = (lambda s: s.end) if self.readings.update_by_sequence else (lambda s: (s.sent_us, s.end))
-        for segment in sorted(delivered, key=order):
+        """Step 2; no timestamps. The RFC wants the order of transmission; the sequence breaks ties."""
+        for segment in sorted(delivered, key=lambda s: (s.sent_us, s.end)):
             rtt_us = now_us - segment.sent_us
             if segment.retransmitted and (self.min_rtt_us is None or rtt_us < self.min_rtt_us):
                 continue

@@ -12,8 +12,9 @@ BaseRTT after each.
 Where the paper can be read in more than one way, the choice is a field of `Readings` with its reason. The new
 retransmission rules of section 3.1 are left out, since loss recovery is not the controller's.
 
-References: Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a Global Internet, IEEE JSAC
-13(8), 1995, sections 3.2 and 3.3; RFC 5681 section 3.1; RFC 3465 section 2.
+References: Brakmo, O'Malley and Peterson, TCP Vegas: New Techniques for Congestion Detection and Avoidance,
+SIGCOMM 1994, sections 3.2 and 3.3; Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a Global
+Internet, IEEE JSAC 13(8), 1995; RFC 5681 section 3.1; RFC 3465 section 2.
 """
 
 import math
@@ -25,8 +26,7 @@ from pathlib import Path as File
 sys.path.insert(0, str(File(__file__).resolve().parents[1]))
 from path import Path  # noqa: E402
 
-# Segments in the queue. The paper's tables have 1 and 3, and 2 and 4. Its slow start ends at one (section
-# 3.3).
+# Segments in the queue: section 3.2 of the paper of 1994, and section 3.3.
 ALPHA = 2
 BETA = 4
 GAMMA = 1
