@@ -67,14 +67,6 @@ impl Thing {
 
 /// All registries, those of the network first.
 pub fn all() -> Vec<Registry> {
-    // Congestion controls have no parameters, hence no schema.
-    let controllers = giveway_sim::tcp::CONTROLLERS.iter().map(|entry| Thing {
-        name: entry.name,
-        family: None,
-        summary: entry.summary,
-        source: entry.source,
-        schema: None,
-    });
     vec![
         Registry {
             kind: RegistryKind::Disciplines,
@@ -86,7 +78,7 @@ pub fn all() -> Vec<Registry> {
             kind: RegistryKind::Congestion,
             title: "TCP congestion controls",
             one: "a TCP congestion control",
-            things: controllers.collect(),
+            things: giveway_sim::tcp::CONTROLLERS.iter().map(Thing::of).collect(),
         },
         Registry {
             kind: RegistryKind::Traffic,

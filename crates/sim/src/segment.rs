@@ -23,9 +23,12 @@ pub struct Segment {
     /// Send time of a data segment, in microseconds modulo 2^32.
     pub sent: u32,
     /// Flags: a combination of the constants of this type.
-    pub flags: u8,
+    pub flags: u16,
     /// Number of SACK blocks in `sack`.
     pub sacks: u8,
+    /// The ACE field of accurate ECN, 3 bits: RFC 9768, section 3.2.2. In a SYN or SYN-ACK it is the flags AE,
+    /// CWR and ECE.
+    pub ace: u8,
     /// Number of data bytes.
     pub len: u16,
     /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after the
@@ -35,27 +38,35 @@ pub struct Segment {
     /// acknowledgement, the field holds the send time ([`Segment::datagram_sent`]): a separate field would
     /// exceed the 64 bytes of a segment.
     pub ack: u64,
-    /// SACK blocks (RFC 2018) as distances from `ack`; the most recent first.
+    /// SACK blocks (RFC 2018) as signed distances from `ack`; the most recent first. With
+    /// [`Segment::ACCECN`] the last has the counters of the AccECN option instead: bytes with a mark, and
+    /// bytes with ECT(1), modulo 2^24 (RFC 9768, section 3.2.3).
     pub sack: [(u32, u32); 3],
 }
 
 impl Segment {
     /// Opens a connection.
-    pub const SYN: u8 = 1;
+    pub const SYN: u16 = 1;
     /// The sender has no more data after this.
-    pub const FIN: u8 = 2;
+    pub const FIN: u16 = 2;
     /// `ack` is valid.
-    pub const ACK: u8 = 4;
+    pub const ACK: u16 = 4;
     /// Congestion was experienced, RFC 3168.
-    pub const ECE: u8 = 8;
+    pub const ECE: u16 = 8;
     /// The sender has reduced its window, RFC 3168.
-    pub const CWR: u8 = 16;
+    pub const CWR: u16 = 16;
     /// The segment comes from the end that accepted the connection.
-    pub const REPLY: u8 = 32;
+    pub const REPLY: u16 = 32;
     /// A UDP datagram: `seq` is its number in its stream. It has no acknowledgement, window or SACK blocks.
-    pub const DATAGRAM: u8 = 64;
+    pub const DATAGRAM: u16 = 64;
     /// The connection is aborted.
-    pub const RST: u8 = 128;
+    pub const RST: u16 = 128;
+    /// The first SACK block reports a duplicate: D-SACK, RFC 2883.
+    pub const DSACK: u16 = 256;
+    /// The segment has the AccECN option: RFC 9768, section 3.2.3.
+    pub const ACCECN: u16 = 512;
+    /// The receiver sent this acknowledgement at once, because a mark began or ended.
+    pub const CE_CHANGED: u16 = 1024;
 
     /// A datagram of `len` data bytes, number `number` of the stream `stream`, which the source `source`
     /// sends at `sent`.
@@ -112,7 +123,7 @@ impl Segment {
     }
     /// True if all of `flags` are set.
     #[inline]
-    pub fn has(&self, flags: u8) -> bool {
+    pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
     /// Length in sequence space: the data bytes, and one each for SYN and FIN.
@@ -120,12 +131,16 @@ impl Segment {
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
-    /// The SACK blocks: ranges of sequence numbers above `ack` that the sender of this segment has received.
+    /// The SACK blocks: ranges of sequence numbers that the sender of this segment has received. All are above
+    /// `ack` but that of a [D-SACK](Segment::DSACK), which comes first.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sack[..usize::from(self.sacks)]
-            .iter()
-            .map(|(from, to)| (self.ack + u64::from(*from), self.ack + u64::from(*to)))
+        let at = |distance: u32| self.ack.wrapping_add_signed(i64::from(distance.cast_signed()));
+        self.sack[..usize::from(self.sacks)].iter().map(move |(from, to)| (at(*from), at(*to)))
+    }
+    /// The counters of the AccECN option: bytes that arrived with a mark, and with ECT(1), modulo 2^24.
+    pub fn accecn(&self) -> Option<(u32, u32)> {
+        self.has(Segment::ACCECN).then_some(self.sack[2])
     }
 }
 
@@ -142,6 +157,11 @@ pub const SYN_BYTES: u32 = TCP_HEADER + 12;
 pub const fn sack_option(blocks: u8) -> u32 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
 }
+/// Length of the timestamp option, in bytes, padded to a multiple of four: RFC 7323, section 3.
+pub const TIMESTAMPS: u32 = 12;
+/// Length of the AccECN option with two of its three counters, in bytes, padded to a multiple of four: RFC
+/// 9768, section 3.2.3.
+pub const ACCECN_OPTION: u32 = 8;
 
 // A packet, a segment and its Meta, fits two cache lines.
 const _: () = assert!(size_of::<Segment>() <= 64);

@@ -8,23 +8,29 @@
 
 mod config;
 pub mod controller;
+mod delivery;
 mod endpoint;
 mod hystart;
+mod marks;
 mod outlet;
+mod prr;
+mod rack;
 mod ranges;
 mod receiver;
+mod reports;
 mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use config::TcpConfig;
-pub use controller::{Ack, CONTROLLERS, Congestion, Controller, ControllerEntry, Counting};
+pub use config::{Preset, TcpConfig};
+pub use controller::{Ack, CONTROLLERS, Congestion, Controller, Counting, Feedback, Needs, Phase};
 pub use endpoint::{Arriving, Endpoint, Outcome};
+pub use hystart::HyStartRule;
 pub use outlet::Identity;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Scoreboard;
-pub use sender::{Counts, Sender};
+pub use sender::{Causes, Counts, Sender};
 
 #[cfg(test)]
 mod tests {
@@ -36,20 +42,36 @@ mod tests {
     /// exist: check a new one before you add it.
     const CITED: &[(u32, &str, &[&str])] = &[
         (2018, "TCP Selective Acknowledgment Options", &["4"]),
+        (2883, "An Extension to the Selective Acknowledgement (SACK) Option for TCP", &["4", "5"]),
         (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit", &["2"]),
         (3168, "The Addition of Explicit Congestion Notification (ECN) to IP", &["6.1.2", "6.1.3", "6.1.5"]),
         (3465, "TCP Congestion Control with Appropriate Byte Counting (ABC)", &["2.1", "2.3"]),
         (5681, "TCP Congestion Control", &["2", "3.1", "3.2", "4.1", "4.2"]),
+        (5682, "Forward RTO-Recovery (F-RTO)", &["3.1"]),
         (6298, "Computing TCP's Retransmission Timer", &["2", "3", "4", "5"]),
         (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm", &["3.2"]),
         (6675, "A Conservative Loss Recovery Algorithm Based on SACK for TCP", &["2", "4", "5", "5.1"]),
+        (6817, "Low Extra Delay Background Transport (LEDBAT)", &["2", "3"]),
+        (8257, "Data Center TCP (DCTCP)", &["3.2", "3.3", "3.4", "4.2"]),
+        (
+            8985,
+            "The RACK-TLP Loss Detection Algorithm for TCP",
+            &["5", "6.2", "6.3", "7", "7.2", "7.3", "7.4", "7.4.2"],
+        ),
         (9293, "Transmission Control Protocol (TCP)", &["3.5", "3.7.1", "3.8.3", "3.10.7.4"]),
+        (9331, "The Explicit Congestion Notification (ECN) Protocol for L4S", &["4.1"]),
         (9406, "HyStart++: Modified Slow Start for TCP", &["4.2", "4.3"]),
         (
             9438,
             "CUBIC for Fast and Long-Distance Networks",
             &["4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10", "5.1", "5.8"],
         ),
+        (
+            9768,
+            "More Accurate Explicit Congestion Notification (AccECN) Feedback in TCP",
+            &["3.1.5", "3.2", "3.2.1", "3.2.2", "3.2.2.5.2", "3.2.3.3"],
+        ),
+        (9937, "Proportional Rate Reduction (PRR)", &["5", "6"]),
     ];
 
     /// All source files of the module.

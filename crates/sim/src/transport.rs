@@ -211,8 +211,8 @@ impl Transport {
         } else {
             (&mut conn.server, Side::Server)
         };
-        let marked = meta.ecn == Ecn::Marked;
-        let outcome = end.segment(segment, Arriving { marked, joined }, now, tcp, &mut self.out);
+        let (marked, ect1) = (meta.ecn == Ecn::Marked, meta.ecn == Ecn::Ect1);
+        let outcome = end.segment(segment, Arriving { marked, ect1, joined }, now, tcp, &mut self.out);
         self.handle_outcome(number, side, outcome, now, queue);
     }
 

@@ -4,6 +4,7 @@
 static COUNTING: giveway_counting::Counting = giveway_counting::Counting;
 
 mod applications;
+mod controls;
 mod cubic;
 mod fabric_traffic;
 mod media;
@@ -12,6 +13,7 @@ mod outages;
 mod parallel;
 mod plain;
 mod queues;
+mod recovery_by_time;
 mod sources;
 mod tcp_rates;
 mod tcp_scenarios;

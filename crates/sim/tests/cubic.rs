@@ -6,8 +6,8 @@
 //! allowed.
 
 use giveway_qdisc::{Span, Time};
-use giveway_sim::tcp::controller::{Ack, Controller, Start};
-use giveway_sim::tcp::{Congestion, Counting};
+use giveway_sim::tcp::controller::{Ack, Controller, Loss, Start};
+use giveway_sim::tcp::{Congestion, Counting, HyStartRule};
 
 const TABLE: &str = include_str!("data/cubic_trace.csv");
 
@@ -42,11 +42,12 @@ impl Row<'_> {
     }
 
     fn start(&self, counting: Counting) -> Box<dyn Controller> {
-        Congestion::cubic.build(Start {
+        Congestion::named("cubic").build(Start {
             mss: self.bytes,
             initial_window: self.window,
             counting,
-            hystart: false,
+            hystart: HyStartRule::Off,
+            seed: 0,
         })
     }
 
@@ -79,10 +80,12 @@ fn every_window_equals_that_of_the_oracle() {
                 match event {
                     "ack" => cubic.acked(&row.ack(true)),
                     "ack_unlimited" => cubic.acked(&row.ack(false)),
-                    "loss" => cubic.lost(row.bytes, row.now),
-                    "mark" => cubic.marked(row.bytes, row.now),
-                    "timeout" => cubic.timed_out(row.bytes, true, row.now),
-                    "timeout_again" => cubic.timed_out(row.bytes, false, row.now),
+                    "loss" => cubic.lost(&Loss { flight: row.bytes, now: row.now, next: 0 }),
+                    "mark" => cubic.marked(&Loss { flight: row.bytes, now: row.now, next: 0 }),
+                    "timeout" => cubic.timed_out(&Loss { flight: row.bytes, now: row.now, next: 0 }, true),
+                    "timeout_again" => {
+                        cubic.timed_out(&Loss { flight: row.bytes, now: row.now, next: 0 }, false)
+                    }
                     _ => panic!("unknown event in {line:?}"),
                 }
                 let (window, threshold) = (cubic.window(), cubic.threshold());

@@ -13,7 +13,7 @@ use giveway_theory::tcp::{Path, pftk, pftk_given_timeouts};
 /// TCP as the formulae assume it: every segment is acknowledged, and the window grows by a segment per round.
 fn textbook() -> TcpConfig {
     TcpConfig {
-        congestion: Congestion::reno,
+        congestion: Congestion::named("reno"),
         counting: Counting::Acks,
         delayed_ack: false,
         ..TcpConfig::default()
@@ -40,9 +40,9 @@ fn close(what: &str, got: f64, expected: f64, share: f64) {
 
 #[test]
 fn a_lossless_flow_fills_the_link() {
-    for congestion in [Congestion::reno, Congestion::cubic] {
+    for congestion in [Congestion::named("reno"), Congestion::named("cubic")] {
         for sack in [true, false] {
-            let tcp = TcpConfig { congestion, sack, ..TcpConfig::default() };
+            let tcp = TcpConfig { congestion: congestion.clone(), sack, ..TcpConfig::default() };
             // The receive window of 4 MB fits the buffer, so nothing is lost.
             let got = goodput(&tcp, Rate::mbit(10), Span::ms(40), 5000, Time::s(10), Time::s(60));
             close("goodput", got, 10e6 * 1460.0 / 1500.0, 0.01);

@@ -16,7 +16,7 @@ const MSS: u64 = 960;
 
 fn reno() -> TcpConfig {
     TcpConfig {
-        congestion: Congestion::reno,
+        congestion: Congestion::named("reno"),
         counting: Counting::Acks,
         mss: Bytes(MSS),
         initial_window: Packets(2),

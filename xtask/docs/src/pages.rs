@@ -132,9 +132,8 @@ fn disciplines() -> Vec<Entry> {
 }
 
 fn congestion() -> Vec<Entry> {
-    let controllers = giveway_sim::tcp::CONTROLLERS.iter();
     let usage = "[tcp]\ncongestion = \"{}\"";
-    controllers.map(|entry| Entry::new(entry.name, entry.summary, entry.source, usage)).collect()
+    giveway_sim::tcp::CONTROLLERS.iter().map(|entry| Entry::with_parameters(entry, usage)).collect()
 }
 
 fn traffic() -> Vec<Entry> {

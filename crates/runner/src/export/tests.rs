@@ -283,7 +283,7 @@ fn used_up_ports_are_followed_by_another_client() {
 #[test]
 fn hosts_on_access_links_have_their_own_addresses() {
     let mut conversations = Conversations::default();
-    let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u8| {
+    let mut ends = |conn: u32, from: u16, to: u16, host: u16, flags: u16| {
         let segment = Segment { conn, host, host_node: 3, flags, ..Segment::default() };
         let meta = Meta { from, to, ..Meta::default() };
         let ((from, from_port), (to, to_port)) = conversations.ends(&meta, &segment);

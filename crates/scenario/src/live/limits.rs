@@ -367,8 +367,9 @@ impl<'a> Check<'a> {
     fn tcp(&mut self) -> Option<TcpConfig> {
         let streams = &self.network.traffic;
         let first = streams.first()?;
-        let congestion = first.tcp.congestion;
-        let same = |stream: &&Stream| TcpConfig { congestion, ..stream.tcp.clone() } == first.tcp;
+        let same = |stream: &&Stream| {
+            TcpConfig { congestion: first.tcp.congestion.clone(), ..stream.tcp.clone() } == first.tcp
+        };
         if let Some(other) = streams.iter().find(|stream| !same(stream)) {
             let message = format!(
                 "traffic \"{}\": all traffic of a test bed has the same TCP; only congestion may differ",

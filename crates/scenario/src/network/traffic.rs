@@ -438,7 +438,8 @@ fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], 
 }
 
 /// Reads a TCP table, with `defaults` for the keys that it does not have. Returns the valid keys of both, and
-/// the configuration that they make.
+/// the configuration that they make. A key that neither has takes its value from the congestion control, if it
+/// needs one, and otherwise from the preset.
 fn tcp(
     reading: &mut Reading,
     node: &Node,
@@ -449,13 +450,19 @@ fn tcp(
     let known = keys::<TcpConfig>();
     reading.unknown_keys(table, what, &known);
     let (own, _) = reading.read::<TcpConfig>(table, what, &known, &|json| serde_json::from_value(json));
-    let mut all = defaults.clone();
-    all.extend(own);
-    let config: TcpConfig = serde_json::from_value(Json::Object(all.clone()))
-        .expect("each key is valid alone, and all have defaults");
+    let mut written = defaults.clone();
+    written.extend(own);
+    let config = |keys: Map<String, Json>| -> TcpConfig {
+        serde_json::from_value(Json::Object(keys)).expect("each key is valid alone, and all have defaults")
+    };
+    let chosen = config(written.clone());
+    let mut all = chosen.preset.keys();
+    all.extend(chosen.congestion.implies().iter().map(|(key, on)| ((*key).to_owned(), Json::from(*on))));
+    all.extend(written.clone());
+    let config = config(all);
     if let Err(invalid) = config.check() {
         reading.invalid(table, what, &invalid);
         return None;
     }
-    Some((all, config))
+    Some((written, config))
 }

@@ -1,42 +1,71 @@
-//! Parameters of a TCP connection. The defaults follow the RFCs and, where those leave a choice, Linux.
+//! Parameters of a TCP connection. The defaults follow the RFCs and, where those leave a choice, Linux
+//! ([`Preset::Rfc`]). [`Preset::Linux`] has the mechanisms and the values of a current Linux.
 
 use giveway_qdisc::{Bytes, Invalid, Packets, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::controller::{Congestion, Counting, Start};
+use super::controller::{Congestion, Counting, Start, cubic};
+use super::hystart::HyStartRule;
 
 /// The parameters of a TCP connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpConfig {
-    /// Congestion control.
+    /// Values of the keys that are not written: "rfc", or "linux" for a current Linux.
+    pub preset: Preset,
+    /// Congestion control with its parameters: "cubic", "bbr version 1".
     pub congestion: Congestion,
-    /// Largest amount of data in a segment; the IP packet is 40 bytes longer.
+    /// Largest amount of data in a segment; the IP packet is 40 bytes longer, or 52 with timestamps.
     pub mss: Bytes,
     /// Initial window, in segments (RFC 6928).
     pub initial_window: Packets,
     /// Receive window: the most data that may be in flight, or wait at the receiver for a gap to be filled.
     pub receive_window: Bytes,
+    /// The timestamp option of RFC 7323: each segment is 12 bytes longer.
+    pub timestamps: bool,
     /// Selective acknowledgements and the recovery of RFC 6675; otherwise NewReno, RFC 6582.
     pub sack: bool,
+    /// The receiver reports segments that arrive twice (D-SACK, RFC 2883), and the sender takes back a
+    /// reduction whose retransmissions were all needless.
+    pub dsack: bool,
+    /// Losses are detected by time and not by number: RACK, RFC 8985. Needs sack.
+    pub rack: bool,
+    /// Two round-trip times without an acknowledgement let a probe out, before the timeout: TLP, RFC 8985.
+    /// Needs rack.
+    pub tail_probe: bool,
+    /// The window shrinks in proportion to what arrives during fast recovery, instead of at once: RFC 9937.
+    /// Needs rack.
+    pub prr: bool,
+    /// Detects timeouts that were spurious, and takes their reduction back: F-RTO, RFC 5682. Needs rack.
+    pub frto: bool,
     /// Limited transmit, RFC 3042: the first two duplicate acknowledgements each let a new segment out.
     pub limited_transmit: bool,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
+    /// The receiver counts marks and reports the counts: accurate ECN, RFC 9768. Needs ecn.
+    pub accecn: bool,
     /// Acknowledge every second segment (RFC 5681, section 4.2) instead of every one.
     pub delayed_ack: bool,
     /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
     pub delayed_ack_timer: Span,
-    /// The quantity that makes the window grow: bytes acknowledged (RFC 3465), or acknowledgements (RFC 5681,
-    /// equation 3).
+    /// Number of segments at the begin of a connection that are acknowledged at once (Linux: 16).
+    pub quick_acks: u32,
+    /// The quantity that makes the window grow: bytes acknowledged (RFC 3465, or "all" of them as in Linux),
+    /// or acknowledgements (RFC 5681, equation 3).
     pub counting: Counting,
-    /// End the first slow start when the round-trip time grows: HyStart++, RFC 9406.
-    pub hystart: bool,
+    /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
+    /// the rule of Linux.
+    pub hystart: HyStartRule,
+    /// A window that the application did not fill shrinks to what it used: RFC 7661.
+    pub window_validation: bool,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
     pub rto_min: Span,
+    /// The least that the retransmission timeout is above the smoothed round-trip time (Linux: 200 ms).
+    pub rto_margin: Span,
     /// Largest retransmission timeout (RFC 6298: at least 60 s).
     pub rto_max: Span,
     /// Granularity of the clock that measures round trips; times are rounded up to it. Zero is exact.
@@ -47,51 +76,112 @@ pub struct TcpConfig {
     pub give_up_handshake: u32,
     /// Spread the segments of a window over the round trip instead of sending them in bursts.
     pub pacing: bool,
+    /// Rate of the pacer in slow start, in percent of window per round-trip time (Linux: 200).
+    pub pacing_ss_ratio: u32,
+    /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time (Linux: 120).
+    pub pacing_ca_ratio: u32,
     /// Generic segmentation offload: the most data that a sender puts on its link back to back. It waits with
-    /// new data until it may send so much, or a third of its window. "0 b" is off. It has no effect with
-    /// pacing.
+    /// new data until it may send so much, or a third of its window; with pacing, a burst takes at most a
+    /// millisecond of the rate, but has at least two segments. "0 b" is off.
     pub gso: Bytes,
+}
+
+/// A set of values for the keys of [`TcpConfig`] that are not written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// The RFCs.
+    #[default]
+    Rfc,
+    /// A current Linux with its default sysctls.
+    Linux,
 }
 
 impl Default for TcpConfig {
     fn default() -> TcpConfig {
         TcpConfig {
-            congestion: Congestion::cubic,
+            preset: Preset::Rfc,
+            congestion: Congestion::cubic(cubic::Config {}),
             mss: Bytes(1460),
             initial_window: Packets(10),
             receive_window: Bytes(4 << 20),
+            timestamps: false,
             sack: true,
+            dsack: false,
+            rack: false,
+            tail_probe: false,
+            prr: false,
+            frto: false,
             limited_transmit: true,
             ecn: false,
+            accecn: false,
             delayed_ack: true,
             delayed_ack_timer: Span::ms(40),
+            quick_acks: 0,
             counting: Counting::Bytes,
-            hystart: false,
+            hystart: HyStartRule::Off,
+            window_validation: false,
             rto_initial: Span::s(1),
             rto_min: Span::s(1),
+            rto_margin: Span::ZERO,
             rto_max: Span::s(60),
             clock: Span::us(1),
             give_up: 15,
             give_up_handshake: 6,
             pacing: false,
+            pacing_ss_ratio: 200,
+            pacing_ca_ratio: 125,
             gso: Bytes(0),
         }
     }
 }
 
 impl TcpConfig {
-    /// The parameters of the congestion controller of a new connection.
-    pub fn start(&self) -> Start {
+    /// A current Linux with its default sysctls.
+    pub fn linux() -> TcpConfig {
+        TcpConfig {
+            preset: Preset::Linux,
+            // The timestamp option takes 12 of the 1,460 bytes.
+            timestamps: true,
+            mss: Bytes(1448),
+            // The largest window of `tcp_rmem`, 6 MiB of which the half is data.
+            receive_window: Bytes(3 << 20),
+            dsack: true,
+            rack: true,
+            tail_probe: true,
+            prr: true,
+            frto: true,
+            quick_acks: 16,
+            counting: Counting::All,
+            hystart: HyStartRule::Classic,
+            window_validation: true,
+            rto_min: Span::ms(200),
+            rto_margin: Span::ms(200),
+            rto_max: Span::s(120),
+            pacing_ca_ratio: 120,
+            ..TcpConfig::default()
+        }
+    }
+
+    /// The parameters of the congestion controller of a new connection, which has the number `seed`.
+    pub fn start(&self, seed: u64) -> Start {
         let mss = self.mss.0;
         Start {
             mss,
             initial_window: self.initial_window.0 * mss,
             counting: self.counting,
             hystart: self.hystart,
+            seed,
         }
     }
 
-    /// Checks that every parameter is in range.
+    /// True if the receiver echoes marks as DCTCP does: RFC 8257, section 3.2.
+    #[inline]
+    pub fn echoes_precisely(&self) -> bool {
+        self.ecn && !self.accecn && self.congestion.echoes_precisely()
+    }
+
+    /// Checks that every parameter is in range, and that they fit together.
     ///
     /// # Errors
     /// The first parameter that is out of range, and a value to write instead.
@@ -127,6 +217,78 @@ impl TcpConfig {
             let message = format!("{} is below rto_min, {}", self.rto_max, self.rto_min);
             return Err(Invalid::new("rto_max", message));
         }
+        self.congestion.check().map_err(|invalid| Invalid::new("congestion", invalid.to_string()))?;
+        self.check_pairs()
+    }
+
+    /// Checks the parameters that need others.
+    fn check_pairs(&self) -> Result<(), Invalid> {
+        let needs = [
+            ("rack", self.rack, "sack", self.sack),
+            ("dsack", self.dsack, "sack", self.sack),
+            ("tail_probe", self.tail_probe, "rack", self.rack),
+            ("prr", self.prr, "rack", self.rack),
+            ("frto", self.frto, "rack", self.rack),
+            ("accecn", self.accecn, "ecn", self.ecn),
+        ];
+        for (key, on, other, other_on) in needs {
+            if on && !other_on {
+                let message = format!("it needs {other}: write {other} = true, or {key} = false");
+                return Err(Invalid::new(key, message));
+            }
+        }
+        for (key, on) in [("ecn", self.ecn), ("accecn", self.accecn), ("pacing", self.pacing)] {
+            if !on && self.congestion.implies().contains(&(key, true)) {
+                let name = self.congestion.name();
+                let message =
+                    format!("{name} needs it: leave {key} out, or write another congestion control");
+                return Err(Invalid::new(key, message));
+            }
+        }
+        for (key, ratio) in
+            [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)]
+        {
+            if !(1..=1000).contains(&ratio) {
+                return Err(Invalid::new(key, format!("{ratio} is not between 1 and 1000 percent")));
+            }
+        }
         Ok(())
+    }
+}
+
+impl Preset {
+    /// The keys that presets set, with the values of this one.
+    pub fn keys(self) -> Map<String, Value> {
+        let table = |config: &TcpConfig| match serde_json::to_value(config) {
+            Ok(Value::Object(table)) => table,
+            _ => unreachable!("a configuration is a table"),
+        };
+        let (rfc, linux) = (table(&TcpConfig::default()), table(&TcpConfig::linux()));
+        let values = if self == Preset::Rfc { &rfc } else { &linux };
+        let differs = |key: &&String| rfc[*key] != linux[*key];
+        rfc.keys().filter(differs).map(|key| (key.clone(), values[key].clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preset_is_the_defaults_with_its_keys() {
+        for (preset, expected) in [(Preset::Rfc, TcpConfig::default()), (Preset::Linux, TcpConfig::linux())] {
+            let config: TcpConfig = serde_json::from_value(Value::Object(preset.keys())).unwrap();
+            assert_eq!(config, expected);
+            expected.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn parameters_that_need_others_are_refused_without_them() {
+        let wrong = |config: TcpConfig| config.check().unwrap_err().to_string();
+        let tcp = TcpConfig::default();
+        insta::assert_snapshot!(wrong(TcpConfig { accecn: true, ..tcp.clone() }), @"accecn: it needs ecn: write ecn = true, or accecn = false");
+        insta::assert_snapshot!(wrong(TcpConfig { rack: true, sack: false, ..tcp.clone() }), @"rack: it needs sack: write sack = true, or rack = false");
+        insta::assert_snapshot!(wrong(TcpConfig { pacing_ca_ratio: 0, ..tcp }), @"pacing_ca_ratio: 0 is not between 1 and 1000 percent");
     }
 }

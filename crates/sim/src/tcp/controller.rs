@@ -1,12 +1,19 @@
-//! Congestion control: the amount of data that may be in flight. Each algorithm has a file, and a line in the
-//! list below.
+//! Congestion control: the amount of data that may be in flight, and the rate at which it leaves. Each
+//! algorithm has a file, and a line in the list below.
 //!
 //! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
 //! times, and returns a window in bytes. Loss detection and recovery belong to the sender.
+//!
+//! A controller says what it needs beyond acknowledgements of new data ([`Needs`]): what a sender measures
+//! for one controller costs the others nothing.
 
-use giveway_qdisc::{Span, Time};
+use giveway_qdisc::{Rate, Span, Time};
+use giveway_spec::{About, Catalogue, Entry};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::hystart::HyStartRule;
 
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
@@ -29,26 +36,169 @@ pub struct Ack {
     pub cwnd_limited: bool,
 }
 
+/// The phase of loss recovery that a sender is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// No segment counts as lost.
+    #[default]
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery from a timeout.
+    Timeout,
+}
+
+/// What any acknowledgement reports, in recovery or not. Only controllers with [`Needs::feedback`] get it.
+///
+/// The delivery rate is that of draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the
+/// packet that this acknowledgement reports was sent, by the longer of the times in which they were sent and
+/// acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Feedback {
+    /// Time of arrival.
+    pub now: Time,
+    /// SND.UNA: everything below this sequence number is acknowledged.
+    pub una: u64,
+    /// SND.NXT: everything below this sequence number has been sent.
+    pub next: u64,
+    /// Bytes that this acknowledgement reports as received for the first time, cumulatively or selectively.
+    pub newly_delivered: u64,
+    /// Bytes of these that carried a Congestion Experienced mark, as far as the receiver tells.
+    pub newly_marked: u64,
+    /// Bytes that count as lost since the last acknowledgement.
+    pub newly_lost: u64,
+    /// Bytes delivered since the connection opened.
+    pub delivered: u64,
+    /// Bytes that had been delivered when the newest packet reported here was sent.
+    pub prior_delivered: u64,
+    /// Bytes in the network when that packet had been sent.
+    pub flight_at_send: u64,
+    /// Bytes lost between the transmission of that packet and now.
+    pub lost_since_send: u64,
+    /// Bytes delivered in `interval`; zero if the acknowledgement measured no rate.
+    pub rate_bytes: u64,
+    /// The time of the delivery rate.
+    pub interval: Span,
+    /// True if the application, and not the window, limited the sender when that packet was sent.
+    pub app_limited: bool,
+    /// The round-trip time that this acknowledgement measured, if any.
+    pub sample: Option<Span>,
+    /// Smoothed round-trip time.
+    pub rtt: Span,
+    /// Bytes estimated in the network after this acknowledgement (pipe).
+    pub flight: u64,
+    /// Bytes in the network before this acknowledgement.
+    pub prior_flight: u64,
+    /// Phase of loss recovery after this acknowledgement.
+    pub phase: Phase,
+    /// True if the congestion window limits the sender.
+    pub cwnd_limited: bool,
+}
+
+impl Feedback {
+    /// Delivery rate in bytes per second; zero if this acknowledgement measured none.
+    pub fn rate(&self) -> f64 {
+        if self.rate_bytes == 0 || self.interval.is_zero() {
+            return 0.0;
+        }
+        self.rate_bytes as f64 / self.interval.as_s()
+    }
+}
+
+/// The marks that an acknowledgement reports. Only controllers with [`Needs::marks`] get them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks {
+    /// Time of arrival.
+    pub now: Time,
+    /// Bytes newly acknowledged, cumulatively.
+    pub acked: u64,
+    /// Bytes that the receiver reports as marked since the last acknowledgement.
+    pub marked: u64,
+    /// SND.UNA: everything below this sequence number is acknowledged.
+    pub una: u64,
+    /// SND.NXT: everything below this sequence number has been sent.
+    pub next: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Span,
+}
+
+/// A sign of congestion: a loss, a mark, or a timeout.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loss {
+    /// Time at which the sender noticed it.
+    pub now: Time,
+    /// Bytes in flight, at most the window.
+    pub flight: u64,
+    /// SND.NXT: everything below this sequence number has been sent.
+    pub next: u64,
+}
+
+/// What a controller needs from its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Controller::feedback`] for every acknowledgement, with delivery rates.
+    pub feedback: bool,
+    /// [`Controller::marks`] for every acknowledgement.
+    pub marks: bool,
+    /// Segments leave at [`Controller::pacing_rate`], whatever the configuration says.
+    pub pacing: bool,
+    /// The controller sets the window in recovery itself. Otherwise the sender does: proportional rate
+    /// reduction.
+    pub own_recovery: bool,
+    /// The controller answers marks in [`Controller::marks`]; [`Controller::marked`] is not called.
+    pub own_marks: bool,
+    /// Packets carry ECT(1): RFC 9331, section 4.1.
+    pub ect1: bool,
+}
+
 /// A congestion control algorithm.
 pub trait Controller {
+    /// What it needs beyond acknowledgements of new data. Read once, when the sender begins.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
     /// New data was acknowledged outside of recovery.
     fn acked(&mut self, ack: &Ack);
-    /// Duplicate or selective acknowledgements indicate a loss; called at most once per window. `flight` is
-    /// in bytes.
-    fn lost(&mut self, flight: u64, now: Time);
-    /// The peer echoed a Congestion Experienced mark; called at most once per window. `flight` is in bytes.
-    fn marked(&mut self, flight: u64, now: Time) {
-        self.lost(flight, now);
+    /// An acknowledgement arrived, in recovery or not: before [`marked`](Controller::marked). Only if it needs
+    /// [`marks`](Needs::marks).
+    fn marks(&mut self, _marks: &Marks) {}
+    /// An acknowledgement arrived, in recovery or not: after [`acked`](Controller::acked). Only if it needs
+    /// [`feedback`](Needs::feedback).
+    fn feedback(&mut self, _feedback: &Feedback) {}
+    /// Acknowledgements indicate a loss; called at most once per window.
+    fn lost(&mut self, loss: &Loss);
+    /// The peer echoed a Congestion Experienced mark; called at most once per window.
+    fn marked(&mut self, loss: &Loss) {
+        self.lost(loss);
     }
-    /// The retransmission timer expired. `first` is false if it expired before for the same data. `flight` is
-    /// in bytes.
-    fn timed_out(&mut self, flight: u64, first: bool, now: Time);
+    /// The retransmission timer expired. `first` is false if it expired before for the same data.
+    fn timed_out(&mut self, loss: &Loss, first: bool);
+    /// The last reduction answered a loss that was none: the window and the threshold, in bytes, had these
+    /// values before it.
+    fn undone(&mut self, _window: u64, _threshold: u64, _now: Time) {}
     /// The sender was idle for longer than one retransmission timeout: RFC 5681, section 4.1.
     fn idled(&mut self, now: Time);
+    /// A segment is about to leave, and nothing is in the network because the application had nothing to send.
+    /// Only if it needs [`feedback`](Needs::feedback).
+    fn resumed(&mut self, _now: Time) {}
+    /// True if the controller keeps the data in flight small to measure the path: delivery rates then count as
+    /// limited by the application.
+    fn limits_itself(&self) -> bool {
+        false
+    }
     /// Congestion window, bytes.
     fn window(&self) -> u64;
     /// Slow-start threshold, bytes; `u64::MAX` before the first loss.
     fn threshold(&self) -> u64;
+    /// The rate at which segments leave; `None` for the sender's, which follows the window and the round-trip
+    /// time.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Memory, bytes, without what its boxes hold.
+    fn bytes(&self) -> usize {
+        size_of_val(self)
+    }
 }
 
 /// The parameters of a new controller.
@@ -60,8 +210,10 @@ pub struct Start {
     pub initial_window: u64,
     /// The quantity that makes the window grow.
     pub counting: Counting,
-    /// True if HyStart++ ends the first slow start.
-    pub hystart: bool,
+    /// The rule that ends the first slow start.
+    pub hystart: HyStartRule,
+    /// A number that differs between connections and is the same in every run: for draws of a controller.
+    pub seed: u64,
 }
 
 /// The quantity that makes the window grow.
@@ -70,57 +222,114 @@ pub struct Start {
 pub enum Counting {
     /// Bytes acknowledged, at most two segments per acknowledgement in slow start (RFC 3465, L = 2).
     Bytes,
+    /// Bytes acknowledged, without a limit for an acknowledgement, as Linux counts them.
+    All,
     /// Acknowledgements, one segment each in slow start.
     Acks,
 }
 
-/// An entry of the list of congestion control algorithms.
-#[derive(Clone, Copy)]
-pub struct ControllerEntry {
-    /// Name in scenarios.
-    pub name: &'static str,
-    /// Summary in one line.
-    pub summary: &'static str,
-    /// Source text of its file, whose header explains it.
-    pub source: &'static str,
+/// The configuration of a congestion control algorithm, from which a controller is built. Every file has one,
+/// named `Config`.
+pub trait Control: Copy + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
+    /// Description in one line, for `giveway list`.
+    const SUMMARY: &'static str;
+    /// Keys of `[tcp]` that have other values with this algorithm if the scenario does not set them.
+    const IMPLIES: &'static [(&'static str, bool)] = &[];
+
+    /// The receiver echoes marks as RFC 8257, section 3.2 has it, unless ECN is accurate.
+    const ECHOES_PRECISELY: bool = false;
+
+    /// Checks that every parameter is in range.
+    ///
+    /// # Errors
+    /// The first parameter that is out of range, and a value to write instead.
+    fn check(&self) -> Result<(), giveway_qdisc::Invalid> {
+        Ok(())
+    }
+    /// A controller for a new connection.
+    fn build(&self, start: Start) -> Box<dyn Controller>;
 }
 
 macro_rules! controllers {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// A congestion control algorithm, by name.
-        #[allow(non_camel_case_types, missing_docs)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum Congestion {
-            $($name),*
+        giveway_spec::named_enum! {
+            /// A congestion control algorithm with its parameters.
+            pub enum Congestion {
+                $($name($name::Config)),*
+            }
         }
 
         impl Congestion {
             /// A controller for a new connection.
-            pub fn build(self, start: Start) -> Box<dyn Controller> {
+            pub fn build(&self, start: Start) -> Box<dyn Controller> {
                 match self {
-                    $(Congestion::$name => Box::new($name::new(start))),*
+                    $(Congestion::$name(config) => config.build(start)),*
                 }
             }
-            /// Name in scenarios.
-            pub fn name(self) -> &'static str {
+            /// Keys of `[tcp]` that have other values with this algorithm if the scenario does not set them.
+            pub fn implies(&self) -> &'static [(&'static str, bool)] {
                 match self {
-                    $(Congestion::$name => stringify!($name)),*
+                    $(Congestion::$name(_) => <$name::Config as Control>::IMPLIES),*
+                }
+            }
+            /// True if its receiver echoes marks as RFC 8257, section 3.2 has it.
+            #[inline]
+            pub fn echoes_precisely(&self) -> bool {
+                match self {
+                    $(Congestion::$name(_) => <$name::Config as Control>::ECHOES_PRECISELY),*
+                }
+            }
+            /// Checks that every parameter is in range.
+            ///
+            /// # Errors
+            /// The first parameter that is out of range, and a value to write instead.
+            pub fn check(&self) -> Result<(), giveway_qdisc::Invalid> {
+                match self {
+                    $(Congestion::$name(config) => config.check()),*
                 }
             }
         }
 
         /// Every congestion control algorithm.
-        pub const CONTROLLERS: &[ControllerEntry] = &[$(ControllerEntry {
-            name: stringify!($name),
-            summary: $name::SUMMARY,
-            source: include_str!(concat!("controller/", stringify!($name), ".rs")),
-        }),*];
+        pub const CONTROLLERS: &[Entry<Congestion>] = &[$(Entry::of::<$name::Config>(
+            stringify!($name),
+            <$name::Config as Control>::SUMMARY,
+            include_str!(concat!("controller/", stringify!($name), ".rs")),
+        )),*];
     };
 }
 
 controllers! {
     reno,
     cubic,
+    bbr,
+    dctcp,
+    prague,
+    vegas,
+    copa,
+    ledbat,
+}
+
+static CATALOGUE: Catalogue<Congestion> = Catalogue::new(
+    About {
+        noun: "congestion control",
+        definition: "Congestion",
+        description: "A congestion control of TCP with its parameters: \"bbr version 1\"",
+        example: "cubic",
+        inside: None,
+    },
+    CONTROLLERS,
+);
+giveway_spec::spec_type!(Congestion, CATALOGUE);
+
+impl Congestion {
+    /// The algorithm of a name, with its default parameters.
+    ///
+    /// # Panics
+    /// If no algorithm has this name.
+    pub fn named(name: &str) -> Congestion {
+        name.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
 }

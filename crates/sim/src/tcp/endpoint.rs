@@ -66,6 +66,8 @@ impl Outcome {
 pub struct Arriving {
     /// True if the network set Congestion Experienced.
     pub marked: bool,
+    /// True if the segment still has ECT(1).
+    pub ect1: bool,
     /// True if the host handles it as one with a later segment.
     pub joined: bool,
 }
@@ -134,11 +136,7 @@ impl Endpoint {
     /// The earliest time at which [`on_timer`](Endpoint::on_timer) must be called; never if no timer is set.
     #[inline]
     pub fn deadline(&self) -> Time {
-        let deadline = self.outlet.retransmit_at.min(self.acknowledge_at);
-        match &self.sender {
-            Some(sender) if self.outlet.paced => deadline.min(sender.pace_until()),
-            _ => deadline,
-        }
+        self.outlet.retransmit_at.min(self.acknowledge_at).min(self.outlet.wake_at)
     }
     /// The congestion controller; `None` before the application has written.
     pub fn controller(&self) -> Option<&dyn Controller> {
@@ -173,10 +171,11 @@ impl Endpoint {
 
     /// The parameters of the congestion controller.
     fn start(&self, config: &TcpConfig) -> Start {
+        let seed = self.outlet.identity.flow.0;
         match self.slow_handshake {
             // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is at most one segment.
-            true => Start { initial_window: config.mss.0, ..config.start() },
-            false => config.start(),
+            true => Start { initial_window: config.mss.0, ..config.start(seed) },
+            false => config.start(seed),
         }
     }
 
@@ -206,7 +205,7 @@ impl Endpoint {
         {
             sender.acknowledged(segment, &mut self.outlet, now, config);
         }
-        let acknowledge = self.data(segment, arriving, now, config, &mut outcome);
+        let acknowledge = self.data(segment, arriving, now, config, &mut outcome, out);
         let before = out.len();
         self.send(now, config, out);
         if out.len() > before {
@@ -289,14 +288,11 @@ impl Endpoint {
         now: Time,
         config: &TcpConfig,
         outcome: &mut Outcome,
+        out: &mut Vec<Packet<Segment>>,
     ) -> bool {
+        let mut at_once = false;
         if config.ecn {
-            // RFC 3168, section 6.1.3: the echo lasts until CWR. A mark on the segment with CWR itself starts
-            // a new one, so the order of these two matters.
-            if segment.has(Segment::CWR) {
-                self.outlet.echo = false;
-            }
-            self.outlet.echo |= arriving.marked;
+            at_once = self.marks(segment, arriving, config, out);
         }
         let len = segment.seq_len();
         if len == 0 {
@@ -306,9 +302,14 @@ impl Endpoint {
         let arrival = self.outlet.receiver.arrived(segment.seq, len, segment.has(Segment::FIN));
         outcome.received = self.outlet.receiver.delivered() > before;
         outcome.peer_closed = self.outlet.receiver.finished() && arrival != Arrival::Duplicate;
+        if arrival == Arrival::Duplicate
+            && let Some(reports) = &mut self.outlet.reports
+        {
+            reports.duplicated(segment.seq, segment.seq + len, config);
+        }
         // RFC 5681, section 4.2: at least every second segment is acknowledged at once, and so is one that
         // arrives out of order or fills a gap.
-        let at_once = match arrival {
+        at_once |= match arrival {
             // The last of the segments that count as one is acknowledged for all of them.
             Arrival::InOrder if arriving.joined && !segment.has(Segment::FIN) => return false,
             Arrival::InOrder => {
@@ -316,10 +317,56 @@ impl Endpoint {
             }
             Arrival::OutOfOrder | Arrival::Duplicate => true,
         };
+        if let Some(reports) = &mut self.outlet.reports
+            && reports.quick > 0
+        {
+            reports.quick -= 1;
+            at_once = true;
+        }
         if !at_once && self.acknowledge_at == Time::NEVER {
             self.acknowledge_at = now + config.delayed_ack_timer;
         }
         at_once
+    }
+
+    /// Handles the ECN fields of a segment. True if it must be acknowledged at once.
+    fn marks(
+        &mut self,
+        segment: &Segment,
+        arriving: Arriving,
+        config: &TcpConfig,
+        out: &mut Vec<Packet<Segment>>,
+    ) -> bool {
+        let Arriving { marked, ect1, .. } = arriving;
+        match &mut self.outlet.reports {
+            Some(reports) if config.accecn => {
+                reports.count(u32::from(segment.len), marked, ect1);
+                false
+            }
+            Some(reports) if config.echoes_precisely() => {
+                // RFC 8257, section 3.2: segments that arrived before the change are acknowledged with the
+                // old echo.
+                let changed = segment.len > 0 && reports.marking != marked;
+                if changed {
+                    reports.marking = marked;
+                    if self.outlet.receiver.pending() > 0 {
+                        self.acknowledge_at = Time::NEVER;
+                        self.emit_ack(config, out);
+                    }
+                    self.outlet.echo = marked;
+                }
+                changed
+            }
+            _ => {
+                // RFC 3168, section 6.1.3: the echo lasts until CWR. A mark on the segment with CWR itself
+                // starts a new one, so the order of these two matters.
+                if segment.has(Segment::CWR) {
+                    self.outlet.echo = false;
+                }
+                self.outlet.echo |= marked;
+                false
+            }
+        }
     }
 
     // -- sending ------------------------------------------------------------------------------------
@@ -346,7 +393,7 @@ impl Endpoint {
     }
 
     /// Sends a SYN and starts the retransmission timer.
-    fn emit_syn(&mut self, flags: u8, now: Time, out: &mut Vec<Packet<Segment>>) {
+    fn emit_syn(&mut self, flags: u16, now: Time, out: &mut Vec<Packet<Segment>>) {
         self.outlet.retransmit_at = now + self.outlet.rtt.timeout();
         let (_, end) = self.position();
         self.outlet.emit_syn(flags, end, out);
@@ -372,7 +419,10 @@ impl Endpoint {
             self.outlet.retransmit_at = Time::NEVER;
             self.timed_out(now, config, &mut outcome, out);
         }
-        if self.outlet.paced && self.sender.as_ref().is_some_and(|sender| now >= sender.pace_until()) {
+        if now >= self.outlet.wake_at
+            && let Some(sender) = &mut self.sender
+        {
+            sender.woken(&mut self.outlet, now, config, out);
             self.send(now, config, out);
         }
         outcome
@@ -392,7 +442,7 @@ impl Endpoint {
         if most > 0 && self.outlet.backoffs >= most {
             self.state = State::GivenUp;
             self.acknowledge_at = Time::NEVER;
-            self.outlet.paced = false;
+            self.outlet.wake_at = Time::NEVER;
             outcome.aborted = true;
             return;
         }

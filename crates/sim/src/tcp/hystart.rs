@@ -1,28 +1,93 @@
-//! HyStart++: ends the first slow start when the round-trip time grows, before the buffer overflows. RFC
-//! 9406.
+//! HyStart: ends the first slow start when the round-trip time grows, before the buffer overflows. Two rules:
+//! HyStart++ (RFC 9406), and HyStart as its authors published it, with the constants of Linux.
 //!
 //! # Principles
-//! - In each round the smallest of at least eight round-trip samples is compared with that of the round
-//!   before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative slow
+//! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with that of the
+//!   round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative slow
 //!   start begins, which grows a quarter as fast.
 //! - After five rounds of conservative slow start the window becomes the threshold. If the round-trip time
 //!   falls below the one that began it, the growth was jitter, and slow start resumes.
+//! - Classic: slow start ends at once when the smallest of eight samples of a round is an eighth (at least 4,
+//!   at most 16 ms) above the smallest round-trip time ever, or when a train of acknowledgements, none more
+//!   than 2 ms after the other, lasts for half of it.
 //!
 //! # Deviations
-//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); the RFC allows up to 8
+//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); RFC 9406 allows up to 8
 //!   segments.
-//! - Linux ends slow start at once when the round-trip time grows, and also by the length of an
-//!   acknowledgement train.
 //!
 //! # Cost
 //! - A few comparisons per acknowledgement in the first slow start, none after it.
 //!
 //! # References
 //! - RFC 9406, sections 4.2 and 4.3, with their constants.
+//! - Ha and Rhee, "Hybrid slow start for high-bandwidth and long-distance networks", PFLDnet 2008; the
+//!   constants of the classic rule are the parameters of Linux's module `tcp_cubic`.
 
-use giveway_qdisc::Span;
+use std::borrow::Cow;
+
+use giveway_qdisc::{Span, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::controller::Ack;
+
+/// The rule that ends the first slow start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HyStartRule {
+    /// None: slow start ends with a loss or a mark.
+    #[default]
+    Off,
+    /// HyStart++, RFC 9406.
+    Plus,
+    /// HyStart as Linux has it, for its cubic.
+    Classic,
+}
+
+impl Serialize for HyStartRule {
+    /// `false`, `true`, or "classic".
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            HyStartRule::Off => serializer.serialize_bool(false),
+            HyStartRule::Plus => serializer.serialize_bool(true),
+            HyStartRule::Classic => serializer.serialize_str("classic"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HyStartRule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<HyStartRule, D::Error> {
+        struct Rule;
+        impl serde::de::Visitor<'_> for Rule {
+            type Value = HyStartRule;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("false, true (HyStart++, RFC 9406) or \"classic\" (HyStart of Linux)")
+            }
+            fn visit_bool<E>(self, on: bool) -> Result<HyStartRule, E> {
+                Ok(if on { HyStartRule::Plus } else { HyStartRule::Off })
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HyStartRule, E> {
+                match text {
+                    "classic" => Ok(HyStartRule::Classic),
+                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Rule)
+    }
+}
+
+impl JsonSchema for HyStartRule {
+    fn schema_name() -> Cow<'static, str> {
+        "HyStartRule".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [false, true, "classic"] })
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+}
 
 // The constants of RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Span = Span::ms(4);
@@ -31,11 +96,11 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_ROUNDS: u32 = 5;
 /// Divisor of the growth in conservative slow start: RFC 9406, section 4.3.
-pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
+const CSS_GROWTH_DIVISOR: u8 = 4;
 
 /// Growth that an acknowledgement allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+enum Phase {
     /// The full growth of slow start.
     Slow,
     /// The growth of slow start divided by [`CSS_GROWTH_DIVISOR`].
@@ -44,9 +109,93 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// State of the current round and of the one before.
+// The parameters `hystart_low_window`, `hystart_ack_delta_us` and the samples of Linux's module `tcp_cubic`.
+const LOW_WINDOW: u64 = 16;
+const TRAIN_GAP: Span = Span::ms(2);
+
+/// State of a rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HyStart {
+    Plus(Plus),
+    Classic(Classic),
+}
+
+impl HyStart {
+    /// The state of a rule at the begin of a connection.
+    pub fn new(rule: HyStartRule) -> Option<Box<HyStart>> {
+        match rule {
+            HyStartRule::Off => None,
+            HyStartRule::Plus => Some(Box::new(HyStart::Plus(Plus::default()))),
+            HyStartRule::Classic => Some(Box::new(HyStart::Classic(Classic::default()))),
+        }
+    }
+
+    /// The growth that an acknowledgement in the first slow start may cause, out of `growth`, and whether
+    /// slow start ends after it. `segments` is the window in segments.
+    pub fn grow<G: std::ops::Div<Output = G> + From<u8>>(
+        &mut self,
+        ack: &Ack,
+        segments: u64,
+        growth: G,
+    ) -> (G, bool) {
+        let phase = match self {
+            HyStart::Plus(plus) => plus.acked(ack),
+            HyStart::Classic(classic) => classic.acked(ack, segments),
+        };
+        match (self, phase) {
+            (_, Phase::Slow) => (growth, false),
+            (HyStart::Plus(_), phase) => (growth / G::from(CSS_GROWTH_DIVISOR), phase == Phase::Over),
+            (HyStart::Classic(_), _) => (growth, true),
+        }
+    }
+}
+
+/// The classic rule: the current round.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HyStart {
+pub(crate) struct Classic {
+    /// The round ends when this sequence number is acknowledged.
+    round_end: u64,
+    /// Begin of the round.
+    begun: Time,
+    /// The last acknowledgement of the train that began with the round.
+    train: Time,
+    /// Smallest round-trip time of this round.
+    current: Option<Span>,
+    /// Samples in this round.
+    samples: u32,
+    /// Smallest round-trip time of the connection.
+    least: Option<Span>,
+}
+
+impl Classic {
+    fn acked(&mut self, ack: &Ack, segments: u64) -> Phase {
+        let Some(rtt) = ack.sample else { return Phase::Slow };
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if ack.una > self.round_end {
+            self.round_end = ack.next;
+            (self.begun, self.train, self.current, self.samples) = (ack.now, ack.now, None, 0);
+        }
+        if segments < LOW_WINDOW {
+            return Phase::Slow;
+        }
+        if ack.now.since(self.train) <= TRAIN_GAP {
+            self.train = ack.now;
+            if ack.now.since(self.begun) > least / 2 {
+                return Phase::Over;
+            }
+        }
+        let current = self.current.map_or(rtt, |current| current.min(rtt));
+        self.current = Some(current);
+        self.samples += 1;
+        let threshold = (least / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+        if self.samples > N_RTT_SAMPLE && current > least + threshold { Phase::Over } else { Phase::Slow }
+    }
+}
+
+/// HyStart++: the current round and the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plus {
     /// The round ends when this sequence number is acknowledged (windowEnd).
     round_end: u64,
     /// Smallest round-trip time of the last round (lastRoundMinRTT).
@@ -67,9 +216,9 @@ struct Conservative {
     rounds: u32,
 }
 
-impl HyStart {
+impl Plus {
     /// Handles an acknowledgement of new data in the first slow start.
-    pub fn acked(&mut self, ack: &Ack) -> Phase {
+    fn acked(&mut self, ack: &Ack) -> Phase {
         if let Some(rtt) = ack.sample {
             self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
@@ -116,7 +265,7 @@ mod tests {
     use giveway_qdisc::Time;
 
     /// The phases that a round of ten acknowledgements with this round-trip time returns.
-    fn round(hystart: &mut HyStart, number: u64, rtt: Span) -> Vec<Phase> {
+    fn round(hystart: &mut Plus, number: u64, rtt: Span) -> Vec<Phase> {
         let acks = (1..=10).map(|ack| {
             let una = number * 10 + ack;
             let (bytes, flight) = (1000, 10_000);
@@ -139,7 +288,7 @@ mod tests {
     /// there.
     #[test]
     fn a_growing_round_trip_ends_slow_start() {
-        let mut hystart = HyStart::default();
+        let mut hystart = Plus::default();
         assert!(round(&mut hystart, 0, Span::ms(100)).iter().all(|phase| *phase == Phase::Slow));
         assert!(round(&mut hystart, 1, Span::ms(100)).iter().all(|phase| *phase == Phase::Slow));
         let third = round(&mut hystart, 2, Span::ms(113));
@@ -163,7 +312,7 @@ mod tests {
             (1000, 1015, false),
             (1000, 1016, true),
         ] {
-            let mut hystart = HyStart::default();
+            let mut hystart = Plus::default();
             round(&mut hystart, 0, Span::ms(before));
             round(&mut hystart, 1, Span::ms(before));
             let ended = round(&mut hystart, 2, Span::ms(after)).contains(&Phase::Conservative);
@@ -173,7 +322,7 @@ mod tests {
 
     #[test]
     fn jitter_does_not_end_slow_start() {
-        let mut hystart = HyStart::default();
+        let mut hystart = Plus::default();
         round(&mut hystart, 0, Span::ms(100));
         round(&mut hystart, 1, Span::ms(100));
         round(&mut hystart, 2, Span::ms(120));

@@ -5,8 +5,9 @@ use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Time};
 
 use super::TcpConfig;
 use super::receiver::Receiver;
+use super::reports::Reports;
 use super::rtt::RttEstimator;
-use crate::segment::{SYN_BYTES, Segment, TCP_HEADER, sack_option};
+use crate::segment::{ACCECN_OPTION, SYN_BYTES, Segment, TCP_HEADER, TIMESTAMPS, sack_option};
 
 /// The way out of an endpoint. Every segment that leaves carries the acknowledgement of the receiver, so the
 /// receiver belongs to it.
@@ -15,6 +16,8 @@ pub struct Outlet {
     /// Packet fields that are the same in every packet that this end sends.
     pub identity: Identity,
     pub receiver: Receiver,
+    /// Set if the receiver reports more than the data that it has.
+    pub reports: Option<Box<Reports>>,
     pub rtt: RttEstimator,
     /// Time at which the last data segment or SYN was sent.
     pub last_sent: Time,
@@ -24,8 +27,9 @@ pub struct Outlet {
     pub backoffs: u32,
     /// ECN receiver: set ECE on every segment until the peer confirms with CWR.
     pub echo: bool,
-    /// True if the pacer delays a segment that the window allows.
-    pub paced: bool,
+    /// The next time at which the sender acts by itself: the pacer, or a timer of the recovery. Never if none
+    /// waits.
+    pub wake_at: Time,
 }
 
 /// The fields of [`Segment`] that are the same in every segment of an end. A segment has 64 bytes, and a
@@ -37,7 +41,7 @@ struct Template {
     source: u16,
     host: u16,
     host_node: u16,
-    flags: u8,
+    flags: u16,
 }
 
 /// The fields of [`Meta`] that are the same in every packet of an end.
@@ -63,12 +67,13 @@ impl Outlet {
             template: Template { conn, serial, source, host, host_node, flags },
             identity,
             receiver: Receiver::new(1),
+            reports: Reports::new(config),
             rtt: RttEstimator::new(config),
             last_sent: Time::ZERO,
             retransmit_at: Time::NEVER,
             backoffs: 0,
             echo: false,
-            paced: false,
+            wake_at: Time::NEVER,
         }
     }
 
@@ -94,26 +99,36 @@ impl Outlet {
         // RFC 9293, section 3.7.1: options count against the segment size, so a full segment has no space for
         // SACK.
         let space = config.mss.0.saturating_sub(u64::from(segment.len));
-        self.receiver.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)));
+        self.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)), config);
         segment.sent = Segment::stamp(now);
         self.last_sent = now;
         // RFC 6298, section 5, rule (5.1): a segment with data starts the timer if it is not running.
         if self.retransmit_at == Time::NEVER {
             self.retransmit_at = now + self.rtt.timeout();
         }
-        self.emit(segment, TCP_HEADER + sack_option(segment.sacks) + u32::from(segment.len), ecn, end, out);
+        let bytes = header(&segment, config) + u32::from(segment.len);
+        self.emit(segment, bytes, ecn, end, out);
+    }
+
+    /// Writes the acknowledgement, the SACK blocks with `sack`, and the reports of the receiver.
+    #[inline]
+    fn acknowledge(&mut self, segment: &mut Segment, sack: bool, config: &TcpConfig) {
+        self.receiver.acknowledge(segment, sack);
+        if let Some(reports) = &mut self.reports {
+            reports.write(segment, config);
+        }
     }
 
     /// Sends an acknowledgement with the sequence number `seq`.
     #[inline]
     pub fn emit_ack(&mut self, (seq, end): (u64, u64), config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(seq);
-        self.receiver.acknowledge(&mut segment, config.sack);
-        self.emit(segment, TCP_HEADER + sack_option(segment.sacks), Ecn::NotCapable, end, out);
+        self.acknowledge(&mut segment, config.sack, config);
+        self.emit(segment, header(&segment, config), Ecn::NotCapable, end, out);
     }
 
     /// Sends a SYN.
-    pub fn emit_syn(&mut self, flags: u8, end: u64, out: &mut Vec<Packet<Segment>>) {
+    pub fn emit_syn(&mut self, flags: u16, end: u64, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(0);
         segment.ack = u64::from(flags & Segment::ACK != 0);
         segment.flags |= Segment::SYN | flags;
@@ -140,6 +155,14 @@ impl Outlet {
         };
         out.push(Packet { meta, payload: segment });
     }
+}
+
+/// Length of the headers of a segment, bytes.
+#[inline]
+fn header(segment: &Segment, config: &TcpConfig) -> u32 {
+    let timestamps = if config.timestamps { TIMESTAMPS } else { 0 };
+    let accecn = if segment.has(Segment::ACCECN) { ACCECN_OPTION } else { 0 };
+    TCP_HEADER + sack_option(segment.sacks) + timestamps + accecn
 }
 
 /// A number of bytes for [`Meta::offset`] and [`Meta::remaining`]. Numbers that do not fit become the

@@ -44,7 +44,8 @@ impl RttEstimator {
         };
         self.smoothed = smoothed;
         // RFC 6298, section 2: RTO = SRTT + max(G, 4 RTTVAR). Rules (2.4) and (2.5): the bounds.
-        let timeout = smoothed + (self.variation * 4).max(config.clock);
+        // Linux adds at least its smallest timeout to SRTT.
+        let timeout = smoothed + (self.variation * 4).max(config.clock).max(config.rto_margin);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
 

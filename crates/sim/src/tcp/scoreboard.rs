@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use giveway_qdisc::Time;
+use giveway_qdisc::{Span, Time};
 
 use super::ranges::Ranges;
 
@@ -52,6 +52,11 @@ impl Sent {
     fn end(&self, una: u64) -> u64 {
         una + u64::from(self.end.wrapping_sub(una as u32))
     }
+    #[inline]
+    fn received(&self, index: usize, una: u64) -> Received {
+        let ambiguous = self.has(AMBIGUOUS);
+        Received { index, end: self.end(una), len: u32::from(self.len), at: self.at, ambiguous }
+    }
     fn segment(&self, una: u64) -> Retransmission {
         let len = u32::from(self.len);
         Retransmission { seq: self.end(una) - u64::from(len), len }
@@ -75,6 +80,31 @@ pub struct Acked {
     /// Send time of the newest of these segments whose round trip can be measured.
     pub measured: Option<Time>,
 }
+
+/// A segment that the peer reports as received for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Its place among the outstanding segments.
+    pub index: usize,
+    /// The sequence number after its last one.
+    pub end: u64,
+    /// Length in sequence space.
+    pub len: u32,
+    /// Time of the last transmission.
+    pub at: Time,
+    /// It was sent more than once.
+    pub ambiguous: bool,
+}
+
+/// Observes which segments an acknowledgement reports as received. A sender that measures nothing passes `()`.
+pub trait Deliveries {
+    /// A segment was received.
+    fn received(&mut self, _: Received) {}
+    /// The first outstanding segment is acknowledged cumulatively, and leaves the scoreboard.
+    fn removed(&mut self) {}
+}
+
+impl Deliveries for () {}
 
 /// The outstanding segments of one sender.
 #[derive(Debug)]
@@ -148,7 +178,7 @@ impl Scoreboard {
 
     /// Handles a cumulative acknowledgement: the receiver has everything below `to`.
     #[inline]
-    pub fn ack(&mut self, to: u64) -> Acked {
+    pub fn ack(&mut self, to: u64, deliveries: &mut impl Deliveries) -> Acked {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(first) = self.sent.front() {
@@ -159,7 +189,9 @@ impl Scoreboard {
                 acked.len += u64::from(first.len);
                 acked.measured = Some(first.at);
                 ambiguous |= first.has(AMBIGUOUS);
+                deliveries.received(first.received(0, self.una));
             }
+            deliveries.removed();
             self.pipe -= first.weight() * u32::from(first.len);
             self.sent.pop_front();
         }
@@ -178,7 +210,7 @@ impl Scoreboard {
     }
 
     /// Handles a SACK block: the receiver has [from, to). Returns the part that was not known before.
-    pub fn sack(&mut self, from: u64, to: u64) -> Acked {
+    pub fn sack(&mut self, from: u64, to: u64, deliveries: &mut impl Deliveries) -> Acked {
         let (mut at, to) = (from.max(self.una), to.min(self.next));
         let mut new = Acked::default();
         while at < to {
@@ -187,7 +219,7 @@ impl Scoreboard {
                 Some((start, end)) if *start <= at => at = *end,
                 range => {
                     let until = range.map_or(to, |(start, _)| to.min(*start));
-                    self.sack_stretch(at, until, &mut new);
+                    self.sack_stretch(at, until, &mut new, deliveries);
                     self.add_sacked_range(at, until);
                     at = until;
                 }
@@ -197,9 +229,9 @@ impl Scoreboard {
     }
 
     /// Marks the segments within [from, to) as SACKed, none of which was.
-    fn sack_stretch(&mut self, from: u64, to: u64, new: &mut Acked) {
+    fn sack_stretch(&mut self, from: u64, to: u64, new: &mut Acked, deliveries: &mut impl Deliveries) {
         let (first, una) = (self.index_of(from), self.una);
-        for sent in self.sent.range_mut(first..) {
+        for (index, sent) in self.sent.range_mut(first..).enumerate() {
             if sent.end(una) > to {
                 break;
             }
@@ -209,6 +241,7 @@ impl Scoreboard {
             if !sent.has(AMBIGUOUS) {
                 new.measured = Some(sent.at);
             }
+            deliveries.received(sent.received(first + index, una));
         }
     }
 
@@ -357,6 +390,103 @@ impl Scoreboard {
         }
     }
 
+    /// True if a segment above the first is SACKed.
+    pub fn has_sacked(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+    /// SACKed sequence numbers.
+    pub fn sacked(&self) -> u64 {
+        self.sacked.list().iter().map(|(from, to)| to - from).sum()
+    }
+    /// The last outstanding segment, unless it is SACKed.
+    pub fn last(&self) -> Option<Retransmission> {
+        self.sent.back().filter(|sent| !sent.has(SACKED)).map(|sent| sent.segment(self.una))
+    }
+
+    // -- losses by time: RFC 8985 -------------------------------------------------------------------
+
+    /// Marks the segments as lost that were sent once, before the segment `newest` (time and end) and at
+    /// least `window` before `now`: RFC 8985, section 6.2, step 5. Returns the length of those that were
+    /// marked, and the last transmission of another one that was sent before `newest`.
+    pub fn lose_originals(&mut self, newest: (Time, u64), window: Span, now: Time) -> (u64, Option<Time>) {
+        let (mut lost, mut waits) = (0, None);
+        let una = self.una;
+        // Segments that were sent once are in order of their times, and those below `lost_below` have been
+        // marked, or were retransmitted.
+        let first = self.index_of(self.lost_below);
+        for sent in self.sent.range_mut(first..) {
+            let end = sent.end(una);
+            if (sent.at, end) >= newest && !sent.has(AMBIGUOUS) {
+                break;
+            }
+            if sent.state & (SACKED | LOST | AMBIGUOUS) == 0 {
+                if sent.at + window > now {
+                    waits = Some(sent.at);
+                    continue;
+                }
+                lost += u64::from(sent.len);
+                sent.state |= LOST;
+                // A probe of the tail may have been retransmitted before it.
+                self.high_rxt = self.high_rxt.min(end - u64::from(sent.len));
+            }
+            if waits.is_none() {
+                self.lost_below = end;
+            }
+        }
+        self.pipe -= lost as u32;
+        (lost, waits)
+    }
+
+    /// Marks a segment as lost that was retransmitted at `at` and ends at `end`. Zero if it was received, or
+    /// sent again since; otherwise its length.
+    pub fn lose_retransmission(&mut self, end: u64, at: Time) -> u64 {
+        let Some(index) = self.pending_retransmission(end, at) else { return 0 };
+        let sent = &mut self.sent[index];
+        let len = u64::from(sent.len);
+        self.pipe -= sent.weight() * u32::from(sent.len);
+        sent.state = (sent.state | LOST) & !RETRANSMITTED;
+        self.high_rxt = self.high_rxt.min(end - len);
+        self.lost_below = self.lost_below.max(end);
+        len
+    }
+
+    /// The place of the segment that ends at `end`, if its last transmission was at `at` and nothing says
+    /// that it has arrived.
+    pub fn pending_retransmission(&self, end: u64, at: Time) -> Option<usize> {
+        if end <= self.una {
+            return None;
+        }
+        let index = self.index_of(end - 1);
+        let sent = self.sent.get(index)?;
+        (sent.state & (SACKED | RETRANSMITTED) == RETRANSMITTED && sent.at == at).then_some(index)
+    }
+
+    /// Marks segments as lost after a timeout: the first, and each that was sent at least `window` before
+    /// `now`. RFC 8985, section 6.3. Returns the length of those that were marked.
+    pub fn lose_after_timeout(&mut self, window: Span, now: Time) -> u64 {
+        let (una, before) = (self.una, self.pipe);
+        for (index, sent) in self.sent.iter_mut().enumerate() {
+            let old = index == 0 || sent.at + window <= now;
+            if old && !sent.has(SACKED) {
+                self.pipe -= sent.weight() * u32::from(sent.len);
+                sent.state = (sent.state | LOST) & !RETRANSMITTED;
+                self.lost_below = self.lost_below.max(sent.end(una));
+            }
+        }
+        self.high_rxt = self.una;
+        u64::from(before - self.pipe)
+    }
+
+    /// The segments that count as lost do not after all: a timeout or a recovery was spurious.
+    pub fn find_all(&mut self) {
+        for sent in &mut self.sent {
+            let before = sent.weight();
+            sent.state &= !LOST;
+            self.pipe += (sent.weight() - before) * u32::from(sent.len);
+        }
+        self.high_rxt = self.lost_below;
+    }
+
     /// Frees the memory of segments if none is outstanding.
     pub fn rest(&mut self) {
         if self.sent.is_empty() {
@@ -372,7 +502,7 @@ impl Scoreboard {
 
     /// Index of the segment that contains `seq`, or of the first one above it.
     #[inline]
-    fn index_of(&self, seq: u64) -> usize {
+    pub fn index_of(&self, seq: u64) -> usize {
         if seq <= self.una {
             return 0;
         }
@@ -396,11 +526,11 @@ mod tests {
     #[test]
     fn three_segments_above_a_hole_make_it_lost() {
         let mut board = board(6);
-        assert_eq!(board.sack(101, 201).len, 100);
+        assert_eq!(board.sack(101, 201, &mut ()).len, 100);
         assert!(!board.find_losses(100));
-        board.sack(101, 301);
+        board.sack(101, 301, &mut ());
         assert!(!board.find_losses(100), "two segments above are not enough");
-        board.sack(101, 401);
+        board.sack(101, 401, &mut ());
         assert!(board.find_losses(100));
         assert_eq!(board.pipe(), 200, "600 sent, 300 arrived, 100 lost");
         let lost = board.next_lost().unwrap();
@@ -408,7 +538,7 @@ mod tests {
         board.retransmitted(lost, Time::us(10));
         assert_eq!((board.pipe(), board.next_lost()), (300, None));
         assert_eq!(
-            board.ack(401),
+            board.ack(401, &mut ()),
             Acked { len: 100, measured: None },
             "a retransmitted segment is not measured"
         );
@@ -419,7 +549,7 @@ mod tests {
     fn three_sacked_ranges_make_the_holes_below_lost() {
         let mut board = board(8);
         for start in [101, 301, 501] {
-            board.sack(start, start + 100);
+            board.sack(start, start + 100, &mut ());
         }
         assert!(board.find_losses(1000), "three SACKed ranges above the first hole");
         assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
@@ -442,13 +572,13 @@ mod tests {
                         // A receiver acknowledges everything that it has in order.
                         let range = board.sacked.list().iter().find(|(start, end)| *start <= to && to < *end);
                         let to = range.map_or(to, |(_, end)| *end);
-                        board.ack(to);
+                        board.ack(to, &mut ());
                     }
                     4 | 5 => {
                         let from = board.una() + at * 100;
                         // The first outstanding segment is never SACKed: that would be an acknowledgement.
                         if at > 0 && from < board.next() {
-                            board.sack(from, from + len * 100);
+                            board.sack(from, from + len * 100, &mut ());
                         }
                     }
                     6 => {

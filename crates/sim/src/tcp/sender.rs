@@ -1,14 +1,19 @@
 //! The sending half of an endpoint: which segments leave, loss recovery, and the window.
 //!
 //! Read in this order: `acknowledged` and `recovery` (an acknowledgement), `send` (the segments that may
-//! leave), `timed_out`.
+//! leave), `timed_out`. Recovery by time is in `sender/by_time.rs`. What only some controllers and that
+//! recovery need is in [`Extra`], which most senders do not have.
+
+mod by_time;
+mod extra;
 
 use giveway_qdisc::{Ecn, Packet, Span, Time};
 
+use self::extra::Extra;
 use super::TcpConfig;
-use super::controller::{Ack, Controller, Start};
+use super::controller::{Ack, Controller, Loss, Marks, Start};
 use super::outlet::Outlet;
-use super::scoreboard::{Acked, Retransmission, Scoreboard};
+use super::scoreboard::{Acked, Deliveries, Retransmission, Scoreboard};
 use crate::segment::Segment;
 
 /// The number of duplicate acknowledgements that indicates a loss: RFC 5681, section 3.2.
@@ -32,15 +37,17 @@ pub struct Sender {
     reduced: bool,
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
-    /// Bytes by which duplicate acknowledgements inflate the window (NewReno only).
-    inflation: u64,
+    /// Bytes by which duplicate acknowledgements inflate the window (NewReno only): at most a receive window.
+    inflation: u32,
     /// The recovery point: the recovery ends when it is acknowledged, and no new one begins below it.
     recovery_point: u64,
     /// ECN sender: the window has been reduced for everything sent below this sequence number.
     reduced_until: u64,
-    /// Earliest time of the next segment by the pacer; in the past when the pacer does not delay.
-    pace_until: Time,
+    /// Segments leave one after the other at the rate of the pacer.
+    paces: bool,
     counts: Counts,
+    /// Set if the controller or the recovery needs it.
+    extra: Option<Box<Extra>>,
 }
 
 /// Counters of a sender.
@@ -49,9 +56,20 @@ pub struct Counts {
     /// Data segments sent, retransmissions included.
     pub packets: u64,
     /// Data segments retransmitted.
-    pub retransmitted: u64,
+    pub retransmitted: u32,
     /// Expirations of the retransmission timer on an open connection.
+    pub timeouts: u32,
+}
+
+/// The causes of retransmissions. A retransmission that none of them counts is one of fast recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Probes of a tail that may be lost, whether they repeat data or not.
+    pub probes: u64,
+    /// Segments retransmitted during the recovery from a timeout.
     pub timeouts: u64,
+    /// Retransmissions that the receiver reports as needless (D-SACK).
+    pub spurious: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +84,12 @@ enum Recovery {
 impl Sender {
     /// A sender that has sent nothing and has nothing to send.
     pub fn new(start: Start, config: &TcpConfig) -> Sender {
+        let controller = config.congestion.build(start);
+        let needs = controller.needs();
         Sender {
-            controller: config.congestion.build(start),
+            controller,
+            paces: config.pacing || needs.pacing,
+            extra: Extra::new(needs, config),
             board: Scoreboard::new(1),
             end: 1,
             recovery: Recovery::None,
@@ -80,7 +102,6 @@ impl Sender {
             inflation: 0,
             recovery_point: 0,
             reduced_until: 1,
-            pace_until: Time::ZERO,
             counts: Counts::default(),
         }
     }
@@ -100,6 +121,9 @@ impl Sender {
     /// Frees the memory of segments if none is outstanding.
     pub fn rest(&mut self) {
         self.board.rest();
+        if let Some(extra) = &mut self.extra {
+            extra.rest();
+        }
     }
 
     /// Data bytes that the peer has acknowledged cumulatively.
@@ -112,6 +136,10 @@ impl Sender {
     pub fn finished(&self) -> bool {
         self.fin_sent && self.board.outstanding() == 0
     }
+    /// Retransmissions by cause, as far as this sender distinguishes them.
+    pub fn causes(&self) -> Causes {
+        self.extra.as_ref().map_or(Causes::default(), |extra| extra.causes)
+    }
     /// Counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -122,10 +150,10 @@ impl Sender {
     pub fn position(&self) -> (u64, u64) {
         (self.board.next(), self.end)
     }
-    /// Time at which the pacer lets the next segment out.
+    /// True if segments leave at the rate of a pacer.
     #[inline]
-    pub fn pace_until(&self) -> Time {
-        self.pace_until
+    pub fn paces(&self) -> bool {
+        self.paces
     }
     /// The congestion controller.
     pub fn controller(&self) -> &dyn Controller {
@@ -137,7 +165,16 @@ impl Sender {
     }
     /// Memory, bytes.
     pub fn bytes(&self) -> usize {
-        size_of::<Sender>() + self.board.heap_bytes() + size_of_val(&*self.controller)
+        let extra = self.extra.as_ref().map_or(0, |extra| extra.bytes());
+        size_of::<Sender>() + self.board.heap_bytes() + size_of_val(&*self.controller) + extra
+    }
+    /// The congestion window, or what a reduction under way leaves of it, bytes.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        match &self.extra {
+            None => self.controller.window(),
+            Some(extra) => extra.window(&*self.controller),
+        }
     }
 
     // -- acknowledgements ---------------------------------------------------------------------------
@@ -154,18 +191,13 @@ impl Sender {
         let advances = advance > 0;
         // FlightSize before this acknowledgement, from which the controller reduces its window.
         let flight = self.board.outstanding();
-        let mut acked = if advances { self.board.ack(segment.ack) } else { Acked::default() };
-        // Sequence numbers that this segment reports by SACK for the first time.
-        let mut selective = 0;
-        if config.sack {
-            for (from, to) in segment.blocks() {
-                let new = self.board.sack(from, to);
-                selective += new.len;
-                acked.measured = acked.measured.max(new.measured);
-            }
-        }
-        if let Some(sent) = acked.measured {
-            outlet.rtt.measured(now.since(sent), config);
+        let taken = match &mut self.extra {
+            None => take(&mut self.board, segment, config.sack, &mut ()),
+            Some(extra) => extra.take(&mut self.board, segment, config.sack, now),
+        };
+        let sample = taken.measured.map(|sent| now.since(sent));
+        if let Some(rtt) = sample {
+            outlet.rtt.measured(rtt, config);
         }
         if advances {
             outlet.backoffs = 0;
@@ -174,9 +206,9 @@ impl Sender {
             outlet.retransmit_at =
                 if self.board.outstanding() > 0 { now + outlet.rtt.timeout() } else { Time::NEVER };
         }
-        let congested = config.ecn && segment.has(Segment::ECE);
+        let congested = config.ecn && self.is_congested(segment, advance, outlet.rtt.smoothed(), now, config);
         if congested {
-            self.congestion_echoed(segment.ack, flight, now);
+            self.congestion_echoed(segment.ack, flight, now, config);
         }
         // RFC 5681, section 2: a duplicate acknowledgement acknowledges nothing new, carries no data, SYN or
         // FIN, and comes while data is outstanding. RFC 6675, section 2: with SACK it must report something
@@ -184,20 +216,57 @@ impl Sender {
         let duplicate = !advances
             && self.board.outstanding() > 0
             && segment.seq_len() == 0
-            && if config.sack { selective > 0 } else { true };
-        if self.recovery(segment.ack, advances, duplicate, flight, now, config) && !congested {
-            let sample = acked.measured.map(|sent| now.since(sent));
+            && if config.sack { taken.selective > 0 } else { true };
+        let grows = if config.rack {
+            self.recovery_by_time(segment, advances, &taken, flight, outlet, now, config)
+        } else {
+            self.recovery(segment.ack, advances, duplicate, flight, now, config)
+        };
+        if grows && !congested {
             self.grow(advance, flight, sample, outlet.rtt.smoothed(), now);
+        }
+        if self.extra.is_some() {
+            self.feed_back(flight, sample, outlet.rtt.smoothed(), now);
         }
     }
 
     /// The peer echoes a mark. RFC 3168, section 6.1.2: the sender reacts at most once per window of data.
-    fn congestion_echoed(&mut self, ack: u64, flight: u64, now: Time) {
+    fn congestion_echoed(&mut self, ack: u64, flight: u64, now: Time, config: &TcpConfig) {
         if ack > self.reduced_until && self.recovery != Recovery::Fast {
-            self.controller.marked(flight.min(self.controller.window()), now);
+            let window = self.controller.window();
+            let loss = Loss { now, flight: flight.min(window), next: self.board.next() };
+            self.controller.marked(&loss);
             self.reduced_until = self.board.next();
-            self.reduced = true;
+            // RFC 9768, section 3.1.5: with accurate ECN the flag CWR has another use.
+            self.reduced = !config.accecn;
+            if config.prr
+                && let Some(extra) = &mut self.extra
+            {
+                extra.begin_reduction(&self.board, window, &*self.controller);
+            }
         }
+    }
+
+    /// True if an acknowledgement reports a mark.
+    #[inline]
+    fn is_congested(
+        &mut self,
+        segment: &Segment,
+        acked: u64,
+        rtt: Span,
+        now: Time,
+        config: &TcpConfig,
+    ) -> bool {
+        let Some(extra) = &mut self.extra else { return segment.has(Segment::ECE) };
+        let marked = extra.count_marks(segment, acked, config);
+        if extra.needs.marks {
+            let (una, next) = (self.board.una(), self.board.next());
+            self.controller.marks(&Marks { now, acked, marked, una, next, rtt });
+            if extra.needs.own_marks {
+                return false;
+            }
+        }
+        marked > 0 || (!config.accecn && segment.has(Segment::ECE))
     }
 
     /// Fast retransmit and fast recovery: RFC 6675, section 5 with SACK, RFC 6582, section 3.2 without. True
@@ -253,15 +322,15 @@ impl Sender {
                 self.board.lose_first();
                 self.urgent = true;
                 let left = flight - self.board.outstanding();
-                self.inflation = self.inflation.saturating_sub(left);
+                self.inflation = self.inflation.saturating_sub(left as u32);
                 if left >= config.mss.0 {
-                    self.inflation += config.mss.0;
+                    self.inflation += config.mss.0 as u32;
                 }
                 false
             }
             Recovery::Fast => {
                 // RFC 5681, section 3.2, step 4: each duplicate means that a segment has left the network.
-                self.inflation += if duplicate { config.mss.0 } else { 0 };
+                self.inflation += if duplicate { config.mss.0 as u32 } else { 0 };
                 false
             }
             Recovery::Timeout => {
@@ -285,13 +354,14 @@ impl Sender {
         self.urgent = true;
         // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {
-            self.controller.lost(flight.min(self.controller.window()), now);
+            let flight = flight.min(self.controller.window());
+            self.controller.lost(&Loss { now, flight, next: self.board.next() });
             self.reduced = config.ecn;
         }
         self.reduced_until = self.board.next();
         if !config.sack {
             // RFC 5681, section 3.2, step 3: each duplicate so far is a segment that has left the network.
-            self.inflation = u64::from(DUPLICATES) * config.mss.0;
+            self.inflation = DUPLICATES * config.mss.0 as u32;
         }
     }
 
@@ -308,6 +378,7 @@ impl Sender {
 
     /// Sends as much as the windows allow, in the order of RFC 6675, section 4, NextSeg: lost segments, new
     /// data, then segments that are not known to be lost.
+    #[inline]
     pub fn send(
         &mut self,
         outlet: &mut Outlet,
@@ -315,14 +386,26 @@ impl Sender {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        outlet.paced = false;
+        outlet.wake_at = Time::NEVER;
         self.cwnd_limited = false;
         // The usual case of a receiver. A pacer counts even a call that sends nothing.
-        if !self.has_unsent() && self.recovery == Recovery::None && self.board.has_no_lost() && !config.pacing
-        {
+        if !self.has_unsent() && self.recovery == Recovery::None && self.board.has_no_lost() && !self.paces {
             self.urgent = false;
-            return;
+        } else {
+            self.send_segments(outlet, now, config, out);
         }
+        if self.extra.is_some() {
+            self.sent_all(outlet, now, config);
+        }
+    }
+
+    fn send_segments(
+        &mut self,
+        outlet: &mut Outlet,
+        now: Time,
+        config: &TcpConfig,
+        out: &mut Vec<Packet<Segment>>,
+    ) {
         // RFC 5681, section 4.1: after an idle time of more than one timeout the sender restarts from at most
         // the initial window.
         if self.board.outstanding() == 0
@@ -331,15 +414,15 @@ impl Sender {
         {
             self.controller.idled(now);
         }
-        let window = self.controller.window() + self.inflation + self.limited_transmit(config);
-        if config.gso.0 > 0 && !config.pacing && self.gathers(window, config) {
+        let window = self.window() + u64::from(self.inflation) + self.limited_transmit(config);
+        if config.gso.0 > 0 && !self.paces && self.gathers(window, config) {
             // The window, not the application, limits the sender.
             self.cwnd_limited = true;
             self.urgent = false;
             return;
         }
         loop {
-            let lost = self.board.next_lost();
+            let lost = if self.sends_new_first() { None } else { self.board.next_lost() };
             let len = match lost {
                 Some(lost) => u64::from(lost.len),
                 None => self.end.saturating_sub(self.board.next()).min(config.mss.0),
@@ -361,7 +444,7 @@ impl Sender {
             match lost {
                 Some(lost) => self.emit_retransmission(lost, outlet, now, config, out),
                 None if self.may_send_new(len, config) => self.emit_new(len, outlet, now, config, out),
-                None if self.recovery == Recovery::Fast && config.sack => {
+                None if self.recovery == Recovery::Fast && config.sack && !config.rack => {
                     let Some(rescue) = self.board.next_rescue() else { return };
                     self.emit_retransmission(rescue, outlet, now, config, out);
                 }
@@ -413,22 +496,46 @@ impl Sender {
     /// True if the pacer delays the next segment. If not, the segment takes its place in the schedule.
     #[inline]
     fn pacer_delays(&mut self, outlet: &mut Outlet, now: Time, config: &TcpConfig) -> bool {
-        let rtt = outlet.rtt.smoothed();
-        if !config.pacing || rtt.is_zero() {
+        if !self.paces {
             return false;
         }
-        if now < self.pace_until {
-            outlet.paced = true;
+        let gap = self.pacing_gap(outlet.rtt.smoothed(), config);
+        let (Some(gap), Some(extra)) = (gap, &mut self.extra) else { return false };
+        if extra.burst > 0 {
+            extra.burst -= 1;
+            return false;
+        }
+        if now < extra.pace_until {
+            outlet.wake_at = extra.pace_until;
             return true;
         }
-        // The rate is 5/4 of window per round trip, and twice the window in slow start, so that pacing does
-        // not limit growth.
-        let window = self.controller.window().max(1);
-        let (num, den) = if window < self.controller.threshold() { (1, 2) } else { (4, 5) };
-        let gap = rtt.scale(config.mss.0 * num, window * den);
+        let burst = match gap.is_zero() {
+            true => 1,
+            // Linux sizes a burst for a millisecond, with at least two segments (`tcp_min_tso_segs`).
+            false => (Span::ms(1).as_ps() / gap.as_ps()).max(2).min(config.gso.0 / config.mss.0).max(1),
+        };
+        extra.burst = (burst - 1) as u16;
         // A pacer that was idle gains at most one segment of credit.
-        self.pace_until = self.pace_until.max(now - gap) + gap;
+        let earliest = Time::ZERO + now.since(Time::ZERO).saturating_sub(gap);
+        extra.pace_until = extra.pace_until.max(earliest) + gap * burst;
         false
+    }
+
+    /// The time that a full segment takes at the rate of the pacer; `None` as long as there is no rate.
+    #[inline]
+    fn pacing_gap(&self, rtt: Span, config: &TcpConfig) -> Option<Span> {
+        if let Some(rate) = self.controller.pacing_rate() {
+            return Some(rate.time_for(config.mss.0));
+        }
+        if rtt.is_zero() {
+            return None;
+        }
+        // The rate is a window per round trip and a little more, and twice the window in slow start, so that
+        // pacing does not limit growth.
+        let window = self.window().max(1);
+        let slow_start = window < self.controller.threshold();
+        let ratio = if slow_start { config.pacing_ss_ratio } else { config.pacing_ca_ratio };
+        Some(rtt.scale(config.mss.0 * 100, window * u64::from(ratio)))
     }
 
     #[inline]
@@ -453,9 +560,16 @@ impl Sender {
             segment.flags |= Segment::CWR;
             self.reduced = false;
         }
+        if let Some(extra) = &mut self.extra {
+            extra.sends(&self.board, &mut *self.controller, segment.seq_len(), now);
+        }
         self.board.push(segment.seq_len() as u32, now);
         self.counts.packets += u64::from(len > 0);
-        let ecn = if config.ecn { Ecn::Ect0 } else { Ecn::NotCapable };
+        let ecn = match (config.ecn, &self.extra) {
+            (false, _) => Ecn::NotCapable,
+            (true, Some(extra)) if extra.needs.ect1 => Ecn::Ect1,
+            (true, _) => Ecn::Ect0,
+        };
         outlet.sent(segment, ecn, self.end, now, config, out);
     }
 
@@ -469,6 +583,10 @@ impl Sender {
     ) {
         self.board.retransmitted(lost, now);
         let end = lost.seq + u64::from(lost.len);
+        if let Some(extra) = &mut self.extra {
+            extra.causes.timeouts += u64::from(self.recovery == Recovery::Timeout);
+            extra.sends_again(&self.board, lost, now);
+        }
         let fin = self.fin_sent && end > self.end;
         let mut segment = outlet.segment(lost.seq);
         segment.len = (lost.len - u32::from(fin)) as u16;
@@ -476,7 +594,7 @@ impl Sender {
             segment.flags |= Segment::FIN;
         }
         self.counts.packets += u64::from(segment.len > 0);
-        self.counts.retransmitted += u64::from(segment.len > 0);
+        self.counts.retransmitted += u32::from(segment.len > 0);
         // RFC 3168, section 6.1.5: a retransmission must not be ECN-capable.
         outlet.sent(segment, Ecn::NotCapable, self.end, now, config, out);
     }
@@ -486,12 +604,15 @@ impl Sender {
     /// [`send`](Sender::send).
     pub fn timed_out(&mut self, first: bool, now: Time, config: &TcpConfig) {
         self.counts.timeouts += 1;
+        if config.rack {
+            return self.timed_out_by_time(first, now, config);
+        }
         // With SACK a hole that stays open lets the outstanding data grow far above the window.
         // Most of it has arrived, so half of it must not become the threshold.
         let flight = self.board.outstanding().min(self.controller.window());
         // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
         // only.
-        self.controller.timed_out(flight, first, now);
+        self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
         self.reduced = config.ecn;
         self.reduced_until = self.board.next();
         // RFC 6675, section 5.1: everything that is not SACKed counts as lost, up to the recovery
@@ -502,6 +623,32 @@ impl Sender {
         self.duplicates = 0;
         self.inflation = 0;
         // The schedule of the lost window must not delay the first retransmission.
-        self.pace_until = now;
+        if let Some(extra) = &mut self.extra {
+            extra.pace_until = now;
+        }
     }
+}
+
+/// What an acknowledgement changed in the scoreboard.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// Send time of the newest segment whose round trip it measured.
+    measured: Option<Time>,
+    /// Sequence numbers that it reports by SACK for the first time.
+    selective: u64,
+}
+
+/// Enters an acknowledgement into the scoreboard.
+#[inline]
+fn take(board: &mut Scoreboard, segment: &Segment, sack: bool, deliveries: &mut impl Deliveries) -> Taken {
+    let acked = if segment.ack > board.una() { board.ack(segment.ack, deliveries) } else { Acked::default() };
+    let mut taken = Taken { measured: acked.measured, selective: 0 };
+    if sack {
+        for (from, to) in segment.blocks() {
+            let new = board.sack(from, to, deliveries);
+            taken.selective += new.len;
+            taken.measured = taken.measured.max(new.measured);
+        }
+    }
+    taken
 }

@@ -59,7 +59,7 @@ impl Carrier for Simulated<'_> {
 
     fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
         let counts = self.transport.conns[conn.0 as usize].end(side).counts();
-        (counts.packets, counts.retransmitted, counts.timeouts)
+        (counts.packets, counts.retransmitted.into(), counts.timeouts.into())
     }
 
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {

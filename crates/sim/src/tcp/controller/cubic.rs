@@ -15,8 +15,8 @@
 //!   9438, sections 4.4 and 4.5 have each acknowledgement do so, which halves the pace under delayed
 //!   acknowledgements and misses the target of RFC 9438, section 4.2. No acknowledgement carries the window
 //!   past the target. `counting = "acks"` is to the letter.
-//! - Detection of spurious losses (RFC 9438, section 4.9) is not implemented: the simulator's receivers do
-//!   not report duplicates.
+//! - Spurious losses (RFC 9438, section 4.9) are detected if `dsack` or `frto` is on, as in the preset
+//!   "linux".
 //! - Slow start ends at the threshold (RFC 5681, section 3.1 allows either there); RFC 9438, section 4.10 has
 //!   it act once more at equality, which would add a segment or two right after each loss.
 //! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own
@@ -34,13 +34,26 @@
 
 use giveway_qdisc::Time;
 
-use super::{Ack, Controller, Start};
-use crate::tcp::Counting;
-use crate::tcp::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// One line for lists.
-pub const SUMMARY: &str =
-    "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
+use super::{Ack, Control, Controller, Loss, Start};
+use crate::tcp::Counting;
+use crate::tcp::hystart::HyStart;
+
+/// Parameters of this control: it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {}
+
+impl Control for Config {
+    const SUMMARY: &'static str =
+        "window grows with the cube of the time since the last loss (RFC 9438); the default of Linux";
+
+    fn build(&self, start: Start) -> Box<dyn Controller> {
+        Box::new(new(start))
+    }
+}
 
 /// Aggressiveness, segments per second cubed: RFC 9438, section 5.1.
 const C: f64 = 0.4;
@@ -66,7 +79,7 @@ pub fn new(start: Start) -> Cubic {
         origin: 0.0,
         k: 0.0,
         after_timeout: false,
-        hystart: start.hystart.then(Box::default),
+        hystart: HyStart::new(start.hystart),
     }
 }
 
@@ -120,19 +133,18 @@ impl Controller for Cubic {
                 // arrived long before.
                 Counting::Bytes if self.after_timeout => 1.0,
                 Counting::Bytes => 2.0,
+                // Linux grows by all that was acknowledged, up to the threshold.
+                Counting::All => self.threshold - self.window,
                 Counting::Acks => 1.0,
             };
             let mut growth = segments.min(most);
             if let Some(hystart) = &mut self.hystart
                 && self.threshold.is_infinite()
             {
-                match hystart.acked(ack) {
-                    Phase::Slow => {}
-                    Phase::Conservative => growth /= CSS_GROWTH_DIVISOR as f64,
-                    Phase::Over => {
-                        growth /= CSS_GROWTH_DIVISOR as f64;
-                        self.threshold = self.window + growth;
-                    }
+                let over;
+                (growth, over) = hystart.grow(ack, self.window as u64, growth);
+                if over {
+                    self.threshold = self.window + growth;
                 }
             }
             self.window += growth;
@@ -155,31 +167,40 @@ impl Controller for Cubic {
         } else {
             // RFC 9438, sections 4.4 and 4.5: concave and convex region.
             let share = match self.counting {
-                Counting::Bytes => (segments / self.window).min(1.0),
+                Counting::Bytes | Counting::All => (segments / self.window).min(1.0),
                 Counting::Acks => 1.0 / self.window,
             };
             self.window += (target - self.window) * share;
         }
     }
 
-    fn lost(&mut self, flight: u64, _: Time) {
-        self.window = self.reduce(flight).max(2.0);
+    fn lost(&mut self, loss: &Loss) {
+        self.window = self.reduce(loss.flight).max(2.0);
     }
 
     /// Reduces as for a loss, but down to one segment: RFC 9438, section 4.6.
-    fn marked(&mut self, flight: u64, _: Time) {
-        self.window = self.reduce(flight).max(1.0);
+    fn marked(&mut self, loss: &Loss) {
+        self.window = self.reduce(loss.flight).max(1.0);
     }
 
-    fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
+    fn timed_out(&mut self, loss: &Loss, first: bool) {
         if first {
-            self.reduce(flight);
+            self.reduce(loss.flight);
         }
         // RFC 9438, section 4.8: the next stage begins without a plateau to return to.
         self.maximum = 0.0;
         self.epoch = Time::NEVER;
         self.window = 1.0;
         self.after_timeout = true;
+    }
+
+    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+        // RFC 9438, section 4.9. The plateau stays where the spurious loss has put it, which is the window
+        // itself unless the loss came before the last plateau was reached.
+        self.window = self.window.max(window as f64 / self.mss);
+        self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 / self.mss };
+        self.epoch = Time::NEVER;
+        self.after_timeout = false;
     }
 
     fn idled(&mut self, _: Time) {
@@ -238,6 +259,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::hystart::HyStartRule;
     use giveway_qdisc::Span;
 
     fn ack(at_ms: u64, bytes: u64) -> Ack {
@@ -254,7 +276,13 @@ mod tests {
     }
 
     fn start(segments: u64) -> Start {
-        Start { mss: 1000, initial_window: segments * 1000, counting: Counting::Bytes, hystart: false }
+        Start {
+            mss: 1000,
+            initial_window: segments * 1000,
+            counting: Counting::Bytes,
+            hystart: HyStartRule::Off,
+            seed: 0,
+        }
     }
 
     /// RFC 9438, section 4.2: two flows that differ by a pause of the application have the same windows.
@@ -263,7 +291,7 @@ mod tests {
         let mut busy = new(start(40));
         let mut paused = new(start(40));
         for cubic in [&mut busy, &mut paused] {
-            cubic.lost(40_000, Time::ZERO);
+            cubic.lost(&Loss { flight: 40_000, ..Loss::default() });
             for i in 1..=50 {
                 cubic.acked(&ack(20 * i, 4000));
             }
@@ -284,7 +312,7 @@ mod tests {
     fn the_target_is_approached_by_acknowledgements_or_by_bytes() {
         let grown = |counting, bytes| {
             let mut cubic = new(Start { counting, ..start(100) });
-            cubic.lost(20_000, Time::ZERO);
+            cubic.lost(&Loss { flight: 20_000, ..Loss::default() });
             // Far below the plateau the target is half as much again: 14 segments and 7.
             cubic.acked(&Ack { rtt: Span::s(1), ..ack(1000, 100) });
             let before = cubic.window;
@@ -306,7 +334,7 @@ mod tests {
         let mut cubic = new(start(10));
         cubic.acked(&ack(0, 5000));
         assert_eq!(cubic.window(), 12_000);
-        cubic.timed_out(12_000, true, Time::ZERO);
+        cubic.timed_out(&Loss { flight: 12_000, ..Loss::default() }, true);
         cubic.acked(&ack(1000, 5000));
         assert_eq!(cubic.window(), 2000);
     }
@@ -316,11 +344,12 @@ mod tests {
     fn marks_leave_one_segment_and_losses_two() {
         let mut cubic = new(start(2));
         for window in [1400, 1000, 1000] {
-            cubic.marked(cubic.window(), Time::ZERO);
+            let flight = cubic.window();
+            cubic.marked(&Loss { flight, ..Loss::default() });
             assert_eq!(cubic.window(), window);
         }
         assert_eq!(cubic.threshold(), 2000);
-        cubic.lost(1000, Time::ZERO);
+        cubic.lost(&Loss { flight: 1000, ..Loss::default() });
         assert_eq!((cubic.window(), cubic.threshold()), (2000, 2000));
     }
 }

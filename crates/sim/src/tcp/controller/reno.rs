@@ -18,12 +18,25 @@
 
 use giveway_qdisc::Time;
 
-use super::{Ack, Controller, Start};
-use crate::tcp::Counting;
-use crate::tcp::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// One line for lists.
-pub const SUMMARY: &str = "slow start and additive increase, halving on loss (RFC 5681)";
+use super::{Ack, Control, Controller, Loss, Start};
+use crate::tcp::Counting;
+use crate::tcp::hystart::HyStart;
+
+/// Parameters of this control: it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {}
+
+impl Control for Config {
+    const SUMMARY: &'static str = "slow start and additive increase, halving on loss (RFC 5681)";
+
+    fn build(&self, start: Start) -> Box<dyn Controller> {
+        Box::new(new(start))
+    }
+}
 
 /// A Reno controller.
 pub fn new(start: Start) -> Reno {
@@ -33,7 +46,7 @@ pub fn new(start: Start) -> Reno {
         threshold: u64::MAX,
         counted: 0,
         after_timeout: false,
-        hystart: start.hystart.then(Box::default),
+        hystart: HyStart::new(start.hystart),
     }
 }
 
@@ -53,6 +66,15 @@ pub struct Reno {
     hystart: Option<Box<HyStart>>,
 }
 
+impl Reno {
+    /// Reduces the window to `window` bytes, and the threshold with it.
+    pub(super) fn reduce_to(&mut self, window: u64) {
+        self.window = window;
+        self.threshold = window.max(2 * self.start.mss);
+        self.counted = 0;
+    }
+}
+
 impl Controller for Reno {
     fn acked(&mut self, ack: &Ack) {
         // A window that the application does not fill has not been tested against the path, so it does not
@@ -67,6 +89,8 @@ impl Controller for Reno {
                 // covers segments that arrived long before.
                 Counting::Bytes if self.after_timeout => mss,
                 Counting::Bytes => 2 * mss,
+                // Linux grows by all that was acknowledged, up to the threshold.
+                Counting::All => self.threshold - self.window,
                 // RFC 5681, section 3.1, equation (2): at most one segment per acknowledgement.
                 Counting::Acks => mss,
             };
@@ -74,13 +98,10 @@ impl Controller for Reno {
             if let Some(hystart) = &mut self.hystart
                 && self.threshold == u64::MAX
             {
-                match hystart.acked(ack) {
-                    Phase::Slow => {}
-                    Phase::Conservative => growth /= CSS_GROWTH_DIVISOR,
-                    Phase::Over => {
-                        growth /= CSS_GROWTH_DIVISOR;
-                        self.threshold = self.window + growth;
-                    }
+                let over;
+                (growth, over) = hystart.grow(ack, self.window / mss, growth);
+                if over {
+                    self.threshold = self.window + growth;
                 }
             }
             self.window += growth;
@@ -89,7 +110,7 @@ impl Controller for Reno {
         self.after_timeout = false;
         match self.start.counting {
             // RFC 3465, section 2.1: one segment for each window of bytes acknowledged.
-            Counting::Bytes => {
+            Counting::Bytes | Counting::All => {
                 self.counted += ack.bytes;
                 if self.counted >= self.window {
                     self.counted -= self.window;
@@ -101,22 +122,28 @@ impl Controller for Reno {
         }
     }
 
-    fn lost(&mut self, flight: u64, _: Time) {
+    fn lost(&mut self, loss: &Loss) {
         // RFC 5681, section 3.1, equation (4), with FlightSize, not with the window.
-        self.threshold = (flight / 2).max(2 * self.start.mss);
+        self.threshold = (loss.flight / 2).max(2 * self.start.mss);
         self.window = self.threshold;
         self.counted = 0;
     }
 
-    fn timed_out(&mut self, flight: u64, first: bool, _: Time) {
+    fn timed_out(&mut self, loss: &Loss, first: bool) {
         // RFC 5681, section 3.1: a segment that was retransmitted before leaves the threshold unchanged.
         if first {
-            self.threshold = (flight / 2).max(2 * self.start.mss);
+            self.threshold = (loss.flight / 2).max(2 * self.start.mss);
         }
         // RFC 5681, section 3.1: the loss window is one segment.
         self.window = self.start.mss;
         self.counted = 0;
         self.after_timeout = true;
+    }
+
+    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+        self.window = self.window.max(window);
+        self.threshold = self.threshold.max(threshold);
+        self.after_timeout = false;
     }
 
     fn idled(&mut self, _: Time) {
@@ -135,6 +162,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::hystart::HyStartRule;
     use giveway_qdisc::Span;
 
     fn ack(bytes: u64) -> Ack {
@@ -151,7 +179,7 @@ mod tests {
     }
 
     fn start(counting: Counting) -> Start {
-        Start { mss: 1000, initial_window: 2000, counting, hystart: false }
+        Start { mss: 1000, initial_window: 2000, counting, hystart: HyStartRule::Off, seed: 0 }
     }
 
     #[test]
@@ -161,18 +189,18 @@ mod tests {
             reno.acked(&ack(1000));
             assert_eq!(reno.window(), window);
         }
-        reno.lost(5000, Time::ZERO);
+        reno.lost(&Loss { flight: 5000, ..Loss::default() });
         assert_eq!((reno.window(), reno.threshold()), (2500, 2500));
         reno.acked(&ack(1000));
         assert_eq!(reno.window(), 2900, "one segment per window: 1000 * 1000 / 2500");
-        reno.timed_out(2900, true, Time::ZERO);
+        reno.timed_out(&Loss { flight: 2900, ..Loss::default() }, true);
         assert_eq!((reno.window(), reno.threshold()), (1000, 2000), "never below two segments");
     }
 
     #[test]
     fn bytes_are_counted_and_not_acknowledgements() {
         let mut reno = new(start(Counting::Bytes));
-        reno.lost(8000, Time::ZERO);
+        reno.lost(&Loss { flight: 8000, ..Loss::default() });
         for bytes in [3000, 1000] {
             reno.acked(&ack(bytes));
         }

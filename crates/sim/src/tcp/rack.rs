@@ -1,0 +1,265 @@
+//! RACK-TLP: losses are detected by time, and a lost tail by a probe. RFC 8985.
+//!
+//! # Principles
+//! - A segment is lost when one that was sent later has arrived, and a reordering window has passed since. So
+//!   a retransmission that is lost is detected, too, which counting duplicates never can.
+//! - The reordering window is zero until the network is seen to reorder. Then it is a quarter of the smallest
+//!   round-trip time, and grows with each round in which a D-SACK shows that a retransmission was needless.
+//! - Two round-trip times after the last segment without an acknowledgement, a probe leaves: new data, or the
+//!   last segment again. Its acknowledgement starts fast recovery where the timeout would have had to.
+//!
+//! # Deviations
+//! - A segment that was retransmitted and whose acknowledgement comes sooner than the smallest round-trip time
+//!   is ignored (RFC 8985, section 6.2, step 2); timestamps, which could tell more, are not echoed here.
+//! - The probe's timeout has no allowance for timers of the host.
+//!
+//! # Cost
+//! - 16 bytes for each retransmission in the network. An acknowledgement looks at the segments between the
+//!   first that is not marked and the newest that arrived; without reordering each is looked at once.
+//!
+//! # References
+//! - RFC 8985, sections 5 to 7.
+
+use std::collections::VecDeque;
+
+use giveway_qdisc::{Span, Time};
+
+use super::scoreboard::{Deliveries, Received, Scoreboard};
+
+/// The allowance for delayed acknowledgements if one segment is in flight: RFC 8985, section 7.2.
+const MAX_ACK_DELAY: Span = Span::ms(200);
+/// The number of segments above a hole that makes it a loss without reordering: RFC 8985, section 6.2, step 4.
+const DUP_THRESH: u64 = 3;
+/// Recoveries without D-SACK after which the reordering window is the initial one: RFC 8985, section 6.2.
+const PERSIST: u8 = 16;
+
+/// State of the loss detection of a sender.
+#[derive(Debug)]
+pub struct Rack {
+    /// Last transmission and end of the segment that was sent last among those that have arrived.
+    newest: (Time, u64),
+    /// The round-trip time that it measured (RACK.rtt).
+    rtt: Span,
+    /// Smallest round-trip time (RACK.min_RTT); the largest span before the first.
+    least: Span,
+    /// The highest sequence number that has arrived (RACK.fack).
+    highest: u64,
+    /// The network has reordered segments.
+    reordering: bool,
+    /// Multiplier of the reordering window.
+    multiplier: u32,
+    /// Recoveries left until the multiplier returns to one.
+    persist: u8,
+    /// No D-SACK widens the window until this is acknowledged.
+    dsack_round: Option<u64>,
+    /// Segments that have been retransmitted and not marked since: end and time, in order of the times.
+    retransmitted: VecDeque<(u64, Time)>,
+    /// Time at which the losses are to be looked for again; never if not.
+    pub reorder_at: Time,
+    /// Time at which a probe is due; never if none is.
+    pub probe_at: Time,
+    /// The probe in the network: the end of the data at its time, and whether it was a retransmission.
+    pub probe: Option<(u64, bool)>,
+}
+
+impl Rack {
+    pub fn new() -> Rack {
+        Rack {
+            newest: (Time::ZERO, 0),
+            rtt: Span::ZERO,
+            least: Span::from_ps(u64::MAX),
+            highest: 0,
+            reordering: false,
+            multiplier: 1,
+            persist: PERSIST,
+            dsack_round: None,
+            retransmitted: VecDeque::new(),
+            reorder_at: Time::NEVER,
+            probe_at: Time::NEVER,
+            probe: None,
+        }
+    }
+
+    /// Smallest round-trip time; zero before the first.
+    pub fn least(&self) -> Span {
+        if self.least == Span::from_ps(u64::MAX) { Span::ZERO } else { self.least }
+    }
+    /// Heap memory, bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.retransmitted.capacity() * size_of::<(u64, Time)>()
+    }
+
+    /// A round-trip time was measured: RFC 8985, section 6.2, step 1. The filter is the smallest of all.
+    pub fn measured(&mut self, rtt: Span) {
+        self.least = self.least.min(rtt);
+    }
+
+    /// Observes the segments of an acknowledgement that arrives at `now`.
+    pub fn at(&mut self, now: Time) -> Arriving<'_> {
+        let highest = self.highest;
+        Arriving { rack: self, now, highest }
+    }
+
+    /// The segment that ends at `end` was retransmitted.
+    pub fn retransmitted(&mut self, end: u64, now: Time) {
+        self.retransmitted.push_back((end, now));
+    }
+
+    /// A D-SACK arrived. `una` and `next` are the bounds of what is outstanding: RFC 8985, section 6.2, step
+    /// 4.
+    pub fn dsack(&mut self, una: u64, next: u64) {
+        self.end_dsack_round(una);
+        if self.dsack_round.is_none() {
+            self.dsack_round = Some(next);
+            self.multiplier = self.multiplier.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    fn end_dsack_round(&mut self, una: u64) {
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+    }
+
+    /// A recovery has ended: RFC 8985, section 6.2, step 4.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 1;
+        }
+    }
+
+    /// The reordering window: RFC 8985, section 6.2, step 4. `recovering` is true in fast recovery and after a
+    /// timeout.
+    pub fn window(&self, board: &Scoreboard, mss: u64, srtt: Span, recovering: bool) -> Span {
+        if !self.reordering && (recovering || board.sacked() >= DUP_THRESH * mss) {
+            return Span::ZERO;
+        }
+        (self.least() / 4 * u64::from(self.multiplier)).min(srtt)
+    }
+
+    /// Marks segments as lost: RFC 8985, section 6.2, step 5. Returns their length, and sets the timer for
+    /// those that the reordering window spares.
+    pub fn detect(&mut self, board: &mut Scoreboard, window: Span, now: Time) -> u64 {
+        let patience = self.rtt + window;
+        let (mut lost, mut waits) = board.lose_originals(self.newest, patience, now);
+        while let Some((end, at)) = self.retransmitted.front().copied() {
+            if board.pending_retransmission(end, at).is_some() {
+                if (at, end) >= self.newest {
+                    break;
+                }
+                if at + patience > now {
+                    waits = waits.max(Some(at));
+                    break;
+                }
+                lost += board.lose_retransmission(end, at);
+            }
+            self.retransmitted.pop_front();
+        }
+        self.reorder_at = waits.map_or(Time::NEVER, |at| at + patience);
+        lost
+    }
+
+    /// The timeout: marks the first segment as lost, and all that are older than the reordering window. RFC
+    /// 8985, section 6.3. Returns their length.
+    pub fn timed_out(&mut self, board: &mut Scoreboard, window: Span, now: Time) -> u64 {
+        self.retransmitted.clear();
+        (self.reorder_at, self.probe_at, self.probe) = (Time::NEVER, Time::NEVER, None);
+        board.lose_after_timeout(self.rtt + window, now)
+    }
+
+    /// Sets the timer of the probe: RFC 8985, section 7.2. `srtt` is zero before the first measurement, and
+    /// `alone` is true if one segment is in flight.
+    pub fn schedule_probe(&mut self, srtt: Span, alone: bool, timeout_at: Time, now: Time) {
+        let wait = match srtt.is_zero() {
+            true => Span::s(1),
+            false => srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO },
+        };
+        self.probe_at = (now + wait).min(timeout_at);
+    }
+
+    /// Handles an acknowledgement with respect to the probe: RFC 8985, section 7.4. True if the probe repaired
+    /// a loss, so that the window must shrink. `ack` is cumulative; `dsack` if it reports a duplicate; `pure`
+    /// if it acknowledges nothing new.
+    pub fn probe_acknowledged(&mut self, ack: u64, dsack: bool, pure: bool) -> bool {
+        let Some((end, repeats)) = self.probe else { return false };
+        if ack < end {
+            return false;
+        }
+        if !repeats || dsack {
+            // New data, or the original arrived, too.
+            self.probe = None;
+            return false;
+        }
+        if ack > end {
+            self.probe = None;
+            return true;
+        }
+        if pure {
+            // Original and probe were both acknowledged.
+            self.probe = None;
+        }
+        false
+    }
+}
+
+/// Observes the segments of one acknowledgement.
+pub struct Arriving<'a> {
+    rack: &'a mut Rack,
+    now: Time,
+    /// The highest sequence number that had arrived before: the blocks of one acknowledgement have no order.
+    highest: u64,
+}
+
+impl Deliveries for Arriving<'_> {
+    /// RFC 8985, section 6.2, steps 2 and 3.
+    #[inline]
+    fn received(&mut self, segment: Received) {
+        let rack = &mut *self.rack;
+        let rtt = self.now.since(segment.at);
+        rack.highest = rack.highest.max(segment.end);
+        if segment.end <= self.highest && !segment.ambiguous {
+            rack.reordering = true;
+        }
+        // The acknowledgement of a retransmission that comes too soon is for the original.
+        if segment.ambiguous && rtt < rack.least {
+            return;
+        }
+        rack.least = rack.least.min(rtt);
+        if (segment.at, segment.end) > rack.newest {
+            rack.newest = (segment.at, segment.end);
+            rack.rtt = rtt;
+        }
+    }
+}
+
+/// Two observers.
+impl<A: Deliveries, B: Deliveries> Deliveries for (A, B) {
+    #[inline]
+    fn received(&mut self, segment: Received) {
+        self.0.received(segment);
+        self.1.received(segment);
+    }
+    #[inline]
+    fn removed(&mut self) {
+        self.0.removed();
+        self.1.removed();
+    }
+}
+
+/// An observer that may be missing.
+impl<A: Deliveries> Deliveries for Option<A> {
+    #[inline]
+    fn received(&mut self, segment: Received) {
+        if let Some(one) = self {
+            one.received(segment);
+        }
+    }
+    #[inline]
+    fn removed(&mut self) {
+        if let Some(one) = self {
+            one.removed();
+        }
+    }
+}

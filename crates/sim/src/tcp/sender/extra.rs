@@ -1,0 +1,248 @@
+//! The part of a sender that only some controllers and the recovery by time need: delivery rates, counts of
+//! marks, RACK, a reduction under way, and what can be taken back.
+
+use giveway_qdisc::{Span, Time};
+
+use super::{Causes, Taken, take};
+use crate::segment::Segment;
+use crate::tcp::TcpConfig;
+use crate::tcp::controller::{Controller, Feedback, Needs, Phase};
+use crate::tcp::delivery::Delivery;
+use crate::tcp::marks::Marks;
+use crate::tcp::prr::Prr;
+use crate::tcp::rack::Rack;
+use crate::tcp::scoreboard::{Retransmission, Scoreboard};
+
+/// State that most senders do not have.
+#[derive(Debug)]
+pub(super) struct Extra {
+    pub needs: Needs,
+    /// Earliest time of the next segment by the pacer; in the past when the pacer does not delay.
+    pub pace_until: Time,
+    /// Segments that may still follow the last one back to back: [`TcpConfig::gso`] with a pacer.
+    pub burst: u16,
+    pub causes: Causes,
+    /// Set if the controller needs feedback.
+    pub delivery: Option<Delivery>,
+    /// Set with [`TcpConfig::rack`].
+    pub rack: Option<Rack>,
+    /// The reduction of the window that is under way.
+    pub prr: Option<Prr>,
+    /// Bytes that the current acknowledgement reports for the first time.
+    pub newly_delivered: u64,
+    /// Bytes of these that were sent once.
+    pub originals: u64,
+    /// Bytes that count as lost since the last feedback.
+    pub newly_lost: u64,
+    /// Bytes of the current acknowledgement that carried a mark.
+    newly_marked: u64,
+    /// The pipe before the current acknowledgement.
+    prior_flight: u64,
+    /// Counters of accurate ECN.
+    marks: Marks,
+    /// The values before the last reduction, as long as it may be taken back.
+    pub undo: Option<Undo>,
+    /// F-RTO is under way: the timeout may have been spurious.
+    pub frto: Option<Frto>,
+    /// The timer of the probe is to be set after the next segments have left.
+    pub rearm: bool,
+}
+
+/// The values before a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    /// Window, bytes.
+    pub window: u64,
+    /// Slow-start threshold, bytes.
+    pub threshold: u64,
+    /// Retransmissions that are not reported as needless yet.
+    pub retransmitted: u32,
+    /// Something was retransmitted.
+    pub any: bool,
+}
+
+/// The state of F-RTO: RFC 5682, section 3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// The first segment was retransmitted, and nothing has been acknowledged since.
+    Waiting,
+    /// An acknowledgement has advanced: new data leaves before anything else is retransmitted.
+    Probing,
+}
+
+impl Extra {
+    /// `None` if nothing of it is needed.
+    pub fn new(needs: Needs, config: &TcpConfig) -> Option<Box<Extra>> {
+        if !config.rack && !config.accecn && !config.pacing && needs == Needs::default() {
+            return None;
+        }
+        Some(Box::new(Extra {
+            needs,
+            pace_until: Time::ZERO,
+            burst: 0,
+            causes: Causes::default(),
+            delivery: needs.feedback.then(Delivery::new),
+            rack: config.rack.then(Rack::new),
+            prr: None,
+            newly_delivered: 0,
+            originals: 0,
+            newly_lost: 0,
+            newly_marked: 0,
+            prior_flight: 0,
+            marks: Marks::new(),
+            undo: None,
+            frto: None,
+            rearm: false,
+        }))
+    }
+
+    /// Memory, bytes.
+    pub fn bytes(&self) -> usize {
+        let delivery = self.delivery.as_ref().map_or(0, |delivery| delivery.heap_bytes());
+        let rack = self.rack.as_ref().map_or(0, |rack| rack.heap_bytes());
+        size_of::<Extra>() + delivery + rack
+    }
+
+    /// Frees the memory of segments if none is outstanding.
+    pub fn rest(&mut self) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.rest();
+        }
+    }
+
+    /// The window: that of the controller, or of the reduction under way.
+    #[inline]
+    pub fn window(&self, controller: &dyn Controller) -> u64 {
+        match &self.prr {
+            Some(prr) => prr.window(),
+            None => controller.window(),
+        }
+    }
+
+    /// Begins a reduction to the window of the controller, which was `window` before. A controller that sets
+    /// its window in recovery has none.
+    pub fn begin_reduction(&mut self, board: &Scoreboard, window: u64, controller: &dyn Controller) {
+        if !self.needs.own_recovery {
+            // RFC 9937, section 5: what was SACKed before is not delivered during the recovery.
+            let flight = board.outstanding() - board.sacked() + self.newly_delivered;
+            let now = window.min(board.pipe().max(controller.window()));
+            self.prr = Some(Prr::begin(flight, controller.window(), now));
+        }
+    }
+
+    /// Enters an acknowledgement into the scoreboard and observes it.
+    pub fn take(&mut self, board: &mut Scoreboard, segment: &Segment, sack: bool, now: Time) -> Taken {
+        self.prior_flight = board.pipe();
+        let mut sums = Sums::default();
+        let delivery = self.delivery.as_mut().map(|delivery| delivery.at(now));
+        let rack = self.rack.as_mut().map(|rack| rack.at(now));
+        let mut observers = ((&mut sums, delivery), rack);
+        let taken = take(board, segment, sack, &mut observers);
+        (self.newly_delivered, self.originals) = (sums.all, sums.originals);
+        taken
+    }
+
+    /// The bytes that an acknowledgement reports as marked. `advance` is what it acknowledges cumulatively.
+    pub fn count_marks(&mut self, segment: &Segment, advance: u64, config: &TcpConfig) -> u64 {
+        let marked = match (config.accecn, segment.has(Segment::ECE)) {
+            (true, _) => self.marks.arrived(segment, self.newly_delivered, config.mss.0),
+            // RFC 8257, section 3.3: an acknowledgement with ECE reports that all its bytes were marked.
+            (false, true) => advance,
+            (false, false) => 0,
+        };
+        self.newly_marked = marked;
+        marked
+    }
+
+    /// A new segment of `len` sequence numbers leaves, which is not in the scoreboard yet.
+    #[inline]
+    pub fn sends(&mut self, board: &Scoreboard, controller: &mut dyn Controller, len: u64, now: Time) {
+        if let Some(prr) = &mut self.prr {
+            prr.sent(len);
+        }
+        if let Some(delivery) = &mut self.delivery {
+            let idle = board.outstanding() == 0;
+            if idle && delivery.is_app_limited() {
+                controller.resumed(now);
+            }
+            delivery.sent(board.pipe() + len, idle, now);
+        }
+        self.rearm = true;
+    }
+
+    /// A segment has left again.
+    pub fn sends_again(&mut self, board: &Scoreboard, lost: Retransmission, now: Time) {
+        let end = lost.seq + u64::from(lost.len);
+        if let Some(prr) = &mut self.prr {
+            prr.sent(u64::from(lost.len));
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent_again(board.index_of(lost.seq), board.pipe(), now);
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.retransmitted(end, now);
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.retransmitted += 1;
+            undo.any = true;
+        }
+    }
+
+    /// Bytes count as lost.
+    pub fn lost(&mut self, bytes: u64) {
+        self.newly_lost += bytes;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.lost(bytes);
+        }
+    }
+
+    /// What the current acknowledgement tells a controller; `None` if it needs none.
+    pub fn feedback(
+        &mut self,
+        board: &Scoreboard,
+        (sample, rtt): (Option<Span>, Span),
+        phase: Phase,
+        cwnd_limited: bool,
+        now: Time,
+    ) -> Option<Feedback> {
+        let delivery = self.delivery.as_mut()?;
+        let least = self.rack.as_ref().map_or(Span::ZERO, |rack| rack.least());
+        let measured = delivery.sample(least);
+        Some(Feedback {
+            now,
+            una: board.una(),
+            next: board.next(),
+            newly_delivered: measured.newly_delivered,
+            newly_marked: std::mem::take(&mut self.newly_marked),
+            newly_lost: std::mem::take(&mut self.newly_lost),
+            delivered: delivery.delivered(),
+            prior_delivered: measured.prior_delivered,
+            flight_at_send: measured.flight_at_send,
+            lost_since_send: measured.lost_since_send,
+            rate_bytes: measured.rate_bytes,
+            interval: measured.interval,
+            app_limited: measured.app_limited,
+            sample,
+            rtt,
+            flight: board.pipe(),
+            prior_flight: self.prior_flight,
+            phase,
+            cwnd_limited,
+        })
+    }
+}
+
+/// Sums over the segments of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    all: u64,
+    originals: u64,
+}
+
+impl crate::tcp::scoreboard::Deliveries for &mut Sums {
+    #[inline]
+    fn received(&mut self, segment: crate::tcp::scoreboard::Received) {
+        self.all += u64::from(segment.len);
+        self.originals += if segment.ambiguous { 0 } else { u64::from(segment.len) };
+    }
+}

@@ -1,0 +1,82 @@
+//! TCP with the preset "linux", packet by packet: RACK, tail loss probes, proportional rate reduction, D-SACK and
+//! F-RTO. The tables are read as in `tcp_scenarios.rs`, and have the path of that file: 8 Mbit/s, 50 ms each
+//! way, segments of 960 bytes.
+
+use crate::support::{Gate, Lab};
+use crate::trace::Trace;
+use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
+use giveway_sim::tcp::{Congestion, HyStartRule};
+use giveway_sim::{LinkPlan, TcpConfig};
+
+const MSS: u64 = 948;
+
+fn linux() -> TcpConfig {
+    TcpConfig {
+        congestion: Congestion::named("reno"),
+        mss: Bytes(MSS),
+        initial_window: Packets(4),
+        hystart: HyStartRule::Off,
+        ..TcpConfig::linux()
+    }
+}
+
+/// The trace of a transfer of `segments` segments at its sender, of which the listed ones are lost.
+fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64]) -> String {
+    let mut lab = Lab::new(2, 1);
+    let (rate, delay) = (Rate::mbit(8), Span::ms(50));
+    lab.network.link(LinkPlan {
+        name: "0->1".into(),
+        from: 0,
+        to: 1,
+        rate,
+        delay,
+        jitter: Span::ZERO,
+        loss: Share::default(),
+        cost: 1,
+        impairments: Default::default(),
+        outages: Vec::new(),
+        medium: None,
+        qdisc: Box::new(Gate::new(MSS, lose, &[])),
+    });
+    lab.link(1, 0, rate, delay, "fifo");
+    lab.bulk(&[(0, 1)], Some(segments * MSS), tcp);
+    let mut trace = Trace::new(0, MSS, 400);
+    lab.run(Time::s(400), Time::ZERO, &mut trace);
+    trace.text
+}
+
+/// Segment 9 is lost. The acknowledgements of segments 10 to 12 make it a loss, as three duplicates would, and the
+/// window falls segment by segment.
+#[test]
+fn a_loss_in_the_middle() {
+    insta::assert_snapshot!(trace_of(&linux(), 40, &[9]));
+}
+
+/// The last segment is lost. A probe repeats it after two round trips, and its acknowledgement shrinks the window:
+/// the timeout never expires.
+#[test]
+fn a_probe_finds_a_lost_tail() {
+    insta::assert_snapshot!(trace_of(&linux(), 6, &[6]));
+}
+
+/// The last three segments are lost. The SACK of the probe shows that the other two are lost, too.
+#[test]
+fn a_probe_starts_fast_recovery() {
+    insta::assert_snapshot!(trace_of(&linux(), 12, &[10, 11, 12]));
+}
+
+/// Segment 9 is lost, and so is its retransmission. Later segments arrive after that, which shows the second loss
+/// a round trip later. RFC 6675 has to wait for the timeout.
+#[test]
+fn a_lost_retransmission_is_detected() {
+    let text = trace_of(&linux(), 60, &[9, 9]);
+    assert_eq!(text.matches("-> 9\n").count() + text.matches("-> 9 ").count(), 3, "{text}");
+    insta::assert_snapshot!(text);
+}
+
+/// Everything of a window is lost but its first segment: the timeout begins, and the first acknowledgement shows
+/// that the loss was real.
+#[test]
+fn a_timeout_with_real_losses() {
+    insta::assert_snapshot!(trace_of(&linux(), 14, &[5, 6, 7, 8, 9, 10, 11, 12, 8]));
+}
