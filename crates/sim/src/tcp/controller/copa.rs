@@ -136,10 +136,14 @@ struct Copa {
 impl Copa {
     /// Ends a round trip: velocity, and mode.
     fn end_round(&mut self, ack: &Ack) {
-        let rising = self.window > self.round_window;
-        self.same = if rising == self.rising { self.same + 1 } else { 0 };
-        self.velocity = if self.same >= 3 { (self.velocity * 2.0).min(1e6) } else { 1.0 };
-        self.rising = rising;
+        if (self.window > self.round_window) == self.rising {
+            self.same += 1;
+        } else {
+            (self.velocity, self.same) = (1.0, 0);
+        }
+        if self.same >= 3 {
+            self.velocity = (self.velocity * 2.0).min(1e6);
+        }
         (self.round_until, self.round_window) = (ack.next, self.window);
         let competes = self.config.competes && ack.now.since(self.empty_at) > ack.rtt * EMPTY_ROUNDS;
         self.delta = match competes {
@@ -180,6 +184,10 @@ impl Controller for Copa {
             }
         }
         if !self.slow_start {
+            if below != self.rising {
+                // The direction has changed: the window has reached its target.
+                (self.velocity, self.same, self.rising) = (1.0, 0, below);
+            }
             let step = self.velocity * self.mss * bytes / (self.delta * self.window);
             if below {
                 self.window += if ack.cwnd_limited { step.min(bytes) } else { 0.0 };
