@@ -37,6 +37,7 @@ fn extremes(schema: &Value, whole: &Value) -> Vec<Value> {
         "packets" => return texts(&["0p", "1p", "4294967295p", "18446744073709551615p"]),
         "bytes" => return texts(&["0b", "1b", "4294967295b", "17179869183gb"]),
         "span" => return texts(&["0s", "1ps", "1ns", "1h", "5124h"]),
+        "depth" => return texts(&["0s", "1ps", "5124h", "0p", "18446744073709551615p"]),
         "rate" => return texts(&["0bit", "1bit", "18446744tbit"]),
         "share" => return vec![json!(0.0), json!(1e-300), json!(1.0)],
         _ => {}

@@ -85,4 +85,4 @@ pub use qdisc::{
 };
 pub use rng::{Rng, Streams};
 pub use store::{List, Place, Slots};
-pub use units::{Bytes, Limit, Packets, Quantity, Rate, Share, Span, Time, UnitError};
+pub use units::{Bytes, Depth, Limit, Packets, Quantity, Rate, Share, Span, Time, UnitError};

@@ -62,6 +62,15 @@ pub enum Limit {
     Bytes(u64),
 }
 
+/// The depth of a queue in time or in packets, in the unit that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The time that a packet has waited.
+    Time(Span),
+    /// The number of packets.
+    Packets(u64),
+}
+
 /// A probability or share, 0 to 1. Written `0.02` or `2%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(f64);
@@ -579,6 +588,14 @@ impl fmt::Display for Limit {
         }
     }
 }
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Depth::Time(span) => span.fmt(f),
+            Depth::Packets(packets) => Packets(*packets).fmt(f),
+        }
+    }
+}
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
@@ -624,6 +641,28 @@ impl FromStr for Limit {
             ))),
             (Err(packets), Err(_)) => {
                 Err(UnitError(packets.0.replace("a number of packets", "a limit in packets or bytes")))
+            }
+        }
+    }
+}
+impl FromStr for Depth {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Depth, UnitError> {
+        match (PACKET_UNITS.parse(text), TIME_UNITS.parse(text)) {
+            (Ok(packets), _) => Ok(Depth::Packets(packets)),
+            (_, Ok(span)) => Ok(Depth::Time(Span(span))),
+            (Err(wrong), _) | (_, Err(wrong))
+                if wrong.0.contains("too large") || wrong.0.contains("finer") =>
+            {
+                Err(wrong)
+            }
+            // As for a limit: if only the unit is missing or wrong, the message has both kinds of units.
+            (Err(_), Err(span)) if span.0.contains("unit") => Err(UnitError(format!(
+                "\"{}\" needs a unit: \"1ms\" is a time, \"20p\" counts packets",
+                text.trim()
+            ))),
+            (Err(packets), Err(_)) => {
+                Err(UnitError(packets.0.replace("a number of packets", "a time or a number of packets")))
             }
         }
     }
@@ -692,6 +731,7 @@ by_text! {
     Bytes, "bytes", r"^[0-9.]+ ?(b|bytes?|[kKmMgG]i?[bB]?)$", "a size with its unit, such as \"1514b\"";
     Packets, "packets", r"^[0-9]+ ?(p|pkts?|packets?)$", "a number of packets with its unit, such as \"300p\"";
     Limit, "limit", r"^[0-9.]+ ?(p|pkts?|packets?|b|bytes?|[kKmMgG]i?[bB]?)$", "a limit in packets or bytes, such as \"300p\" or \"64kb\"";
+    Depth, "depth", r"^[0-9.]+ ?(p|pkts?|packets?|ps|ns|us|ms|s|sec|min|h)$", "a depth in time or packets, such as \"1ms\" or \"20p\"";
 }
 
 impl Serialize for Share {
@@ -763,6 +803,9 @@ mod tests {
         );
         assert_eq!("64kb".parse(), Ok(Bytes(65536)));
         assert_eq!("8kbit".parse(), Ok(Bytes(1000)));
+        assert_eq!("1ms".parse(), Ok(Depth::Time(Span::ms(1))));
+        assert_eq!("20p".parse(), Ok(Depth::Packets(20)));
+        assert_eq!("20ps".parse(), Ok(Depth::Time(Span::from_ps(20))));
         assert_eq!("300p".parse(), Ok(Limit::Packets(300)));
         assert_eq!("300 packets".parse(), Ok(Limit::Packets(300)));
         assert_eq!("30kb".parse(), Ok(Limit::Bytes(30720)));

@@ -102,6 +102,7 @@ impl Kind {
                     "bytes" => word.text.parse::<giveway_qdisc::Bytes>().err(),
                     "packets" => word.text.parse::<giveway_qdisc::Packets>().err(),
                     "limit" => word.text.parse::<giveway_qdisc::Limit>().err(),
+                    "depth" => word.text.parse::<giveway_qdisc::Depth>().err(),
                     "share" => word.text.parse::<giveway_qdisc::Share>().err(),
                     _ => None,
                 };

@@ -100,6 +100,7 @@ fn takes(property: &Value, schema: &Value) -> String {
         (_, "bytes") => "bytes, `\"1500b\"`",
         (_, "packets") => "packets, `\"300p\"`",
         (_, "limit") => "packets or bytes, `\"300p\"`",
+        (_, "depth") => "a time or packets, `\"1 ms\"` or `\"20p\"`",
         (_, "share") => "a share, `\"1 %\"`",
         ("boolean", _) => "`true` or `false`",
         ("integer", _) => "a whole number",

@@ -1,6 +1,6 @@
 //! Parameters as numbers in basic units, for tables.
 
-use giveway_qdisc::{Bytes, Limit, Packets, Quantity, Rate, Share, Span};
+use giveway_qdisc::{Bytes, Depth, Limit, Packets, Quantity, Rate, Share, Span};
 use serde_json::Value;
 
 use crate::kind::Kind;
@@ -59,6 +59,10 @@ fn measured(format: &str, text: &str) -> Option<Quantity> {
         "limit" => match text.parse::<Limit>().ok()? {
             Limit::Packets(packets) => (packets as f64, "packets"),
             Limit::Bytes(bytes) => (bytes as f64, "B"),
+        },
+        "depth" => match text.parse::<Depth>().ok()? {
+            Depth::Time(span) => (span.as_s(), "s"),
+            Depth::Packets(packets) => (packets as f64, "packets"),
         },
         "share" => (text.parse::<Share>().ok()?.get(), "1"),
         _ => return None,
