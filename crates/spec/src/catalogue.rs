@@ -173,6 +173,16 @@ impl<S> Catalogue<S> {
         Some(property)
     }
 
+    /// The switch that `word` turns off. tc has pairs of words such as "overflow" and "drop_on_overload"; the
+    /// schema of the switch names the other word as `x-opposite`.
+    pub(crate) fn opposite(&self, entry: &Entry<S>, word: &str) -> Option<String> {
+        let properties = self.schema(entry).get("properties")?.as_object()?;
+        let switch = properties.iter().find(|(_, property)| {
+            property.get("x-opposite").and_then(Value::as_str).is_some_and(|opposite| opposite == word)
+        });
+        switch.map(|(name, _)| name.clone())
+    }
+
     /// Replaces a reference by its definition, except a reference to the catalogue itself.
     fn follow(&self, schema: &Value, property: &mut Value) {
         let target = property.get("$ref").and_then(Value::as_str).map(str::to_owned);

@@ -111,13 +111,14 @@ impl<'a, S> Words<'a, S> {
             }
             self.at = word.span.end;
             let (parameter, value) = self.parameter(entry, &word)?;
-            if table.insert(parameter, value).is_some() {
-                return Err(SpecError {
-                    message: format!("\"{}\" is given twice", word.text),
-                    span: word.span,
-                    help: None,
-                });
+            if table.contains_key(&parameter) {
+                let twice = match word.text == parameter {
+                    true => format!("\"{parameter}\" is given twice"),
+                    false => format!("\"{parameter}\" is given twice, here as \"{}\"", word.text),
+                };
+                return Err(SpecError { message: twice, span: word.span, help: None });
             }
+            table.insert(parameter, value);
         }
         let spec = (entry.from_json)(Value::Object(table.clone())).map_err(|error| SpecError {
             span: start..self.at,
@@ -139,6 +140,9 @@ impl<'a, S> Words<'a, S> {
             && self.catalogue.kind(&schema) == Kind::Switch
         {
             return Ok((positive.to_owned(), Value::Bool(false)));
+        }
+        if let Some(positive) = self.catalogue.opposite(entry, word.text) {
+            return Ok((positive, Value::Bool(false)));
         }
         let (message, help) = self.catalogue.unknown_parameter(entry, word.text);
         Err(SpecError { span: word.span.clone(), message, help: Some(help) })
