@@ -2,7 +2,7 @@
 
 use giveway_disciplines::{ALL, Spec};
 use giveway_qdisc::{
-    Cx, FlowKey, Label, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
+    Cx, Ecn, FlowKey, Label, LinkContext, Next, NextHops, Outbox, Packet, Qdisc, Rate, Rng, Streams, Time,
 };
 
 /// Number of packets that stay queued, if the limit allows it.
@@ -32,6 +32,7 @@ impl Traffic {
             1 => Label::SHORT,
             _ => Label::of(Rate::kbit(self.rng.below(1000))),
         };
+        pkt.meta.ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][(self.serial % 3) as usize];
         pkt.meta.reserved = Rate::kbit(100);
         pkt.meta.remaining = self.rng.below(100_000) as u32;
         (pkt.meta.from, pkt.meta.to) = ((pkt.meta.flow.0 / 8) as u16, (pkt.meta.flow.0 % 8) as u16);

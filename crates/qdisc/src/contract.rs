@@ -166,7 +166,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             to: u16::from(flow % 5),
             next_hops: next_hops(flow),
             class: u16::from(class % 4),
-            ecn: if ecn { Ecn::Ect0 } else { Ecn::NotCapable },
+            ecn: if ecn { capable(bytes) } else { Ecn::NotCapable },
             arrived: self.now,
             offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
             remaining: u32::from(bytes) * 8,
@@ -274,6 +274,11 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             })?;
         }
     }
+}
+
+/// ECN field of a packet whose transport supports ECN.
+fn capable(bytes: u16) -> Ecn {
+    [Ecn::Ect0, Ecn::Ect1, Ecn::Ect1, Ecn::Marked][usize::from(bytes / 4 % 4)]
 }
 
 /// Next hops of a flow, which never change. Routes separate after zero, one, two or more hops, or never.
