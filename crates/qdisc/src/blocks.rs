@@ -15,6 +15,7 @@ mod hop_tree;
 mod levels;
 mod longest_queue;
 mod lookahead;
+pub mod pi2;
 pub mod pip;
 mod positions;
 mod queue;
