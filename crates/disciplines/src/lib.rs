@@ -105,6 +105,7 @@ registry! {
         sfb,
         codel,
         pie,
+        pi2,
         pip,
     }
 

@@ -1,15 +1,17 @@
-//! Every section of an RFC that the sources of CoDel, FQ-CoDel and PIE cite is in a list.
+//! Every section of an RFC that the sources of CoDel, FQ-CoDel, PIE and PI2 cite is in a list.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 /// The files that implement an RFC, below `crates`.
-const FILES: [&str; 4] = [
+const FILES: [&str; 6] = [
     "qdisc/src/blocks/codel.rs",
     "disciplines/src/aqm/codel.rs",
     "disciplines/src/fair/fq_codel.rs",
     "disciplines/src/aqm/pie.rs",
+    "qdisc/src/blocks/pi2.rs",
+    "disciplines/src/aqm/pi2.rs",
 ];
 
 /// The RFCs, with their titles and the sections that are cited. Look up a section in the RFC before you add
@@ -25,6 +27,11 @@ const CITED: &[(u32, &str, &[&str])] = &[
         8290,
         "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm",
         &["4.1", "4.2", "5.2"],
+    ),
+    (
+        9332,
+        "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)",
+        &["2.1"],
     ),
 ];
 
