@@ -106,6 +106,7 @@ registry! {
         codel,
         pie,
         pi2,
+        dualpi2,
         pip,
     }
 

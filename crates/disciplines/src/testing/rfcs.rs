@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 
 /// The files that implement an RFC, below `crates`.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "qdisc/src/blocks/codel.rs",
     "disciplines/src/aqm/codel.rs",
     "disciplines/src/fair/fq_codel.rs",
     "disciplines/src/aqm/pie.rs",
     "qdisc/src/blocks/pi2.rs",
     "disciplines/src/aqm/pi2.rs",
+    "disciplines/src/aqm/dualpi2.rs",
 ];
 
 /// The RFCs, with their titles and the sections that are cited. Look up a section in the RFC before you add
@@ -31,7 +32,7 @@ const CITED: &[(u32, &str, &[&str])] = &[
     (
         9332,
         "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)",
-        &["2.1"],
+        &["2.1", "2.3", "4.2.2", "4.2.3"],
     ),
 ];
 
