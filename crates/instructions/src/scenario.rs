@@ -6,6 +6,21 @@ use giveway_scenario::{Draft, Scenario};
 
 use crate::workload::Workload;
 
+/// The scenario in which congestion controls are compared.
+const SENDERS: &str = "scenarios/bench/dumbbell-1g.toml";
+/// Keys of [`SENDERS`] for each row of a congestion control, and for the preset of Linux.
+const CONTROLS: [&str; 9] = [
+    "tcp.congestion=\"reno\"",
+    "tcp.congestion=\"bbr\"",
+    "tcp.congestion=\"bbr version 3\"",
+    "tcp.congestion=\"dctcp\"",
+    "tcp.congestion=\"prague\"",
+    "tcp.congestion=\"vegas\"",
+    "tcp.congestion=\"copa\"",
+    "tcp.congestion=\"ledbat\"",
+    "tcp.preset=\"linux\"",
+];
+
 /// Name and file of each scenario, and the keys that are changed. The last two show the cost of a rate that
 /// varies: a hundred changes a second, and none.
 const SCENARIOS: [(&str, &str, &[&str]); 6] = [
@@ -30,11 +45,19 @@ const SCENARIOS: [(&str, &str, &[&str]); 6] = [
 
 /// The workloads, from the repository in the current folder.
 pub(crate) fn workloads() -> impl Iterator<Item = Workload> {
-    SCENARIOS.into_iter().map(|(name, file, changes)| {
+    let scenarios = SCENARIOS.into_iter().map(|(name, file, changes)| {
         let scenario = read(file, changes);
         let run = Box::new(move || packets(&scenario));
         Workload { name: name.to_owned(), run }
-    })
+    });
+    let controls = CONTROLS.into_iter().map(|change| {
+        let (key, value) = change.split_once('=').expect("a change has a value");
+        let name = format!("simulator, {} {}", key.replace('.', " "), value.trim_matches('"'));
+        let scenario = read(SENDERS, &[change]);
+        let run = Box::new(move || packets(&scenario));
+        Workload { name, run }
+    });
+    scenarios.chain(controls)
 }
 
 fn read(file: &str, changes: &[&str]) -> Scenario {

@@ -26,8 +26,8 @@ pub struct Segment {
     pub flags: u16,
     /// Number of SACK blocks in `sack`.
     pub sacks: u8,
-    /// The ACE field of accurate ECN, 3 bits: RFC 9768, section 3.2.2. In a SYN or SYN-ACK it is the flags AE,
-    /// CWR and ECE.
+    /// The ACE field of accurate ECN, 3 bits: RFC 9768, section 3.2.2. In a SYN or SYN-ACK it is the flags
+    /// AE, CWR and ECE.
     pub ace: u8,
     /// Number of data bytes.
     pub len: u16,
@@ -131,8 +131,8 @@ impl Segment {
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
-    /// The SACK blocks: ranges of sequence numbers that the sender of this segment has received. All are above
-    /// `ack` but that of a [D-SACK](Segment::DSACK), which comes first.
+    /// The SACK blocks: ranges of sequence numbers that the sender of this segment has received. All are
+    /// above `ack` but that of a [D-SACK](Segment::DSACK), which comes first.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |distance: u32| self.ack.wrapping_add_signed(i64::from(distance.cast_signed()));

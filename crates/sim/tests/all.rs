@@ -7,6 +7,7 @@ mod applications;
 mod controls;
 mod cubic;
 mod fabric_traffic;
+mod linux_traces;
 mod media;
 mod memory;
 mod outages;

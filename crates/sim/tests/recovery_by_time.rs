@@ -1,6 +1,6 @@
-//! TCP with the preset "linux", packet by packet: RACK, tail loss probes, proportional rate reduction, D-SACK and
-//! F-RTO. The tables are read as in `tcp_scenarios.rs`, and have the path of that file: 8 Mbit/s, 50 ms each
-//! way, segments of 960 bytes.
+//! TCP with the preset "linux", packet by packet: RACK, tail loss probes, proportional rate reduction, D-SACK
+//! and F-RTO. The tables are read as in `tcp_scenarios.rs`, and have the path of that file: 8 Mbit/s, 50 ms
+//! each way, segments of 960 bytes.
 
 use crate::support::{Gate, Lab};
 use crate::trace::Trace;
@@ -45,15 +45,15 @@ fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64]) -> String {
     trace.text
 }
 
-/// Segment 9 is lost. The acknowledgements of segments 10 to 12 make it a loss, as three duplicates would, and the
-/// window falls segment by segment.
+/// Segment 9 is lost. The acknowledgements of segments 10 to 12 make it a loss, as three duplicates would,
+/// and the window falls segment by segment.
 #[test]
 fn a_loss_in_the_middle() {
     insta::assert_snapshot!(trace_of(&linux(), 40, &[9]));
 }
 
-/// The last segment is lost. A probe repeats it after two round trips, and its acknowledgement shrinks the window:
-/// the timeout never expires.
+/// The last segment is lost. A probe repeats it after two round trips, and its acknowledgement shrinks the
+/// window: the timeout never expires.
 #[test]
 fn a_probe_finds_a_lost_tail() {
     insta::assert_snapshot!(trace_of(&linux(), 6, &[6]));
@@ -65,8 +65,8 @@ fn a_probe_starts_fast_recovery() {
     insta::assert_snapshot!(trace_of(&linux(), 12, &[10, 11, 12]));
 }
 
-/// Segment 9 is lost, and so is its retransmission. Later segments arrive after that, which shows the second loss
-/// a round trip later. RFC 6675 has to wait for the timeout.
+/// Segment 9 is lost, and so is its retransmission. Later segments arrive after that, which shows the second
+/// loss a round trip later. RFC 6675 has to wait for the timeout.
 #[test]
 fn a_lost_retransmission_is_detected() {
     let text = trace_of(&linux(), 60, &[9, 9]);
@@ -74,8 +74,8 @@ fn a_lost_retransmission_is_detected() {
     insta::assert_snapshot!(text);
 }
 
-/// Everything of a window is lost but its first segment: the timeout begins, and the first acknowledgement shows
-/// that the loss was real.
+/// Everything of a window is lost but its first segment: the timeout begins, and the first acknowledgement
+/// shows that the loss was real.
 #[test]
 fn a_timeout_with_real_losses() {
     insta::assert_snapshot!(trace_of(&linux(), 14, &[5, 6, 7, 8, 9, 10, 11, 12, 8]));

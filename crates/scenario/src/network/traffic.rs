@@ -438,8 +438,8 @@ fn all_known(reading: &mut Reading, table: &Table, key: &str, names: &[String], 
 }
 
 /// Reads a TCP table, with `defaults` for the keys that it does not have. Returns the valid keys of both, and
-/// the configuration that they make. A key that neither has takes its value from the congestion control, if it
-/// needs one, and otherwise from the preset.
+/// the configuration that they make. A key that neither has takes its value from the congestion control, if
+/// it needs one, and otherwise from the preset.
 fn tcp(
     reading: &mut Reading,
     node: &Node,

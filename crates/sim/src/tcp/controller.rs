@@ -48,7 +48,7 @@ pub enum Phase {
     Timeout,
 }
 
-/// What any acknowledgement reports, in recovery or not. Only controllers with [`Needs::feedback`] get it.
+/// The report of any acknowledgement, in recovery or not. Only controllers with [`Needs::feedback`] get it.
 ///
 /// The delivery rate is that of draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the
 /// packet that this acknowledgement reports was sent, by the longer of the times in which they were sent and
@@ -133,7 +133,7 @@ pub struct Loss {
     pub next: u64,
 }
 
-/// What a controller needs from its sender.
+/// The needs of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Controller::feedback`] for every acknowledgement, with delivery rates.
@@ -153,14 +153,14 @@ pub struct Needs {
 
 /// A congestion control algorithm.
 pub trait Controller {
-    /// What it needs beyond acknowledgements of new data. Read once, when the sender begins.
+    /// Its needs beyond acknowledgements of new data. Read once, when the sender begins.
     fn needs(&self) -> Needs {
         Needs::default()
     }
     /// New data was acknowledged outside of recovery.
     fn acked(&mut self, ack: &Ack);
-    /// An acknowledgement arrived, in recovery or not: before [`marked`](Controller::marked). Only if it needs
-    /// [`marks`](Needs::marks).
+    /// An acknowledgement arrived, in recovery or not: before [`marked`](Controller::marked). Only if it
+    /// needs [`marks`](Needs::marks).
     fn marks(&mut self, _marks: &Marks) {}
     /// An acknowledgement arrived, in recovery or not: after [`acked`](Controller::acked). Only if it needs
     /// [`feedback`](Needs::feedback).
@@ -178,11 +178,11 @@ pub trait Controller {
     fn undone(&mut self, _window: u64, _threshold: u64, _now: Time) {}
     /// The sender was idle for longer than one retransmission timeout: RFC 5681, section 4.1.
     fn idled(&mut self, now: Time);
-    /// A segment is about to leave, and nothing is in the network because the application had nothing to send.
-    /// Only if it needs [`feedback`](Needs::feedback).
+    /// A segment is about to leave, and nothing is in the network because the application had nothing to
+    /// send. Only if it needs [`feedback`](Needs::feedback).
     fn resumed(&mut self, _now: Time) {}
-    /// True if the controller keeps the data in flight small to measure the path: delivery rates then count as
-    /// limited by the application.
+    /// True if the controller keeps the data in flight small to measure the path: delivery rates then count
+    /// as limited by the application.
     fn limits_itself(&self) -> bool {
         false
     }

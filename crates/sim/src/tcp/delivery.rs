@@ -56,7 +56,7 @@ pub struct Sample {
     pub app_limited: bool,
 }
 
-/// What a connection has delivered.
+/// The deliveries of a connection.
 #[derive(Debug)]
 pub struct Delivery {
     /// One for each outstanding segment.
@@ -215,7 +215,8 @@ mod tests {
     }
 
     /// Ten segments leave at once, and arrive a millisecond apart after a round trip of 10 ms: the rate is
-    /// that of the acknowledgements, 1,000 bytes in a millisecond, as soon as the round trips are long enough.
+    /// that of the acknowledgements, 1,000 bytes in a millisecond, as soon as the round trips are long
+    /// enough.
     #[test]
     fn the_slower_of_sending_and_arriving_is_the_rate() {
         let mut delivery = Delivery::new();

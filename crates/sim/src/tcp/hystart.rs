@@ -3,8 +3,8 @@
 //!
 //! # Principles
 //! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with that of the
-//!   round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative slow
-//!   start begins, which grows a quarter as fast.
+//!   round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative
+//!   slow start begins, which grows a quarter as fast.
 //! - After five rounds of conservative slow start the window becomes the threshold. If the round-trip time
 //!   falls below the one that began it, the growth was jitter, and slow start resumes.
 //! - Classic: slow start ends at once when the smallest of eight samples of a round is an eighth (at least 4,

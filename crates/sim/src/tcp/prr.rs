@@ -1,11 +1,11 @@
 //! Proportional rate reduction: in fast recovery the window shrinks in proportion to what arrives. RFC 9937.
 //!
 //! # Principles
-//! - While more is in the network than the new threshold, each byte that arrives lets threshold / flight bytes
-//!   out. So the window reaches the threshold at the end of the recovery, without a pause of half a round
-//!   trip.
-//! - When losses leave less in the network than the threshold, as much leaves as arrives, and one segment more
-//!   for an acknowledgement that shows progress without further losses.
+//! - While more is in the network than the new threshold, each byte that arrives lets threshold / flight
+//!   bytes out. So the window reaches the threshold at the end of the recovery, without a pause of half a
+//!   round trip.
+//! - When losses leave less in the network than the threshold, as much leaves as arrives, and one segment
+//!   more for an acknowledgement that shows progress without further losses.
 //!
 //! # Deviations
 //! - The share is rounded up to whole segments, as Linux counts. RFC 9937 counts bytes, and a sender of whole

@@ -9,8 +9,8 @@
 //!   last segment again. Its acknowledgement starts fast recovery where the timeout would have had to.
 //!
 //! # Deviations
-//! - A segment that was retransmitted and whose acknowledgement comes sooner than the smallest round-trip time
-//!   is ignored (RFC 8985, section 6.2, step 2); timestamps, which could tell more, are not echoed here.
+//! - A segment that was retransmitted and whose acknowledgement comes sooner than the smallest round-trip
+//!   time is ignored (RFC 8985, section 6.2, step 2); timestamps, which could tell more, are not echoed here.
 //! - The probe's timeout has no allowance for timers of the host.
 //!
 //! # Cost
@@ -28,7 +28,8 @@ use super::scoreboard::{Deliveries, Received, Scoreboard};
 
 /// The allowance for delayed acknowledgements if one segment is in flight: RFC 8985, section 7.2.
 const MAX_ACK_DELAY: Span = Span::ms(200);
-/// The number of segments above a hole that makes it a loss without reordering: RFC 8985, section 6.2, step 4.
+/// The number of segments above a hole that makes it a loss without reordering: RFC 8985, section 6.2, step
+/// 4.
 const DUP_THRESH: u64 = 3;
 /// Recoveries without D-SACK after which the reordering window is the initial one: RFC 8985, section 6.2.
 const PERSIST: u8 = 16;
@@ -130,8 +131,8 @@ impl Rack {
         }
     }
 
-    /// The reordering window: RFC 8985, section 6.2, step 4. `recovering` is true in fast recovery and after a
-    /// timeout.
+    /// The reordering window: RFC 8985, section 6.2, step 4. `recovering` is true in fast recovery and after
+    /// a timeout.
     pub fn window(&self, board: &Scoreboard, mss: u64, srtt: Span, recovering: bool) -> Span {
         if !self.reordering && (recovering || board.sacked() >= DUP_THRESH * mss) {
             return Span::ZERO;
@@ -179,9 +180,9 @@ impl Rack {
         self.probe_at = (now + wait).min(timeout_at);
     }
 
-    /// Handles an acknowledgement with respect to the probe: RFC 8985, section 7.4. True if the probe repaired
-    /// a loss, so that the window must shrink. `ack` is cumulative; `dsack` if it reports a duplicate; `pure`
-    /// if it acknowledges nothing new.
+    /// Handles an acknowledgement with respect to the probe: RFC 8985, section 7.4. True if the probe
+    /// repaired a loss, so that the window must shrink. `ack` is cumulative; `dsack` if it reports a
+    /// duplicate; `pure` if it acknowledges nothing new.
     pub fn probe_acknowledged(&mut self, ack: u64, dsack: bool, pure: bool) -> bool {
         let Some((end, repeats)) = self.probe else { return false };
         if ack < end {

@@ -1,18 +1,19 @@
-//! What a receiver reports beyond the data that it has in order: duplicates, marks, and acknowledgements at once
-//! at the begin of a connection. Most connections have none of it.
+//! The reports of a receiver beyond the data that it has in order: duplicates, marks, and acknowledgements at
+//! once at the begin of a connection. Most connections have none of it.
 //!
 //! # Principles
-//! - D-SACK: the first block of the acknowledgement of a segment that arrives twice is that segment. RFC 2883.
+//! - D-SACK: the first block of the acknowledgement of a segment that arrives twice is that segment. RFC
+//!   2883.
 //! - DCTCP: the echo is that of the segments acknowledged, and an acknowledgement leaves at once where marks
 //!   begin or end. RFC 8257, section 3.2.
 //! - Accurate ECN: each acknowledgement has the count of packets that arrived with a mark, modulo 8, and an
 //!   option has the count of their bytes. RFC 9768, section 3.2.
-//! - Linux acknowledges the first segments of a connection at once, so that the window of the sender grows, and
-//!   again after a duplicate.
+//! - Linux acknowledges the first segments of a connection at once, so that the window of the sender grows,
+//!   and again after a duplicate.
 //!
 //! # Deviations
-//! - The AccECN option is in each acknowledgement without data. RFC 9768, section 3.2.3.3 lets a receiver leave
-//!   it out while the counters do not change.
+//! - The AccECN option is in each acknowledgement without data. RFC 9768, section 3.2.3.3 lets a receiver
+//!   leave it out while the counters do not change.
 //! - A segment has space for three SACK blocks, or for two and the AccECN option.
 
 use crate::segment::Segment;
@@ -20,7 +21,7 @@ use crate::segment::Segment;
 use super::TcpConfig;
 use super::marks::INITIAL;
 
-/// What one receiver reports.
+/// The reports of one receiver.
 #[derive(Debug)]
 pub struct Reports {
     /// The segment that arrived twice and is not reported yet: its first sequence number and the one after.

@@ -96,7 +96,8 @@ pub struct Received {
     pub ambiguous: bool,
 }
 
-/// Observes which segments an acknowledgement reports as received. A sender that measures nothing passes `()`.
+/// Observes which segments an acknowledgement reports as received. A sender that measures nothing passes
+/// `()`.
 pub trait Deliveries {
     /// A segment was received.
     fn received(&mut self, _: Received) {}
@@ -438,7 +439,7 @@ impl Scoreboard {
     }
 
     /// Marks a segment as lost that was retransmitted at `at` and ends at `end`. Zero if it was received, or
-    /// sent again since; otherwise its length.
+    /// retransmitted since; otherwise its length.
     pub fn lose_retransmission(&mut self, end: u64, at: Time) -> u64 {
         let Some(index) = self.pending_retransmission(end, at) else { return 0 };
         let sent = &mut self.sent[index];

@@ -629,7 +629,7 @@ impl Sender {
     }
 }
 
-/// What an acknowledgement changed in the scoreboard.
+/// The changes of an acknowledgement in the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     /// Send time of the newest segment whose round trip it measured.

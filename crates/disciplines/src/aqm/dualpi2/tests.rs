@@ -404,8 +404,8 @@ fn nonsense_is_refused_and_mistakes_cause_warnings() {
 }
 
 proptest! {
-    /// With classic traffic only, `dualpi2` that decides at arrival is `pi2`: the same random stream, the same
-    /// departures and drops.
+    /// With classic traffic only, `dualpi2` that decides at arrival is `pi2`: the same random stream, the
+    /// same departures and drops.
     #[test]
     fn with_classic_traffic_it_is_pi2(ops in any_flows()) {
         let gains = "target 1ms tupdate 1ms alpha 5 beta 50";

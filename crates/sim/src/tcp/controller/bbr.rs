@@ -1,16 +1,17 @@
-//! BBR: a rate that follows the measured bandwidth, and a window of twice what the path holds. Versions 1 and 3.
+//! BBR: a rate that follows the measured bandwidth, and a window of twice what the path holds. Versions 1 and
+//! 3.
 //!
 //! # Principles
-//! - The largest delivery rate of the last round trips tells the bandwidth of the bottleneck, and the smallest
-//!   round-trip time of the last ten seconds tells the path without a queue. Both can be measured only at
-//!   different times, so the sender alternates.
+//! - The largest delivery rate of the last round trips tells the bandwidth of the bottleneck, and the
+//!   smallest round-trip time of the last ten seconds tells the path without a queue. Both can be measured
+//!   only at different times, so the sender alternates.
 //! - The sender paces at the bandwidth times a gain. Startup doubles the rate each round trip until the
-//!   bandwidth stops to grow, drain empties the queue that this has built, and then the gain cycles: above one to
-//!   look for more, below one to drain, and one.
-//! - When the smallest round-trip time is old, the window shrinks to four segments for 200 ms, so that the queue
-//!   empties and the time can be measured.
-//! - Version 3 also keeps the data in flight below what has led to loss above 2 % before, answers a loss at once
-//!   in its phases that do not probe, and looks for more bandwidth every two to three seconds only.
+//!   bandwidth stops to grow, drain empties the queue that this has built, and then the gain cycles: above
+//!   one to look for more, below one to drain, and one.
+//! - When the smallest round-trip time is old, the window shrinks to four segments for 200 ms, so that the
+//!   queue empties and the time can be measured.
+//! - Version 3 also keeps the data in flight below what has led to loss above 2 % before, answers a loss at
+//!   once in its phases that do not probe, and looks for more bandwidth every two to three seconds only.
 //!
 //! # Deviations
 //! - Version 1 is the draft of 2017 and the article of 2016. Linux has additions of 2018 and 2019: the window
@@ -18,8 +19,8 @@
 //! - Version 3 has no answer to marks: neither has the draft.
 //!
 //! # Cost
-//! - Some twenty floating-point operations per acknowledgement; 400 bytes per connection, and the delivery record
-//!   of the sender, 48 bytes for each outstanding segment.
+//! - Some twenty floating-point operations per acknowledgement; 400 bytes per connection, and the delivery
+//!   record of the sender, 48 bytes for each outstanding segment.
 //!
 //! # References
 //! - Version 1: Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM

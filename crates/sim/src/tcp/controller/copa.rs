@@ -1,14 +1,15 @@
 //! Copa: a rate of one segment per delta times the queueing delay, Arun and Balakrishnan 2018.
 //!
 //! # Principles
-//! - The queueing delay is the smallest round-trip time of the last half round trip (the standing one), less the
-//!   smallest of the last ten seconds. The target rate is one segment in delta times that delay, with delta = 0.5:
-//!   flows that follow it share a link equally, with few segments in its queue.
-//! - Below the target the window grows by velocity / delta segments per round trip, above it shrinks by as much.
-//!   The velocity doubles each round trip in which the window keeps its direction, from the third one on.
-//! - Such flows empty the queue every five round trips. If the queue is not seen nearly empty in that time, there
-//!   are others who fill it: delta then follows additive increase and multiplicative decrease of 1 / delta, so
-//!   that the flow keeps its share.
+//! - The queueing delay is the smallest round-trip time of the last half round trip (the standing one), less
+//!   the smallest of the last ten seconds. The target rate is one segment in delta times that delay, with
+//!   delta = 0.5: flows that follow it share a link equally, with few segments in its queue.
+//! - Below the target the window grows by velocity / delta segments per round trip, above it shrinks by as
+//!   much. The velocity doubles each round trip in which the window keeps its direction, from the third one
+//!   on.
+//! - Such flows empty the queue every five round trips. If the queue is not seen nearly empty in that time,
+//!   there are others who fill it: delta then follows additive increase and multiplicative decrease of 1 /
+//!   delta, so that the flow keeps its share.
 //!
 //! # Deviations
 //! - A loss outside of that mode changes nothing but what recovery needs: the paper gives no rule.

@@ -1,8 +1,8 @@
 //! DCTCP: a window that shrinks in proportion to the share of marked bytes, RFC 8257.
 //!
 //! # Principles
-//! - The receiver echoes exactly which segments carried a mark. Once per window of data the sender updates its
-//!   estimate alpha of the marked share.
+//! - The receiver echoes exactly which segments carried a mark. Once per window of data the sender updates
+//!   its estimate alpha of the marked share.
 //! - A window of data with a mark shrinks the window by alpha / 2: a few marks cost little, and a queue that
 //!   marks everything halves it.
 //! - Slow start, growth, and the answer to a loss are those of Reno.
@@ -28,7 +28,8 @@ use super::{Ack, Control, Controller, Loss, Marks, Needs, Start, reno};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Weight of the newest window of data in alpha, above 0 and at most 1 (g of RFC 8257, section 4.2: 1/16).
+    /// Weight of the newest window of data in alpha, above 0 and at most 1 (g of RFC 8257, section 4.2:
+    /// 1/16).
     pub gain: f64,
     /// The estimate alpha at the begin, 0 to 1 (RFC 8257, section 3.3: 1).
     pub alpha: f64,

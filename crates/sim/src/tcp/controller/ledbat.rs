@@ -3,13 +3,14 @@
 //!
 //! # Principles
 //! - The queueing delay is the smallest of the last four round-trip times, less the smallest of the last ten
-//!   minutes. Below the target of 60 ms the window grows as Reno's, or slower; above it, it shrinks in proportion
-//!   to the excess, by at most a half per round trip.
-//! - The growth is divided by up to 16 where the target is long compared with the path, so that transfers of this
-//!   kind give way to each other as well.
+//!   minutes. Below the target of 60 ms the window grows as Reno's, or slower; above it, it shrinks in
+//!   proportion to the excess, by at most a half per round trip.
+//! - The growth is divided by up to 16 where the target is long compared with the path, so that transfers of
+//!   this kind give way to each other as well.
 //! - Slow start grows with the same divisor, and ends at three quarters of the target.
-//! - Two round trips after slow start, and then each time after nine times the time of the last one, the window is
-//!   two segments for two round trips. So the path without a queue is measured, and latecomers do not take all.
+//! - Two round trips after slow start, and then each time after nine times the time of the last one, the
+//!   window is two segments for two round trips. So the path without a queue is measured, and latecomers do
+//!   not take all.
 //! - A loss halves the window.
 //!
 //! # Deviations
@@ -201,7 +202,8 @@ impl Controller for Ledbat {
             self.window += gain * self.mss * bytes / self.window;
             return;
         }
-        // The excess shrinks the window by at most a half per round trip: each acknowledgement takes its part.
+        // The excess shrinks the window by at most a half per round trip: each acknowledgement takes its
+        // part.
         let excess = (delay / self.target - 1.0) * self.window;
         let change = (gain * self.mss - excess).max(-self.window / 2.0);
         self.window = (self.window + change * bytes / self.window).max(LEAST_SEGMENTS * self.mss);

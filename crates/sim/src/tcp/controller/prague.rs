@@ -1,19 +1,19 @@
 //! Prague: the scalable control of L4S, draft-briscoe-iccrg-prague-congestion-control.
 //!
 //! # Principles
-//! - Packets carry ECT(1), so an L4S queue marks them early and often. The receiver reports each mark (accurate
-//!   ECN), and the sender keeps an average alpha of the marked share, as DCTCP does.
-//! - A round with marks shrinks the window by alpha / 2. Bytes without a mark make it grow at the same time: it
-//!   is not frozen after a mark.
+//! - Packets carry ECT(1), so an L4S queue marks them early and often. The receiver reports each mark
+//!   (accurate ECN), and the sender keeps an average alpha of the marked share, as DCTCP does.
+//! - A round with marks shrinks the window by alpha / 2. Bytes without a mark make it grow at the same time:
+//!   it is not frozen after a mark.
 //! - Packets are paced at a window per round-trip time, so that marks answer the queue and not bursts.
-//! - Below a round-trip time of 25 ms the sender grows, and averages, as if it had 25 ms: so flows with shorter
-//!   paths do not take more.
+//! - Below a round-trip time of 25 ms the sender grows, and averages, as if it had 25 ms: so flows with
+//!   shorter paths do not take more.
 //! - A loss is answered as Reno does. If the peer reports marks in the classic way only, Prague is Reno with
 //!   classic ECN and ECT(0).
 //!
 //! # Deviations
-//! - A classic queue that marks cannot be told from an L4S queue; the draft has an optional detector, which
-//!   Linux has switched off.
+//! - A classic queue that marks cannot be distinguished from an L4S queue; the draft has an optional
+//!   detector, which Linux has switched off.
 //! - The window is at least two segments; the draft wants smaller ones, with pacing alone.
 //!
 //! # Cost
@@ -157,7 +157,8 @@ impl Controller for Prague {
             return;
         }
         if self.in_slow_start() {
-            // Not past the threshold: after a timeout one acknowledgement often covers what had arrived before.
+            // Not past the threshold: after a timeout one acknowledgement often covers what had arrived
+            // before.
             self.window = (self.window + bytes).min(self.threshold);
         } else {
             self.window += self.step() * self.mss * bytes / self.window;

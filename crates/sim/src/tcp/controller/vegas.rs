@@ -14,15 +14,15 @@
 //!   the sender.
 //! - The window changes at once at the end of a round trip; the paper spreads the step over the next one.
 //! - A round trip in which the window grew in slow start, or data was lost, is not compared.
-//! - Linux compares with the window and the smallest round-trip time of the round, not with the data sent, and
-//!   leaves slow start with a smaller window.
+//! - Linux compares with the window and the smallest round-trip time of the round, not with the data sent,
+//!   and leaves slow start with a smaller window.
 //!
 //! # Cost
 //! - Two divisions per round trip; 90 bytes per connection.
 //!
 //! # References
-//! - Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM
-//!   1994, part 3: alpha and beta are those of its implementation; RFC 3465, section 2.3.
+//! - Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
+//!   SIGCOMM 1994, part 3: alpha and beta are those of its implementation; RFC 3465, section 2.3.
 
 use giveway_qdisc::{Invalid, Span, Time};
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
-//! Recovery of a sender by time, as a current Linux has it: RACK-TLP (RFC 8985) finds losses, proportional rate
-//! reduction (RFC 9937) sets the window, D-SACK (RFC 2883) and F-RTO (RFC 5682) take back what was spurious.
+//! Recovery of a sender by time, as a current Linux has it: RACK-TLP (RFC 8985) finds losses, proportional
+//! rate reduction (RFC 9937) sets the window, D-SACK (RFC 2883) and F-RTO (RFC 5682) take back what was
+//! spurious.
 //!
 //! # Deviations
 //! - A recovery is taken back if D-SACK reports all its retransmissions as needless. Linux does so already
@@ -16,7 +17,8 @@ use crate::tcp::controller::{Controller, Loss, Phase};
 use crate::tcp::outlet::Outlet;
 
 impl Sender {
-    /// Updates the recovery after an acknowledgement: RFC 8985, section 6.2. True when it lets the window grow.
+    /// Updates the recovery after an acknowledgement: RFC 8985, section 6.2. True when it lets the window
+    /// grow.
     #[expect(clippy::too_many_arguments, reason = "as `recovery`, with the segment and its effects")]
     pub(super) fn recovery_by_time(
         &mut self,
@@ -78,8 +80,8 @@ impl Sender {
             extra.prr = None;
         }
         if self.recovery == Recovery::None && ack >= self.recovery_point && extra.prr.is_none() {
-            // The retransmissions of a recovery that is over may still be reported as needless, within a round
-            // trip.
+            // The retransmissions of a recovery that is over may still be reported as needless, within a
+            // round trip.
             if extra.undo.is_some_and(|undo| !undo.any) {
                 extra.undo = None;
             }
@@ -203,8 +205,8 @@ impl Sender {
             && self.end > self.board.next()
     }
 
-    /// Called after the segments that may leave have left: sets the timers of the recovery, and notes when the
-    /// application has nothing to send.
+    /// Called after the segments that may leave have left: sets the timers of the recovery, and notes when
+    /// the application has nothing to send.
     pub(super) fn sent_all(&mut self, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
         let quiet = self.recovery == Recovery::None && !self.board.has_sacked();
         let (outstanding, pipe) = (self.board.outstanding(), self.board.pipe());

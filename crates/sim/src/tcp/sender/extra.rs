@@ -196,7 +196,7 @@ impl Extra {
         }
     }
 
-    /// What the current acknowledgement tells a controller; `None` if it needs none.
+    /// The report of the current acknowledgement for a controller; `None` if it needs none.
     pub fn feedback(
         &mut self,
         board: &Scoreboard,

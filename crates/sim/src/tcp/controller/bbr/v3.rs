@@ -45,7 +45,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What the acknowledgements of a probe show at present (ack_phase).
+/// The stage of a probe that acknowledgements show at present (ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -111,7 +111,8 @@ pub(super) struct Bbr {
     probe_up_bytes: f64,
     probe_up_count: f64,
 
-    /// Aggregation: begin of the interval, what was delivered in it, and the largest excess of the last rounds.
+    /// Aggregation: begin of the interval, what was delivered in it, and the largest excess of the last
+    /// rounds.
     aggregation_at: Time,
     aggregated: f64,
     excess: [f64; AGGREGATION_ROUNDS],
@@ -270,7 +271,7 @@ impl Bbr {
         (self.bandwidth_low, self.inflight_low) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// What was delivered above the bandwidth (BBRUpdateACKAggregation).
+    /// Measures the deliveries above the bandwidth (BBRUpdateACKAggregation).
     fn update_aggregation(&mut self, feedback: &Feedback) {
         let expected = self.bandwidth() * feedback.now.since(self.aggregation_at).as_s();
         let mut expected_or_reset = expected;
@@ -569,7 +570,8 @@ impl Bbr {
     }
 }
 
-/// True if more was lost than the path may lose: of what was in flight with the newest packet (IsInflightTooHigh).
+/// True if more was lost than the path may lose: of what was in flight with the newest packet
+/// (IsInflightTooHigh).
 fn is_too_high(feedback: &Feedback) -> bool {
     feedback.lost_since_send as f64 > feedback.flight_at_send as f64 * LOSS_THRESH
 }
