@@ -83,6 +83,17 @@ pub fn libraries(repository: &Repository, root: &Path, programs: &[String]) -> D
     Ok(())
 }
 
+/// Copies a program of this computer, with its libraries, to a folder of the initramfs. `name` is a path or a
+/// name that is searched for.
+pub fn program(repository: &Repository, root: &Path, name: &str, to: &str) -> Done {
+    let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {name}")])?;
+    let explain = |error: std::io::Error| format!("{name}: {error}");
+    let from = fs::canonicalize(from.trim()).map_err(explain)?;
+    let file = Path::new(name).file_name().unwrap_or(name.as_ref());
+    fs::copy(&from, root.join(to).join(file)).map_err(explain)?;
+    libraries(repository, root, &[from.to_string_lossy().into_owned()])
+}
+
 /// Copies a kernel module, such as `net/sched/sch_fq`, to the initramfs.
 pub fn module(kernel: &Kernel, root: &Path, module: &str) -> Done {
     let explain = |error: std::io::Error| format!("the module {module}: {error}");

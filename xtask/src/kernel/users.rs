@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::fetch::Kernel;
-use super::machine::{PARALLEL, boot, initramfs, libraries, module, pack};
+use super::machine::{PARALLEL, boot, initramfs, module, pack, program};
 use crate::repository::{Done, Repository};
 
 /// Kernel modules for networks of virtual hosts. A module comes after those that it needs.
@@ -55,12 +55,4 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
         fs::copy(entry.path(), scenarios.join(entry.file_name())).map_err(explain)?;
     }
     pack(repository, folder, "gzip -1")
-}
-
-/// Copies a program of this computer, with its libraries, to the initramfs.
-fn program(repository: &Repository, root: &Path, name: &str, to: &str) -> Done {
-    let from = repository.output("sh", &["-c", &format!("PATH=$PATH:/usr/sbin:/sbin command -v {name}")])?;
-    let explain = |error: std::io::Error| format!("{name}: {error}");
-    fs::copy(from.trim(), root.join(to).join(name)).map_err(explain)?;
-    libraries(repository, root, &[from.trim().to_owned()])
 }
