@@ -14,6 +14,7 @@ mod equality;
 mod fetch;
 mod machine;
 mod oracle;
+mod senders;
 mod users;
 
 use std::fs;
@@ -60,6 +61,15 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
             Ok(())
         }
     }
+}
+
+/// Measures the TCP senders of Linux.
+///
+/// # Errors
+/// The reason why this machine cannot run the virtual machine, or a failed measurement.
+pub fn senders(repository: &Repository, flags: &[&str]) -> Done {
+    let Ready { folder, kernel } = ready(repository)?;
+    senders::record(repository, &folder, &kernel, flags)
 }
 
 /// Runs the test.
@@ -152,6 +162,7 @@ fn set_up(repository: &Repository) -> Done {
         ("xz", "--version", "xz-utils"),
         ("dash", "-c true", "dash"),
         ("tc", "-V", "iproute2"),
+        ("ss", "-V", "iproute2"),
         ("dpkg", "--version", "dpkg"),
         ("ethtool", "--version", "ethtool"),
     ];

@@ -57,6 +57,9 @@ cargo xtask CHORE
                    --quick sends fewer packets. Each of these flags runs one test only: --oracle compares the qdiscs of Linux,
                    --flood makes each packet a new flow, --again loads and unloads 100 times under traffic,
                    --compare measures the cost of a packet and the shares of flows, --book runs the commands of the book
+  senders-linux    measures the TCP senders of Linux in the same virtual machine and writes docs/senders-linux.csv
+                   (about an hour on one processor); --quick measures five short cells and writes nothing (a minute),
+                   --traces writes the packet traces in crates/sim/tests/data/linux only (two minutes)
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -94,6 +97,8 @@ fn main() -> ExitCode {
         ["test-kernel", flags @ ..] if flags.iter().all(|flag| kernel::FLAGS.contains(flag)) => {
             kernel::test(&repository, flags)
         }
+        ["senders-linux"] => kernel::senders(&repository, &[]),
+        ["senders-linux", flag @ ("--quick" | "--traces")] => kernel::senders(&repository, &[flag]),
         ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

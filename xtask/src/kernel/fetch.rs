@@ -22,6 +22,11 @@ impl Kernel {
         let modules = folder.join(version).join(format!("usr/lib/modules/{version}"));
         Kernel { image: modules.join("vmlinuz"), types: folder.join(version).join("vmlinux"), modules }
     }
+
+    /// Its version, such as `7.2.13+deb14-cloud-amd64`.
+    pub fn version(&self) -> String {
+        self.modules.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 }
 
 /// Returns the newest kernel of Debian, downloaded from the mirror that apt of this machine uses. A kernel

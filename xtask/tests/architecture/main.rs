@@ -32,6 +32,7 @@ const ALLOWED: &[Allowed] = &[
         uses: &["qdisc", "disciplines", "replay", "kernel-plan"],
         tests_use: &[],
     },
+    Allowed { name: "senders", uses: &[], tests_use: &[] },
     Allowed { name: "capture", uses: &["qdisc"], tests_use: &[] },
     Allowed { name: "watch", uses: &["qdisc", "capture", "wire"], tests_use: &[] },
     Allowed { name: "wire", uses: &["qdisc"], tests_use: &["capture", "counting"] },
