@@ -377,6 +377,13 @@ impl<'a> Check<'a> {
             );
             self.refuse(other.table.place("tcp"), message, "write the other keys in the file's [tcp]");
         }
+        let own = |stream: &&Stream| stream.tcp.congestion.to_string() != stream.tcp.congestion.name();
+        if let Some(other) = streams.iter().find(own) {
+            let congestion = &other.tcp.congestion;
+            let message = format!("congestion: Linux has no parameters for it, as \"{congestion}\" has");
+            let place = other.table.place("tcp");
+            self.refuse(place, message, format!("write congestion = \"{}\"", congestion.name()));
+        }
         let tcp = first.tcp.clone();
         let usual = TcpConfig::default();
         let wrong: [(&str, bool, String); 8] = [

@@ -435,6 +435,6 @@ proptest! {
         }
         let (percent, [low_latency, classic]) = (i64::from(percent), sent);
         let owed = percent * low_latency - (100 - percent) * classic;
-        prop_assert!(owed <= 100 * 2 * 1500 && owed >= -100 * 2 * 1500, "{owed} {sent:?}");
+        prop_assert!((-100 * 2 * 1500..=100 * 2 * 1500).contains(&owed), "{owed} {sent:?}");
     }
 }

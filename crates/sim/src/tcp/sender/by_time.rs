@@ -62,7 +62,7 @@ impl Sender {
             }
         }
         self.reduce(advances && lost == 0, config);
-        let reducing = self.extra.as_ref().is_some_and(|extra| extra.prr.is_some());
+        let reducing = self.extra.as_ref().is_some_and(|own| own.prr.is_some());
         advances && self.recovery != Recovery::Fast && !reducing
     }
 
@@ -299,8 +299,8 @@ impl Sender {
         extra.prr = None;
         let lost = match &mut extra.rack {
             Some(rack) => {
-                let window = rack.window(&self.board, config.mss.0, Span::ZERO, true);
-                rack.timed_out(&mut self.board, window, now)
+                let patience = rack.window(&self.board, config.mss.0, Span::ZERO, true);
+                rack.timed_out(&mut self.board, patience, now)
             }
             None => 0,
         };

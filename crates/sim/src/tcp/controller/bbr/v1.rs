@@ -133,7 +133,7 @@ impl Bbr {
         let slot = &mut self.rates[round as usize % BANDWIDTH_ROUNDS];
         *slot = if slot.0 == round { (round, slot.1.max(rate)) } else { (round, rate) };
         let recent = self.rates.iter().filter(|(at, _)| at + BANDWIDTH_ROUNDS as u64 > round);
-        self.bandwidth = recent.map(|(_, rate)| *rate).fold(0.0, f64::max);
+        self.bandwidth = recent.map(|(_, most)| *most).fold(0.0, f64::max);
     }
 
     /// Decides whether the pipe is full (BBRCheckFullPipe).
@@ -386,7 +386,7 @@ impl Controller for Bbr {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::BTreeMap;
 
     use super::*;
     use crate::tcp::{Counting, HyStartRule};
@@ -401,7 +401,7 @@ mod tests {
         let mut bbr: Option<Bbr> = None;
         let (mut phase, mut rows) = (Phase::Open, 0);
         for line in lines {
-            let row: HashMap<&str, &str> = names.iter().copied().zip(line.split(',')).collect();
+            let row: BTreeMap<&str, &str> = names.iter().copied().zip(line.split(',')).collect();
             let number = |name: &str| row[name].parse::<u64>().ok();
             let now = Time::us(number("time_us").unwrap());
             let sample = number("rtt_us").map(Span::us);
@@ -461,7 +461,7 @@ mod tests {
         assert!(rows > 1000, "{rows} rows");
     }
 
-    fn compare(bbr: &Bbr, row: &HashMap<&str, &str>, line: &str) {
+    fn compare(bbr: &Bbr, row: &BTreeMap<&str, &str>, line: &str) {
         let mode = match bbr.mode {
             Mode::Startup => "startup",
             Mode::Drain => "drain",
