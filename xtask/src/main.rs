@@ -17,6 +17,7 @@ mod program;
 mod prose;
 mod repository;
 mod scenarios;
+mod senders;
 mod steps;
 mod test;
 mod test_programs;
@@ -51,6 +52,8 @@ cargo xtask CHORE
                    growth hops nodes measures these curves only
   varying          runs the scenarios with links that vary with the disciplines of Linux, and writes docs/varying.csv
                    (about a minute after the build)
+  senders          runs the cells of docs/senders-linux.csv in the simulator, and writes docs/senders.csv
+                   (half a minute after the build)
   licences         checks the licences of the dependencies against deny.toml
   validate-ns2     compares networks in ns-2 and in the simulator (needs Debian's package ns2)
   test-kernel      compares disciplines in the kernel with those in Rust, in a virtual machine (x86_64, about four minutes);
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::check(&repository),
         ["instructions", "--record", label] => instructions::record(&repository, label),
         ["growth", names @ ..] => growth::record(&repository, names),
+        ["senders"] => senders::record(&repository),
         ["varying"] => varying::record(&repository),
         ["licences"] => licences::check(&repository),
         ["validate-ns2", rest @ ..] => {

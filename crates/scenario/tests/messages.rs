@@ -144,11 +144,10 @@ fn an_unknown_name_is_reported_with_the_nearest_name() {
        = help: did you mean "bulk"?
     "#);
     insta::assert_snapshot!(errors("\"cubic\"", "\"cubicc\""), @r#"
-    error: unknown congestion "cubicc"
+    error: congestion: unknown congestion control "cubicc"; did you mean "cubic"?
      --> scenario:9:14
     9 | congestion = "cubicc"
       |              ^^^^^^^^
-      = help: did you mean "cubic"?
     "#);
     insta::assert_snapshot!(errors("port = \"home->isp\"", "port = \"home->ips\""), @r#"
     error: no link has a port "home->ips"

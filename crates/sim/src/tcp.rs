@@ -21,16 +21,17 @@ mod reports;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod slow_start;
 
 pub use config::{Preset, TcpConfig};
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, Counting, Feedback, Needs, Phase};
 pub use endpoint::{Arriving, Endpoint, Outcome};
-pub use hystart::HyStartRule;
 pub use outlet::Identity;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Scoreboard;
 pub use sender::{Causes, Counts, Sender};
+pub use slow_start::HyStartRule;
 
 #[cfg(test)]
 mod tests {

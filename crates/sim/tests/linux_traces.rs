@@ -1,5 +1,5 @@
-//! TCP with the preset "linux" against Linux 7.2, packet by packet: the first 50 data segments of a connection
-//! over 10 Mbit/s with a round-trip time of 40 ms, without losses and with losses at given places.
+//! TCP with the preset "linux" against Linux 7.2, packet by packet: the first 50 data segments of a
+//! connection over 10 Mbit/s with a round-trip time of 40 ms, without losses and with losses at given places.
 //!
 //! The traces in `data/linux/` were recorded in a virtual machine with a counted clock: `cargo xtask
 //! senders-linux`. Sizes and order must be equal, and times within a tick of that kernel, 4 ms.
@@ -115,8 +115,8 @@ traces! {
     three_losses_of_cubic: "cubic" "three_losses-cubic" FIRST,
     a_lost_retransmission_of_reno: "reno" "lost_again-reno" FIRST,
     a_lost_retransmission_of_cubic: "cubic" "lost_again-cubic" FIRST,
-    // The whole connection: after two round trips a probe repeats the last segment, and its SACK shows that the
-    // one before it is lost, too.
+    // The whole connection: after two round trips a probe repeats the last segment, and its SACK shows that
+    // the one before it is lost, too.
     a_lost_tail_of_reno: "reno" "tail_loss-reno" 62,
     a_lost_tail_of_cubic: "cubic" "tail_loss-cubic" FIRST,
 }

@@ -10,6 +10,7 @@ mod growth;
 mod pages;
 mod parameters;
 mod plot;
+mod senders;
 mod speed;
 mod step;
 mod varying;

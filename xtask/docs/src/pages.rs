@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::crates;
 use crate::growth;
 use crate::parameters::table;
+use crate::senders;
 use crate::speed;
 use crate::step;
 use crate::varying;
@@ -108,6 +109,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
          - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
          - [A step of the rate, simulated and real](reference/step.md)\n\
+         - [Senders, simulated and in Linux](reference/senders.md)\n\
          - [Varying links and the disciplines of Linux](reference/varying.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
@@ -118,6 +120,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
+    pages.insert(senders::PAGE.to_owned(), senders::page(root)?);
     pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
     pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
     pages.insert(step::PAGE.to_owned(), step::page(root)?);

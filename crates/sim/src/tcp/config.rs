@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::controller::{Congestion, Counting, Start, cubic};
-use super::hystart::HyStartRule;
+use super::slow_start::HyStartRule;
 
 /// The parameters of a TCP connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

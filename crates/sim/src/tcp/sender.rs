@@ -5,15 +5,19 @@
 //! recovery need is in [`Extra`], which most senders do not have.
 
 mod by_time;
+mod causes;
 mod extra;
+mod taken;
 
 use giveway_qdisc::{Ecn, Packet, Span, Time};
 
+pub use self::causes::Causes;
 use self::extra::Extra;
+use self::taken::take;
 use super::TcpConfig;
 use super::controller::{Ack, Controller, Loss, Marks, Start};
 use super::outlet::Outlet;
-use super::scoreboard::{Acked, Deliveries, Retransmission, Scoreboard};
+use super::scoreboard::{Retransmission, Scoreboard};
 use crate::segment::Segment;
 
 /// The number of duplicate acknowledgements that indicates a loss: RFC 5681, section 3.2.
@@ -59,17 +63,6 @@ pub struct Counts {
     pub retransmitted: u32,
     /// Expirations of the retransmission timer on an open connection.
     pub timeouts: u32,
-}
-
-/// The causes of retransmissions. A retransmission that none of them counts is one of fast recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Causes {
-    /// Probes of a tail that may be lost, whether they repeat data or not.
-    pub probes: u64,
-    /// Segments retransmitted during the recovery from a timeout.
-    pub timeouts: u64,
-    /// Retransmissions that the receiver reports as needless (D-SACK).
-    pub spurious: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -627,28 +620,4 @@ impl Sender {
             extra.pace_until = now;
         }
     }
-}
-
-/// The changes of an acknowledgement in the scoreboard.
-#[derive(Clone, Copy, Debug, Default)]
-struct Taken {
-    /// Send time of the newest segment whose round trip it measured.
-    measured: Option<Time>,
-    /// Sequence numbers that it reports by SACK for the first time.
-    selective: u64,
-}
-
-/// Enters an acknowledgement into the scoreboard.
-#[inline]
-fn take(board: &mut Scoreboard, segment: &Segment, sack: bool, deliveries: &mut impl Deliveries) -> Taken {
-    let acked = if segment.ack > board.una() { board.ack(segment.ack, deliveries) } else { Acked::default() };
-    let mut taken = Taken { measured: acked.measured, selective: 0 };
-    if sack {
-        for (from, to) in segment.blocks() {
-            let new = board.sack(from, to, deliveries);
-            taken.selective += new.len;
-            taken.measured = taken.measured.max(new.measured);
-        }
-    }
-    taken
 }

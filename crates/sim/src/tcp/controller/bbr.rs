@@ -27,26 +27,30 @@
 //!   Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
 //! - Version 3: draft-ietf-ccwg-bbr.
 
+mod draws;
 mod v1;
 mod v3;
 
-use giveway_qdisc::Invalid;
+use giveway_qdisc::{Invalid, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ack, Control, Controller, Feedback, Loss, Needs, Phase, Start};
+use super::{Control, Controller, Start};
 
 /// Parameters of this control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Version: 1, which Linux has, or 3, the draft of the IETF.
     pub version: u8,
+    /// The part of the bandwidth by which pacing stays below it: by default 0 with version 1, as its draft has
+    /// it, and 0.01 with version 3. Linux has 0.01 with version 1, too.
+    pub margin: Option<Share>,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { version: 1 }
+        Config { version: 1, margin: None }
     }
 }
 
@@ -62,36 +66,10 @@ impl Control for Config {
     }
 
     fn build(&self, start: Start) -> Box<dyn Controller> {
+        let below = |usual: f64| 1.0 - self.margin.map_or(usual, Share::get);
         match self.version {
-            3 => Box::new(v3::Bbr::new(start)),
-            _ => Box::new(v1::Bbr::new(start)),
+            3 => Box::new(v3::Bbr::new(start, below(0.01))),
+            _ => Box::new(v1::Bbr::new(start, below(0.0))),
         }
-    }
-}
-
-/// Draws of a controller, from the number of its connection: splitmix64.
-#[derive(Clone, Copy, Debug)]
-struct Draws(u64, #[cfg(test)] Option<u64>);
-
-impl Draws {
-    fn new(seed: u64) -> Draws {
-        Draws(
-            seed,
-            #[cfg(test)]
-            None,
-        )
-    }
-
-    /// A number below `most`.
-    fn below(&mut self, most: u64) -> u64 {
-        #[cfg(test)]
-        if let Some(given) = self.1.take() {
-            return given;
-        }
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % most
     }
 }

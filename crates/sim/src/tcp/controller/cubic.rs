@@ -259,7 +259,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::hystart::HyStartRule;
+    use crate::tcp::HyStartRule;
     use giveway_qdisc::Span;
 
     fn ack(at_ms: u64, bytes: u64) -> Ack {

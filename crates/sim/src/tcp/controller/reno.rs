@@ -162,7 +162,7 @@ impl Controller for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::hystart::HyStartRule;
+    use crate::tcp::HyStartRule;
     use giveway_qdisc::Span;
 
     fn ack(bytes: u64) -> Ack {

@@ -10,7 +10,8 @@
 use giveway_qdisc::{Packet, Span, Time};
 
 use super::extra::{Extra, Frto, Undo};
-use super::{Recovery, Sender, Taken};
+use super::taken::Taken;
+use super::{Recovery, Sender};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Loss, Phase};

@@ -3,7 +3,8 @@
 
 use giveway_qdisc::{Span, Time};
 
-use super::{Causes, Taken, take};
+use super::causes::Causes;
+use super::taken::{Taken, take};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Feedback, Needs, Phase};

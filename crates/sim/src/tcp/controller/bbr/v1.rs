@@ -2,7 +2,8 @@
 
 use giveway_qdisc::{Rate, Span, Time};
 
-use super::{Ack, Controller, Draws, Feedback, Loss, Needs, Phase, Start};
+use super::draws::Draws;
+use crate::tcp::controller::{Ack, Controller, Feedback, Loss, Needs, Phase, Start};
 
 /// 2 / ln 2, with which the rate doubles each round trip (BBRHighGain).
 const HIGH_GAIN: f64 = 2.885_390_081_777_926_8;
@@ -37,6 +38,7 @@ enum Mode {
 pub(super) struct Bbr {
     mss: f64,
     initial_window: f64,
+    part: f64,
     draws: Draws,
     mode: Mode,
     pacing_gain: f64,
@@ -77,11 +79,13 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    pub fn new(start: Start) -> Bbr {
+    /// `part` is the part of the bandwidth at which it paces with a gain of one.
+    pub fn new(start: Start, part: f64) -> Bbr {
         let initial_window = start.initial_window as f64;
         Bbr {
             mss: start.mss as f64,
             initial_window,
+            part,
             draws: Draws::new(start.seed),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
@@ -262,7 +266,7 @@ impl Bbr {
 
     /// Sets the rate (BBRSetPacingRate). In startup it never falls.
     fn set_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth;
+        let rate = gain * self.bandwidth * self.part;
         if self.filled || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -413,7 +417,7 @@ mod tests {
                         counting: Counting::Bytes,
                         hystart: HyStartRule::Off,
                         seed: 0,
-                    });
+                    }, 1.0);
                     new.rtprop_at = now;
                     if let Some(rtt) = sample {
                         new.rtprop = Some(rtt);

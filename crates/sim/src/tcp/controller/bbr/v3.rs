@@ -5,7 +5,8 @@
 
 use giveway_qdisc::{Rate, Span, Time};
 
-use super::{Ack, Controller, Draws, Feedback, Loss, Needs, Phase, Start};
+use super::draws::Draws;
+use crate::tcp::controller::{Ack, Controller, Feedback, Loss, Needs, Phase, Start};
 
 /// Gains of startup: 4 ln 2 for the rate.
 const STARTUP: (f64, f64) = (2.77, 2.0);
@@ -19,8 +20,6 @@ const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
 /// The part of the bound that is left to others (Headroom).
 const HEADROOM: f64 = 0.15;
-/// Pacing is this much below the bandwidth (PacingMarginPercent).
-const MARGIN: f64 = 0.99;
 const LEAST_SEGMENTS: f64 = 4.0;
 const GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
@@ -60,6 +59,7 @@ enum AckPhase {
 pub(super) struct Bbr {
     mss: f64,
     initial_window: f64,
+    part: f64,
     draws: Draws,
     mode: Mode,
     pacing_gain: f64,
@@ -119,11 +119,13 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    pub fn new(start: Start) -> Bbr {
+    /// `part` is the part of the bandwidth at which it paces with a gain of one (PacingMarginPercent).
+    pub fn new(start: Start, part: f64) -> Bbr {
         let initial_window = start.initial_window as f64;
         Bbr {
             mss: start.mss as f64,
             initial_window,
+            part,
             draws: Draws::new(start.seed),
             mode: Mode::Startup,
             pacing_gain: STARTUP.0,
@@ -527,7 +529,7 @@ impl Bbr {
     }
 
     fn set_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth() * MARGIN;
+        let rate = gain * self.bandwidth() * self.part;
         if rate > 0.0 && (self.filled || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
