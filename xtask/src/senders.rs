@@ -7,8 +7,9 @@
 //! - Linux runs once, the simulator with five seeds.
 //!
 //! # What is open
-//! - The mean time in the queue ends with the transmission, because the token bucket of the measurement lets a
-//!   packet out when the link has sent it; the simulator's ends at the begin, and the transmission is added.
+//! - The mean time in the queue ends with the transmission, because the token bucket of the measurement lets
+//!   a packet out when the link has sent it; the simulator's ends at the begin, and the transmission is
+//!   added.
 //! - The step that marks for DCTCP is `codel ce_threshold` in both, with a control law that never acts.
 
 pub(crate) mod table;

@@ -24,7 +24,26 @@ which this page is made.
 ";
 
 /// The conclusions, which were drawn from the table as it is. Read them again when it is measured again.
-const FINDINGS: &str = "";
+const FINDINGS: &str = "
+## Findings
+
+- **Goodput agrees within 1 % in every cell with one sender**, at 10 and 100 Mbit/s, from 10 to 100 ms, and from half to four bandwidth-delay products.
+- **Queueing agrees within 11 % in two thirds of these cells.** At 10 Mbit/s bbr is within 7 % in any fifo of up to 40 ms, dctcp within 9 %, vegas \
+within 8 %.
+- **It does not with bbr at 100 Mbit/s, and above 40 ms**: the simulator has 17 to 59 % more there, and 18 % less with fq_codel. Linux paces a hundredth below the bandwidth since 2018, the \
+draft of version 1 does not. With `bbr margin 0.01` the simulator has 3.75, 3.70 and 4.53 ms at 100 Mbit/s and 10, 40 and 100 ms, where Linux has 3.11, \
+3.18 and 4.53, and without it 4.06, 5.05 and 6.71. So the margin explains most of it. At 10 Mbit/s and 40 ms the margin makes it worse: 7.31 instead of \
+8.52 ms, where Linux has 8.51.
+- **Reno and cubic wait longer here where the queue is short**: by 18 to 33 % with reno and 17 packets, with 8 packets at 10 ms, and \
+with fq_codel (cubic with 17 packets by 6 %). The transmission that is added here is not part of Linux's value when the link was idle, which explains a part of that with fq_codel. The rest \
+is not explained.
+- **dctcp is marked less here at 10 ms, and more at 100 Mbit/s**, with 27 % more queueing there. Linux sends bundles of segments, the simulator single ones; this \
+was not tested.
+- **Shares of two senders agree within 11 points in 26 of 28 cells.** The two others are vegas beside vegas, where the order of the beginnings decides, and \
+cubic beside bbr with four bandwidth-delay products. One run of Linux is one draw: where two runs of the simulator with other seeds differ, so would two runs of \
+Linux.
+- The first 50 segments of a connection are compared one by one in the test `linux_traces`.
+";
 
 /// Builds the page.
 ///

@@ -43,8 +43,8 @@ use super::{Control, Controller, Start};
 pub struct Config {
     /// Version: 1, which Linux has, or 3, the draft of the IETF.
     pub version: u8,
-    /// The part of the bandwidth by which pacing stays below it: by default 0 with version 1, as its draft has
-    /// it, and 0.01 with version 3. Linux has 0.01 with version 1, too.
+    /// The part of the bandwidth by which pacing stays below it: by default 0 with version 1, as its draft
+    /// has it, and 0.01 with version 3. Linux has 0.01 with version 1, too.
     pub margin: Option<Share>,
 }
 

@@ -1,5 +1,5 @@
-//! Draws of a controller, from the number of its connection: splitmix64 (Steele, Lea and Flood 2014). A test gives
-//! the next one.
+//! Draws of a controller, from the number of its connection: splitmix64 (Steele, Lea and Flood 2014). A test
+//! gives the next one.
 
 /// The draws.
 #[derive(Clone, Copy, Debug)]

@@ -411,13 +411,16 @@ mod tests {
             let sample = number("rtt_us").map(Span::us);
             match row["event"] {
                 "start" => {
-                    let mut new = Bbr::new(Start {
-                        mss: number("mss").unwrap(),
-                        initial_window: number("initial_window").unwrap(),
-                        counting: Counting::Bytes,
-                        hystart: HyStartRule::Off,
-                        seed: 0,
-                    }, 1.0);
+                    let mut new = Bbr::new(
+                        Start {
+                            mss: number("mss").unwrap(),
+                            initial_window: number("initial_window").unwrap(),
+                            counting: Counting::Bytes,
+                            hystart: HyStartRule::Off,
+                            seed: 0,
+                        },
+                        1.0,
+                    );
                     new.rtprop_at = now;
                     if let Some(rtt) = sample {
                         new.rtprop = Some(rtt);
