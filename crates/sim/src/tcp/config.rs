@@ -58,8 +58,6 @@ pub struct TcpConfig {
     /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
     /// the rule of Linux.
     pub hystart: HyStartRule,
-    /// A window that the application did not fill shrinks to what it used: RFC 7661.
-    pub window_validation: bool,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
@@ -120,7 +118,6 @@ impl Default for TcpConfig {
             quick_acks: 0,
             counting: Counting::Bytes,
             hystart: HyStartRule::Off,
-            window_validation: false,
             rto_initial: Span::s(1),
             rto_min: Span::s(1),
             rto_margin: Span::ZERO,
@@ -154,7 +151,6 @@ impl TcpConfig {
             quick_acks: 16,
             counting: Counting::All,
             hystart: HyStartRule::Classic,
-            window_validation: true,
             rto_min: Span::ms(200),
             rto_margin: Span::ms(200),
             rto_max: Span::s(120),

@@ -39,7 +39,8 @@ const PERSIST: u8 = 16;
 pub struct Rack {
     /// Last transmission and end of the segment that was sent last among those that have arrived.
     newest: (Time, u64),
-    /// The round-trip time that it measured (RACK.rtt).
+    /// The round-trip time of the segment that arrived last, and of those the one that was sent last
+    /// (RACK.rtt).
     rtt: Span,
     /// Smallest round-trip time (RACK.min_RTT); the largest span before the first.
     least: Span,
@@ -98,7 +99,7 @@ impl Rack {
     /// Observes the segments of an acknowledgement that arrives at `now`.
     pub fn at(&mut self, now: Time) -> Arriving<'_> {
         let highest = self.highest;
-        Arriving { rack: self, now, highest }
+        Arriving { rack: self, now, highest, latest: (Time::ZERO, 0) }
     }
 
     /// The segment that ends at `end` was retransmitted.
@@ -211,6 +212,8 @@ pub struct Arriving<'a> {
     now: Time,
     /// The highest sequence number that had arrived before: the blocks of one acknowledgement have no order.
     highest: u64,
+    /// The segment of this acknowledgement that was sent last: time and end.
+    latest: (Time, u64),
 }
 
 impl Deliveries for Arriving<'_> {
@@ -228,9 +231,13 @@ impl Deliveries for Arriving<'_> {
             return;
         }
         rack.least = rack.least.min(rtt);
+        // RFC 8985, section 6.2, step 2: of the segments that arrive together, the one that was sent last.
+        if (segment.at, segment.end) >= self.latest {
+            self.latest = (segment.at, segment.end);
+            rack.rtt = rtt;
+        }
         if (segment.at, segment.end) > rack.newest {
             rack.newest = (segment.at, segment.end);
-            rack.rtt = rtt;
         }
     }
 }
@@ -262,5 +269,129 @@ impl<A: Deliveries> Deliveries for Option<A> {
         if let Some(one) = self {
             one.removed();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::tcp::scoreboard::Retransmission;
+
+    /// A connection that is driven by the rows of a table.
+    struct Driven {
+        board: Scoreboard,
+        rack: Rack,
+        mss: u64,
+        recovering: bool,
+        recovery_point: u64,
+        /// The reordering window that the last event used.
+        window: Span,
+    }
+
+    impl Driven {
+        fn retransmit(&mut self, seq: u64, len: u32, now: Time) {
+            self.board.retransmitted(Retransmission { seq, len }, now);
+            self.rack.retransmitted(seq + u64::from(len), now);
+        }
+
+        fn detect(&mut self, srtt: Span, now: Time) {
+            self.window = self.rack.window(&self.board, self.mss, srtt, self.recovering);
+            if self.rack.detect(&mut self.board, self.window, now) > 0 && !self.recovering {
+                (self.recovering, self.recovery_point) = (true, self.board.next());
+            }
+        }
+
+        fn acknowledged(&mut self, row: &BTreeMap<&str, &str>, srtt: Span, now: Time) {
+            let ack: u64 = row["ack"].parse().unwrap();
+            let dsack = row["dsack"] == "1";
+            let mut arriving = self.rack.at(now);
+            if ack > self.board.una() {
+                self.board.ack(ack, &mut arriving);
+            }
+            for block in row["sacks"].split(';').filter(|block| !block.is_empty()).skip(usize::from(dsack)) {
+                let (from, to) = block.split_once('-').unwrap();
+                self.board.sack(from.parse().unwrap(), to.parse().unwrap(), &mut arriving);
+            }
+            if let Ok(sample) = row["sample_us"].parse() {
+                self.rack.measured(Span::us(sample));
+            }
+            if dsack {
+                self.rack.dsack(self.board.una(), self.board.next());
+            }
+            if self.recovering && self.board.una() >= self.recovery_point {
+                self.recovering = false;
+                self.rack.recovered();
+            }
+            self.detect(srtt, now);
+        }
+    }
+
+    /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The
+    /// table has the events of that program's traces, and the state after each. The timer of the probe is not
+    /// compared: there the delay of acknowledgements is a parameter.
+    #[test]
+    fn equals_the_second_implementation() {
+        let mut lines = include_str!("../../tests/data/rack_trace.csv").lines();
+        let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let mut driven: Option<Driven> = None;
+        let mut rows = 0;
+        for line in lines {
+            let row: BTreeMap<&str, &str> = names.iter().copied().zip(line.split(',')).collect();
+            let number = |name: &str| row[name].parse::<u64>().unwrap_or_default();
+            let now = Time::us(number("time_us"));
+            let srtt = Span::from_s_f64(row["srtt_us"].parse::<f64>().unwrap_or_default() / 1e6);
+            let (seq, len) = (number("seq"), number("len") as u32);
+            if row["event"] == "start" {
+                let (board, rack) = (Scoreboard::new(seq), Rack::new());
+                let mss = u64::from(len);
+                let (recovering, recovery_point, window) = (false, 0, Span::ZERO);
+                driven = Some(Driven { board, rack, mss, recovering, recovery_point, window });
+                continue;
+            }
+            let this = driven.as_mut().expect("a trace starts");
+            let before = this.board.lost();
+            match (row["event"], row["retransmission"], row["probe"]) {
+                ("send", "0", _) | ("pto_timer", _, "new") => this.board.push(len, now),
+                ("send", _, _) => this.retransmit(seq, len, now),
+                ("ack", _, _) => this.acknowledged(&row, srtt, now),
+                ("reo_timer", _, _) => this.detect(srtt, now),
+                ("rto_timer", _, _) => {
+                    this.rack.timed_out(&mut this.board, this.window, now);
+                    (this.recovering, this.recovery_point) = (true, this.board.next());
+                }
+                ("pto_timer", _, "none") => {}
+                ("pto_timer", _, probe) => {
+                    let last = this.board.last().expect("something is repeated");
+                    assert_eq!(probe, last.seq.to_string(), "{line}");
+                    this.retransmit(last.seq, last.len, now);
+                }
+                (other, ..) => panic!("unknown event {other}"),
+            }
+            let lost: Vec<String> = this
+                .board
+                .lost()
+                .iter()
+                .filter(|seq| !before.contains(seq))
+                .map(|seq| seq.to_string())
+                .collect();
+            assert_eq!(lost.join(";"), row["lost"], "{line}");
+            assert_eq!(this.recovering, row["recovery"] == "1", "{line}");
+            let near = |name: &str, value: Span| {
+                let expected: f64 = row[name].parse().unwrap_or_default();
+                let off = (value.as_s() * 1e6 - expected).abs();
+                assert!(off < 1.0, "{name}: {value} instead of {expected} us at {line}");
+            };
+            near("rack_rtt_us", this.rack.rtt);
+            near("min_rtt_us", this.rack.least());
+            if row["event"] == "ack" {
+                near("reo_wnd_us", this.window);
+                let timer = this.rack.reorder_at;
+                near("reo_timer_us", if timer == Time::NEVER { Span::ZERO } else { timer.since(Time::ZERO) });
+            }
+            rows += 1;
+        }
+        assert!(rows > 1000, "{rows} rows");
     }
 }

@@ -488,6 +488,13 @@ impl Scoreboard {
         self.high_rxt = self.lost_below;
     }
 
+    /// The first sequence numbers of the segments that are lost and not retransmitted.
+    #[cfg(test)]
+    pub fn lost(&self) -> Vec<u64> {
+        let lost = self.sent.iter().filter(|sent| sent.state & (SACKED | LOST | RETRANSMITTED) == LOST);
+        lost.map(|sent| sent.segment(self.una).seq).collect()
+    }
+
     /// Frees the memory of segments if none is outstanding.
     pub fn rest(&mut self) {
         if self.sent.is_empty() {
