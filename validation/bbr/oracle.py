@@ -17,13 +17,15 @@ sections 3.5 and 4; Cheng et al., Delivery Rate Estimation, draft-cheng-iccrg-de
 """
 
 import sys
-from dataclasses import fields, replace
 from pathlib import Path
 
 import by_hand
 import flow
 from bbr import Bbr, Readings
 from events import COLUMNS, state
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from command import compare_readings, run  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[2] / "crates/sim/tests/data/bbr_trace.csv"
 
@@ -59,7 +61,7 @@ def replay(trace, readings):
     return states
 
 
-def compare_readings():
+def compare():
     others = {
         "high_gain": 2.89,
         "filter_keeps_rounds": 11,
@@ -71,31 +73,8 @@ def compare_readings():
         "largest_quantum": 64_000,
         "bare_bdp_in_cycle": True,
     }
-    assert set(others) == {field.name for field in fields(Readings)}
-    everything = traces()
-    for name, value in others.items():
-        print(f"{name} = {value}")
-        for trace in everything:
-            ours = replay(trace, Readings())
-            theirs = replay(trace, replace(Readings(), **{name: value}))
-            differ = sum(a != b for a, b in zip(ours, theirs))
-            if differ:
-                print(f"    {trace.name}: {differ} of {len(ours)} rows")
-
-
-def main():
-    match sys.argv[1:]:
-        case ["--readings"]:
-            compare_readings()
-        case ["--check"]:
-            if OUTPUT.read_text() != table():
-                sys.exit(f"{OUTPUT} is not what this program writes")
-        case []:
-            OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-            OUTPUT.write_text(table())
-        case _:
-            sys.exit(__doc__)
+    compare_readings(Readings(), others, traces(), replay)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUTPUT, table, compare)

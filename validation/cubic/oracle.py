@@ -16,8 +16,11 @@ References: RFC 9438 sections 4.1 to 4.10; RFC 5681 section 3.1; RFC 3465 sectio
 import math
 import random
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from command import compare_readings, run  # noqa: E402
 
 C = 0.4  # section 5.1, segments per second cubed
 BETA = 0.7  # section 4.6
@@ -426,7 +429,12 @@ def replay(trace, readings):
     return windows
 
 
-def compare_readings():
+def windows_that_differ(ours, theirs):
+    differ = [abs(b - a) / a for a, b in zip(ours, theirs) if abs(a - b) > 1]
+    return f"{len(differ)} of {len(ours)} windows, by up to {max(differ):.1%}" if differ else ""
+
+
+def compare():
     others = {
         "slow_start_at_equality": True,
         "reno_may_shrink": True,
@@ -436,31 +444,8 @@ def compare_readings():
         "limit_after_timeout": 2,
         "bytes_scale_the_curve": False,
     }
-    assert set(others) == {field.name for field in fields(Readings)}
-    everything = traces()
-    for name, value in others.items():
-        print(f"{name} = {value}")
-        for trace in everything:
-            ours = replay(trace, Readings())
-            theirs = replay(trace, replace(Readings(), **{name: value}))
-            differ = [abs(b - a) / a for a, b in zip(ours, theirs) if abs(a - b) > 1]
-            if differ:
-                print(f"    {trace.name}: {len(differ)} of {len(ours)} windows, by up to {max(differ):.1%}")
-
-
-def main():
-    match sys.argv[1:]:
-        case ["--readings"]:
-            compare_readings()
-        case ["--check"]:
-            if OUTPUT.read_text() != table():
-                sys.exit(f"{OUTPUT} is not what this program writes")
-        case []:
-            OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-            OUTPUT.write_text(table())
-        case _:
-            sys.exit(__doc__)
+    compare_readings(Readings(), others, traces(), replay, windows_that_differ)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUTPUT, table, compare)

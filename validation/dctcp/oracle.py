@@ -16,10 +16,11 @@ References: RFC 8257 sections 3.3 to 3.5 and 4; RFC 3168 section 6.1.2; RFC 5681
 import math
 import random
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path as File
 
 sys.path.insert(0, str(File(__file__).resolve().parents[1]))
+from command import compare_readings, run  # noqa: E402
 from path import Path  # noqa: E402
 
 G = 1 / 16  # RFC 8257 section 4
@@ -387,7 +388,7 @@ def replay(trace, readings):
     return states
 
 
-def compare_readings():
+def compare():
     others = {
         "reduce_at_window_end": True,
         "first_window_is_data": True,
@@ -400,31 +401,8 @@ def compare_readings():
         "limit_after_timeout": 2,
         "count_survives_reduction": True,
     }
-    assert set(others) == {field.name for field in fields(Readings)}
-    everything = traces()
-    for name, value in others.items():
-        print(f"{name} = {value}")
-        for trace in everything:
-            ours = replay(trace, Readings())
-            theirs = replay(trace, replace(Readings(), **{name: value}))
-            differ = sum(a != b for a, b in zip(ours, theirs))
-            if differ:
-                print(f"    {trace.name}: {differ} of {len(ours)} rows")
-
-
-def main():
-    match sys.argv[1:]:
-        case ["--readings"]:
-            compare_readings()
-        case ["--check"]:
-            if OUTPUT.read_text() != table():
-                sys.exit(f"{OUTPUT} is not what this program writes")
-        case []:
-            OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-            OUTPUT.write_text(table())
-        case _:
-            sys.exit(__doc__)
+    compare_readings(Readings(), others, traces(), replay)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUTPUT, table, compare)

@@ -15,13 +15,15 @@ References: RFC 8985 sections 6, 7 and 8; RFC 6298 sections 2, 3 and 5; RFC 2018
 """
 
 import sys
-from dataclasses import fields, replace
 from pathlib import Path
 
 import by_hand
 import network
 from events import COLUMNS, state
 from rack import Rack, Readings
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from command import compare_readings, run  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[2] / "crates/sim/tests/data/rack_trace.csv"
 
@@ -51,37 +53,14 @@ def replay(trace, readings):
     return states
 
 
-def compare_readings():
+def compare():
     others = {
         "lost_but_delivered_counts": False,
         "dsack_of_probe_counts": False,
         "inflate_for_one_segment": False,
     }
-    assert set(others) == {field.name for field in fields(Readings)}
-    everything = traces()
-    for name, value in others.items():
-        print(f"{name} = {value}")
-        for trace in everything:
-            ours = replay(trace, Readings())
-            theirs = replay(trace, replace(Readings(), **{name: value}))
-            differ = sum(a != b for a, b in zip(ours, theirs)) + len(ours) - len(theirs)
-            if differ:
-                print(f"    {trace.name}: {differ} of {len(ours)} rows")
-
-
-def main():
-    match sys.argv[1:]:
-        case ["--readings"]:
-            compare_readings()
-        case ["--check"]:
-            if OUTPUT.read_text() != table():
-                sys.exit(f"{OUTPUT} is not what this program writes")
-        case []:
-            OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-            OUTPUT.write_text(table())
-        case _:
-            sys.exit(__doc__)
+    compare_readings(Readings(), others, traces(), replay)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUTPUT, table, compare)

@@ -20,10 +20,11 @@ Internet, IEEE JSAC 13(8), 1995; RFC 5681 section 3.1; RFC 3465 section 2.
 import math
 import random
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path as File
 
 sys.path.insert(0, str(File(__file__).resolve().parents[1]))
+from command import compare_readings, run  # noqa: E402
 from path import Path  # noqa: E402
 
 # Segments in the queue: section 3.2 of the paper of 1994, and section 3.3.
@@ -416,7 +417,7 @@ def replay(trace, readings):
     return states
 
 
-def compare_readings():
+def compare():
     others = {
         "actual_from_window": True,
         "round_ends_at_equality": True,
@@ -430,31 +431,8 @@ def compare_readings():
         "flight_beyond_window": True,
         "limit_after_timeout": 2,
     }
-    assert set(others) == {field.name for field in fields(Readings)}
-    everything = traces()
-    for name, value in others.items():
-        print(f"{name} = {value}")
-        for trace in everything:
-            ours = replay(trace, Readings())
-            theirs = replay(trace, replace(Readings(), **{name: value}))
-            differ = sum(a != b for a, b in zip(ours, theirs))
-            if differ:
-                print(f"    {trace.name}: {differ} of {len(ours)} rows")
-
-
-def main():
-    match sys.argv[1:]:
-        case ["--readings"]:
-            compare_readings()
-        case ["--check"]:
-            if OUTPUT.read_text() != table():
-                sys.exit(f"{OUTPUT} is not what this program writes")
-        case []:
-            OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-            OUTPUT.write_text(table())
-        case _:
-            sys.exit(__doc__)
+    compare_readings(Readings(), others, traces(), replay)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, OUTPUT, table, compare)
