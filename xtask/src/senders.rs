@@ -23,7 +23,7 @@ use table::{FILE as TABLE, HEADER, Row};
 
 /// The measurements of Linux.
 const LINUX: &str = "docs/senders-linux.csv";
-/// Seeds of each cell in the simulator.
+/// The simulator runs each cell this many times, with different random numbers.
 const SEEDS: u32 = 5;
 
 /// A row of the measurements of Linux, by the names of its columns.

@@ -65,8 +65,6 @@ impl Segment {
     pub const DSACK: u16 = 256;
     /// The segment has the AccECN option: RFC 9768, section 3.2.3.
     pub const ACCECN: u16 = 512;
-    /// The receiver sent this acknowledgement at once, because a mark began or ended.
-    pub const CE_CHANGED: u16 = 1024;
 
     /// A datagram of `len` data bytes, number `number` of the stream `stream`, which the source `source`
     /// sends at `sent`.

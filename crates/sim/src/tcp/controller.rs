@@ -195,10 +195,6 @@ pub trait Controller {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// Memory, bytes, without what its boxes hold.
-    fn bytes(&self) -> usize {
-        size_of_val(self)
-    }
 }
 
 /// The parameters of a new controller.

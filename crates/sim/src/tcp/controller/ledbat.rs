@@ -79,7 +79,6 @@ impl Control for Config {
             minute: 0,
             slowdown: Slowdown::SlowStart,
             began: Time::ZERO,
-            shrunk_until: 0,
         })
     }
 }
@@ -115,8 +114,6 @@ struct Ledbat {
     slowdown: Slowdown,
     /// Begin of the slowdown, or of the connection.
     began: Time,
-    /// The window has shrunk by delay, or halved, for everything below this sequence number.
-    shrunk_until: u64,
 }
 
 impl Ledbat {
@@ -211,7 +208,6 @@ impl Controller for Ledbat {
     }
 
     fn lost(&mut self, loss: &Loss) {
-        self.shrunk_until = loss.next;
         self.window = (self.window / 2.0).max(LEAST_SEGMENTS * self.mss);
         self.threshold = self.window;
         if matches!(self.slowdown, Slowdown::SlowStart | Slowdown::Up) {

@@ -12,7 +12,7 @@ use crate::tcp::delivery::Delivery;
 use crate::tcp::marks::Marks;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::Rack;
-use crate::tcp::scoreboard::{Retransmission, Scoreboard};
+use crate::tcp::scoreboard::{Deliveries, Received, Retransmission, Scoreboard};
 
 /// State that most senders do not have.
 #[derive(Debug)]
@@ -126,8 +126,8 @@ impl Extra {
         if !self.needs.own_recovery {
             // RFC 9937, section 5: what was SACKed before is not delivered during the recovery.
             let flight = board.outstanding() - board.sacked() + self.newly_delivered;
-            let now = window.min(board.pipe().max(controller.window()));
-            self.prr = Some(Prr::begin(flight, controller.window(), now));
+            let first = window.min(board.pipe().max(controller.window()));
+            self.prr = Some(Prr::begin(flight, controller.window(), first));
         }
     }
 
@@ -240,9 +240,9 @@ struct Sums {
     originals: u64,
 }
 
-impl crate::tcp::scoreboard::Deliveries for &mut Sums {
+impl Deliveries for &mut Sums {
     #[inline]
-    fn received(&mut self, segment: crate::tcp::scoreboard::Received) {
+    fn received(&mut self, segment: Received) {
         self.all += u64::from(segment.len);
         self.originals += if segment.ambiguous { 0 } else { u64::from(segment.len) };
     }
