@@ -189,7 +189,15 @@ fn one(
         Err(outcome) => return Ok(outcome),
     };
     if json {
-        writeln!(out, "{}", results.table.to_json(name, results.cpu_s))?;
+        let mut json = results.table.to_json(name, results.cpu_s);
+        if let Some(contest) = &results.contest {
+            for (row, result) in
+                results.table.rows.iter().zip(json["results"].as_array_mut().into_iter().flatten())
+            {
+                result["shares"] = contest.to_json(row);
+            }
+        }
+        writeln!(out, "{json}")?;
     } else {
         print(scenario, name, &results, out)?;
     }
@@ -249,6 +257,10 @@ fn ports(backend: &Backend) -> String {
             let names: Vec<&str> = network.measured.iter().take(3).map(|id| port(id).name.as_str()).collect();
             let more = if network.measured.len() > names.len() { ", ..." } else { "" };
             let first = port(&network.measured[0]);
+            let named = match network.contest {
+                Some(_) => format!("{} links", network.measured.len()),
+                None => format!("{}{more}", names.join(", ")),
+            };
             let mbit = |bit: u64| bit as f64 / 1e6;
             let rate = match &first.impairments.rate {
                 None => first.rate.to_string(),
@@ -262,7 +274,7 @@ fn ports(backend: &Backend) -> String {
                     mbit(profile.most())
                 ),
             };
-            format!("{}{more} at {rate}", names.join(", "))
+            format!("{named} at {rate}")
         }
         Backend::Switch(crossbar) => {
             let Crossbar { ports, rate, slot, .. } = crossbar;
@@ -277,7 +289,7 @@ fn ports(backend: &Backend) -> String {
 
 /// Prints the title of a scenario, its settings, its table, and the fingerprint of its results.
 pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn Write) -> io::Result<()> {
-    let Results { table, finished, planned, plot, .. } = results;
+    let Results { table, contest, finished, planned, plot, .. } = results;
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     writeln!(out, "{}", terminal::bold(title))?;
     writeln!(
@@ -297,7 +309,10 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     writeln!(out)?;
     if *finished > 0 {
         let style = Style { width: terminal::width(), ascii: false, detailed: false };
-        write!(out, "{}", table.render(style))?;
+        match contest {
+            Some(contest) => write!(out, "{}", contest.render(table, style))?,
+            None => write!(out, "{}", table.render(style))?,
+        }
         if let Some(plot) = plot {
             write!(out, "\n{}", plot.render(style))?;
         }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use giveway_qdisc::{Ending, FlowReport, PortId, Rate, Span, Time};
 
+use crate::contest::Contest;
+
 /// A function that returns the measured ports on the route between pairs of nodes, sender first.
 #[derive(Clone)]
 pub struct Crossed(Arc<Routes>);
@@ -64,6 +66,8 @@ pub struct Layout {
     pub node_names: Vec<String>,
     /// Names of traffic sources, by their number in the scenario. Sources with the same name are a group.
     pub source_names: Vec<String>,
+    /// The groups of sources that compete in pairs, if there is such a contest.
+    pub contest: Option<Contest>,
     /// Start of the measurement interval, inclusive.
     pub from: Time,
     /// End of the measurement interval, exclusive.
@@ -105,6 +109,7 @@ impl Default for Layout {
             port_names: Vec::new(),
             node_names: Vec::new(),
             source_names: Vec::new(),
+            contest: None,
             from: Time::ZERO,
             until: Time::ZERO,
             rates: Vec::new(),

@@ -37,6 +37,7 @@
 
 mod arrivals;
 mod bursts;
+mod contest;
 mod counts;
 mod crossing;
 mod delays;
@@ -64,6 +65,7 @@ mod terminal;
 mod trial;
 
 pub use bursts::WINDOWS;
+pub use contest::Contest;
 pub use difference::Difference;
 pub use discipline::Discipline;
 pub use emissions::BIN;

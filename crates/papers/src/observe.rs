@@ -1,8 +1,8 @@
 //! A run of a scenario with a recorder.
 
 use giveway_measure::{
-    Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder, SojournRow,
-    Summary,
+    Contest, Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder,
+    SojournRow, Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_scenario::{Backend, Compared, Crossbar, Finished, Network, Scenario, Trial};
@@ -144,6 +144,19 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     }
 }
 
+/// The names under which the metrics of a contest are recorded.
+fn of_contest(contest: &giveway_scenario::Contest) -> Contest {
+    let count = contest.senders.len();
+    let square = |name: &dyn Fn(usize, usize) -> String| {
+        (0..count).map(|one| (0..count).map(|other| name(one, other)).collect()).collect()
+    };
+    Contest {
+        senders: contest.senders.clone(),
+        groups: square(&|one, other| contest.traffic(one, other)),
+        ports: square(&|one, other| contest.port(one, other)),
+    }
+}
+
 /// The layout for a network.
 fn of_network(network: &Network, keep_series: bool) -> Layout {
     let measured = network.measured();
@@ -160,6 +173,7 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
             .collect(),
         node_names: measured.nodes,
         source_names: measured.sources,
+        contest: network.contest.as_ref().map(of_contest),
         from: measured.from,
         until: measured.until,
         rates: measured.rates.into_iter().enumerate().map(|(at, rate)| (numbered(at), rate)).collect(),

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use giveway_measure::{DelayPlot, DelayRow, Record, Summary, Table};
+use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_papers::{layout, observe, observe_network};
 use giveway_record::report::{self, Report};
 use giveway_record::{Digest, Kept, Manifest, RunFolder};
@@ -37,6 +37,8 @@ pub struct Results {
     pub finished: usize,
     /// The number of trials of the scenario.
     pub planned: usize,
+    /// The senders that compete in pairs, if the scenario is a contest.
+    pub contest: Option<Contest>,
     /// Delays over time of the first seed, if the session plots them.
     pub plot: Option<DelayPlot>,
     /// Remarks of the traffic sources, once for each seed.
@@ -291,6 +293,7 @@ impl<'a> Session<'a> {
             findings: findings.unwrap_or_default(),
             finished,
             planned,
+            contest: layout(scenario, false).contest,
             plot: self.plots.then(|| DelayPlot { seed: scenario.seeds[0], runs: plotted }),
             remarks,
             exported: written.into_iter().map(|(sentence, _)| sentence).collect(),

@@ -1,7 +1,7 @@
 //! Reads a table into a type, key by key. Each wrong value is reported with its place, and the other keys are
 //! still read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use giveway_qdisc::Invalid;
@@ -63,6 +63,14 @@ impl Reading {
         } else {
             choices(wrong, names)
         }
+    }
+
+    /// Drops all but the first diagnostic of each place in `span`, of which the scenario reads several
+    /// copies.
+    pub fn keep_one_per_place(&mut self, span: &std::ops::Range<usize>) {
+        let mut seen = BTreeSet::new();
+        let inside = |place: &std::ops::Range<usize>| span.start <= place.start && place.end <= span.end;
+        self.diagnostics.retain(|each| !inside(&each.span) || seen.insert((each.span.start, each.span.end)));
     }
 
     /// True if there is an error, not only warnings.

@@ -61,8 +61,8 @@ pub use error::{LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, LinkKeyError, Live, link_key};
 pub use network::{
-    Bound, Build, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port, Queue, Size, Stream,
-    StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
+    Bound, Build, Contest, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port, Queue, Size,
+    Stream, StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
 };
 pub use origin::{Origin, Place};
 pub use scenario::Scenario;

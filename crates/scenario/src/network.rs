@@ -1,6 +1,7 @@
 //! Scenarios on a network: links, traffic and measurements.
 
 mod bounds;
+mod contest;
 mod crossings;
 mod keys;
 mod lateness;
@@ -20,6 +21,8 @@ mod varying;
 mod varying_keys;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
+pub use self::contest::Contest;
+pub(crate) use self::contest::ContestKeys;
 pub(crate) use self::keys::{
     DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TimingKeys, TopologyKeys, TrafficKeys,
 };

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::crossbar::{self, SwitchKeys};
 use crate::file::{Short, Top};
 use crate::network::{
-    DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys, TopologyKeys,
+    ContestKeys, DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys, TopologyKeys,
     TopologySpec, TrafficKeys,
 };
 
@@ -26,6 +26,7 @@ pub fn schema() -> Schema {
     let mut medium = plain(schema_for!(MediumKeys));
     medium["required"] = json!(["name"]);
     put(&mut top, "medium", json!({ "type": "array", "minItems": 1, "items": medium }));
+    put(&mut top, "contest", contest());
     put(&mut top, "link", json!({ "type": "array", "minItems": 1, "items": link() }));
     let topologies: Vec<Json> = TOPOLOGIES.iter().map(topology).collect();
     put(&mut top, "topology", json!({ "type": "array", "minItems": 1, "items": { "anyOf": topologies } }));
@@ -38,10 +39,12 @@ pub fn schema() -> Schema {
     top["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     top["title"] = "Giveway scenario".into();
     top["description"] = "A network, a switch or a test bed with its traffic, the disciplines to compare, and the measurements.".into();
-    top["required"] = json!(["duration", "traffic"]);
+    top["required"] = json!(["duration"]);
     top["if"] = json!({ "properties": { "backend": { "const": "switch" } }, "required": ["backend"] });
-    top["then"] = json!({ "required": ["disciplines"] });
-    top["else"] = json!({ "anyOf": [{ "required": ["link"] }, { "required": ["topology"] }] });
+    top["then"] = json!({ "required": ["disciplines", "traffic"] });
+    top["else"] = json!({ "anyOf": [
+        { "required": ["link", "traffic"] }, { "required": ["topology", "traffic"] }, { "required": ["contest"] },
+    ] });
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Spec>();
     generator.subschema_for::<giveway_switch::Spec>();
@@ -76,6 +79,22 @@ fn link() -> Json {
     link["required"] = json!(["from", "to", "rate", "delay"]);
     link["description"] = "A link between two nodes, both directions.".into();
     link
+}
+
+/// The keys of a contest: its own, and those of its links.
+fn contest() -> Json {
+    let link = link();
+    let mut contest = plain(schema_for!(ContestKeys));
+    let own: Vec<String> = ["senders", "flows", "spread"].map(str::to_owned).into();
+    for (key, schema) in link["properties"].as_object().into_iter().flatten() {
+        if !own.contains(key) && !["from", "to"].contains(&key.as_str()) {
+            contest["properties"][key] = schema.clone();
+        }
+    }
+    let sender = json!({ "anyOf": [{ "type": "string" }, { "type": "object" }] });
+    put(&mut contest, "senders", json!({ "type": "array", "minItems": 1, "items": sender }));
+    contest["required"] = json!(["senders", "rate", "delay"]);
+    contest
 }
 
 /// The keys of one kind of topology, with those that all kinds share.

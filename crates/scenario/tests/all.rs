@@ -2,6 +2,7 @@
 
 mod bounds;
 mod bursts;
+mod contests;
 mod labels;
 mod limits;
 mod live;

@@ -165,6 +165,7 @@ impl RunFolder {
                 "until_s": layout.until.as_s(),
                 "ports": layout.measured.iter().map(|port| layout.port_name(*port)).collect::<Vec<_>>(),
                 "sources": layout.source_names,
+                "contest": layout.contest,
                 "small_packet_bytes": layout.small_packet_bytes,
             },
             "machine": self.manifest.machine,

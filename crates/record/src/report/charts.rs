@@ -3,6 +3,7 @@
 
 mod bursts;
 mod completion;
+mod contest;
 mod delay;
 mod drops;
 mod frame;
@@ -23,6 +24,9 @@ const MOST_PORTS: usize = 4;
 
 /// The charts of one folder, in the order of the page.
 pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
+    if let Some(contest) = &folder.manifest.measured.contest {
+        return Ok(contest::charts(folder, disciplines, contest));
+    }
     let mut charts = vec![completion::chart(folder, disciplines)?];
     let ports: Vec<&str> =
         folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
@@ -37,5 +41,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
 
 /// The measured ports without their own charts.
 pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
-    folder.manifest.measured.ports.get(MOST_PORTS..).unwrap_or_default()
+    let measured = &folder.manifest.measured;
+    // A matrix shows all of them.
+    if measured.contest.is_some() { &[] } else { measured.ports.get(MOST_PORTS..).unwrap_or_default() }
 }

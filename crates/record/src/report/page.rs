@@ -20,7 +20,7 @@ struct Page {
     subtitle: String,
     findings: Vec<Findings>,
     disciplines: Vec<Swatch>,
-    key_figures: ChartView,
+    key_figures: Option<ChartView>,
     tables: Vec<table::View>,
     sections: Vec<Section>,
     several: bool,
@@ -60,7 +60,12 @@ struct Section {
 pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
     let disciplines = Disciplines::of(folders);
     let mut plots = Plots::default();
-    let key_figures = view(&mut plots, "figures".to_owned(), glance(folders, &disciplines));
+    // A figure of all pairs of a contest together says nothing about any.
+    let all_contests = folders.iter().all(|folder| folder.manifest.measured.contest.is_some());
+    let key_figures = match all_contests {
+        true => None,
+        false => Some(view(&mut plots, "figures".to_owned(), glance(folders, &disciplines))),
+    };
     let mut sections = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
         let charts = of_folder(folder, &disciplines)?.into_iter().enumerate();
@@ -96,6 +101,12 @@ fn view(plots: &mut Plots, id: String, chart: Chart) -> ChartView {
     ChartView { id, title, caption, words, key }
 }
 
+/// The names of ports, or their number if there are many.
+fn places(ports: &[String]) -> String {
+    const MOST: usize = 6;
+    if ports.len() > MOST { counted(ports.len(), "port") } else { ports.join(", ") }
+}
+
 fn headline(folders: &[Folder]) -> (String, String) {
     match folders {
         [folder] => {
@@ -109,7 +120,7 @@ fn headline(folders: &[Folder]) -> (String, String) {
                 counted(manifest.seeds.len(), "seed"),
                 number(measured.from_s),
                 number(measured.until_s),
-                measured.ports.join(", "),
+                places(&measured.ports),
             );
             (title.clone(), subtitle)
         }
@@ -125,7 +136,11 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn found(folder: &Folder) -> Findings {
-    let sentences = folder.manifest.findings.clone().unwrap_or_else(|| findings(&folder.table));
+    let derived = || match &folder.manifest.measured.contest {
+        Some(contest) => contest.findings(&folder.table),
+        None => findings(&folder.table),
+    };
+    let sentences = folder.manifest.findings.clone().unwrap_or_else(derived);
     Findings { folder: folder.name.clone(), sentences }
 }
 

@@ -48,11 +48,12 @@ struct CellView {
     first: bool,
 }
 
-/// One table over all folders; or a table for each measured port, if all folders measure the same ports and
-/// more than one.
+/// One table over all folders, as in a contest; or a table for each measured port, if all folders measure the
+/// same ports and more than one.
 pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> {
+    let contest = folders.iter().any(|folder| folder.manifest.measured.contest.is_some());
     let first = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
-    if first.len() < 2 || folders.iter().any(|folder| folder.manifest.measured.ports != first) {
+    if contest || first.len() < 2 || folders.iter().any(|folder| folder.manifest.measured.ports != first) {
         let tables: Vec<Table> = folders.iter().map(|folder| folder.table.clone()).collect();
         return vec![view(String::new(), folders, &tables, disciplines)];
     }

@@ -29,6 +29,9 @@ pub(crate) struct Parts {
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
     #[schemars(with = "Part")]
     pub medium: IgnoredAny,
+    /// Senders of which every pair shares a link of its own. The table has the keys of these links.
+    #[schemars(with = "Part")]
+    pub contest: IgnoredAny,
     /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,

@@ -6,6 +6,7 @@ use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, PortId, Span};
 use giveway_sim::{MediumPlan, Routing, Timing};
 
+use super::contest::Contest;
 use super::paths::Paths;
 use super::topology::Port;
 use super::traffic::Stream;
@@ -31,6 +32,8 @@ pub struct Network {
     pub routing: Routing,
     /// The traffic sources.
     pub traffic: Vec<Stream>,
+    /// The senders that compete, if the scenario is a contest.
+    pub contest: Option<Contest>,
     /// The measured ports.
     pub measured: Vec<PortId>,
     /// The sampling interval.

@@ -7,6 +7,7 @@ use giveway_disciplines::Spec;
 use giveway_qdisc::{Invalid, LinkContext, PortId, Span, Streams};
 use giveway_sim::Routing;
 
+use super::contest::{self, Contest};
 use super::keys::{Parts, PlainKeys, RecordKeys, RoutesKey};
 use super::lints;
 use super::model::Network;
@@ -36,6 +37,28 @@ pub(crate) fn read_as(
 ) -> Option<(Network, Schedule)> {
     let root = file.root;
     reading.unknown_keys(root, noun, &[fields::keys::<Top>(), fields::keys::<Parts>()].concat());
+    let written_out = contest::write_out(reading, root);
+    if root.has("contest") && written_out.is_none() {
+        return None;
+    }
+    let (root, contest) = match &written_out {
+        Some((with_pairs, contest)) => (with_pairs, Some(contest.clone())),
+        None => (root, None),
+    };
+    let network = read_parts(reading, file, root, contest);
+    if let Some(table) = root.get("contest").and_then(Node::table) {
+        reading.keep_one_per_place(&table.span);
+    }
+    network
+}
+
+/// Reads the parts of a scenario whose contest is written out.
+fn read_parts(
+    reading: &mut Reading,
+    file: &ScenarioFile<'_>,
+    root: &Table,
+    contest: Option<Contest>,
+) -> Option<(Network, Schedule)> {
     let (times, short) = schedule::read(reading, file, None);
     let mut topology = topology::read(reading, root, file.folder, times.map(|times| times.duration));
     let timing = timing::read(reading, root, file.folder);
@@ -81,6 +104,7 @@ pub(crate) fn read_as(
         media: topology.media.plans.clone(),
         routing,
         traffic,
+        contest,
         measured,
         sample: record.sample.unwrap_or_else(|| default_sample(times.duration)),
         size_classes: record.size_classes,

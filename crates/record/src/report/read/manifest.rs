@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use giveway_measure::{Fingerprint, Trial};
+use giveway_measure::{Contest, Fingerprint, Trial};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -39,6 +39,7 @@ pub(in crate::report) struct Measured {
     pub until_s: f64,
     pub ports: Vec<String>,
     pub sources: Vec<String>,
+    pub contest: Option<Contest>,
     pub small_packet_bytes: u64,
 }
 

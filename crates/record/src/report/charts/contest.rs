@@ -1,0 +1,123 @@
+//! The matrix of a contest: the share of each sender beside each other one.
+
+use giveway_document::columns::number;
+use giveway_measure::{Contest, Row};
+use serde_json::{Value, json};
+
+use super::frame::{Chart, Disciplines, WIDTH, over_seeds, plot};
+use crate::report::read::Folder;
+
+/// The side of a cell in pixels: the most, and the least.
+const CELL: (u32, u32) = (46, 30);
+/// The width of the names of the rows, in pixels.
+const NAMES: u32 = 110;
+
+pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Contest) -> Vec<Chart> {
+    let seeds = over_seeds(folder);
+    let shares = Matrix {
+        title: "Share of each sender beside each other one".to_owned(),
+        caption: format!(
+            "The share of the row's sender in what arrives from it and the column's sender, which have a link of their own, in percent \
+             ({seeds}). 50 is an equal share."
+        ),
+        unit: "%",
+        scale: json!({ "domain": [0, 50, 100], "range": ["#b35806", "#f7f7f7", "#2166ac"] }),
+    };
+    let delays = Matrix {
+        title: "Median sojourn time on the link of both".to_owned(),
+        caption: format!(
+            "The median time that packets wait on the link of a pair, in milliseconds ({seeds}). Less is better; a link that is not full \
+             has the least."
+        ),
+        unit: "ms",
+        scale: json!({ "type": "sqrt", "range": ["#ffffff", "#f1a340"] }),
+    };
+    let share = |row: &Row| {
+        let percent = |share: &Option<f64>| share.map(|share| 100.0 * share);
+        contest.shares(row).iter().map(|line| line.iter().map(percent).collect()).collect()
+    };
+    let delay = |row: &Row| {
+        let ms = |port: &String| row.mean(&format!("at.{port}.sojourn_p50_s")).map(|time| 1e3 * time);
+        contest.ports.iter().map(|line| line.iter().map(ms).collect()).collect()
+    };
+    vec![
+        shares.chart(folder, disciplines, contest, &share),
+        delays.chart(folder, disciplines, contest, &delay),
+    ]
+}
+
+/// A kind of matrix, drawn for each discipline.
+struct Matrix {
+    title: String,
+    caption: String,
+    /// The unit of its numbers.
+    unit: &'static str,
+    /// The scale of its colours.
+    scale: Value,
+}
+
+impl Matrix {
+    fn chart(
+        self,
+        folder: &Folder,
+        disciplines: &Disciplines,
+        contest: &Contest,
+        cells: &dyn Fn(&Row) -> Vec<Vec<Option<f64>>>,
+    ) -> Chart {
+        let mut columns: Vec<_> = ["discipline", "row", "column", "value"].map(|name| (name, vec![])).into();
+        for row in &folder.table.rows {
+            for (sender, line) in contest.senders.iter().zip(cells(row)) {
+                for (other, value) in contest.senders.iter().zip(line) {
+                    let Some(value) = value else { continue };
+                    let cells =
+                        [json!(disciplines.name(&row.qdisc)), json!(sender), json!(other), number(value)];
+                    columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+                }
+            }
+        }
+        if columns[0].1.is_empty() {
+            return Chart::words(self.title, "Nothing arrived within the measurement interval.");
+        }
+        let names: Vec<&str> = folder.table.rows.iter().map(|row| disciplines.name(&row.qdisc)).collect();
+        let spec = self.spec(contest, &names);
+        Chart {
+            title: self.title,
+            caption: self.caption,
+            key: false,
+            drawn: plot(spec, [("matrix", columns)]),
+        }
+    }
+
+    /// A square for each discipline, two beside each other.
+    fn spec(&self, contest: &Contest, disciplines: &[&str]) -> Value {
+        let room = (WIDTH / 2 - NAMES) / contest.senders.len() as u32;
+        let side = room.clamp(CELL.1, CELL.0) * contest.senders.len() as u32;
+        let axis = |field: &str, title: &str, orient: &str| {
+            json!({ "field": field, "type": "nominal", "sort": null, "title": title,
+                    "scale": { "domain": contest.senders },
+                    "axis": { "orient": orient, "labelAngle": if field == "column" { -40 } else { 0 },
+                              "ticks": false, "domain": false } })
+        };
+        let panel = |name: &&str| {
+            let number = json!({ "field": "value", "type": "quantitative", "format": ".3~r" });
+            let colour = json!({ "field": "value", "type": "quantitative", "title": self.unit, "scale": self.scale,
+                                 "legend": null });
+            json!({
+                "title": { "text": name, "anchor": "start", "frame": "group" },
+                "width": side, "height": side,
+                "transform": [{ "filter": { "field": "discipline", "equal": name } }],
+                "encoding": { "x": axis("column", "beside", "top"), "y": axis("row", "", "left") },
+                "layer": [
+                    { "mark": { "type": "rect" }, "encoding": { "color": colour } },
+                    { "mark": { "type": "text", "fontSize": 10 },
+                      "encoding": { "text": number, "color": { "value": "black" } } },
+                ],
+            })
+        };
+        json!({
+            "data": { "name": "matrix" },
+            "concat": disciplines.iter().map(panel).collect::<Vec<_>>(),
+            "columns": 2, "spacing": { "row": 30, "column": 30 },
+        })
+    }
+}
