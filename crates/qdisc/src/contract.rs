@@ -234,6 +234,9 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
     /// Counts the packets that the last call dropped, and compares the backlog that the discipline reports
     /// with the actual one.
     fn settle(&mut self, only: Option<DropReason>) -> Result<(), Violation> {
+        ensure(self.properties.marks || self.out.marked.is_empty(), || {
+            "a packet was marked, and the discipline is said not to mark".into()
+        })?;
         self.out.marked.clear();
         for (pkt, why) in self.out.dropped.drain(..) {
             let Some(meta) = self.queued.remove(&pkt.payload) else {

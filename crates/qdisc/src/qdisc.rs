@@ -210,6 +210,8 @@ pub struct Properties {
     pub work_conserving: bool,
     /// Limit of the backlog after each call; `None` if the discipline has several limits.
     pub limit: Option<Limit>,
+    /// True if it may mark ECN-capable packets; false if congestion is always a drop.
+    pub marks: bool,
     /// Service that each flow gets, whatever others send.
     pub guarantee: Guarantee,
 }
@@ -222,8 +224,14 @@ impl Properties {
             keeps_flow_order: true,
             work_conserving: true,
             limit: Some(limit),
+            marks: false,
             guarantee: Guarantee::Nothing,
         }
+    }
+
+    /// These properties of a discipline that marks, if `marks` is true.
+    pub fn marking(self, marks: bool) -> Properties {
+        Properties { marks, ..self }
     }
 
     /// These properties with a guarantee.

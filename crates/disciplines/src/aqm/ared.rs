@@ -167,7 +167,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        Properties::plain(self.limit(context))
+        Properties::plain(self.limit(context)).marking(self.ecn)
     }
 
     fn variants() -> Vec<Config> {

@@ -216,7 +216,7 @@ impl Discipline for Config {
 
     fn properties(&self, _: &LinkContext) -> Properties {
         // The packets of a flow may have different ECN fields.
-        Properties { keeps_flow_order: false, ..Properties::plain(Limit::Packets(self.limit.0)) }
+        Properties { keeps_flow_order: false, marks: true, ..Properties::plain(Limit::Packets(self.limit.0)) }
     }
 
     fn variants() -> Vec<Config> {

@@ -113,7 +113,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        Properties::plain(Limit::Packets(self.limit.0))
+        Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn)
     }
 
     fn variants() -> Vec<Config> {

@@ -112,7 +112,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        Properties::plain(self.limit)
+        Properties::plain(self.limit).marking(self.ecn)
     }
 
     fn variants() -> Vec<Config> {

@@ -95,6 +95,7 @@ impl Discipline for Config {
             keeps_flow_order: false,
             work_conserving: self.specs().all(|spec| spec.properties(context).work_conserving),
             limit: None,
+            marks: self.specs().any(|spec| spec.properties(context).marks),
             guarantee: Guarantee::Nothing,
         }
     }

@@ -1,6 +1,8 @@
 //! Lints for networks: buffers out of proportion to the link, parameters for another length of packets, and
 //! runs that are too short.
 
+use std::collections::BTreeMap;
+
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
 
@@ -45,6 +47,7 @@ pub(crate) fn check(
         }
     }
     segments(reading, network, root, topology, paths);
+    scalable(reading, network, root, topology, paths);
 }
 
 /// The properties of the traffic that crosses a port.
@@ -216,6 +219,51 @@ fn controls_its_delay(spec: &Spec) -> bool {
     let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == spec.name());
     let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
     ["target", "max", "th_max"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
+}
+
+/// Warns of scalable senders whose queues only drop: they answer each of many marks a little, and drops as
+/// all others do. One queue on the path that marks is enough, since queues are expected at some links only.
+fn scalable(reading: &mut Reading, network: &Network, root: &Table, topology: &Topology, paths: &Paths) {
+    // A large network has many paths over the same ports.
+    let mut known: BTreeMap<(usize, usize), bool> = BTreeMap::new();
+    let mut marks = |at: usize, number: usize, compared: &Spec| {
+        *known.entry((at, number)).or_insert_with(|| {
+            let port = &topology.ports[at];
+            port.queue
+                .spec(compared)
+                .properties(&port.context(&Streams::new(0), &Downstream::default()))
+                .marks
+        })
+    };
+    for stream in network.traffic.iter().filter(|stream| stream.spec.answered()) {
+        let control = &stream.tcp.congestion;
+        if !control.needs_marks() {
+            continue;
+        }
+        let routes = || stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to)).flatten();
+        // A comparison of disciplines that mark with others shows the difference.
+        if network
+            .disciplines
+            .iter()
+            .enumerate()
+            .any(|(number, compared)| routes().any(|at| marks(at, number, compared)))
+        {
+            continue;
+        }
+        let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("congestion"));
+        let shared = root.get("tcp").and_then(Node::table).filter(|table| table.has("congestion"));
+        let place = own
+            .or(shared)
+            .map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("congestion"));
+        let message = format!(
+            "traffic \"{}\" has {}, which finds its rate by marks, and no queue on its path marks",
+            stream.name,
+            control.name()
+        );
+        reading.report(Diagnostic::warning(place, message).help(
+            "write for example qdisc = \"dualpi2\" or \"fq_codel ce_threshold 1ms\" at the slowest link",
+        ));
+    }
 }
 
 /// Warns of TCP segments above the MTU of a link.
