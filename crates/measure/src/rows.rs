@@ -149,6 +149,14 @@ pub struct ProgressRow {
     pub acked: u64,
     /// Congestion window, bytes.
     pub window: u64,
+    /// Bytes in flight: sent and not acknowledged cumulatively.
+    pub flight: u64,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub rtt: Span,
+    /// Rate of the pacer; zero without one.
+    pub pacing_rate: Rate,
+    /// Latest sample of the delivery rate; zero if the sender takes none.
+    pub delivery_rate: Rate,
 }
 
 /// The episodes of a flow at a port, and its packets there, in the whole run.

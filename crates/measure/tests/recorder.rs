@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Backlog, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
+    Causes, Backlog, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
     NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
@@ -309,11 +309,14 @@ fn fairness_within_a_source() {
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
-/// A transfer and an endless transfer have 1 and 3 retransmissions among 10 and 30 data packets. Groups and
-/// datagrams do not count.
+/// A transfer and an endless transfer have 1 and 3 retransmissions among 10 and 30 data packets, of which one
+/// follows a timeout, one is a probe, and all are needless. Groups and datagrams do not count.
 #[test]
 fn retransmissions_of_a_source() {
-    let flow = |id, kind, packets, retransmitted| FlowReport { kind, packets, retransmitted, ..transfer(id) };
+    let flow = |id, kind, packets, retransmitted| {
+        let causes = Causes { after_timeout: retransmitted / 2, probes: retransmitted / 3, needless: retransmitted };
+        FlowReport { kind, packets, retransmitted, causes, ..transfer(id) }
+    };
     let record = with_flows([
         flow(1, FlowKind::Transfer, 10, 1),
         flow(2, FlowKind::Endless, 30, 3),
@@ -321,6 +324,9 @@ fn retransmissions_of_a_source() {
         flow(4, FlowKind::Datagrams, 50, 0),
     ]);
     close(&record, "src.web.retransmitted", 0.1);
+    close(&record, "src.web.retransmitted_after_timeout", 0.025);
+    close(&record, "src.web.retransmitted_by_probe", 0.025);
+    close(&record, "src.web.retransmitted_needlessly", 0.1);
     missing(&record, "src.calls.retransmitted");
 }
 
@@ -452,12 +458,24 @@ fn samples_of_senders_are_kept_on_request() {
                 flight: 1_500,
                 acked: 100 * ms,
                 rtt: Span::ms(7),
+                pacing_rate: Rate::mbit(2),
+                delivery_rate: Rate::mbit(1),
             };
             Probe::<()>::sender(&mut recorder, &sample);
         }
         recorder.finish().progress
     };
-    let row = |ms| ProgressRow { time: Time::ms(ms), source: 0, id: 4, acked: 100 * ms, window: 3_000 };
+    let row = |ms| ProgressRow {
+        time: Time::ms(ms),
+        source: 0,
+        id: 4,
+        acked: 100 * ms,
+        window: 3_000,
+        flight: 1_500,
+        rtt: Span::ms(7),
+        pacing_rate: Rate::mbit(2),
+        delivery_rate: Rate::mbit(1),
+    };
     assert_eq!(run(true), [row(10), row(20)]);
     assert_eq!(run(false), []);
 }

@@ -159,6 +159,7 @@ pub(crate) mod tests {
             packets: 1,
             retransmitted: 0,
             lost: None,
+            causes: Default::default(),
             timeouts: 0,
             delay_mean: Span::ZERO,
             delay_p99: Span::ZERO,

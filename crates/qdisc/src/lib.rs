@@ -78,7 +78,7 @@ pub use flow_key::{FiveTuple, FlowHash};
 pub use label::Label;
 pub use packet::{Ecn, FlowKey, Meta, NextHops, Packet};
 pub use port::{Port, PortCounters, Wire};
-pub use probe::{Divisible, Ending, FlowKind, FlowReport, Interest, PortId, Probe, SenderSample};
+pub use probe::{Causes, Divisible, Ending, FlowKind, FlowReport, Interest, PortId, Probe, SenderSample};
 pub use qdisc::{
     Downstream, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Properties, Qdisc,
     check_limit,

@@ -1,11 +1,13 @@
 //! Observers of a run. A backend calls a [`Probe`] at each event. `()` is the probe that observes nothing, at
 //! no cost.
 
+use std::ops::{AddAssign, Sub};
+
 use crate::backlog::Backlog;
 use crate::cx::DropReason;
 use crate::packet::Meta;
 use crate::qdisc::FlowTable;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 
 /// Number of an output port of a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -233,6 +235,8 @@ pub struct FlowReport {
     /// Number of these datagrams that never arrived; `None` for TCP, whose sender does not know what was
     /// lost.
     pub lost: Option<u64>,
+    /// Causes of the retransmissions, as far as the sender distinguishes them.
+    pub causes: Causes,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on a connection of its
@@ -251,6 +255,38 @@ pub struct FlowReport {
     pub paused: Span,
     /// End of the flow.
     pub ending: Ending,
+}
+
+/// Causes of retransmissions, and how many were needless. A retransmission with none of these causes is one
+/// of fast recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Segments retransmitted during the recovery from a timeout.
+    pub after_timeout: u64,
+    /// Probes of a tail that may be lost, whether they repeat data or not: RFC 8985, section 7.
+    pub probes: u64,
+    /// Retransmissions that the receiver reports as needless (D-SACK, RFC 2883).
+    pub needless: u64,
+}
+
+impl AddAssign for Causes {
+    fn add_assign(&mut self, more: Causes) {
+        self.after_timeout += more.after_timeout;
+        self.probes += more.probes;
+        self.needless += more.needless;
+    }
+}
+
+impl Sub for Causes {
+    type Output = Causes;
+
+    fn sub(self, before: Causes) -> Causes {
+        Causes {
+            after_timeout: self.after_timeout - before.after_timeout,
+            probes: self.probes - before.probes,
+            needless: self.needless - before.needless,
+        }
+    }
 }
 
 /// State of a TCP sender at one time.
@@ -272,6 +308,10 @@ pub struct SenderSample {
     pub acked: u64,
     /// Smoothed round-trip time.
     pub rtt: Span,
+    /// Rate of the pacer; zero if segments leave as soon as the window allows.
+    pub pacing_rate: Rate,
+    /// Latest sample of the rate at which data are delivered; zero if the sender takes none.
+    pub delivery_rate: Rate,
 }
 
 #[cfg(test)]

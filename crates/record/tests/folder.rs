@@ -142,6 +142,8 @@ fn optional_tables_are_written_on_request() {
             flight: 0,
             acked: 1_460,
             rtt: Span::ZERO,
+            pacing_rate: Rate::default(),
+            delivery_rate: Rate::default(),
         },
     );
     let (run, record) = (trial("efd", 1), recorder.finish());
@@ -151,7 +153,7 @@ fn optional_tables_are_written_on_request() {
     let (columns, rows) = table(&dir.path().join("senders.parquet"));
     assert_eq!(
         (columns.join(" ").as_str(), rows),
-        ("qdisc seed time_s source flow acked_bytes cwnd_bytes", 1)
+        ("qdisc seed time_s source flow acked_bytes cwnd_bytes inflight_bytes rtt_s pacing_bps delivery_bps", 1)
     );
     let (columns, rows) = table(&dir.path().join("episodes.parquet"));
     assert_eq!(

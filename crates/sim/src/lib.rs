@@ -125,7 +125,7 @@ mod varying;
 pub use counts::Counts;
 pub use division::Gain;
 pub use engine::{Plan, Sim, Totals};
-pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Settings, Side, StreamId};
+pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Sent, Settings, Side, StreamId};
 pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};
 pub use routes::{Routes, Routing};

@@ -4,10 +4,10 @@
 //! transport, where connections are state machines. A test bed has another one, where connections are
 //! sockets. So a source with the same random streams requests the same traffic from both.
 
-use std::ops::Range;
+use std::ops::{AddAssign, Range, Sub};
 use std::rc::Rc;
 
-use giveway_qdisc::{Ecn, FlowKey, FlowReport, Rate, Span, Time};
+use giveway_qdisc::{Causes, Ecn, FlowKey, FlowReport, Rate, Span, Time};
 
 use crate::tcp::TcpConfig;
 
@@ -81,6 +81,41 @@ impl Settings {
     }
 }
 
+/// Counters of the sender at one end of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Data packets, retransmissions included.
+    pub packets: u64,
+    /// Retransmissions.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Causes of the retransmissions.
+    pub causes: Causes,
+}
+
+impl AddAssign for Sent {
+    fn add_assign(&mut self, more: Sent) {
+        self.packets += more.packets;
+        self.retransmitted += more.retransmitted;
+        self.timeouts += more.timeouts;
+        self.causes += more.causes;
+    }
+}
+
+impl Sub for Sent {
+    type Output = Sent;
+
+    fn sub(self, before: Sent) -> Sent {
+        Sent {
+            packets: self.packets - before.packets,
+            retransmitted: self.retransmitted - before.retransmitted,
+            timeouts: self.timeouts - before.timeouts,
+            causes: self.causes - before.causes,
+        }
+    }
+}
+
 /// The source that calls a carrier, and the time of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
@@ -107,9 +142,8 @@ pub trait Carrier {
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time);
     /// Closes the direction from one end.
     fn close(&mut self, conn: ConnId, side: Side, now: Time);
-    /// Counters of the sender at one end: data packets, retransmissions and timeouts. Zeros if the carrier
-    /// does not count them.
-    fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64);
+    /// Counters of the sender at one end. Zeros if the carrier does not count them.
+    fn counts(&self, conn: ConnId, side: Side) -> Sent;
     /// Number of bytes of a part of the stream to one end that arrived within the measurement interval, in
     /// order or not.
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64;
@@ -189,8 +223,8 @@ impl<'a> Net<'a> {
         self.carrier.close(conn, side, self.caller.now);
     }
 
-    /// Counters of the sender at `side` so far: data packets, retransmissions and timeouts.
-    pub fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
+    /// Counters of the sender at `side` so far.
+    pub fn counts(&self, conn: ConnId, side: Side) -> Sent {
         self.carrier.counts(conn, side)
     }
 

@@ -12,26 +12,31 @@ mod delivery;
 mod endpoint;
 mod hystart;
 mod marks;
+mod negotiation;
 mod outlet;
 mod prr;
 mod rack;
 mod ranges;
 mod receiver;
 mod reports;
+mod right_sizing;
 mod rtt;
 mod scoreboard;
 mod sender;
 mod slow_start;
+mod validation;
 
 pub use config::{Preset, TcpConfig};
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, Counting, Feedback, Needs, Phase};
 pub use endpoint::{Arriving, Endpoint, Outcome};
+pub use negotiation::EcnMode;
 pub use outlet::Identity;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Scoreboard;
-pub use sender::{Causes, Counts, Sender};
+pub use sender::{Counts, Sender};
 pub use slow_start::HyStartRule;
+pub use validation::WindowValidation;
 
 #[cfg(test)]
 mod tests {
@@ -45,7 +50,11 @@ mod tests {
         (2018, "TCP Selective Acknowledgment Options", &["4"]),
         (2883, "An Extension to the Selective Acknowledgement (SACK) Option for TCP", &["4", "5"]),
         (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit", &["2"]),
-        (3168, "The Addition of Explicit Congestion Notification (ECN) to IP", &["6.1.2", "6.1.3", "6.1.5"]),
+        (
+            3168,
+            "The Addition of Explicit Congestion Notification (ECN) to IP",
+            &["6.1.1", "6.1.1.1", "6.1.2", "6.1.3", "6.1.5"],
+        ),
         (3465, "TCP Congestion Control with Appropriate Byte Counting (ABC)", &["2.1", "2.3"]),
         (5681, "TCP Congestion Control", &["2", "3.1", "3.2", "4.1", "4.2"]),
         (5682, "Forward RTO-Recovery (F-RTO)", &["3.1"]),
@@ -53,6 +62,7 @@ mod tests {
         (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm", &["3.2"]),
         (6675, "A Conservative Loss Recovery Algorithm Based on SACK for TCP", &["2", "4", "5", "5.1"]),
         (6817, "Low Extra Delay Background Transport (LEDBAT)", &["2", "3"]),
+        (7661, "Updating TCP to Support Rate-Limited Traffic", &["4"]),
         (8257, "Data Center TCP (DCTCP)", &["3.2", "3.3", "3.4", "4.2"]),
         (
             8985,
@@ -70,7 +80,7 @@ mod tests {
         (
             9768,
             "More Accurate Explicit Congestion Notification (AccECN) Feedback in TCP",
-            &["3.1.5", "3.2", "3.2.1", "3.2.2", "3.2.2.5.2", "3.2.3.3"],
+            &["3.1", "3.1.4.1", "3.1.5", "3.2", "3.2.1", "3.2.2", "3.2.2.4", "3.2.2.5.2", "3.2.3.3"],
         ),
         (9937, "Proportional Rate Reduction (PRR)", &["5", "6"]),
     ];

@@ -8,7 +8,7 @@ mod series;
 
 use std::path::PathBuf;
 
-use giveway_qdisc::{Bytes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Causes, Ending, FlowKind, FlowReport, Invalid, Rate, Rng, Span, Streams, Time};
 use giveway_spec::Entry;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -209,6 +209,7 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
         goodput_bytes: 0,
         packets: 0,
         retransmitted: 0,
+        causes: Causes::default(),
         lost: None,
         timeouts: 0,
         delay_mean: Span::ZERO,

@@ -145,7 +145,7 @@ impl Transport {
             before: if now < self.measured.start { Arrived::ALL } else { Arrived::NONE },
             after: if now < self.measured.end { Arrived::ALL } else { Arrived::NONE },
         };
-        conn.client.open(now, &mut self.out);
+        conn.client.open(now, &conn.tcp, &mut self.out);
         conn.arm(queue);
         match reused {
             Some(reused) => self.conns[reused as usize] = conn,
@@ -414,6 +414,7 @@ impl Transport {
             let transfer = conn.transfer.as_ref()?;
             let end = &conn.client;
             let controller = end.controller()?;
+            let (pacing_rate, delivery_rate) = end.rates(&conn.tcp);
             Some(SenderSample {
                 source: conn.source,
                 id: transfer.id,
@@ -423,6 +424,8 @@ impl Transport {
                 flight: end.flight(),
                 acked: end.acknowledged_bytes(),
                 rtt: end.smoothed_rtt(),
+                pacing_rate,
+                delivery_rate,
             })
         })
     }

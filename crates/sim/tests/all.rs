@@ -10,6 +10,7 @@ mod fabric_traffic;
 mod linux_traces;
 mod media;
 mod memory;
+mod negotiation;
 mod outages;
 mod parallel;
 mod plain;

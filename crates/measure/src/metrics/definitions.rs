@@ -416,6 +416,15 @@ pub const METRICS: &[Definition] = &[
         "Null without such transfers, and on a test bed, where retransmissions of the kernel's TCP are not known.",
     ),
     define(
+        &["retransmitted_after_timeout", "retransmitted_by_probe", "retransmitted_needlessly"],
+        Source,
+        Unit::Share,
+        "Retransmissions by cause over data packets sent: those during the recovery from a timeout, and probes of a tail that may be \
+         lost; all others are of fast recovery. Retransmissions are needless if the receiver reports that it had the data already.",
+        "As for all retransmissions.",
+        "As for all retransmissions. Probes and needless retransmissions are zero without `tail_probe` and `dsack`.",
+    ),
+    define(
         &["drops"],
         Source,
         Unit::Packets,

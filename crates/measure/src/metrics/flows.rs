@@ -145,12 +145,14 @@ pub(super) fn stream_delays(run: &Observed<'_>, out: &mut Metrics) {
     out.push("flow_delay_p95_s", means.quantile_s(950));
 }
 
-/// Share of retransmissions among the data packets of these transfers.
-pub(super) fn retransmitted<'a>(flows: impl Iterator<Item = &'a FlowReport>) -> Option<f64> {
+/// Share of some packets, such as retransmissions, among the data packets of these transfers.
+pub(super) fn share_of_packets<'a>(
+    flows: impl Iterator<Item = &'a FlowReport>,
+    some: impl Fn(&FlowReport) -> u64,
+) -> Option<f64> {
     let transfers = flows.filter(|flow| matches!(flow.kind, FlowKind::Transfer | FlowKind::Endless));
-    let (again, all) =
-        transfers.fold((0, 0), |(again, all), flow| (again + flow.retransmitted, all + flow.packets));
-    (all > 0).then(|| again as f64 / all as f64)
+    let (counted, all) = transfers.fold((0, 0), |(sum, all), flow| (sum + some(flow), all + flow.packets));
+    (all > 0).then(|| counted as f64 / all as f64)
 }
 
 pub(super) fn is_datagrams(flow: &FlowReport) -> bool {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use giveway_qdisc::{Ending, FlowReport};
+use giveway_qdisc::{Causes, Ending, FlowReport};
 
 use super::fairness::{jain, shares_of_group};
-use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, retransmitted};
+use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, share_of_packets};
 use super::observed::Observed;
 use crate::emissions::Emissions;
 use crate::layout::Layout;
@@ -34,7 +34,15 @@ fn group(run: &Observed<'_>, name: &str, flows: &[&FlowReport], out: &mut Metric
     completion_times(run.layout, name, &begun, out);
     out.push(format!("src.{name}.jain"), jain(&shares_of_group(run.layout, flows)));
     let was_there = |flow: &&FlowReport| flow.end >= run.layout.from && flow.start < run.layout.until;
-    out.push(format!("src.{name}.retransmitted"), retransmitted(all().filter(was_there)));
+    out.push(
+        format!("src.{name}.retransmitted"),
+        share_of_packets(all().filter(was_there), |flow| flow.retransmitted),
+    );
+    let of =
+        |cause: fn(&Causes) -> u64| share_of_packets(all().filter(was_there), |flow| cause(&flow.causes));
+    out.push(format!("src.{name}.retransmitted_after_timeout"), of(|causes| causes.after_timeout));
+    out.push(format!("src.{name}.retransmitted_by_probe"), of(|causes| causes.probes));
+    out.push(format!("src.{name}.retransmitted_needlessly"), of(|causes| causes.needless));
     out.push(format!("src.{name}.drops"), drops(run, name));
     let streams: Vec<&FlowReport> = all().filter(|flow| is_datagrams(flow)).collect();
     let worst = streams.iter().filter(|flow| arrived(flow)).map(|flow| flow.delay_p99).max();

@@ -95,8 +95,12 @@ impl<P> Probe<P> for Recorder<P> {
 
     fn sender(&mut self, sample: &SenderSample) {
         if self.layout.senders {
-            let SenderSample { source, id, now, acked, window, .. } = *sample;
-            self.progress.push(ProgressRow { time: now, source, id, acked, window });
+            let SenderSample {
+                source, id, now, acked, window, flight, rtt, pacing_rate, delivery_rate, ..
+            } = *sample;
+            let row =
+                ProgressRow { time: now, source, id, acked, window, flight, rtt, pacing_rate, delivery_rate };
+            self.progress.push(row);
         }
     }
 }

@@ -21,6 +21,7 @@ pub fn transfer(id: u64) -> FlowReport {
         packets: 1,
         retransmitted: 0,
         lost: None,
+        causes: Default::default(),
         timeouts: 0,
         delay_mean: Span::ZERO,
         delay_p99: Span::ZERO,

@@ -88,6 +88,13 @@ pub(crate) const FLOWS: Table = Table {
              interval and arrived or were lost before the run ended.",
         ),
         column("retransmitted_packets", "packets", "Retransmissions among them."),
+        column("after_timeout_packets", "packets", "Retransmissions during the recovery from a timeout."),
+        column("probe_packets", "packets", "Probes of a tail that may be lost (RFC 8985, section 7)."),
+        column(
+            "needless_packets",
+            "packets",
+            "Retransmissions that the receiver reported as needless (D-SACK).",
+        ),
         or_null("lost_packets", "packets", "Lost datagrams among them; null for TCP."),
         column("timeouts", "", "Retransmission timeouts."),
         or_null(
@@ -199,6 +206,14 @@ pub(crate) const SENDERS: Table = Table {
         column("flow", "", "The number of the flow."),
         column("acked_bytes", "B", "Data bytes acknowledged in order."),
         column("cwnd_bytes", "B", "Congestion window."),
+        column("inflight_bytes", "B", "Data sent and not acknowledged in order."),
+        or_null("rtt_s", "s", "Smoothed round-trip time; null before the first measurement."),
+        or_null("pacing_bps", "bit/s", "Rate of the pacer; null without one."),
+        or_null(
+            "delivery_bps",
+            "bit/s",
+            "Latest sample of the delivery rate; null if the congestion control takes none.",
+        ),
     ],
 };
 

@@ -42,6 +42,9 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
         whole(flows, |flow| flow.goodput_bytes),
         whole(flows, |flow| flow.packets),
         whole(flows, |flow| flow.retransmitted),
+        whole(flows, |flow| flow.causes.after_timeout),
+        whole(flows, |flow| flow.causes.probes),
+        whole(flows, |flow| flow.causes.needless),
         maybe_whole(flows, |flow| flow.lost),
         whole(flows, |flow| flow.timeouts),
         real(flows, |flow| delay(flow, flow.delay_mean)),
@@ -154,6 +157,10 @@ pub(crate) fn senders(record: &Record) -> Result<RecordBatch, ArrowError> {
         whole(rows, |row| row.id),
         whole(rows, |row| row.acked),
         whole(rows, |row| row.window),
+        whole(rows, |row| row.flight),
+        real(rows, |row| (!row.rtt.is_zero()).then(|| row.rtt.as_s())),
+        maybe_whole(rows, |row| (row.pacing_rate.as_bit() > 0).then(|| row.pacing_rate.as_bit())),
+        maybe_whole(rows, |row| (row.delivery_rate.as_bit() > 0).then(|| row.delivery_rate.as_bit())),
     ])
 }
 

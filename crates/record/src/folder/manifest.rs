@@ -50,4 +50,7 @@ pub struct Manifest {
 /// 7: trials are in the folder `trials`, which was `cells`, and in the list `trials` of the manifest.
 ///
 /// 8: the table `delays`, of delays over time. Up to format 5, this was the name of `sojourn`.
-pub(crate) const FORMAT: u64 = 8;
+///
+/// 9: in `flows` the columns `after_timeout_packets`, `probe_packets` and `needless_packets`; in `senders`
+/// the columns `inflight_bytes`, `rtt_s`, `pacing_bps` and `delivery_bps`.
+pub(crate) const FORMAT: u64 = 9;

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::controller::{Congestion, Counting, Start, cubic};
+use super::negotiation::EcnMode;
 use super::slow_start::HyStartRule;
+use super::validation::WindowValidation;
 
 /// The parameters of a TCP connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +25,12 @@ pub struct TcpConfig {
     pub initial_window: Packets,
     /// Receive window: the most data that may be in flight, or wait at the receiver for a gap to be filled.
     pub receive_window: Bytes,
+    /// The receive window in the beginning, which grows with what the receiver reads, up to `receive_window`.
+    /// Without it the window is constant.
+    pub receive_window_initial: Option<Bytes>,
+    /// The rule for a window that the application does not fill: "rfc5681" restarts after an idle time,
+    /// "rfc2861" lets it decay (as in Linux), "rfc7661" preserves it.
+    pub window_validation: WindowValidation,
     /// The timestamp option of RFC 7323: each segment is 12 bytes longer.
     pub timestamps: bool,
     /// Selective acknowledgements and the recovery of RFC 6675; otherwise NewReno, RFC 6582.
@@ -46,6 +54,12 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// The receiver counts marks and reports the counts: accurate ECN, RFC 9768. Needs ecn.
     pub accecn: bool,
+    /// The feedback that the end which accepts a connection supports: "off", "classic" or "accurate".
+    /// Default: that of the end which opens it. Both use what both support.
+    pub peer_ecn: Option<EcnMode>,
+    /// A SYN that is retransmitted no longer asks for classic ECN: RFC 3168, section 6.1.1.1. A request for
+    /// accurate ECN is repeated once, regardless of this key.
+    pub ecn_fallback: bool,
     /// Acknowledge every second segment (RFC 5681, section 4.2) instead of every one.
     pub delayed_ack: bool,
     /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
@@ -103,6 +117,8 @@ impl Default for TcpConfig {
             mss: Bytes(1460),
             initial_window: Packets(10),
             receive_window: Bytes(4 << 20),
+            receive_window_initial: None,
+            window_validation: WindowValidation::Rfc5681,
             timestamps: false,
             sack: true,
             dsack: false,
@@ -113,6 +129,8 @@ impl Default for TcpConfig {
             limited_transmit: true,
             ecn: false,
             accecn: false,
+            peer_ecn: None,
+            ecn_fallback: false,
             delayed_ack: true,
             delayed_ack_timer: Span::ms(40),
             quick_acks: 0,
@@ -143,11 +161,14 @@ impl TcpConfig {
             mss: Bytes(1448),
             // The largest window of `tcp_rmem`, 6 MiB of which the half is data.
             receive_window: Bytes(3 << 20),
+            receive_window_initial: Some(Bytes(64_240)),
+            window_validation: WindowValidation::Rfc2861,
             dsack: true,
             rack: true,
             tail_probe: true,
             prr: true,
             frto: true,
+            ecn_fallback: true,
             quick_acks: 16,
             counting: Counting::All,
             hystart: HyStartRule::Classic,
@@ -171,10 +192,25 @@ impl TcpConfig {
         }
     }
 
-    /// True if the receiver echoes marks as DCTCP does: RFC 8257, section 3.2.
+    /// The feedback that the end which opens a connection asks for.
+    pub(super) fn mode(&self) -> EcnMode {
+        match (self.ecn, self.accecn) {
+            (false, _) => EcnMode::Off,
+            (true, false) => EcnMode::Classic,
+            (true, true) => EcnMode::Accurate,
+        }
+    }
+
+    /// The feedback that the end which accepts a connection supports.
+    pub(super) fn peer_mode(&self) -> EcnMode {
+        self.peer_ecn.unwrap_or(self.mode())
+    }
+
+    /// True if the receiver echoes marks as DCTCP does: RFC 8257, section 3.2. A peer with classic ECN is one
+    /// that does not.
     #[inline]
     pub fn echoes_precisely(&self) -> bool {
-        self.ecn && !self.accecn && self.congestion.echoes_precisely()
+        self.ecn && !self.accecn && self.peer_ecn.is_none() && self.congestion.echoes_precisely()
     }
 
     /// Checks that every parameter is in range, and that they fit together.
@@ -192,6 +228,15 @@ impl TcpConfig {
         if self.receive_window.0 < mss {
             let message = format!("{} does not fit one segment of {}", self.receive_window, self.mss);
             return Err(Invalid::new("receive_window", message));
+        }
+        if let Some(initial) = self.receive_window_initial
+            && !(mss..=self.receive_window.0).contains(&initial.0)
+        {
+            let message = format!(
+                "{initial} is not between the segment, {}, and receive_window, {}",
+                self.mss, self.receive_window
+            );
+            return Err(Invalid::new("receive_window_initial", message));
         }
         if self.receive_window.0 > 1 << 30 {
             return Err(Invalid::new("receive_window", "TCP's window scaling ends at \"1gb\" (RFC 7323)"));
@@ -219,6 +264,10 @@ impl TcpConfig {
 
     /// Checks the parameters that need others.
     fn check_pairs(&self) -> Result<(), Invalid> {
+        if self.peer_ecn.is_some_and(|peer| peer > EcnMode::Off) && !self.ecn {
+            let message = "nobody asks the peer for ECN: write ecn = true, or leave peer_ecn out";
+            return Err(Invalid::new("peer_ecn", message));
+        }
         let needs = [
             ("rack", self.rack, "sack", self.sack),
             ("dsack", self.dsack, "sack", self.sack),

@@ -178,6 +178,10 @@ pub trait Controller {
     fn undone(&mut self, _window: u64, _threshold: u64, _now: Time) {}
     /// The sender was idle for longer than one retransmission timeout: RFC 5681, section 4.1.
     fn idled(&mut self, now: Time);
+    /// The application has not filled the window: it falls to `window` bytes if it is larger, and the
+    /// threshold rises to `threshold` if it is lower. A controller that measures the path has no use for
+    /// that.
+    fn unused(&mut self, _window: u64, _threshold: u64) {}
     /// A segment is about to leave, and nothing is in the network because the application had nothing to
     /// send. Only if it needs [`feedback`](Needs::feedback).
     fn resumed(&mut self, _now: Time) {}
@@ -269,6 +273,10 @@ macro_rules! controllers {
                 match self {
                     $(Congestion::$name(_) => <$name::Config as Control>::IMPLIES),*
                 }
+            }
+            /// True for a scalable control, which finds its rate by marks.
+            pub fn needs_marks(&self) -> bool {
+                self.implies().contains(&("ecn", true))
             }
             /// True if its receiver echoes marks as RFC 8257, section 3.2 has it.
             #[inline]

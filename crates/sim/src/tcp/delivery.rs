@@ -75,6 +75,8 @@ pub struct Delivery {
     newest: Option<(Time, Snapshot)>,
     /// Bytes that the current acknowledgement reports for the first time.
     newly: u64,
+    /// The latest rate: bytes, and the time in which they were delivered.
+    latest: (u64, Span),
 }
 
 impl Delivery {
@@ -88,12 +90,18 @@ impl Delivery {
             app_limited: 0,
             newest: None,
             newly: 0,
+            latest: (0, Span::ZERO),
         }
     }
 
     /// Bytes delivered since the connection opened.
     pub fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// The latest rate: bytes, and the time in which they were delivered. No time before the first sample.
+    pub fn latest(&self) -> (u64, Span) {
+        self.latest
     }
 
     /// True if the segments that leave now are limited by the application.
@@ -153,6 +161,9 @@ impl Delivery {
         let interval = sending.max(acknowledging);
         self.first_sent = at;
         let rate_bytes = if interval >= least { self.delivered - packet.delivered } else { 0 };
+        if rate_bytes > 0 {
+            self.latest = (rate_bytes, interval);
+        }
         Sample {
             newly_delivered,
             prior_delivered: packet.delivered,

@@ -6,10 +6,11 @@
 //! Read in this order: `segment` (an arriving segment), `send`, `on_timer` (retransmission and delayed
 //! acknowledgements).
 
-use giveway_qdisc::{Packet, Span, Time};
+use giveway_qdisc::{Causes, Packet, Rate, Span, Time};
 
 use super::TcpConfig;
 use super::controller::{Controller, Start};
+use super::negotiation::{self, EcnMode};
 use super::outlet::{Identity, Outlet};
 use super::receiver::Arrival;
 use super::sender::{Counts, Sender};
@@ -88,10 +89,10 @@ impl Endpoint {
     // -- calls of the application -------------------------------------------------------------------
 
     /// Sends a SYN: active open.
-    pub fn open(&mut self, now: Time, out: &mut Vec<Packet<Segment>>) {
+    pub fn open(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         self.state = State::Connecting(1);
         self.outlet.last_sent = now;
-        self.emit_syn(0, now, out);
+        self.emit_syn(0, negotiation::offer(config, 1), now, out);
     }
 
     /// Adds `bytes` of application data. They leave with the next [`send`](Endpoint::send).
@@ -132,6 +133,15 @@ impl Endpoint {
     /// Counters of this sender so far.
     pub fn counts(&self) -> Counts {
         self.sender.as_ref().map_or(Counts::default(), |sender| sender.counts())
+    }
+    /// Retransmissions of this sender by cause.
+    pub fn causes(&self) -> Causes {
+        self.sender.as_ref().map_or(Causes::default(), |sender| sender.causes())
+    }
+    /// Rate of the pacer, and latest sample of the delivery rate; zero without them.
+    pub fn rates(&self, config: &TcpConfig) -> (Rate, Rate) {
+        let rtt = self.outlet.rtt.smoothed();
+        self.sender.as_ref().map_or_else(Default::default, |sender| sender.rates(rtt, config))
     }
     /// The earliest time at which [`on_timer`](Endpoint::on_timer) must be called; never if no timer is set.
     #[inline]
@@ -191,8 +201,19 @@ impl Endpoint {
         out: &mut Vec<Packet<Segment>>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.state != State::Open && !self.handshake(segment, now, config, &mut outcome, out) {
+        let opens = self.state != State::Open;
+        if opens && !self.handshake(segment, arriving, now, config, &mut outcome, out) {
             return outcome;
+        }
+        let counted;
+        let mut segment = segment;
+        if opens
+            && self.outlet.mode == EcnMode::Accurate
+            && is_first(segment)
+            && let Some(ace) = negotiation::confirmed(segment.ace)
+        {
+            counted = Segment { ace, ..*segment };
+            segment = &counted;
         }
         if segment.has(Segment::SYN) {
             // A SYN on an open connection: our acknowledgement of the handshake was lost. Repeat it.
@@ -222,6 +243,7 @@ impl Endpoint {
     fn handshake(
         &mut self,
         segment: &Segment,
+        arriving: Arriving,
         now: Time,
         config: &TcpConfig,
         outcome: &mut Outcome,
@@ -234,17 +256,29 @@ impl Endpoint {
                 let tries = if let State::Accepting(tries) = self.state { tries + 1 } else { 1 };
                 self.state = State::Accepting(tries);
                 self.outlet.last_sent = now;
-                self.emit_syn(Segment::ACK, now, out);
+                if tries == 1 {
+                    self.outlet.mode = negotiation::accepted(segment.ace, config);
+                }
+                let answer = negotiation::answer(self.outlet.mode, arriving.marked, tries);
+                self.emit_syn(Segment::ACK, answer, now, out);
                 false
             }
             // Any segment of the client but a SYN shows that it has our SYN: its acknowledgement may be lost
             // while data arrive.
             State::Accepting(tries) => {
+                let accurate = self.outlet.mode == EcnMode::Accurate;
+                if accurate && is_first(segment) && negotiation::confirmed(segment.ace).is_none() {
+                    self.outlet.mode = EcnMode::Off;
+                }
                 self.opened(tries, now, config);
                 outcome.connected = true;
                 true
             }
             State::Connecting(tries) if segment.has(Segment::SYN | Segment::ACK) => {
+                self.outlet.mode = negotiation::agreed(negotiation::offer(config, tries), segment.ace);
+                if self.outlet.mode == EcnMode::Accurate {
+                    self.outlet.confirmation = Some(negotiation::confirmation(arriving.marked));
+                }
                 self.opened(tries, now, config);
                 outcome.connected = true;
                 // The third segment of the handshake carries data if the application has written some.
@@ -291,7 +325,7 @@ impl Endpoint {
         out: &mut Vec<Packet<Segment>>,
     ) -> bool {
         let mut at_once = false;
-        if config.ecn {
+        if self.outlet.mode != EcnMode::Off {
             at_once = self.marks(segment, arriving, config, out);
         }
         let len = segment.seq_len();
@@ -339,7 +373,7 @@ impl Endpoint {
     ) -> bool {
         let Arriving { marked, ect1, .. } = arriving;
         match &mut self.outlet.reports {
-            Some(reports) if config.accecn => {
+            Some(reports) if self.outlet.mode == EcnMode::Accurate => {
                 reports.count(u32::from(segment.len), marked, ect1);
                 false
             }
@@ -393,10 +427,10 @@ impl Endpoint {
     }
 
     /// Sends a SYN and starts the retransmission timer.
-    fn emit_syn(&mut self, flags: u16, now: Time, out: &mut Vec<Packet<Segment>>) {
+    fn emit_syn(&mut self, flags: u16, ecn: u8, now: Time, out: &mut Vec<Packet<Segment>>) {
         self.outlet.retransmit_at = now + self.outlet.rtt.timeout();
         let (_, end) = self.position();
-        self.outlet.emit_syn(flags, end, out);
+        self.outlet.emit_syn(flags, ecn, end, out);
     }
 
     /// The first sequence number that was never sent, and the one after the last byte that the application
@@ -450,12 +484,15 @@ impl Endpoint {
         self.outlet.rtt.back_off(config);
         match self.state {
             State::Connecting(tries) => {
-                self.state = State::Connecting(tries.saturating_add(1));
-                self.emit_syn(0, now, out);
+                let tries = tries.saturating_add(1);
+                self.state = State::Connecting(tries);
+                self.emit_syn(0, negotiation::offer(config, tries), now, out);
             }
             State::Accepting(tries) => {
-                self.state = State::Accepting(tries.saturating_add(1));
-                self.emit_syn(Segment::ACK, now, out);
+                let tries = tries.saturating_add(1);
+                self.state = State::Accepting(tries);
+                let answer = negotiation::answer(self.outlet.mode, false, tries);
+                self.emit_syn(Segment::ACK, answer, now, out);
             }
             State::Open => {
                 let first = self.outlet.backoffs == 1;
@@ -465,4 +502,9 @@ impl Endpoint {
             State::Listening | State::GivenUp => {}
         }
     }
+}
+
+/// True for a segment that can be the first of a client after the handshake, which has a code in its counter.
+fn is_first(segment: &Segment) -> bool {
+    segment.seq <= 1
 }

@@ -4,6 +4,7 @@
 use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Time};
 
 use super::TcpConfig;
+use super::negotiation::EcnMode;
 use super::receiver::Receiver;
 use super::reports::Reports;
 use super::rtt::RttEstimator;
@@ -25,6 +26,10 @@ pub struct Outlet {
     pub retransmit_at: Time,
     /// The back-off count: timeouts in a row.
     pub backoffs: u32,
+    /// The feedback of ECN that both ends have agreed on; none until then.
+    pub mode: EcnMode,
+    /// Set if the next segment has this code instead of the count of marks: the first one of a client.
+    pub confirmation: Option<u8>,
     /// ECN receiver: set ECE on every segment until the peer confirms with CWR.
     pub echo: bool,
     /// The next time at which the sender acts by itself: the pacer, or a timer of the recovery. Never if none
@@ -72,6 +77,8 @@ impl Outlet {
             last_sent: Time::ZERO,
             retransmit_at: Time::NEVER,
             backoffs: 0,
+            mode: EcnMode::Off,
+            confirmation: None,
             echo: false,
             wake_at: Time::NEVER,
         }
@@ -99,7 +106,7 @@ impl Outlet {
         // RFC 9293, section 3.7.1: options count against the segment size, so a full segment has no space for
         // SACK.
         let space = config.mss.0.saturating_sub(u64::from(segment.len));
-        self.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)), config);
+        self.acknowledge(&mut segment, config.sack && space >= u64::from(sack_option(3)));
         segment.sent = Segment::stamp(now);
         self.last_sent = now;
         // RFC 6298, section 5, rule (5.1): a segment with data starts the timer if it is not running.
@@ -112,10 +119,13 @@ impl Outlet {
 
     /// Writes the acknowledgement, the SACK blocks with `sack`, and the reports of the receiver.
     #[inline]
-    fn acknowledge(&mut self, segment: &mut Segment, sack: bool, config: &TcpConfig) {
+    fn acknowledge(&mut self, segment: &mut Segment, sack: bool) {
         self.receiver.acknowledge(segment, sack);
         if let Some(reports) = &mut self.reports {
-            reports.write(segment, config);
+            reports.write(segment, self.mode);
+        }
+        if let Some(code) = self.confirmation.take() {
+            segment.ace = code;
         }
     }
 
@@ -123,13 +133,14 @@ impl Outlet {
     #[inline]
     pub fn emit_ack(&mut self, (seq, end): (u64, u64), config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(seq);
-        self.acknowledge(&mut segment, config.sack, config);
+        self.acknowledge(&mut segment, config.sack);
         self.emit(segment, header(&segment, config), Ecn::NotCapable, end, out);
     }
 
-    /// Sends a SYN.
-    pub fn emit_syn(&mut self, flags: u16, end: u64, out: &mut Vec<Packet<Segment>>) {
+    /// Sends a SYN with the flags AE, CWR and ECE in `ecn`.
+    pub fn emit_syn(&mut self, flags: u16, ecn: u8, end: u64, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(0);
+        segment.ace = ecn;
         segment.ack = u64::from(flags & Segment::ACK != 0);
         segment.flags |= Segment::SYN | flags;
         self.emit(segment, SYN_BYTES, Ecn::NotCapable, end, out);

@@ -20,6 +20,7 @@ use crate::segment::Segment;
 
 use super::TcpConfig;
 use super::marks::INITIAL;
+use super::negotiation::EcnMode;
 
 /// The reports of one receiver.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Reports {
     }
 
     /// Writes the reports into a segment that is about to leave with the acknowledgement and its SACK blocks.
-    pub fn write(&mut self, segment: &mut Segment, config: &TcpConfig) {
+    pub fn write(&mut self, segment: &mut Segment, mode: EcnMode) {
         if let Some((from, to)) = self.duplicate.take() {
             // RFC 2883, section 4: the block of the duplicate comes first, and the others follow.
             segment.sack.rotate_right(1);
@@ -84,7 +85,7 @@ impl Reports {
             segment.sacks = (segment.sacks + 1).min(segment.sack.len() as u8);
             segment.flags |= Segment::DSACK;
         }
-        if config.accecn {
+        if mode == EcnMode::Accurate {
             segment.ace = self.packets;
             if segment.len == 0 {
                 segment.flags |= Segment::ACCECN;
@@ -106,11 +107,11 @@ mod tests {
         let mut segment = Segment { ack: 5001, sacks: 1, ..Segment::default() };
         segment.sack[0] = (1000, 2000);
         reports.duplicated(3001, 4001, &config);
-        reports.write(&mut segment, &config);
+        reports.write(&mut segment, EcnMode::Off);
         assert!(segment.has(Segment::DSACK));
         assert_eq!(segment.blocks().collect::<Vec<_>>(), [(3001, 4001), (6001, 7001)]);
         let mut next = Segment { ack: 5001, ..Segment::default() };
-        reports.write(&mut next, &config);
+        reports.write(&mut next, EcnMode::Off);
         assert_eq!((next.sacks, next.has(Segment::DSACK)), (0, false), "it is reported once");
     }
 
@@ -123,7 +124,7 @@ mod tests {
             reports.count(1000, n != 4, n == 4);
         }
         let mut segment = Segment::default();
-        reports.write(&mut segment, &config);
+        reports.write(&mut segment, EcnMode::Accurate);
         assert_eq!((segment.ace, segment.accecn()), (5, Some((8000, 1000))));
     }
 }

@@ -5,23 +5,23 @@
 //! recovery need is in [`Extra`], which most senders do not have.
 
 mod by_time;
-mod causes;
 mod extra;
 mod taken;
+mod windows;
 
-use giveway_qdisc::{Ecn, Packet, Span, Time};
+use giveway_qdisc::{Causes, Ecn, Packet, Rate, Span, Time};
 
-pub use self::causes::Causes;
 use self::extra::Extra;
 use self::taken::take;
 use super::TcpConfig;
 use super::controller::{Ack, Controller, Loss, Marks, Start};
+use super::negotiation::EcnMode;
 use super::outlet::Outlet;
 use super::scoreboard::{Retransmission, Scoreboard};
 use crate::segment::Segment;
 
 /// The number of duplicate acknowledgements that indicates a loss: RFC 5681, section 3.2.
-const DUPLICATES: u32 = 3;
+const DUPLICATES: u8 = 3;
 
 /// The sending half of an endpoint.
 pub struct Sender {
@@ -39,8 +39,8 @@ pub struct Sender {
     cwnd_limited: bool,
     /// ECN sender: set CWR on the next new segment.
     reduced: bool,
-    /// Duplicate acknowledgements in a row.
-    duplicates: u32,
+    /// Duplicate acknowledgements in a row, up to 255.
+    duplicates: u8,
     /// Bytes by which duplicate acknowledgements inflate the window (NewReno only): at most a receive window.
     inflation: u32,
     /// The recovery point: the recovery ends when it is acknowledged, and no new one begins below it.
@@ -49,7 +49,11 @@ pub struct Sender {
     reduced_until: u64,
     /// Segments leave one after the other at the rate of the pacer.
     paces: bool,
-    counts: Counts,
+    /// The counters of [`Counts`], which take less space apart.
+    packets: u64,
+    retransmitted: u32,
+    after_timeout: u32,
+    timeouts: u32,
     /// Set if the controller or the recovery needs it.
     extra: Option<Box<Extra>>,
 }
@@ -61,6 +65,8 @@ pub struct Counts {
     pub packets: u64,
     /// Data segments retransmitted.
     pub retransmitted: u32,
+    /// Those among them during the recovery from a timeout.
+    pub after_timeout: u32,
     /// Expirations of the retransmission timer on an open connection.
     pub timeouts: u32,
 }
@@ -95,7 +101,10 @@ impl Sender {
             inflation: 0,
             recovery_point: 0,
             reduced_until: 1,
-            counts: Counts::default(),
+            packets: 0,
+            retransmitted: 0,
+            after_timeout: 0,
+            timeouts: 0,
         }
     }
 
@@ -131,11 +140,13 @@ impl Sender {
     }
     /// Retransmissions by cause, as far as this sender distinguishes them.
     pub fn causes(&self) -> Causes {
-        self.extra.as_ref().map_or(Causes::default(), |extra| extra.causes)
+        let (probes, needless) = self.extra.as_ref().map_or((0, 0), |extra| (extra.probes, extra.needless));
+        Causes { after_timeout: self.after_timeout.into(), probes, needless }
     }
     /// Counters so far.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let Sender { packets, retransmitted, after_timeout, timeouts, .. } = *self;
+        Counts { packets, retransmitted, after_timeout, timeouts }
     }
     /// The first sequence number that was never sent, and the one after the last byte that the application
     /// has written.
@@ -199,7 +210,9 @@ impl Sender {
             outlet.retransmit_at =
                 if self.board.outstanding() > 0 { now + outlet.rtt.timeout() } else { Time::NEVER };
         }
-        let congested = config.ecn && self.is_congested(segment, advance, outlet.rtt.smoothed(), now, config);
+        let mode = outlet.mode;
+        let congested = mode != EcnMode::Off
+            && self.is_congested(segment, advance, mode, outlet.rtt.smoothed(), now, config);
         if congested {
             self.congestion_echoed(segment.ack, flight, now, config);
         }
@@ -215,7 +228,10 @@ impl Sender {
         } else {
             self.recovery(segment.ack, advances, duplicate, flight, now, config)
         };
-        if grows && !congested {
+        if self.extra.is_some() {
+            self.observe_windows(outlet.rtt.smoothed(), now, config);
+        }
+        if grows && !congested && self.is_validated() {
             self.grow(advance, flight, sample, outlet.rtt.smoothed(), now);
         }
         if self.extra.is_some() {
@@ -230,8 +246,7 @@ impl Sender {
             let loss = Loss { now, flight: flight.min(window), next: self.board.next() };
             self.controller.marked(&loss);
             self.reduced_until = self.board.next();
-            // RFC 9768, section 3.1.5: with accurate ECN the flag CWR has another use.
-            self.reduced = !config.accecn;
+            self.reduced = true;
             if config.prr
                 && let Some(extra) = &mut self.extra
             {
@@ -246,20 +261,22 @@ impl Sender {
         &mut self,
         segment: &Segment,
         acked: u64,
+        mode: EcnMode,
         rtt: Span,
         now: Time,
         config: &TcpConfig,
     ) -> bool {
         let Some(extra) = &mut self.extra else { return segment.has(Segment::ECE) };
-        let marked = extra.count_marks(segment, acked, config);
-        if extra.needs.marks {
+        let marked = extra.count_marks(segment, acked, mode, config.mss.0);
+        // A control that needs counts of marks, without them, answers as a classic one does.
+        if extra.needs.marks && (mode == EcnMode::Accurate || config.echoes_precisely()) {
             let (una, next) = (self.board.una(), self.board.next());
             self.controller.marks(&Marks { now, acked, marked, una, next, rtt });
             if extra.needs.own_marks {
                 return false;
             }
         }
-        marked > 0 || (!config.accecn && segment.has(Segment::ECE))
+        marked > 0 || (mode == EcnMode::Classic && segment.has(Segment::ECE))
     }
 
     /// Fast retransmit and fast recovery: RFC 6675, section 5 with SACK, RFC 6582, section 3.2 without. True
@@ -287,7 +304,7 @@ impl Sender {
             Recovery::None => {
                 self.duplicates = match (advances, duplicate) {
                     (true, _) => 0,
-                    (false, true) => self.duplicates + 1,
+                    (false, true) => self.duplicates.saturating_add(1),
                     (false, false) => self.duplicates,
                 };
                 if duplicate {
@@ -347,14 +364,14 @@ impl Sender {
         self.urgent = true;
         // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {
-            let flight = flight.min(self.controller.window());
+            let flight = self.used_by(flight);
             self.controller.lost(&Loss { now, flight, next: self.board.next() });
-            self.reduced = config.ecn;
+            self.reduced = true;
         }
         self.reduced_until = self.board.next();
         if !config.sack {
             // RFC 5681, section 3.2, step 3: each duplicate so far is a segment that has left the network.
-            self.inflation = DUPLICATES * config.mss.0 as u32;
+            self.inflation = u32::from(DUPLICATES) * config.mss.0 as u32;
         }
     }
 
@@ -389,6 +406,7 @@ impl Sender {
         }
         if self.extra.is_some() {
             self.sent_all(outlet, now, config);
+            self.validate(outlet, now, config);
         }
     }
 
@@ -405,7 +423,7 @@ impl Sender {
             && self.has_unsent()
             && now.since(outlet.last_sent) > outlet.rtt.timeout()
         {
-            self.controller.idled(now);
+            self.idled(outlet, now, config);
         }
         let window = self.window() + u64::from(self.inflation) + self.limited_transmit(config);
         if config.gso.0 > 0 && !self.paces && self.gathers(window, config) {
@@ -453,7 +471,7 @@ impl Sender {
         const WINDOW_DIVISOR: u64 = 3;
         let (pipe, left) = (self.board.pipe(), self.end.saturating_sub(self.board.next()));
         let sends_new_data = self.recovery == Recovery::None && self.board.has_no_lost() && left > 0;
-        let receivable = config.receive_window.0;
+        let receivable = self.receivable(config);
         let share = window.min(receivable) / WINDOW_DIVISOR;
         let burst = config.gso.0.min(share).max(config.mss.0).min(left);
         let fits = pipe + burst <= window && self.board.outstanding() + burst <= receivable;
@@ -472,7 +490,7 @@ impl Sender {
         if !config.limited_transmit && self.recovery == Recovery::None && self.duplicates > 0 {
             return false;
         }
-        let fits = self.board.outstanding() + len <= config.receive_window.0;
+        let fits = self.board.outstanding() + len <= self.receivable(config);
         (len > 0 && fits) || (len == 0 && self.closing && !self.fin_sent)
     }
 
@@ -514,6 +532,22 @@ impl Sender {
         false
     }
 
+    /// Rate of the pacer, and latest sample of the delivery rate; zero without them. `rtt` is the smoothed
+    /// round-trip time.
+    pub fn rates(&self, rtt: Span, config: &TcpConfig) -> (Rate, Rate) {
+        let rate = |bytes: u64, time: Span| match time.is_zero() {
+            true => Rate::default(),
+            false => Rate::bit((bytes as f64 * 8.0 / time.as_s()) as u64),
+        };
+        let pacing = match self.paces {
+            true => self.pacing_gap(rtt, config).map_or(Rate::default(), |gap| rate(config.mss.0, gap)),
+            false => Rate::default(),
+        };
+        let delivery = self.extra.as_ref().and_then(|extra| extra.delivery.as_ref());
+        let (bytes, time) = delivery.map_or_else(Default::default, |delivery| delivery.latest());
+        (pacing, rate(bytes, time))
+    }
+
     /// The time that a full segment takes at the rate of the pacer; `None` as long as there is no rate.
     #[inline]
     fn pacing_gap(&self, rtt: Span, config: &TcpConfig) -> Option<Span> {
@@ -548,20 +582,24 @@ impl Sender {
             segment.flags |= Segment::FIN;
             self.fin_sent = true;
         }
-        // RFC 3168, section 6.1.2: CWR goes on the first new data segment after a reduction.
+        // RFC 3168, section 6.1.2: CWR goes on the first new data segment after a reduction. RFC 9768, section
+        // 3.1.5: with accurate ECN the flag has another use.
         if self.reduced && len > 0 {
-            segment.flags |= Segment::CWR;
+            if outlet.mode == EcnMode::Classic {
+                segment.flags |= Segment::CWR;
+            }
             self.reduced = false;
         }
         if let Some(extra) = &mut self.extra {
             extra.sends(&self.board, &mut *self.controller, segment.seq_len(), now);
         }
         self.board.push(segment.seq_len() as u32, now);
-        self.counts.packets += u64::from(len > 0);
-        let ecn = match (config.ecn, &self.extra) {
-            (false, _) => Ecn::NotCapable,
-            (true, Some(extra)) if extra.needs.ect1 => Ecn::Ect1,
-            (true, _) => Ecn::Ect0,
+        self.packets += u64::from(len > 0);
+        let ecn = match (outlet.mode, &self.extra) {
+            (EcnMode::Off, _) => Ecn::NotCapable,
+            // RFC 9331, section 4.1: ECT(1) only with accurate feedback.
+            (EcnMode::Accurate, Some(extra)) if extra.needs.ect1 => Ecn::Ect1,
+            (EcnMode::Classic | EcnMode::Accurate, _) => Ecn::Ect0,
         };
         outlet.sent(segment, ecn, self.end, now, config, out);
     }
@@ -577,7 +615,6 @@ impl Sender {
         self.board.retransmitted(lost, now);
         let end = lost.seq + u64::from(lost.len);
         if let Some(extra) = &mut self.extra {
-            extra.causes.timeouts += u64::from(self.recovery == Recovery::Timeout);
             extra.sends_again(&self.board, lost, now);
         }
         let fin = self.fin_sent && end > self.end;
@@ -586,8 +623,9 @@ impl Sender {
         if fin {
             segment.flags |= Segment::FIN;
         }
-        self.counts.packets += u64::from(segment.len > 0);
-        self.counts.retransmitted += u32::from(segment.len > 0);
+        self.packets += u64::from(segment.len > 0);
+        self.retransmitted += u32::from(segment.len > 0);
+        self.after_timeout += u32::from(segment.len > 0 && self.recovery == Recovery::Timeout);
         // RFC 3168, section 6.1.5: a retransmission must not be ECN-capable.
         outlet.sent(segment, Ecn::NotCapable, self.end, now, config, out);
     }
@@ -596,7 +634,7 @@ impl Sender {
     /// (5.6). `first` is false if it expired before for the same data. The caller then calls
     /// [`send`](Sender::send).
     pub fn timed_out(&mut self, first: bool, now: Time, config: &TcpConfig) {
-        self.counts.timeouts += 1;
+        self.timeouts += 1;
         if config.rack {
             return self.timed_out_by_time(first, now, config);
         }
@@ -606,7 +644,7 @@ impl Sender {
         // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
         // only.
         self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
-        self.reduced = config.ecn;
+        self.reduced = true;
         self.reduced_until = self.board.next();
         // RFC 6675, section 5.1: everything that is not SACKed counts as lost, up to the recovery
         // point.

@@ -38,7 +38,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Source, SourceContext, Traffic, flow};
-use crate::net::{ConnId, Event, Net, Side, StreamId};
+use crate::net::{ConnId, Event, Net, Sent, Side, StreamId};
 
 /// Parameters of `applications`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,7 +168,7 @@ struct Replay {
     /// Bytes of the client and of the server in the complete epochs.
     before: (u64, u64),
     /// Counters of the senders when the last epoch was complete.
-    counted: [(u64, u64, u64); 2],
+    counted: [Sent; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -379,7 +379,7 @@ impl Replay {
             begun: 0,
             begun_adus: 0,
             before: (0, 0),
-            counted: [(0, 0, 0); 2],
+            counted: [Sent::default(); 2],
         }
     }
 
@@ -456,7 +456,7 @@ impl Replay {
             Some(conn) => net.counts(conn, transport(heavy)),
             None => self.counted[heavy as usize],
         };
-        let counted = std::mem::replace(&mut self.counted[heavy as usize], counts);
+        let sent = counts - std::mem::replace(&mut self.counted[heavy as usize], counts);
         let goodput_bytes = match self.conn {
             Some(conn) => net.measured(conn, transport(heavy.other()), before..before + bytes),
             None => 0,
@@ -466,9 +466,10 @@ impl Replay {
             end: net.now(),
             delivered,
             goodput_bytes,
-            packets: counts.0 - counted.0,
-            retransmitted: counts.1 - counted.1,
-            timeouts: counts.2 - counted.2,
+            packets: sent.packets,
+            retransmitted: sent.retransmitted,
+            causes: sent.causes,
+            timeouts: sent.timeouts,
             ending,
             ..whole
         });

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
-use crate::net::{ConnId, Event, Net, Side};
+use crate::net::{ConnId, Event, Net, Sent, Side};
 use crate::sizes::{Sampler, Sizes};
 
 /// Parameters of `web`.
@@ -203,9 +203,7 @@ struct Page {
 struct Got {
     bytes: u64,
     measured: u64,
-    packets: u64,
-    retransmitted: u64,
-    timeouts: u64,
+    sent: Sent,
 }
 
 /// A connection and the object that it carries.
@@ -222,7 +220,7 @@ struct Connection {
     done: bool,
     got: Got,
     /// Counters of the connection before this object.
-    before: (u64, u64, u64),
+    before: Sent,
 }
 
 impl Source for Web {
@@ -329,7 +327,7 @@ impl Web {
                 answered: false,
                 done: false,
                 got: Got::default(),
-                before: (0, 0, 0),
+                before: Sent::default(),
             });
             connection.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
             (connection.requested, connection.object, connection.answered, connection.done) =
@@ -470,9 +468,7 @@ impl Kind {
         let end = self.end(connection);
         connection.got.measured = net.measured(conn, self.reader(), end - connection.object..end);
         let now = net.counts(conn, self.writer());
-        connection.got.packets = now.0 - connection.before.0;
-        connection.got.retransmitted = now.1 - connection.before.1;
-        connection.got.timeouts = now.2 - connection.before.2;
+        connection.got.sent = now - connection.before;
         connection.before = now;
     }
 
@@ -507,9 +503,10 @@ impl Kind {
             end: net.now(),
             delivered: got.bytes,
             goodput_bytes: got.measured,
-            packets: got.packets,
-            retransmitted: got.retransmitted,
-            timeouts: got.timeouts,
+            packets: got.sent.packets,
+            retransmitted: got.sent.retransmitted,
+            causes: got.sent.causes,
+            timeouts: got.sent.timeouts,
             ending,
             ..whole
         });
@@ -520,8 +517,6 @@ impl Got {
     fn add(&mut self, more: &Got) {
         self.bytes += more.bytes;
         self.measured += more.measured;
-        self.packets += more.packets;
-        self.retransmitted += more.retransmitted;
-        self.timeouts += more.timeouts;
+        self.sent += more.sent;
     }
 }

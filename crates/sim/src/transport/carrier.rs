@@ -9,8 +9,8 @@ use super::connection::Transfer;
 use super::stream::Stream;
 use crate::counters::{Datagrams, Pauses};
 use crate::event_queue::EventQueue;
-use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, Side, StreamId};
-use crate::tcp::Endpoint;
+use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, Sent, Side, StreamId};
+use crate::tcp::{Counts, Endpoint};
 
 /// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
 pub(crate) struct Simulated<'a> {
@@ -57,9 +57,10 @@ impl Carrier for Simulated<'_> {
         self.transport.act(conn, side, now, self.queue, Endpoint::close);
     }
 
-    fn counts(&self, conn: ConnId, side: Side) -> (u64, u64, u64) {
-        let counts = self.transport.conns[conn.0 as usize].end(side).counts();
-        (counts.packets, counts.retransmitted.into(), counts.timeouts.into())
+    fn counts(&self, conn: ConnId, side: Side) -> Sent {
+        let end = self.transport.conns[conn.0 as usize].end(side);
+        let Counts { packets, retransmitted, timeouts, .. } = end.counts();
+        Sent { packets, retransmitted: retransmitted.into(), timeouts: timeouts.into(), causes: end.causes() }
     }
 
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {

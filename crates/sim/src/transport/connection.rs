@@ -113,6 +113,7 @@ impl Conn {
             goodput_bytes: self.measured(Side::Server, 0..u64::MAX),
             packets: counts.packets,
             retransmitted: counts.retransmitted.into(),
+            causes: self.client.causes(),
             lost: None,
             timeouts: counts.timeouts.into(),
             delay_mean: transfer.delay_mean(),

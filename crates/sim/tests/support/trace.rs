@@ -46,6 +46,9 @@ impl Trace {
                 text.push_str(name);
             }
         }
+        if segment.ace > 0 {
+            write!(text, " ACE {:03b}", segment.ace).unwrap();
+        }
         text
     }
 

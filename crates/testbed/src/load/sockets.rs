@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use giveway_qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
 use giveway_sim::counters::{Datagrams, Pauses};
-use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Settings, Side, StreamId};
+use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Sent, Settings, Side, StreamId};
 use giveway_sim::segment::UDP_HEADER;
 use giveway_sim::traffic::flow;
 use nix::errno::Errno;
@@ -562,8 +562,8 @@ impl Carrier for Sockets {
         }
     }
 
-    fn counts(&self, _conn: ConnId, _side: Side) -> (u64, u64, u64) {
-        (0, 0, 0)
+    fn counts(&self, _conn: ConnId, _side: Side) -> Sent {
+        Sent::default()
     }
 
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {

@@ -208,6 +208,12 @@ impl Controller for Cubic {
         // RFC 9438, section 5.8: the window does not grow by time in which nothing is sent.
         self.epoch = Time::NEVER;
     }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.window = self.window.min(window as f64 / self.mss);
+        self.threshold = self.threshold.max(threshold as f64 / self.mss);
+        // RFC 9438, section 5.8: as after an idle time.
+        self.epoch = Time::NEVER;
+    }
 
     fn window(&self) -> u64 {
         (self.window * self.mss) as u64

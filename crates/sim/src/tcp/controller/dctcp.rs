@@ -137,6 +137,9 @@ impl Controller for Dctcp {
     fn idled(&mut self, now: Time) {
         self.reno.idled(now);
     }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.reno.unused(window, threshold);
+    }
     fn window(&self) -> u64 {
         self.reno.window()
     }

@@ -230,6 +230,10 @@ impl Controller for Ledbat {
     fn idled(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.window = self.window.min(window as f64);
+        self.threshold = self.threshold.max(threshold as f64);
+    }
 
     fn window(&self) -> u64 {
         self.window as u64

@@ -74,7 +74,7 @@ impl Control for Config {
             reduced_until: 0,
             reduced_at: Time::ZERO,
             rtt: Span::ZERO,
-            growth: 0,
+            growth: None,
         })
     }
 }
@@ -99,8 +99,9 @@ pub struct Prague {
     reduced_at: Time,
     /// Smoothed round-trip time.
     rtt: Span,
-    /// Bytes of the current acknowledgement without a mark.
-    growth: u64,
+    /// Bytes of the current acknowledgement without a mark; `None` without counts of marks, when all of them
+    /// count.
+    growth: Option<u64>,
 }
 
 impl Prague {
@@ -134,7 +135,7 @@ impl Controller for Prague {
         self.rtt = marks.rtt;
         self.acked += marks.acked;
         self.marked += marks.marked;
-        self.growth = marks.acked.saturating_sub(marks.marked);
+        self.growth = Some(marks.acked.saturating_sub(marks.marked));
         if marks.now.since(self.round_at) >= self.round() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha += GAIN * (share - self.alpha);
@@ -152,7 +153,8 @@ impl Controller for Prague {
     }
 
     fn acked(&mut self, ack: &Ack) {
-        let bytes = std::mem::take(&mut self.growth).min(ack.bytes) as f64;
+        self.rtt = ack.rtt;
+        let bytes = self.growth.take().unwrap_or(ack.bytes).min(ack.bytes) as f64;
         if !ack.cwnd_limited {
             return;
         }
@@ -169,8 +171,11 @@ impl Controller for Prague {
         self.shrink_to(self.window.min(loss.flight as f64) / 2.0);
     }
 
-    /// The marks of an acknowledgement have been answered already.
-    fn marked(&mut self, _: &Loss) {}
+    /// A mark by classic feedback, once per round trip: it counts as a loss. Accurate counts are answered as
+    /// they arrive.
+    fn marked(&mut self, loss: &Loss) {
+        self.lost(loss);
+    }
 
     fn timed_out(&mut self, loss: &Loss, first: bool) {
         if first {
@@ -186,6 +191,10 @@ impl Controller for Prague {
 
     fn idled(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
+    }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.window = self.window.min(window as f64);
+        self.threshold = self.threshold.max(threshold as f64);
     }
 
     fn window(&self) -> u64 {

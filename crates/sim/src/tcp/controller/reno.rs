@@ -150,6 +150,10 @@ impl Controller for Reno {
         // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.start.initial_window);
     }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.window = self.window.min(window);
+        self.threshold = self.threshold.max(threshold);
+    }
 
     fn window(&self) -> u64 {
         self.window

@@ -187,6 +187,10 @@ impl Controller for Vegas {
     fn idled(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
+    fn unused(&mut self, window: u64, threshold: u64) {
+        self.window = self.window.min(window as f64 / self.mss);
+        self.threshold = self.threshold.max(threshold as f64 / self.mss);
+    }
 
     fn window(&self) -> u64 {
         (self.window * self.mss) as u64

@@ -40,7 +40,7 @@ impl Sender {
         }
         if dsack {
             rack.dsack(una, next);
-            extra.causes.spurious += 1;
+            extra.needless += 1;
             if let Some(undo) = &mut extra.undo {
                 undo.retransmitted = undo.retransmitted.saturating_sub(1);
             }
@@ -151,13 +151,15 @@ impl Sender {
     /// Shrinks the window for a loss, unless a mark or a loss did so for this window of data: RFC 3168,
     /// section 6.1.2.
     fn shrink(&mut self, flight: u64, now: Time, config: &TcpConfig) {
-        let Some(extra) = self.extra.as_deref_mut() else { return };
         let window = self.controller.window();
         let threshold = self.controller.threshold();
-        if self.board.una() >= self.reduced_until {
+        let counts = self.board.una() >= self.reduced_until;
+        let flight = if counts { self.used_by(flight) } else { flight };
+        let Some(extra) = self.extra.as_deref_mut() else { return };
+        if counts {
             extra.undo = config.dsack.then_some(Undo { window, threshold, retransmitted: 0, any: false });
-            self.controller.lost(&Loss { now, flight: flight.min(window), next: self.board.next() });
-            self.reduced = config.ecn && !config.accecn;
+            self.controller.lost(&Loss { now, flight, next: self.board.next() });
+            self.reduced = true;
         }
         self.reduced_until = self.board.next();
         if config.prr && extra.prr.is_none() {
@@ -270,7 +272,7 @@ impl Sender {
         };
         let next = self.board.next();
         if let Some(extra) = self.extra.as_deref_mut() {
-            extra.causes.probes += 1;
+            extra.probes += 1;
             if let Some(rack) = &mut extra.rack {
                 rack.probe = Some((next, repeats));
             }
@@ -306,7 +308,7 @@ impl Sender {
             None => 0,
         };
         extra.lost(lost);
-        self.reduced = config.ecn && !config.accecn;
+        self.reduced = true;
         self.reduced_until = self.board.next();
         self.recovery = Recovery::Timeout;
         self.recovery_point = self.board.next();

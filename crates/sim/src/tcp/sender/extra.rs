@@ -3,16 +3,18 @@
 
 use giveway_qdisc::{Span, Time};
 
-use super::causes::Causes;
 use super::taken::{Taken, take};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Feedback, Needs, Phase};
 use crate::tcp::delivery::Delivery;
 use crate::tcp::marks::Marks;
+use crate::tcp::negotiation::EcnMode;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::Rack;
+use crate::tcp::right_sizing::RightSizing;
 use crate::tcp::scoreboard::{Deliveries, Received, Retransmission, Scoreboard};
+use crate::tcp::validation::Validation;
 
 /// State that most senders do not have.
 #[derive(Debug)]
@@ -22,7 +24,10 @@ pub(super) struct Extra {
     pub pace_until: Time,
     /// Segments that may still follow the last one back to back: [`TcpConfig::gso`] with a pacer.
     pub burst: u16,
-    pub causes: Causes,
+    /// Probes of a tail that may be lost, whether they repeat data or not.
+    pub probes: u64,
+    /// Retransmissions that the receiver reports as needless (D-SACK).
+    pub needless: u64,
     /// Set if the controller needs feedback.
     pub delivery: Option<Delivery>,
     /// Set with [`TcpConfig::rack`].
@@ -45,6 +50,10 @@ pub(super) struct Extra {
     pub undo: Option<Undo>,
     /// F-RTO is under way: the timeout may have been spurious.
     pub frto: Option<Frto>,
+    /// Set with [`TcpConfig::receive_window_initial`].
+    pub right_sizing: Option<RightSizing>,
+    /// Set with a [`TcpConfig::window_validation`] other than the first.
+    pub validation: Option<Validation>,
     /// The timer of the probe is to be set after the next segments have left.
     pub rearm: bool,
 }
@@ -74,14 +83,18 @@ pub(super) enum Frto {
 impl Extra {
     /// `None` if nothing of it is needed.
     pub fn new(needs: Needs, config: &TcpConfig) -> Option<Box<Extra>> {
-        if !config.rack && !config.accecn && !config.pacing && needs == Needs::default() {
+        let usual = TcpConfig::default();
+        let windows =
+            config.receive_window_initial.is_some() || config.window_validation != usual.window_validation;
+        if !config.rack && !config.accecn && !config.pacing && !windows && needs == Needs::default() {
             return None;
         }
         Some(Box::new(Extra {
             needs,
             pace_until: Time::ZERO,
             burst: 0,
-            causes: Causes::default(),
+            probes: 0,
+            needless: 0,
             delivery: needs.feedback.then(Delivery::new),
             rack: config.rack.then(Rack::new),
             prr: None,
@@ -93,6 +106,11 @@ impl Extra {
             marks: Marks::new(),
             undo: None,
             frto: None,
+            right_sizing: config.receive_window_initial.map(|initial| {
+                let first = config.initial_window.0 * config.mss.0;
+                RightSizing::new(initial.0, config.receive_window.0, first)
+            }),
+            validation: Validation::new(config.window_validation),
             rearm: false,
         }))
     }
@@ -144,9 +162,9 @@ impl Extra {
     }
 
     /// The bytes that an acknowledgement reports as marked. `advance` is what it acknowledges cumulatively.
-    pub fn count_marks(&mut self, segment: &Segment, advance: u64, config: &TcpConfig) -> u64 {
-        let marked = match (config.accecn, segment.has(Segment::ECE)) {
-            (true, _) => self.marks.arrived(segment, self.newly_delivered, config.mss.0),
+    pub fn count_marks(&mut self, segment: &Segment, advance: u64, mode: EcnMode, mss: u64) -> u64 {
+        let marked = match (mode == EcnMode::Accurate, segment.has(Segment::ECE)) {
+            (true, _) => self.marks.arrived(segment, self.newly_delivered, mss),
             // RFC 8257, section 3.3: an acknowledgement with ECE reports that all its bytes were marked.
             (false, true) => advance,
             (false, false) => 0,
