@@ -513,5 +513,6 @@ fn the_replayed_example_has_the_measured_times() {
         table +=
             &format!("{name:14} {captured:8.3} s ({least:.3} to {most:.3}) {simulated:8.3} s{verdict}\n");
     }
+    println!("{table}");
     assert_eq!(wrong, 0, "{table}");
 }
