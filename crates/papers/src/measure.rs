@@ -313,6 +313,19 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn timeouts_are_those_of_the_largest_transfers_or_of_all_connections() {
+        let flow = |id, kind, timeouts| FlowReport { timeouts, ..flow(id, kind) };
+        let run = record(
+            &[flow(1, FlowKind::Transfer, 2), flow(2, FlowKind::Transfer, 4), flow(3, FlowKind::Endless, 8)],
+            &[],
+        );
+        let number = |text: &str| of(text, &run, None, &|_| None);
+        assert_eq!(number("kind = 'timeouts', largest = 1"), Some(2.0));
+        assert_eq!(number("kind = 'timeouts'"), Some(14.0));
+        assert_eq!(read("kind = 'timeouts'").words(), "timeouts");
+    }
+
+    #[test]
     fn a_gauge_is_the_mean_of_the_measured_samples() {
         assert_eq!(measured("kind = 'gauge', name = 'share_bps'"), Some(1.5e6));
         assert_eq!(measured("kind = 'gauge', name = 'unknown'"), None);
