@@ -1,5 +1,5 @@
-//! DCTCP and Vegas against second implementations, written from their documents alone:
-//! `validation/dctcp/oracle.py` and `validation/vegas/oracle.py`.
+//! DCTCP, Vegas and LEDBAT++ against second implementations, written from their documents alone:
+//! `oracle.py` in `validation/dctcp`, `validation/vegas` and `validation/ledbat`.
 //!
 //! The tables have the events of those programs' traces and the state after each. Windows may differ by two
 //! bytes, because those programs do not round them.
@@ -126,5 +126,22 @@ fn vegas_equals_the_second_implementation() {
             vegas.timed_out(&row.loss(vegas.window()), event == "timeout")
         }
         _ => vegas.acked(&row.ack()),
+    });
+}
+
+#[test]
+fn ledbat_equals_the_second_implementation() {
+    // An acknowledgement without a sample has the round-trip time of the last one.
+    let mut rtt = Span::ZERO;
+    replay(include_str!("data/ledbat_trace.csv"), "ledbat", |row, ledbat| match row.text("event") {
+        "loss" => ledbat.lost(&row.loss(ledbat.window())),
+        event @ ("timeout" | "timeout_again") => {
+            ledbat.timed_out(&row.loss(ledbat.window()), event == "timeout")
+        }
+        _ => {
+            let ack = row.ack();
+            rtt = ack.sample.unwrap_or(rtt);
+            ledbat.acked(&Ack { rtt, ..ack });
+        }
     });
 }
