@@ -39,21 +39,22 @@ OUTPUT = File(__file__).resolve().parents[2] / "crates/sim/tests/data/ledbat_tra
 class Readings:
     """Readings of passages that the draft leaves open. The traces were made with the defaults."""
 
-    # Section 4.3 lets the window grow below the target and shrink above it. At the target it shrinks by nothing.
+    # Section 4.3 lets the window grow below the target and shrink above it. At the target it shrinks by
+    # nothing.
     grows_at_target: bool = False
-    # Section 4.4: two round trips are twice the round-trip time at their begin. They may be two windows of data,
-    # each of which ends with the first acknowledgement beyond the next byte at its begin.
+    # Section 4.4: two round trips are twice the round-trip time at their begin. They may be two windows
+    # of data, each of which ends with the first acknowledgement beyond the next byte at its begin.
     waits_for_data: bool = False
-    # Section 4.4: the first slowdown comes two round trips after the end of slow start, the next ones after nine
-    # times the duration of the last.
+    # Section 4.4: the first slowdown comes two round trips after the end of slow start, the next ones
+    # after nine times the duration of the last.
     round_trips_before_first: float = 2
     wait: float = 9
     # The ramp of a slowdown ends at the threshold. Its last acknowledgement may exceed it.
     ends_at_threshold: bool = True
     # The exit from slow start at three quarters of the target is for the first slow start only.
     exits_every_slow_start: bool = False
-    # The threshold follows a window that a delay above the target shrinks. Otherwise cwnd < ssthresh would mean
-    # slow start again.
+    # The threshold follows a window that a delay above the target shrinks. Otherwise cwnd < ssthresh
+    # would mean slow start again.
     threshold_follows: bool = True
     # RFC 6817: the delay is the least of the last samples.
     filter: int = CURRENT_FILTER
