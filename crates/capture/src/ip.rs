@@ -20,6 +20,8 @@ pub struct Ip {
     pub data: Option<u32>,
     /// Fields of its TCP header, if they were captured.
     pub tcp: Option<Tcp>,
+    /// The first data byte of a UDP datagram, if it was captured.
+    pub first: Option<u8>,
 }
 
 /// Fields of a TCP header: RFC 9293, section 3.1.
@@ -159,6 +161,7 @@ impl Network {
             short: self.bytes <= 64 && may_be_short,
             data: content,
             tcp: if self.protocol == TCP { tcp(header) } else { None },
+            first: header.get(8).copied().filter(|_| self.protocol == UDP && content.is_some_and(|data| data > 0)),
         }
     }
 }

@@ -39,6 +39,11 @@ const TCP: &str = "\
 The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table beside the parameters of traffic. The defaults are those of
 the RFCs, or those of Linux where the RFCs leave a choice.";
 
+const QUIC: &str = "\
+The behaviour of QUIC: the keys of `[quic]`, and of a `quic` table beside the parameters of traffic. They concern `quic`
+traffic, and `web` with `transport = \"quic\"`. The defaults are those of RFC 9000 (transport) and RFC 9002 (loss detection
+and congestion control). `ack_every` and `reordering` are requests of draft-ietf-quic-ack-frequency.";
+
 /// The explanation of a name.
 struct Page {
     /// Name of its kind, with the article.
@@ -97,6 +102,14 @@ fn find(name: &str) -> Vec<Page> {
     match name {
         "units" => alone(UNITS, Vec::new()),
         "tcp" => alone(TCP, vec![("Parameters", schema_for!(giveway_sim::TcpConfig))]),
+        "quic" => {
+            pages.push(Page {
+                one: "the protocol",
+                text: QUIC.to_owned(),
+                parameters: vec![("Parameters", schema_for!(giveway_sim::QuicConfig))],
+            });
+            pages
+        }
         _ => pages,
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! - Node n has the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
 //!   separately for each other node, in the order in which its connections appear in the file. When the ports
-//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80, and
-//!   streams of datagrams go to port 5004.
+//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80,
+//!   or with QUIC on UDP port 443, and streams of datagrams go to port 5004.
 //! - A host on an access link has the address 100.64.x.y, with the number of its access delay in two bytes:
 //!   hosts with different delays have different addresses. When its ports are used up, 100.65.x.y follows.
 //! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window has its largest value,
@@ -229,6 +229,7 @@ impl Conversations {
     const CLIENTS: u32 = 254;
     const WEB: u16 = 80;
     const MEDIA: u16 = 5004;
+    const QUIC: u16 = 443;
 
     /// The source and the destination of a segment.
     fn ends(&mut self, meta: &Meta, segment: &Segment) -> (End, End) {
@@ -249,7 +250,12 @@ impl Conversations {
             _ => address(node, machine + 1),
         };
         let client = (address(client, machine), port as u16);
-        let server = (address(server, 0), if datagram { Conversations::MEDIA } else { Conversations::WEB });
+        let port = match (datagram, segment.has(Segment::QUIC)) {
+            (true, _) => Conversations::MEDIA,
+            (false, true) => Conversations::QUIC,
+            (false, false) => Conversations::WEB,
+        };
+        let server = (address(server, 0), port);
         if reply { (server, client) } else { (client, server) }
     }
 }
@@ -271,7 +277,7 @@ fn far_address(host: u16, machine: u8) -> [u8; 4] {
 /// Writes the IP and transport headers of a segment.
 fn headers(meta: &Meta, segment: &Segment, from: End, to: End, out: &mut Vec<u8>) {
     let mut options = Vec::new();
-    let transport = if segment.has(Segment::DATAGRAM) {
+    let transport = if segment.flags & (Segment::DATAGRAM | Segment::QUIC) != 0 {
         Transport::Udp
     } else {
         tcp_options(segment, &mut options);

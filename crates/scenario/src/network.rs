@@ -10,6 +10,7 @@ mod media;
 mod model;
 mod names;
 mod paths;
+mod quic;
 mod read;
 mod reservations;
 mod run;

@@ -1,7 +1,7 @@
 //! The JSON Schema of a scenario file, generated from the types that read it and from the registries.
 
 use giveway_disciplines::Spec;
-use giveway_sim::{Placed, SOURCES, TcpConfig};
+use giveway_sim::{Placed, QuicConfig, SOURCES, TcpConfig};
 use giveway_spec::Entry;
 use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
@@ -21,6 +21,7 @@ pub fn schema() -> Schema {
     adopt(&mut top, &plain(schema_for!(crossbar::Parts)));
     adopt(&mut top, &plain(schema_for!(Parts)));
     put(&mut top, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    put(&mut top, "quic", json!({ "$ref": "#/$defs/Quic" }));
     let timing = plain(schema_for!(TimingKeys));
     put(&mut top, "timing", json!({ "anyOf": [{ "type": "string" }, timing] }));
     let mut medium = plain(schema_for!(MediumKeys));
@@ -50,6 +51,7 @@ pub fn schema() -> Schema {
     generator.subschema_for::<giveway_switch::Spec>();
     let mut definitions = generator.take_definitions(true);
     definitions.insert("Tcp".into(), plain(schema_for!(TcpConfig)));
+    definitions.insert("Quic".into(), plain(schema_for!(QuicConfig)));
     top["$defs"] = Json::Object(definitions);
     top.try_into().expect("a schema is an object")
 }
@@ -66,6 +68,7 @@ pub fn traffic_keys() -> Schema {
 fn common() -> Json {
     let mut keys = plain(schema_for!(TrafficKeys));
     put(&mut keys, "tcp", json!({ "$ref": "#/$defs/Tcp" }));
+    put(&mut keys, "quic", json!({ "$ref": "#/$defs/Quic" }));
     keys
 }
 

@@ -129,8 +129,12 @@ impl Sim {
             let timer = queue.add(Owner::Source(number), origin.rank());
             let own = (partition.part_with(source) == part).then(|| source.take());
             queue.set(timer, if own.is_some() { source.start } else { Time::NEVER });
-            let settings =
-                Settings { tcp: Rc::new(source.tcp.clone()), class: source.class, reserved: source.reserved };
+            let settings = Settings {
+                tcp: Rc::new(source.tcp.clone()),
+                quic: Rc::new(source.quic.clone()),
+                class: source.class,
+                reserved: source.reserved,
+            };
             let late = plan.timing.senders.as_ref().map(|lateness| {
                 let rng = plan.streams.within("source").within(&source.name).within("wake-ups").rng();
                 Box::new(LateSource::new(lateness.clone(), rng))

@@ -112,6 +112,7 @@ pub mod parallel;
 pub mod partition;
 mod plain;
 mod plan;
+pub mod quic;
 pub mod routes;
 pub mod segment;
 pub mod sizes;
@@ -125,9 +126,12 @@ mod varying;
 pub use counts::Counts;
 pub use division::Gain;
 pub use engine::{Plan, Sim, Totals};
-pub use net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Sent, Settings, Side, StreamId};
+pub use net::{
+    Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Protocol, QuicCarrier, Sent, Settings, Side, StreamId,
+};
 pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};
+pub use quic::QuicConfig;
 pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;

@@ -8,7 +8,10 @@ use std::ops::{AddAssign, Range, Sub};
 use std::rc::Rc;
 
 use giveway_qdisc::{Causes, Ecn, FlowKey, FlowReport, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::quic::QuicConfig;
 use crate::tcp::TcpConfig;
 
 /// A connection, numbered by the carrier. Valid until its [`Event::Closed`] or [`Event::Aborted`].
@@ -43,7 +46,9 @@ pub enum Event {
         conn: ConnId,
         /// The end that received.
         side: Side,
-        /// Number of bytes since the connection was opened.
+        /// The stream of a QUIC connection; 0 for TCP.
+        stream: u32,
+        /// Number of bytes since the connection, or the stream, was opened.
         total: u64,
     },
     /// Both ends have closed.
@@ -68,6 +73,8 @@ pub struct Datagram {
 pub struct Settings {
     /// Parameters of its TCP connections.
     pub tcp: Rc<TcpConfig>,
+    /// Parameters of its QUIC connections.
+    pub quic: Rc<QuicConfig>,
     /// Traffic class of its packets.
     pub class: u16,
     /// The rate that is reserved for each of its flows; zero for none.
@@ -116,6 +123,17 @@ impl Sub for Sent {
     }
 }
 
+/// The protocol of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// A single stream in order.
+    #[default]
+    Tcp,
+    /// Streams that do not wait for each other.
+    Quic,
+}
+
 /// The source that calls a carrier, and the time of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
@@ -138,6 +156,10 @@ pub trait Carrier {
     /// Opens a connection that sends `bytes` in one direction, or without end if `None`. It closes and
     /// reports itself; `requested` is its start in the report.
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time) -> ConnId;
+    /// The QUIC connections of this carrier; `None` if it has none.
+    fn quic(&mut self) -> Option<&mut dyn QuicCarrier> {
+        None
+    }
     /// Sends `bytes` more from one end.
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time);
     /// Closes the direction from one end.
@@ -157,6 +179,20 @@ pub trait Carrier {
     fn flow_id(&mut self, by: Caller<'_>) -> u64;
     /// Records the report of a flow by its source.
     fn report(&mut self, report: FlowReport);
+}
+
+/// Transports what sources send over QUIC. All other calls for a connection are those of [`Carrier`], which
+/// concern its stream 0.
+pub trait QuicCarrier {
+    /// Opens a connection: as [`Carrier::connect`].
+    fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
+    /// Opens a connection for a transfer: as [`Carrier::transfer`].
+    fn quic_transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time)
+    -> ConnId;
+    /// Sends the whole of a stream from one end: `bytes`, and then its end. A new number opens a stream.
+    fn send_stream(&mut self, conn: ConnId, side: Side, stream: u32, bytes: u64, now: Time);
+    /// Number of bytes of a stream to one end that arrived within the measurement interval.
+    fn measured_stream(&mut self, conn: ConnId, side: Side, stream: u32) -> u64;
 }
 
 /// The calls that a source may make while it acts.
@@ -211,6 +247,47 @@ impl<'a> Net<'a> {
     /// and close them.
     pub fn connect(&mut self, from: u16, to: u16) -> ConnId {
         self.carrier.connect(self.caller, (from, to), HostId::default())
+    }
+
+    /// The QUIC connections of the carrier.
+    fn quic(&mut self) -> &mut dyn QuicCarrier {
+        self.carrier.quic().expect("the reader of scenarios refuses QUIC where it is not carried")
+    }
+
+    /// Opens a [`transfer_since`](Net::transfer_since) over one of the protocols.
+    pub fn transfer_over(
+        &mut self,
+        protocol: Protocol,
+        (from, to): (u16, u16),
+        bytes: Option<u64>,
+        requested: Time,
+    ) -> ConnId {
+        let by = self.caller;
+        match protocol {
+            Protocol::Tcp => self.carrier.transfer(by, (from, to), bytes, requested),
+            Protocol::Quic => self.quic().quic_transfer(by, (from, to), bytes, requested),
+        }
+    }
+
+    /// Opens a connection between two nodes over one of the protocols.
+    pub fn connect_over(&mut self, protocol: Protocol, (from, to): (u16, u16), host: HostId) -> ConnId {
+        let by = self.caller;
+        match protocol {
+            Protocol::Tcp => self.carrier.connect(by, (from, to), host),
+            Protocol::Quic => self.quic().quic_connect(by, (from, to), host),
+        }
+    }
+
+    /// Sends the whole of a stream of a QUIC connection from the end `side`.
+    pub fn send_stream(&mut self, conn: ConnId, side: Side, stream: u32, bytes: u64) {
+        let now = self.now();
+        self.quic().send_stream(conn, side, stream, bytes, now);
+    }
+
+    /// Number of bytes of a stream of a QUIC connection to `side` that arrived within the measurement
+    /// interval.
+    pub fn measured_stream(&mut self, conn: ConnId, side: Side, stream: u32) -> u64 {
+        self.quic().measured_stream(conn, side, stream)
     }
 
     /// Sends `bytes` more from the end `side`.

@@ -6,6 +6,7 @@ use giveway_qdisc::{Rate, Span, Streams, Time};
 
 use crate::net::Net;
 use crate::network::Network;
+use crate::quic::QuicConfig;
 use crate::tcp::TcpConfig;
 use crate::timing::Timing;
 use crate::traffic::Source;
@@ -49,6 +50,8 @@ pub struct SourcePlan {
     pub pairs: Option<Vec<(u16, u16)>>,
     /// Parameters of its TCP.
     pub tcp: TcpConfig,
+    /// Parameters of its QUIC.
+    pub quic: QuicConfig,
     /// Traffic class of its packets.
     pub class: u16,
     /// The rate that is reserved for each of its flows; zero for none.
@@ -66,6 +69,7 @@ impl SourcePlan {
             source,
             pairs: None,
             tcp: TcpConfig::default(),
+            quic: QuicConfig::default(),
             class: 0,
             reserved: Rate::default(),
         }

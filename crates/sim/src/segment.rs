@@ -1,5 +1,5 @@
 //! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP
-//! header.
+//! header, or those of a QUIC packet ([`crate::quic::packet`]).
 
 use giveway_qdisc::{Span, Time};
 
@@ -65,6 +65,10 @@ impl Segment {
     pub const DSACK: u16 = 256;
     /// The segment has the AccECN option: RFC 9768, section 3.2.3.
     pub const ACCECN: u16 = 512;
+    /// A QUIC packet. Its fields have another meaning: [`crate::quic::packet`].
+    pub const QUIC: u16 = 1024;
+    /// A QUIC packet that the receiver must acknowledge.
+    pub const ELICITING: u16 = 2048;
 
     /// A datagram of `len` data bytes, number `number` of the stream `stream`, which the source `source`
     /// sends at `sent`.

@@ -14,6 +14,7 @@ mod hystart;
 mod marks;
 mod negotiation;
 mod outlet;
+mod pacer;
 mod prr;
 mod rack;
 mod ranges;
@@ -27,6 +28,10 @@ mod slow_start;
 mod validation;
 
 pub use config::{Preset, TcpConfig};
+pub(crate) use delivery::Delivery;
+pub(crate) use pacer::{Pacer, Ratios, gap as pacing_gap};
+pub(crate) use scoreboard::{Deliveries, Received};
+pub(crate) use rtt::Smoothed;
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, Counting, Feedback, Needs, Phase};
 pub use endpoint::{Arriving, Endpoint, Outcome};
 pub use negotiation::EcnMode;

@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::net::{Event, Net};
+use crate::net::{Event, Net, Protocol};
 use crate::segment::UDP_HEADER;
+use crate::quic::QuicConfig;
 use crate::tcp::TcpConfig;
 
 /// A running application.
@@ -60,6 +61,8 @@ pub struct SourceContext {
     pub stop: Time,
     /// Parameters of the TCP connections of the source.
     pub tcp: TcpConfig,
+    /// Parameters of its QUIC connections.
+    pub quic: QuicConfig,
     /// Random streams of the source.
     pub streams: Streams,
     /// Folder that relative file names are relative to.
@@ -97,6 +100,10 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     /// The largest IP packet that it sends; `None` if that is the one of TCP, or if it is not known.
     fn largest(&self) -> Option<Bytes> {
         None
+    }
+    /// The protocol of its connections.
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
     }
     /// Builds the source for its context.
     ///
@@ -163,6 +170,12 @@ macro_rules! sources {
                     $(TrafficSpec::$name(config) => config.largest()),*
                 }
             }
+            /// The protocol of its connections: [`Traffic::protocol`].
+            pub fn protocol(&self) -> Protocol {
+                match self {
+                    $(TrafficSpec::$name(config) => config.protocol()),*
+                }
+            }
             /// Builds the source for its context.
             ///
             /// # Errors
@@ -181,6 +194,7 @@ sources! {
     cbr,
     poisson,
     transfers,
+    quic,
     web,
     onoff,
     flow_list,

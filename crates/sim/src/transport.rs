@@ -1,4 +1,4 @@
-//! The transport: TCP connections and streams of datagrams, between the applications above and the packets
+//! The transport: TCP and QUIC connections and streams of datagrams, between the applications above and the packets
 //! below.
 //!
 //! A connection has two ends, and one timer of the [`EventQueue`] for all deadlines of both. The timer is
@@ -10,6 +10,7 @@
 
 mod carrier;
 mod connection;
+mod quic;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::segment::Segment;
 use crate::tcp::{Arriving, Endpoint, Identity, Outcome, TcpConfig};
 pub(crate) use carrier::Simulated;
 use connection::{Arrived, Conn};
+use quic::{QuicConns, is_quic};
 use stream::Stream;
 
 /// Every connection and stream of a run.
@@ -37,6 +39,8 @@ pub(crate) struct Transport {
     /// Indices of connections that are over and whose sources have not received [`Event::Closed`] or
     /// [`Event::Aborted`] yet.
     retired: Vec<u32>,
+    /// QUIC connections.
+    quic: QuicConns,
     streams: Vec<Stream>,
     /// Hash function of flow keys.
     hasher: SipHasher,
@@ -62,6 +66,7 @@ impl Transport {
             conns: Vec::new(),
             free: Vec::new(),
             retired: Vec::new(),
+            quic: QuicConns::default(),
             streams: Vec::new(),
             hasher,
             hosts: vec![(u16::MAX, Span::ZERO)],
@@ -191,7 +196,10 @@ impl Transport {
         now: Time,
         queue: &mut EventQueue,
     ) {
-        if segment.has(Segment::DATAGRAM) {
+        if segment.flags & (Segment::DATAGRAM | Segment::QUIC) != 0 {
+            if segment.has(Segment::QUIC) {
+                return self.deliver_quic(meta, segment, joined, now, queue);
+            }
             return self.streams[segment.conn as usize].deliver(meta, segment, now, &self.measured);
         }
         let number = segment.conn;
@@ -218,6 +226,9 @@ impl Transport {
 
     /// The timer of a connection expires. It may be early for both ends, because it is armed lazily.
     pub fn on_timer(&mut self, number: u32, now: Time, queue: &mut EventQueue) {
+        if is_quic(ConnId(number)) {
+            return self.on_quic_timer(ConnId(number), now, queue);
+        }
         let expired = &mut self.conns[number as usize];
         // `arm` only moves the timer to an earlier time, so it starts from none.
         expired.armed = Time::NEVER;
@@ -350,7 +361,7 @@ impl Transport {
         }
         if outcome.received {
             let total = conn.end(side).delivered();
-            self.events.push((conn.source, Event::Received { conn: id, side, total }));
+            self.events.push((conn.source, Event::Received { conn: id, side, stream: 0, total }));
         }
     }
 
@@ -370,6 +381,7 @@ impl Transport {
         if !self.retired.is_empty() {
             self.free.append(&mut self.retired);
         }
+        self.quic.recycle();
     }
 
     /// Records the bytes that have arrived when the measurement interval begins or ends. Returns the time of
@@ -383,6 +395,7 @@ impl Transport {
                 conn.after = arrived;
             }
         }
+        self.quic.measuring(now < self.measured.end);
         if now < self.measured.end { self.measured.end } else { Time::NEVER }
     }
 
@@ -394,8 +407,10 @@ impl Transport {
                 self.reports.push(conn.report(now, Ending::Unfinished));
             }
         }
+        self.reports.extend(self.quic.unfinished(now));
         // A million connections take most of the memory of a run, and the tables of their flows need some.
         self.conns = Vec::new();
+        self.quic = QuicConns::default();
         for (stream, sent) in left {
             if self.measured.contains(&sent) {
                 self.streams[stream as usize].counters.under_way();
@@ -410,7 +425,7 @@ impl Transport {
 
     /// A sample of the sender of each open transfer.
     pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
-        self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
+        let tcp = self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
             let transfer = conn.transfer.as_ref()?;
             let end = &conn.client;
             let controller = end.controller()?;
@@ -427,7 +442,8 @@ impl Transport {
                 pacing_rate,
                 delivery_rate,
             })
-        })
+        });
+        tcp.chain(self.quic.samples(now))
     }
 
     /// Bytes of memory that connections take, and the largest number of them at once.
@@ -437,6 +453,7 @@ impl Transport {
             conn.client.heap_bytes() + conn.server.heap_bytes() + transfer
         };
         let heap: usize = self.conns.iter().map(heap).sum();
-        (self.conns.capacity() * size_of::<Conn>() + heap, self.conns.len())
+        let (quic, connections) = self.quic.memory();
+        (self.conns.capacity() * size_of::<Conn>() + heap + quic, self.conns.len() + connections)
     }
 }

@@ -15,6 +15,7 @@ mod outages;
 mod parallel;
 mod plain;
 mod queues;
+mod quic;
 mod recovery_by_time;
 mod sources;
 mod tcp_rates;
@@ -23,5 +24,7 @@ mod timing;
 mod varying;
 
 mod support;
+#[path = "support/quic_trace.rs"]
+mod quic_trace;
 #[path = "support/trace.rs"]
 mod trace;

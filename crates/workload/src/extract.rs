@@ -12,6 +12,7 @@ use crate::local::{Local, Pair};
 use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
 use crate::names;
 use crate::pages::{self, PagePart};
+use crate::quic;
 use crate::tcp::{ACK, SYN, Tracker};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
@@ -65,7 +66,11 @@ pub struct Seen {
     pub empty: u64,
     /// Used connections whose round-trip time was never measured.
     pub without_rtt: u64,
-    /// Flows other than TCP; each direction counts as one.
+    /// QUIC connections whose beginning is in the capture.
+    pub quic: u64,
+    /// IP bytes of these connections.
+    pub quic_bytes: u64,
+    /// Flows other than these connections; each direction counts as one.
     pub trains: u64,
     /// Packets between hosts on the same side; left out.
     pub inside: u64,
@@ -95,7 +100,12 @@ struct Flow {
 
 enum Kind {
     Tcp(Box<Tracker>),
-    Other { forward: Times, reverse: Times },
+    Other {
+        forward: Times,
+        reverse: Times,
+        /// Set if it begins like a QUIC connection.
+        quic: Option<Box<quic::Tracker>>,
+    },
 }
 
 /// The packets of a train: gap before each, ns, and length.
@@ -107,6 +117,8 @@ struct Times {
 }
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+const HTTPS: u16 = 443;
 
 impl Extraction {
     /// Adds the next packet.
@@ -168,7 +180,11 @@ impl Extraction {
         let Some(index) = self.flow_of(packet, ip, now) else { return };
         let flow = &mut self.flows[index];
         let is_forward = flow.count(packet, ip);
-        if let Kind::Other { forward, reverse } = &mut flow.kind {
+        if let Kind::Other { forward, reverse, quic } = &mut flow.kind {
+            if let (Some(tracker), Some(payload)) = (quic, ip.data) {
+                let from = if is_forward { Side::Client } else { Side::Server };
+                tracker.packet(from, payload, ip.first, now);
+            }
             let times = if is_forward { forward } else { reverse };
             if times.packets.is_empty() {
                 (times.start, times.last) = (now, now);
@@ -200,7 +216,7 @@ impl Extraction {
             macs: packet.mac,
             forward: (0, 0),
             reverse: (0, 0),
-            kind: Kind::Other { forward: Times::default(), reverse: Times::default() },
+            kind: Kind::Other { forward: Times::default(), reverse: Times::default(), quic: None },
         };
         if let Some(tcp) = ip.tcp {
             let opens = tcp.flags & SYN > 0;
@@ -212,6 +228,12 @@ impl Extraction {
                 flow.macs = packet.mac.map(|macs| Macs { from: macs.to, to: macs.from });
             }
             flow.kind = Kind::Tcp(Box::new(Tracker::new(now)));
+        }
+        if let Kind::Other { quic, .. } = &mut flow.kind
+            && (ip.tuple.protocol, ip.tuple.to_port) == (UDP, HTTPS)
+            && ip.first.is_some_and(quic::is_long)
+        {
+            *quic = Some(Box::new(quic::Tracker::new(now)));
         }
         self.flows.push(flow);
         self.flows.len() as u32 - 1
@@ -274,7 +296,13 @@ impl Extraction {
                     let rtt = paths.rtt(&flow.tuple);
                     connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
                 }
-                Kind::Other { forward, reverse } => {
+                Kind::Other { quic: Some(tracker), .. } if tracker.is_answered() => {
+                    seen.quic += 1;
+                    seen.quic_bytes += flow.forward.1 + flow.reverse.1;
+                    let rtt = paths.rtt(&flow.tuple).into_iter().chain(tracker.rtt()).min();
+                    quic_connection(direction, *tracker, rtt, &mut workload, &mut seen);
+                }
+                Kind::Other { forward, reverse, .. } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
                     let group = names::other(flow.tuple.protocol, port);
                     for (times, direction) in [(forward, direction), (reverse, direction.other())] {
@@ -286,7 +314,7 @@ impl Extraction {
         seen.pages = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
-        seen.connections = workload.connections.len() as u64;
+        seen.connections = workload.connections.len() as u64 - seen.quic;
         seen.trains = workload.trains.len() as u64;
         seen.rtt = workload.rtt();
         join_small_groups(&mut workload);
@@ -325,7 +353,24 @@ fn connection(
     seen.empty += u64::from(adus.is_empty());
     seen.without_rtt += u64::from(rtt.is_none());
     let group = names::tcp(tuple.to_port);
-    workload.connections.push(Connection { start, direction, rtt, group, begun, ended, adus, epochs });
+    let quic = false;
+    workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
+}
+
+fn quic_connection(
+    direction: Direction,
+    tracker: quic::Tracker,
+    rtt: Option<u64>,
+    workload: &mut Workload,
+    seen: &mut Seen,
+) {
+    let (start, ended) = (tracker.start, tracker.is_over(workload.span));
+    let rtt = rtt.filter(|rtt| *rtt <= Workload::LONGEST);
+    let (adus, epochs) = tracker.close(ended);
+    seen.without_rtt += u64::from(rtt.is_none());
+    let group = names::other(UDP, HTTPS);
+    let (quic, begun) = (true, true);
+    workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
 }
 
 /// Smallest round trips by pair of hosts. That of a single connection may include queueing delay.

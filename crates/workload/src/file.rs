@@ -23,6 +23,7 @@ struct Head {
 #[serde(rename_all = "lowercase")]
 enum Line {
     Tcp(Connection),
+    Quic(Connection),
     Train(Train),
 }
 
@@ -31,6 +32,7 @@ enum Line {
 #[serde(rename_all = "lowercase")]
 enum Written<'a> {
     Tcp(&'a Connection),
+    Quic(&'a Connection),
     Train(&'a Train),
 }
 
@@ -47,7 +49,10 @@ impl Workload {
         let head = Head { giveway_workload: VERSION, span: self.span };
         serde_json::to_writer(&mut out, &head)?;
         out.write_all(b"\n")?;
-        let connections = self.connections.iter().map(Written::Tcp);
+        let connections = self.connections.iter().map(|connection| match connection.quic {
+            true => Written::Quic(connection),
+            false => Written::Tcp(connection),
+        });
         for line in connections.chain(self.trains.iter().map(Written::Train)) {
             serde_json::to_writer(&mut out, &line)?;
             out.write_all(b"\n")?;
@@ -93,6 +98,10 @@ impl Workload {
                 Line::Tcp(connection) => {
                     check(&connection).map_err(|mistake| invalid(mistake.into()))?;
                     workload.connections.push(connection);
+                }
+                Line::Quic(connection) => {
+                    check(&connection).map_err(|mistake| invalid(mistake.into()))?;
+                    workload.connections.push(Connection { quic: true, ..connection });
                 }
                 Line::Train(train) => {
                     check_train(&train).map_err(|mistake| invalid(mistake.into()))?;

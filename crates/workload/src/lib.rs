@@ -4,7 +4,8 @@
 //! of the *applications* does not: they connect, send a request, wait and respond. [`Extraction`] reads
 //! packets and keeps that behaviour: for each TCP connection the sequence of its application data units, each
 //! with its trigger and its think time ([`Connection`]), and for everything else the packets with their times
-//! ([`Train`]). Together they are a [`Workload`]. Its file format has one line of JSON for each connection
+//! ([`Train`]). QUIC connections are encrypted; their data units are guessed from lengths, directions and
+//! pauses. Together they are a [`Workload`]. Its file format has one line of JSON for each connection
 //! and each train.
 //!
 //! # Principles
@@ -23,8 +24,9 @@
 //!   simulation.
 //! - Pauses of less than a round trip within a stream of data are not detected: the sender may have waited
 //!   for the application or for the network.
-//! - Datagrams are replayed as captured: a sender that adapts its rate (QUIC, video calls) is replayed as it
-//!   adapted to the captured network.
+//! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections that
+//!   were open before) is replayed as it adapted to the captured network.
+//! - The data of a QUIC connection include what was sent again, and are one stream in each direction.
 //! - Packets that the capture missed are filled in if later packets acknowledge them.
 //!
 //! # Example
@@ -59,6 +61,7 @@ mod local;
 mod model;
 mod names;
 mod pages;
+mod quic;
 mod tcp;
 
 pub use datagrams::{Cursor, Datagrams};

@@ -9,7 +9,7 @@ use crate::datagrams::Datagrams;
 pub struct Workload {
     /// Time from the first packet to the last, ns.
     pub span: u64,
-    /// TCP connections, sorted by their start.
+    /// TCP and QUIC connections, sorted by their start.
     pub connections: Vec<Connection>,
     /// Packet trains, sorted by their start.
     pub trains: Vec<Train>,
@@ -35,10 +35,13 @@ pub enum Side {
     Server,
 }
 
-/// A TCP connection: the behaviour of its two applications.
+/// A TCP or QUIC connection: the behaviour of its two applications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
+    /// True for QUIC, whose data units are a guess. In a file the name of the line tells.
+    #[serde(skip)]
+    pub quic: bool,
     /// Time at which the client's first packet passed the link, ns after the first packet of the capture. For
     /// a connection that was open already: when its first packet was seen.
     pub start: u64,

@@ -34,7 +34,7 @@ fn connection() -> impl Strategy<Value = Connection> {
     let fields = (time(), direction(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
     (fields, parts).prop_map(|((start, direction, rtt, group, begun, ended), parts)| {
         let (adus, epochs): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Connection { start, direction, rtt, group, begun, ended, adus: adus.concat(), epochs }
+        Connection { quic: false, start, direction, rtt, group, begun, ended, adus: adus.concat(), epochs }
     })
 }
 

@@ -22,7 +22,7 @@ fn a_datagram_takes_a_few_bytes() {
         // Two streams, one of which has nearly all packets.
         let client = if number.is_multiple_of(100) { 2 } else { 1 };
         let tuple = FiveTuple { from: host(client), to: far, from_port: 4000, to_port: 443, protocol: 17 };
-        let ip = Ip { tuple, ecn: Ecn::NotCapable, short: false, data: Some(1200), tcp: None };
+        let ip = Ip { tuple, ecn: Ecn::NotCapable, short: false, data: Some(1200), tcp: None, first: None };
         let time = number * 1_000_000 + number % 700;
         Packet { time, bytes: 1228, link: LinkType(1), interface: 0, mac: None, ip: Some(ip) }
     };

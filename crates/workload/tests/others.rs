@@ -1,7 +1,7 @@
 //! The parts of a workload other than connections: trains of datagrams, pages, and groups.
 
 use crate::support::{C, From, Row, S, Trace};
-use giveway_workload::{Connection, Direction};
+use giveway_workload::{Connection, Direction, Side, Trigger};
 
 // -- trains -----------------------------------------------------------------------------------------
 
@@ -160,4 +160,52 @@ fn small_groups_are_joined() {
     // A call is small but keeps its name; with the seventh group the two smallest become "other".
     let trace = call(trace.between((21, 5_004), (30, 5_004)), C, |_| 20_000, 1);
     assert_eq!(groups(trace), ["web", "ssh", "mail out", "mail in", "other", "other", "voice-like"]);
+}
+
+// -- QUIC -------------------------------------------------------------------------------------------
+
+/// A handshake with a round trip of 10 ms to the server and 2 ms to the client, two requests with responses,
+/// and acknowledgements.
+fn requests(mut trace: Trace) -> Trace {
+    trace = trace.quic(0, C, true, 1200).quic(10, S, true, 1200).quic(10, S, true, 800);
+    trace = trace.quic(12, C, true, 90).quic(12, C, false, 233);
+    for packet in 0..10 {
+        trace = trace.quic(22 + packet / 2, S, false, 1233).quic(24 + packet / 2, C, false, 40);
+    }
+    trace = trace.quic(27, S, false, 533);
+    // The next request 500 ms later, and its response after 30 ms of the server.
+    trace.quic(529, C, false, 133).quic(569, S, false, 1033).quic(571, C, false, 38)
+}
+
+#[test]
+fn a_quic_connection_is_taken_apart() {
+    let found = requests(Trace::new().between((20, 50_000), (10, 443))).found();
+    assert_eq!((found.seen.quic, found.seen.connections, found.seen.trains), (1, 0, 0));
+    let connection = &found.workload.connections[0];
+    assert!(connection.quic && connection.begun);
+    assert_eq!((connection.rtt, connection.group.as_str()), (Some(12_000_000), "quic"));
+    let adus: Vec<_> = connection.adus.iter().map(|adu| (adu.side, adu.bytes, adu.trigger, adu.think_time)).collect();
+    assert_eq!(
+        adus,
+        [
+            (Side::Client, 200, Trigger::Peer(0), 0),
+            (Side::Server, 10 * 1200 + 500, Trigger::Peer(200), 0),
+            (Side::Client, 100, Trigger::Peer(12_500), 500_000_000),
+            (Side::Server, 1000, Trigger::Peer(300), 30_000_000),
+        ],
+        "acknowledgements and the handshake are no data"
+    );
+    let epochs: Vec<_> = connection.epochs.iter().map(|epoch| (epoch.adus, epoch.took / 1_000_000)).collect();
+    assert_eq!(epochs, [(2, 27), (2, 40)]);
+}
+
+#[test]
+fn what_does_not_begin_like_quic_stays_a_stream_of_datagrams() {
+    let ports = || Trace::new().between((20, 50_000), (10, 443));
+    let open_before = ports().quic(0, C, false, 300).quic(10, S, false, 1200).found();
+    assert_eq!((open_before.seen.quic, open_before.seen.trains), (0, 2));
+    let unanswered = ports().quic(0, C, true, 1200).quic(1000, C, true, 1200).found();
+    assert_eq!((unanswered.seen.quic, unanswered.seen.trains), (0, 1));
+    let other_port = Trace::new().between((20, 50_000), (10, 8853)).quic(0, C, true, 1200).quic(10, S, true, 1200);
+    assert_eq!(other_port.found().seen.quic, 0);
 }

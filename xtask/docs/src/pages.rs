@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use giveway_disciplines::Family;
-use giveway_sim::{Placed, TcpConfig};
+use giveway_sim::{Placed, QuicConfig, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         pages.insert(format!("{REFERENCE}/{folder}.md"), index);
     }
     contents.push_str(
-        "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [Keys of a scenario](reference/scenario.md)\n\
+        "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [QUIC](reference/quic.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
          - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
          - [A step of the rate, simulated and real](reference/step.md)\n\
@@ -119,6 +119,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
+    pages.insert(format!("{REFERENCE}/quic.md"), quic());
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
     pages.insert(senders::PAGE.to_owned(), senders::page(root)?);
     pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
@@ -166,7 +167,7 @@ fn common_keys() -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "These keys belong to `[[traffic]]`, in addition to the parameters of the source. [TCP](tcp.md) lists the keys of `tcp`.\n\n{}\n\
+        "These keys belong to `[[traffic]]`, in addition to the parameters of the source. [TCP](tcp.md) and [QUIC](quic.md) list the keys of `tcp` and `quic`.\n\n{}\n\
          Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes. \
          With {} write `hosts` instead.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
@@ -228,6 +229,17 @@ fn tcp() -> String {
     )
 }
 
+/// The page of QUIC: the parameters of every connection, with any congestion control.
+fn quic() -> String {
+    let schema = schemars::schema_for!(QuicConfig).to_value();
+    format!(
+        "# QUIC\n\nThese keys belong to `[quic]`, for all traffic of a scenario, or to `quic` of one source of traffic. They concern \
+         [`quic`](traffic/quic.md), and [`web`](traffic/web.md) with `transport = \"quic\"`. The congestion controls are those of \
+         [TCP](tcp.md).\n\n{}",
+        table(&schema)
+    )
+}
+
 /// The keys of a scenario file, part by part.
 fn keys(schema: &Value) -> String {
     let part = |title: &str, part: &Value| format!("## {title}\n\n{}\n", table(part));
@@ -244,7 +256,7 @@ fn keys(schema: &Value) -> String {
     ];
     format!(
         "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \
-         have separate pages, and so have [topologies](topologies.md) and [TCP](tcp.md). Editors complete and check \
+         have separate pages, and so have [topologies](topologies.md), [TCP](tcp.md) and [QUIC](quic.md). Editors complete and check \
          scenarios with the [JSON Schema](https://json-schema.org) in `docs/schema/scenario.schema.json`.\n\n{}",
         parts.concat()
     )

@@ -134,7 +134,20 @@ impl Capture {
             messages.push(format!("{} {damage}; the packets before that are used", shown(path)));
         }
         messages.extend(self.left_out());
+        messages.extend(self.how_sure());
         messages
+    }
+
+    /// How sure the extraction of QUIC connections is: a sentence.
+    fn how_sure(&self) -> Option<String> {
+        (self.seen.quic > 0).then(|| {
+            format!(
+                "QUIC ({}) is encrypted: connections, directions, lengths and times are certain; which packets only \
+                 acknowledge is guessed from their length, requests and responses from directions and pauses, data \
+                 sent again count as data, and each connection has one stream",
+                bytes(self.seen.quic_bytes)
+            )
+        })
     }
 
     /// The traffic of the capture in one line.
@@ -142,6 +155,9 @@ impl Capture {
         let seen = &self.seen;
         let open = open_connections(seen.connections, seen.open_before, seen.cut_off);
         let mut parts = vec![format!("{}{open}", counted(seen.connections, "TCP connection"))];
+        if seen.quic > 0 {
+            parts.push(counted(seen.quic, "QUIC connection"));
+        }
         if !seen.pages.is_empty() {
             parts.push(counted(seen.pages.len() as u64, "page"));
         }
@@ -189,9 +205,9 @@ impl Capture {
     pub fn description(&self, mode: Mode) -> String {
         let model = match mode {
             Mode::Flows => {
-                "Connections repeat the requests, responses and think times of their applications, over TCP. They begin \
-                 at their captured times. Datagrams are sent as captured, so applications that adapt to the network \
-                 (QUIC, video calls) do not adapt here."
+                "Connections repeat the requests, responses and think times of their applications, over TCP or QUIC. They \
+                 begin at their captured times. Datagrams are sent as captured, so applications that adapt to the network \
+                 (video calls, and QUIC that was open before) do not adapt here."
             }
             Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
         };
@@ -199,7 +215,7 @@ impl Capture {
             .damage
             .iter()
             .map(|damage| format!("The capture {damage}; the packets before that are used."));
-        let left_out = self.left_out().into_iter().map(|left_out| format!("{left_out}."));
+        let left_out = self.left_out().into_iter().chain(self.how_sure()).map(|left_out| format!("{left_out}."));
         let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }
@@ -258,6 +274,8 @@ impl Capture {
             "local_guessed": self.why,
             "damage": self.damage,
             "connections": seen.connections,
+            "quic_connections": seen.quic,
+            "quic_bytes": seen.quic_bytes,
             "open_before": seen.open_before,
             "cut_off": seen.cut_off,
             "unanswered": seen.unanswered,

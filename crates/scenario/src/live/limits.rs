@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use giveway_qdisc::{Bytes, PortId, Rate, Span};
-use giveway_sim::TcpConfig;
+use giveway_sim::{Protocol, TcpConfig};
 
 use super::model::Direction;
 use super::setting::settings;
@@ -383,6 +383,11 @@ impl<'a> Check<'a> {
             let message = format!("congestion: Linux has no parameters for it, as \"{congestion}\" has");
             let place = other.table.place("tcp");
             self.refuse(place, message, format!("write congestion = \"{}\"", congestion.name()));
+        }
+        if let Some(other) = streams.iter().find(|stream| stream.spec.protocol() == Protocol::Quic) {
+            let message = format!("traffic \"{}\": the hosts of a test bed have no QUIC", other.name);
+            let help = "write TCP traffic instead: kind = \"bulk\" or \"transfers\", or a web without transport";
+            self.refuse(other.table.place("kind"), message, help);
         }
         let tcp = first.tcp.clone();
         let usual = TcpConfig::default();

@@ -13,6 +13,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, Guarantee, LinkContext, Rate, Streams};
+use giveway_sim::Protocol;
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
 use super::crossings::{Crossing, crossings};
@@ -223,8 +224,12 @@ fn count(crossing: &Crossing<'_>) -> u64 {
 
 /// The largest IP packet of a stream at a link with this `mtu`.
 fn largest(stream: &Stream, mtu: Bytes) -> Bytes {
-    let by_tcp = || if stream.spec.answered() { Bytes(stream.tcp.mss.0 + 40) } else { mtu };
-    stream.spec.largest().unwrap_or_else(by_tcp).min(mtu)
+    let of_protocol = || match (stream.spec.answered(), stream.spec.protocol()) {
+        (true, Protocol::Tcp) => Bytes(stream.tcp.mss.0 + 40),
+        (true, Protocol::Quic) => Bytes(stream.quic.datagram.0 + 28),
+        (false, _) => mtu,
+    };
+    stream.spec.largest().unwrap_or_else(of_protocol).min(mtu)
 }
 
 /// The bound for the first flow of `server`: σ/ρ + Θ - L/ρ, since the packet itself is in σ and in Θ.

@@ -15,6 +15,9 @@ pub(crate) struct Parts {
     /// The TCP parameters of all traffic. An entry of traffic can have others.
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
+    /// The QUIC parameters of all traffic. An entry of traffic can have others.
+    #[schemars(with = "Part")]
+    pub quic: IgnoredAny,
     /// The choice among equally short paths. Default: flow if there is a topology, otherwise first.
     pub routes: Option<RoutesKey>,
     /// The topologies. Each writes links between nodes with systematic names.
@@ -250,6 +253,9 @@ pub(crate) struct TrafficKeys {
     /// The TCP keys that differ from \[tcp\].
     #[schemars(with = "Part")]
     pub tcp: IgnoredAny,
+    /// The QUIC keys that differ from \[quic\].
+    #[schemars(with = "Part")]
+    pub quic: IgnoredAny,
 }
 
 /// The keys of the measurements.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use giveway_disciplines::Spec;
+use giveway_sim::Protocol;
 use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
 
 use super::model::Network;
@@ -100,9 +101,12 @@ fn packet(stream: &Stream) -> Option<Bytes> {
     stream.spec.largest().or_else(|| stream.spec.answered().then(|| full_segment(stream)))
 }
 
-/// The IP packet of a full segment of the stream's TCP.
+/// The IP packet of a full segment of the stream's TCP, or of a full packet of its QUIC.
 fn full_segment(stream: &Stream) -> Bytes {
-    Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into()))
+    match stream.spec.protocol() {
+        Protocol::Tcp => Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into())),
+        Protocol::Quic => Bytes(stream.quic.datagram.0 + u64::from(giveway_sim::segment::UDP_HEADER)),
+    }
 }
 
 /// Adds the warnings of disciplines, and warnings of buffers out of proportion to the bandwidth-delay
@@ -275,15 +279,21 @@ fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &T
         let routes = stream.pairs.iter().filter_map(|(from, to)| paths.path(*from, *to));
         let narrow = routes.flatten().map(|at| &topology.ports[at]).find(|port| port.mtu.0 < packet);
         let Some(port) = narrow else { continue };
-        let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
-        let shared = root.get("tcp").and_then(Node::table).filter(|table| table.has("mss"));
+        let (table, key) = match stream.spec.protocol() {
+            Protocol::Tcp => ("tcp", "mss"),
+            Protocol::Quic => ("quic", "datagram"),
+        };
+        let own = stream.table.get(table).and_then(Node::table).filter(|table| table.has(key));
+        let shared = root.get(table).and_then(Node::table).filter(|table| table.has(key));
         let place =
-            own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("mss"));
+            own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place(key));
         let message =
             format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
         reading.report(
             Diagnostic::warning(place, message)
-                .help("the simulator sends them, a real link would not: make mss smaller or mtu larger"),
+                .help(format!(
+                    "the simulator sends them, a real link would not: make {key} smaller or mtu larger"
+                )),
         );
     }
 }

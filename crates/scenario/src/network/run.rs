@@ -212,6 +212,7 @@ impl Network {
                 source: source.unwrap_or_else(|invalid| panic!("{}: {invalid}", stream.name)),
                 pairs: Some(stream.pairs.clone()),
                 tcp: stream.tcp.clone(),
+                quic: stream.quic.clone(),
                 class: stream.class,
                 reserved: stream.reserved,
             }

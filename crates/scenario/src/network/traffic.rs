@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use giveway_qdisc::{Bytes, Rate, Span, Streams, Time};
-use giveway_sim::{Placed, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
+use giveway_sim::{Placed, QuicConfig, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
 use super::keys::TrafficKeys;
 use super::names::all_pairs;
 use super::paths::Paths;
+use super::quic;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys};
@@ -47,6 +48,8 @@ pub struct Stream {
     pub reserved: Rate,
     /// The TCP of the flows.
     pub tcp: TcpConfig,
+    /// The QUIC of the flows.
+    pub quic: QuicConfig,
     /// The table of the entry in the file.
     pub(crate) table: Table,
 }
@@ -61,6 +64,7 @@ impl Stream {
             start: self.start,
             stop: self.stop,
             tcp: self.tcp.clone(),
+            quic: self.quic.clone(),
             streams: streams.within("traffic").within(&self.id),
             folder: folder.to_owned(),
             // Only sources that read names from a file need them. Copies for thousands of sources would add
@@ -99,6 +103,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -
         Some(node) => tcp(reading, node, "[tcp]", &of_timing),
         None => Some((of_timing, usual)),
     };
+    let of_quic = quic::defaults(reading, root);
     let example = "kind, from and to";
     let Some(entries) = reading.sections(root, "traffic", "a scenario needs traffic", example) else {
         return Vec::new();
@@ -115,7 +120,7 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -
         .filter_map(|node| {
             let table = reading.table(node, "traffic", "[[traffic]] with kind, from and to")?;
             let name = names.of(reading, table);
-            entry(reading, table, name, defaults.as_ref(), context)
+            entry(reading, table, name, (defaults.as_ref(), of_quic.as_ref()), context)
         })
         .collect();
     set_ids(&mut streams);
@@ -180,7 +185,7 @@ fn entry(
     reading: &mut Reading,
     table: &Table,
     name: String,
-    defaults: Option<&(Map<String, Json>, TcpConfig)>,
+    (defaults, of_quic): (Option<&(Map<String, Json>, TcpConfig)>, Option<&quic::Written>),
     context: &Context<'_>,
 ) -> Option<Stream> {
     let what = format!("traffic \"{name}\"");
@@ -196,6 +201,7 @@ fn entry(
         (Some(node), None) => tcp(reading, node, "tcp", &Map::new()),
         (None, defaults) => defaults.cloned(),
     };
+    let quic = quic::own(reading, table, of_quic);
     let (pairs, hosts) = match source? {
         source if source.placed == Placed::Among => among(reading, table, &what, source, context).unzip(),
         source => {
@@ -225,6 +231,7 @@ fn entry(
         class: common.class.unwrap_or_default(),
         reserved: common.reserved.unwrap_or_default(),
         tcp: tcp?.1,
+        quic: quic?,
         table: table.clone(),
     };
     let built = stream.spec.build(&stream.context(&Streams::new(0), context.folder, &context.topology.nodes));

@@ -7,28 +7,24 @@ use super::TcpConfig;
 /// No round-trip time. An `Option` would take twice the memory.
 const NOT_MEASURED: Span = Span::from_ps(u64::MAX);
 
-/// Smoothed round-trip time, its variation, and the retransmission timeout.
+/// Smoothed round-trip time and its variation. TCP and QUIC share them.
 #[derive(Clone, Copy, Debug)]
-pub struct RttEstimator {
+pub(crate) struct Smoothed {
     /// Smoothed round-trip time (SRTT); [`NOT_MEASURED`] before the first measurement.
-    smoothed: Span,
+    mean: Span,
     /// Round-trip time variation (RTTVAR).
     variation: Span,
-    /// Retransmission timeout (RTO), including back-offs.
-    timeout: Span,
 }
 
-impl RttEstimator {
-    /// An estimator before the first measurement: RFC 6298, section 2, rule (2.1).
-    pub fn new(config: &TcpConfig) -> RttEstimator {
-        RttEstimator { smoothed: NOT_MEASURED, variation: Span::ZERO, timeout: config.rto_initial }
+impl Smoothed {
+    /// Nothing is measured yet.
+    pub const fn new() -> Smoothed {
+        Smoothed { mean: NOT_MEASURED, variation: Span::ZERO }
     }
 
-    /// Adds a round-trip time, which must come from a segment that was sent once: RFC 6298, section 3 (Karn).
-    /// It also undoes any back-off.
-    pub fn measured(&mut self, rtt: Span, config: &TcpConfig) {
-        let rtt = on_clock(rtt, config.clock);
-        let smoothed = match self.smoothed {
+    /// Adds a round-trip time.
+    pub fn measured(&mut self, rtt: Span) {
+        self.mean = match self.mean {
             // RFC 6298, section 2, rule (2.2): SRTT = R, RTTVAR = R / 2.
             NOT_MEASURED => {
                 self.variation = rtt / 2;
@@ -36,16 +32,48 @@ impl RttEstimator {
             }
             // RFC 6298, section 2, rule (2.3), with alpha = 1/8 and beta = 1/4. RTTVAR comes first: it uses
             // the old SRTT.
-            smoothed => {
-                let off = if smoothed > rtt { smoothed - rtt } else { rtt - smoothed };
+            mean => {
+                let off = if mean > rtt { mean - rtt } else { rtt - mean };
                 self.variation = (self.variation * 3 + off) / 4;
-                (smoothed * 7 + rtt) / 8
+                (mean * 7 + rtt) / 8
             }
         };
-        self.smoothed = smoothed;
+    }
+
+    /// The smoothed round-trip time; `None` before the first measurement.
+    pub fn mean(&self) -> Option<Span> {
+        (self.mean != NOT_MEASURED).then_some(self.mean)
+    }
+
+    /// The variation; zero before the first measurement.
+    pub fn variation(&self) -> Span {
+        self.variation
+    }
+}
+
+/// Smoothed round-trip time, its variation, and the retransmission timeout.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    smoothed: Smoothed,
+    /// Retransmission timeout (RTO), including back-offs.
+    timeout: Span,
+}
+
+impl RttEstimator {
+    /// An estimator before the first measurement: RFC 6298, section 2, rule (2.1).
+    pub fn new(config: &TcpConfig) -> RttEstimator {
+        RttEstimator { smoothed: Smoothed::new(), timeout: config.rto_initial }
+    }
+
+    /// Adds a round-trip time, which must come from a segment that was sent once: RFC 6298, section 3 (Karn).
+    /// It also undoes any back-off.
+    pub fn measured(&mut self, rtt: Span, config: &TcpConfig) {
+        let rtt = on_clock(rtt, config.clock);
+        self.smoothed.measured(rtt);
+        let Smoothed { mean, variation } = self.smoothed;
         // RFC 6298, section 2: RTO = SRTT + max(G, 4 RTTVAR). Rules (2.4) and (2.5): the bounds.
         // Linux adds at least its smallest timeout to SRTT.
-        let timeout = smoothed + (self.variation * 4).max(config.clock).max(config.rto_margin);
+        let timeout = mean + (variation * 4).max(config.clock).max(config.rto_margin);
         self.timeout = timeout.max(config.rto_min).min(config.rto_max);
     }
 
@@ -57,7 +85,7 @@ impl RttEstimator {
     /// Sets the timeout to 3 s after a handshake that needed a retransmission, so that nothing was measured:
     /// RFC 6298, section 5, rule (5.7).
     pub fn after_slow_handshake(&mut self, config: &TcpConfig) {
-        if self.smoothed == NOT_MEASURED {
+        if self.smoothed.mean().is_none() {
             self.timeout = Span::s(3).max(config.rto_min).min(config.rto_max);
         }
     }
@@ -68,7 +96,7 @@ impl RttEstimator {
     }
     /// The smoothed round-trip time; zero before the first measurement.
     pub fn smoothed(&self) -> Span {
-        if self.smoothed == NOT_MEASURED { Span::ZERO } else { self.smoothed }
+        self.smoothed.mean().unwrap_or_default()
     }
 }
 

@@ -17,6 +17,7 @@ use super::TcpConfig;
 use super::controller::{Ack, Controller, Loss, Marks, Start};
 use super::negotiation::EcnMode;
 use super::outlet::Outlet;
+use super::pacer::{self, Ratios};
 use super::scoreboard::{Retransmission, Scoreboard};
 use crate::segment::Segment;
 
@@ -510,26 +511,17 @@ impl Sender {
         if !self.paces {
             return false;
         }
-        let gap = self.pacing_gap(outlet.rtt.smoothed(), config);
+        let ratios = Ratios { slow_start: config.pacing_ss_ratio, avoidance: config.pacing_ca_ratio };
+        let (window, rtt) = (self.window(), outlet.rtt.smoothed());
+        let gap = pacer::gap(&*self.controller, window, rtt, config.mss.0, ratios);
         let (Some(gap), Some(extra)) = (gap, &mut self.extra) else { return false };
-        if extra.burst > 0 {
-            extra.burst -= 1;
-            return false;
+        match extra.pacer.delays(gap, config.gso.0 / config.mss.0, now) {
+            Some(until) => {
+                outlet.wake_at = until;
+                true
+            }
+            None => false,
         }
-        if now < extra.pace_until {
-            outlet.wake_at = extra.pace_until;
-            return true;
-        }
-        let burst = match gap.is_zero() {
-            true => 1,
-            // Linux sizes a burst for a millisecond, with at least two segments (`tcp_min_tso_segs`).
-            false => (Span::ms(1).as_ps() / gap.as_ps()).max(2).min(config.gso.0 / config.mss.0).max(1),
-        };
-        extra.burst = (burst - 1) as u16;
-        // A pacer that was idle gains at most one segment of credit.
-        let earliest = Time::ZERO + now.since(Time::ZERO).saturating_sub(gap);
-        extra.pace_until = extra.pace_until.max(earliest) + gap * burst;
-        false
     }
 
     /// Rate of the pacer, and latest sample of the delivery rate; zero without them. `rtt` is the smoothed
@@ -539,30 +531,15 @@ impl Sender {
             true => Rate::default(),
             false => Rate::bit((bytes as f64 * 8.0 / time.as_s()) as u64),
         };
+        let ratios = Ratios { slow_start: config.pacing_ss_ratio, avoidance: config.pacing_ca_ratio };
+        let gap = || pacer::gap(&*self.controller, self.window(), rtt, config.mss.0, ratios);
         let pacing = match self.paces {
-            true => self.pacing_gap(rtt, config).map_or(Rate::default(), |gap| rate(config.mss.0, gap)),
+            true => gap().map_or(Rate::default(), |gap| rate(config.mss.0, gap)),
             false => Rate::default(),
         };
         let delivery = self.extra.as_ref().and_then(|extra| extra.delivery.as_ref());
         let (bytes, time) = delivery.map_or_else(Default::default, |delivery| delivery.latest());
         (pacing, rate(bytes, time))
-    }
-
-    /// The time that a full segment takes at the rate of the pacer; `None` as long as there is no rate.
-    #[inline]
-    fn pacing_gap(&self, rtt: Span, config: &TcpConfig) -> Option<Span> {
-        if let Some(rate) = self.controller.pacing_rate() {
-            return Some(rate.time_for(config.mss.0));
-        }
-        if rtt.is_zero() {
-            return None;
-        }
-        // The rate is a window per round trip and a little more, and twice the window in slow start, so that
-        // pacing does not limit growth.
-        let window = self.window().max(1);
-        let slow_start = window < self.controller.threshold();
-        let ratio = if slow_start { config.pacing_ss_ratio } else { config.pacing_ca_ratio };
-        Some(rtt.scale(config.mss.0 * 100, window * u64::from(ratio)))
     }
 
     #[inline]
@@ -655,7 +632,7 @@ impl Sender {
         self.inflation = 0;
         // The schedule of the lost window must not delay the first retransmission.
         if let Some(extra) = &mut self.extra {
-            extra.pace_until = now;
+            extra.pacer.restart(now);
         }
     }
 }

@@ -3,7 +3,8 @@
 //! # Principles
 //! - Closed loop: the behaviour of the applications is replayed, not the packets. Each application data unit
 //!   (ADU) waits for its trigger (bytes of the other side, or the acknowledgement of its own data), then for
-//!   its think time, and goes through TCP at the rate that the simulated network allows.
+//!   its think time, and goes through TCP at the rate that the simulated network allows. A QUIC connection goes
+//!   through QUIC, as one stream in each direction.
 //! - A connection crosses the network between the pair's nodes; the rest of its path is the access delay of
 //!   the far host, so that its round-trip time without queueing delay is the measured one.
 //! - Datagrams leave at their captured times, because the reaction of their senders is not known.
@@ -38,7 +39,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Source, SourceContext, Traffic, flow};
-use crate::net::{ConnId, Event, Net, Sent, Side, StreamId};
+use crate::net::{ConnId, Event, Net, Protocol, Sent, Side, StreamId};
 
 /// Parameters of `applications`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -223,7 +224,7 @@ impl Source for Applications {
                     self.start_thinking(number, End::Client, net);
                 }
             }
-            Event::Received { conn, side, total } => {
+            Event::Received { conn, side, total, .. } => {
                 if let Some(number) = self.by_conn.get(&conn).copied() {
                     self.received(number, side, total, net);
                 }
@@ -263,7 +264,8 @@ impl Applications {
         let replay = &mut self.replays[number];
         let (client, server) = replay.nodes;
         let host = net.host(self.far, replay.rtt / 2);
-        let conn = net.connect_host(client, server, host);
+        let protocol = if replay.plan.quic { Protocol::Quic } else { Protocol::Tcp };
+        let conn = net.connect_over(protocol, (client, server), host);
         self.by_conn.insert(conn, number);
         replay.conn = Some(conn);
         replay.state = State::Open;

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::series::Series;
 use super::{MOST_CONNECTIONS, Source, SourceContext, Traffic, check_count, spread};
-use crate::net::Net;
+use crate::net::{Net, Protocol};
 
 /// Parameters of `bulk`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,20 @@ impl Traffic for Config {
     }
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        self.build_over(Protocol::Tcp, context)
+    }
+}
+
+/// Start of a connection, and its nodes.
+type Start = (Time, u16, u16);
+
+impl Config {
+    /// Builds the source, with connections of this protocol.
+    pub(super) fn build_over(
+        &self,
+        protocol: Protocol,
+        context: &SourceContext,
+    ) -> Result<Box<dyn Source>, Invalid> {
         if self.size == Some(Bytes(0)) {
             return Err(Invalid::new(
                 "size",
@@ -81,14 +95,9 @@ impl Traffic for Config {
         };
         // The latest first, so that the next one is taken from the end.
         starts.reverse();
-        Ok(Box::new(Bulk { starts, size: self.size }))
+        Ok(Box::new(Bulk { starts, size: self.size, protocol }))
     }
-}
 
-/// Start of a connection, and its nodes.
-type Start = (Time, u16, u16);
-
-impl Config {
     /// The pairs of all flows, in the order of their numbers.
     fn flows<'a>(&self, context: &'a SourceContext) -> impl Iterator<Item = &'a (u16, u16)> + use<'a> {
         (0..self.flows).flat_map(|_| &context.pairs)
@@ -117,12 +126,14 @@ struct Bulk {
     /// The latest first.
     starts: Vec<Start>,
     size: Option<Bytes>,
+    protocol: Protocol,
 }
 
 impl Source for Bulk {
     fn wake(&mut self, net: &mut Net<'_>) {
         while let Some((_, from, to)) = self.starts.pop_if(|(at, ..)| *at <= net.now()) {
-            net.transfer(from, to, self.size.map(|size| size.0));
+            let bytes = self.size.map(|size| size.0);
+            net.transfer_over(self.protocol, (from, to), bytes, net.now());
         }
         if let Some((at, ..)) = self.starts.last() {
             net.wake_at(*at);

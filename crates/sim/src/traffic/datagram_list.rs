@@ -173,6 +173,7 @@ mod tests {
             start: Time::s(1),
             stop: Time::s(10),
             tcp: TcpConfig::default(),
+            quic: crate::QuicConfig::default(),
             streams: Streams::new(1),
             folder: folder.path().to_owned(),
             nodes: ["alice", "router", "bob"].map(str::to_owned).to_vec(),

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Source, SourceContext, Traffic, check_rate, flow};
 use crate::counters::Pauses;
-use crate::net::{Event, Net};
+use crate::net::{Event, Net, Protocol};
 use crate::sizes::{Sampler, Sizes};
 
 /// Parameters of `transfers`.
@@ -71,6 +71,17 @@ impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers of random sizes that arrive at random times (Poisson)";
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
+        self.build_over(Protocol::Tcp, context)
+    }
+}
+
+impl Config {
+    /// Builds the source, with connections of this protocol.
+    pub(super) fn build_over(
+        &self,
+        protocol: Protocol,
+        context: &SourceContext,
+    ) -> Result<Box<dyn Source>, Invalid> {
         let sampler = self.size.sampler("size", context.tcp.mss, &context.folder)?;
         let per_second = match (self.per_second, self.load) {
             (Some(_), Some(_)) => {
@@ -109,6 +120,7 @@ impl Traffic for Config {
             choices: context.streams.within("pairs").rng(),
             pairs: context.pairs.clone(),
             sampler,
+            protocol,
             stop: context.stop,
             left: if context.pairs.is_empty() { 0 } else { self.count.unwrap_or(u64::MAX) },
             most: self.concurrent.unwrap_or(u32::MAX),
@@ -133,6 +145,7 @@ struct Transfers {
     choices: Rng,
     pairs: Vec<(u16, u16)>,
     sampler: Sampler,
+    protocol: Protocol,
     stop: Time,
     left: u64,
     most: u32,
@@ -220,7 +233,8 @@ impl Transfers {
 
     fn begin(&mut self, arrival: Arrival, net: &mut Net<'_>) {
         self.running += 1;
-        net.transfer_since(arrival.from, arrival.to, Some(arrival.bytes), arrival.at);
+        let Arrival { at, from, to, bytes } = arrival;
+        net.transfer_over(self.protocol, (from, to), Some(bytes), at);
     }
 }
 

@@ -11,6 +11,9 @@
 //!   HTTP/1.1 end with their page, or are kept for the user's next one: then only the first page has
 //!   handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a pause
 //!   the window restarts: RFC 5681, section 4.1).
+//! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3. A
+//!   lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind it
+//!   on its connection.
 //! - Each user draws think times, numbers and sizes from random streams of its own: its n-th page is the same
 //!   under every discipline.
 //!
@@ -20,6 +23,8 @@
 //!   user stays on one site, and neither end closes an idle connection. HTTP/2 with one connection is
 //!   `parallel = 1` here, where objects come one after another instead of interleaved; the page load time is
 //!   nearly the same.
+//! - Packets and retransmissions over QUIC are counted for a page and not for an object, because a packet may
+//!   have data of several.
 //! - When a connection is aborted, the page requests nothing more; it is reported as aborted as soon as the
 //!   objects in flight have arrived. Where connections are kept, the next page opens another in its place.
 //! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects
@@ -44,7 +49,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
-use crate::net::{ConnId, Event, Net, Sent, Side};
+use crate::net::{ConnId, Event, HostId, Net, Protocol, Sent, Side};
 use crate::sizes::{Sampler, Sizes};
 
 /// Parameters of `web`.
@@ -62,10 +67,13 @@ pub struct Config {
     pub objects: Counts,
     /// Distribution of object sizes.
     pub object: Sizes,
+    /// Protocol of the connections.
+    pub transport: Protocol,
     /// Use of a connection: for one object, for the objects of a page, or for one page after another.
     pub connections: Connections,
-    /// Largest number of connections of a page at once.
-    pub parallel: u32,
+    /// Largest number of objects of a page at once: each has a connection over TCP, and a stream over QUIC.
+    /// Default: 6, or 100 over QUIC.
+    pub parallel: Option<u32>,
     /// Size of the other direction of each object: the request, or the response if objects are uploaded.
     pub request: Bytes,
     /// True if objects are sent from the client to the server.
@@ -104,8 +112,9 @@ impl Default for Config {
             main: None,
             objects: Counts::Pareto { shape: 1.1, min: 2, max: 55 },
             object: Sizes::Lognormal { mean: Bytes(7758), sigma: 2.36, max: Some(Bytes(2_000_000)) },
+            transport: Protocol::Tcp,
             connections: Connections::Persistent,
-            parallel: 6,
+            parallel: None,
             request: Bytes(350),
             upload: false,
             report: Report::Pages,
@@ -113,14 +122,31 @@ impl Default for Config {
     }
 }
 
+/// Connections that browsers open at once to a server over TCP.
+const CONNECTIONS: u32 = 6;
+/// Streams at once: the least that RFC 9114, section 6.1, recommends.
+const STREAMS: u32 = 100;
+
 impl Traffic for Config {
-    const SUMMARY: &'static str = "web users: pages of objects over TCP, with think times";
+    const SUMMARY: &'static str = "web users: pages of objects over TCP or QUIC, with think times";
+
+    fn protocol(&self) -> Protocol {
+        self.transport
+    }
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, context.tcp.mss, &context.folder);
         check_count("users", self.users, MOST_FLOWS, context)?;
-        if self.parallel == 0 {
+        let usual = if self.transport == Protocol::Quic { STREAMS } else { CONNECTIONS };
+        let parallel = self.parallel.unwrap_or(usual);
+        if parallel == 0 {
             return Err(Invalid::new("parallel", "a page needs at least 1 connection"));
+        }
+        if self.transport == Protocol::Quic && self.connections == Connections::PerObject {
+            return Err(Invalid::new(
+                "connections",
+                "a QUIC connection serves all objects of a page: write \"persistent\" or \"kept\"",
+            ));
         }
         if self.request == Bytes(0) {
             return Err(Invalid::new(
@@ -130,6 +156,7 @@ impl Traffic for Config {
         }
         let kind = Kind {
             config: self.clone(),
+            parallel,
             main: self.main.as_ref().map(|sizes| sampler("main", sizes)).transpose()?,
             object: sampler("object", &self.object)?,
             count: self.objects.sampler().map_err(|error| Invalid::new("objects", error.to_string()))?,
@@ -140,10 +167,12 @@ impl Traffic for Config {
             (0..self.users).flat_map(|_| &context.pairs).enumerate().map(|(number, (client, server))| {
                 let streams = context.streams.within(&number.to_string());
                 let (think, pages) = (streams.within("think").rng(), streams.within("pages").rng());
-                User { client: *client, server: *server, think, pages, page: None, kept: Vec::new() }
+                let (client, server) = (*client, *server);
+                User { client, server, think, pages, page: None, kept: Vec::new(), streams: 0 }
             });
-        let mut web =
-            Web { kind, users: users.collect(), clicks: BinaryHeap::new(), connections: BTreeMap::new() };
+        let users = users.collect();
+        let (connections, users_of) = (BTreeMap::new(), BTreeMap::new());
+        let mut web = Web { kind, users, clicks: BinaryHeap::new(), connections, users_of };
         for user in 0..web.users.len() {
             web.think(user, context.start);
         }
@@ -154,6 +183,7 @@ impl Traffic for Config {
 /// Parameters and samplers that all users share.
 struct Kind {
     config: Config,
+    parallel: u32,
     main: Option<Sampler>,
     object: Sampler,
     count: CountSampler,
@@ -166,9 +196,15 @@ struct Web {
     users: Vec<User>,
     /// Time of the next click of each user.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
-    /// Connections that carry an object, and those that are kept.
-    connections: BTreeMap<ConnId, Connection>,
+    /// Connections that carry an object, and those that are kept; over QUIC the streams that carry one, by
+    /// connection and number.
+    connections: BTreeMap<Place, Connection>,
+    /// The user of each QUIC connection.
+    users_of: BTreeMap<ConnId, usize>,
 }
+
+/// A connection, and the number of a stream: 0 over TCP.
+type Place = (ConnId, u32);
 
 struct User {
     client: u16,
@@ -178,6 +214,8 @@ struct User {
     page: Option<Page>,
     /// Connections that wait for the next page.
     kept: Vec<ConnId>,
+    /// Streams of its QUIC connection so far.
+    streams: u32,
 }
 
 /// A page that is being loaded.
@@ -196,6 +234,8 @@ struct Page {
     /// Its connections, all of them and those without an object.
     connections: Vec<ConnId>,
     idle: Vec<ConnId>,
+    /// Counters of its QUIC connection when the page began.
+    before: (u64, u64, u64),
 }
 
 /// Bytes received, and the cost of the sender.
@@ -237,10 +277,12 @@ impl Source for Web {
     fn on(&mut self, event: Event, net: &mut Net<'_>) {
         match event {
             Event::Connected(_) => {}
-            Event::Received { conn, side, total } => self.received(conn, side, total, net),
+            Event::Received { conn, side, stream, total } => self.received((conn, stream), side, total, net),
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
-                if let Some(connection) = self.connections.remove(&conn) {
+                if let Some(user) = self.users_of.remove(&conn) {
+                    self.aborted_quic(conn, user, net);
+                } else if let Some(connection) = self.connections.remove(&(conn, 0)) {
                     self.aborted(conn, connection, net);
                 }
             }
@@ -248,14 +290,15 @@ impl Source for Web {
     }
 
     fn finish(&mut self, net: &mut Net<'_>) {
-        for (conn, mut connection) in std::mem::take(&mut self.connections) {
+        for (place, mut connection) in std::mem::take(&mut self.connections) {
             if !connection.done {
-                self.kind.account(conn, &mut connection, net);
+                self.kind.account(place, &mut connection, net);
                 self.report_object(&connection, Ending::Unfinished, net);
             }
         }
         for user in &mut self.users {
-            if let Some(page) = user.page.take() {
+            if let Some(mut page) = user.page.take() {
+                self.kind.account_page(&mut page, net);
                 self.kind.report_page(user.client, user.server, &page, Ending::Unfinished, net);
             }
         }
@@ -296,6 +339,10 @@ impl Web {
             in_flight: 0,
             got: Got::default(),
             failed: false,
+            before: match kept.first() {
+                Some(conn) if self.kind.over_quic() => net.counts(*conn, self.kind.writer()),
+                _ => (0, 0, 0),
+            },
             connections: kept.clone(),
             idle: kept,
         });
@@ -306,18 +353,27 @@ impl Web {
     fn request(&mut self, user: usize, net: &mut Net<'_>) {
         let this = &mut self.users[user];
         let page = this.page.as_mut().expect("only an open page has requests");
-        while page.in_flight < self.kind.config.parallel
+        while page.in_flight < self.kind.parallel
             && let Some(object) = page.to_request.pop_front()
         {
             page.in_flight += 1;
             let requested = net.now();
-            let conn = page.idle.pop().unwrap_or_else(|| {
-                let conn = net.connect(this.client, this.server);
+            let over_quic = self.kind.over_quic();
+            let usable = if over_quic { page.connections.first().copied() } else { page.idle.pop() };
+            let conn = usable.unwrap_or_else(|| {
+                let ends = (this.client, this.server);
+                let conn = net.connect_over(self.kind.config.transport, ends, HostId::default());
                 page.connections.push(conn);
+                this.streams = 0;
+                if over_quic {
+                    self.users_of.insert(conn, user);
+                }
                 conn
             });
+            let stream = if over_quic { this.streams } else { 0 };
+            this.streams += u32::from(over_quic);
             let (up, down) = self.kind.up_and_down(object);
-            let connection = self.connections.entry(conn).or_insert(Connection {
+            let connection = self.connections.entry((conn, stream)).or_insert(Connection {
                 user,
                 id: 0,
                 requested,
@@ -335,33 +391,34 @@ impl Web {
             connection.got = Got::default();
             connection.up += up;
             connection.down += down;
-            net.send(conn, Side::Client, up);
+            self.kind.send((conn, stream), Side::Client, up, net);
         }
     }
 
-    fn received(&mut self, conn: ConnId, side: Side, total: u64, net: &mut Net<'_>) {
-        let Some(connection) = self.connections.get_mut(&conn) else { return };
+    fn received(&mut self, place: Place, side: Side, total: u64, net: &mut Net<'_>) {
+        let Some(connection) = self.connections.get_mut(&place) else { return };
         if side == self.kind.reader() {
             self.kind.count_bytes(connection, total);
         }
         if side == Side::Server && total >= connection.up && !connection.answered {
             connection.answered = true;
             let (_, down) = self.kind.up_and_down(connection.object);
-            net.send(conn, Side::Server, down);
+            self.kind.send(place, Side::Server, down, net);
             if self.kind.config.connections == Connections::PerObject {
-                net.close(conn, Side::Server);
+                net.close(place.0, Side::Server);
             }
         }
         if side == Side::Client && total >= connection.down && connection.answered && !connection.done {
-            self.complete(conn, net);
+            self.complete(place, net);
         }
     }
 
     /// An object is complete.
-    fn complete(&mut self, conn: ConnId, net: &mut Net<'_>) {
-        let connection = self.connections.get_mut(&conn).expect("the connection carries the object");
+    fn complete(&mut self, place: Place, net: &mut Net<'_>) {
+        let (conn, _) = place;
+        let connection = self.connections.get_mut(&place).expect("the connection carries the object");
         connection.done = true;
-        self.kind.account(conn, connection, net);
+        self.kind.account(place, connection, net);
         let (user, got) = (connection.user, connection.got);
         let this = &mut self.users[user];
         self.kind.report_object(this.client, this.server, connection, Ending::Completed, net);
@@ -372,8 +429,11 @@ impl Web {
         match self.kind.config.connections {
             Connections::PerObject => {
                 net.close(conn, Side::Client);
-                self.connections.remove(&conn);
+                self.connections.remove(&place);
                 page.connections.retain(|known| *known != conn);
+            }
+            Connections::Persistent | Connections::Kept if self.kind.over_quic() => {
+                self.connections.remove(&place);
             }
             Connections::Persistent | Connections::Kept => page.idle.push(conn),
         }
@@ -394,8 +454,29 @@ impl Web {
         page.in_flight -= 1;
         page.to_request.clear();
         page.after_main.clear();
-        self.kind.account(conn, &mut connection, net);
+        self.kind.account((conn, 0), &mut connection, net);
         self.report_object(&connection, Ending::Aborted, net);
+        self.continue_page(user, net);
+    }
+
+    /// The QUIC connection of a user was aborted, or closed after its page.
+    fn aborted_quic(&mut self, conn: ConnId, user: usize, net: &mut Net<'_>) {
+        self.users[user].kept.retain(|known| *known != conn);
+        let streams: Vec<Place> =
+            self.connections.range((conn, 0)..=(conn, u32::MAX)).map(|(place, _)| *place).collect();
+        let Some(page) = self.users[user].page.as_mut().filter(|page| page.connections.contains(&conn)) else {
+            return;
+        };
+        page.failed = true;
+        page.to_request.clear();
+        page.after_main.clear();
+        page.in_flight -= streams.len() as u32;
+        for place in streams {
+            if let Some(mut object) = self.connections.remove(&place) {
+                self.kind.account(place, &mut object, net);
+                self.report_object(&object, Ending::Aborted, net);
+            }
+        }
         self.continue_page(user, net);
     }
 
@@ -419,11 +500,15 @@ impl Web {
             return;
         }
         let mut page = this.page.take().expect("its page is open");
+        self.kind.account_page(&mut page, net);
         if self.kind.config.connections == Connections::Kept {
-            this.kept = std::mem::take(&mut page.idle); // all of them: no object is in flight
+            // All of them: no object is in flight.
+            let all = if self.kind.over_quic() { &mut page.connections } else { &mut page.idle };
+            this.kept = std::mem::take(all);
         } else {
             for conn in &page.connections {
-                self.connections.remove(conn);
+                self.connections.remove(&(*conn, 0));
+                self.users_of.remove(conn);
                 net.close(*conn, Side::Client);
                 net.close(*conn, Side::Server);
             }
@@ -463,8 +548,34 @@ impl Kind {
         if self.config.upload { connection.up } else { connection.down }
     }
 
+    fn over_quic(&self) -> bool {
+        self.config.transport == Protocol::Quic
+    }
+
+    /// Sends a request, or a response.
+    fn send(&self, (conn, stream): Place, side: Side, bytes: u64, net: &mut Net<'_>) {
+        match self.config.transport {
+            Protocol::Tcp => net.send(conn, side, bytes),
+            Protocol::Quic => net.send_stream(conn, side, stream, bytes),
+        }
+    }
+
+    /// Counters of the QUIC connection of a page since it began.
+    fn account_page(&self, page: &mut Page, net: &Net<'_>) {
+        if let Some(conn) = page.connections.first().filter(|_| self.over_quic()) {
+            let now = net.counts(*conn, self.writer());
+            page.got.packets = now.0 - page.before.0;
+            page.got.retransmitted = now.1 - page.before.1;
+            page.got.timeouts = now.2 - page.before.2;
+        }
+    }
+
     /// Counters of the connection since this object began.
-    fn account(&self, conn: ConnId, connection: &mut Connection, net: &Net<'_>) {
+    fn account(&self, (conn, stream): Place, connection: &mut Connection, net: &mut Net<'_>) {
+        if self.over_quic() {
+            connection.got.measured = net.measured_stream(conn, self.reader(), stream);
+            return;
+        }
         let end = self.end(connection);
         connection.got.measured = net.measured(conn, self.reader(), end - connection.object..end);
         let now = net.counts(conn, self.writer());

@@ -6,10 +6,12 @@ use giveway_qdisc::{FlowKey, FlowReport, Span, Time};
 
 use super::Transport;
 use super::connection::Transfer;
+use super::quic::is_quic;
 use super::stream::Stream;
-use crate::counters::{Datagrams, Pauses};
+use crate::counters::Datagrams;
 use crate::event_queue::EventQueue;
-use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, Sent, Side, StreamId};
+use crate::net::{Caller, Carrier, ConnId, Datagram, HostId, QuicCarrier, Sent, Side, StreamId};
+use crate::quic::End;
 use crate::tcp::{Counts, Endpoint};
 
 /// The [`Carrier`] of the simulation: the transport and the event queue, borrowed while a source acts.
@@ -32,15 +34,7 @@ impl Carrier for Simulated<'_> {
         let conn = self.connect(by, ends, HostId::default());
         let bytes = bytes.unwrap_or(u64::MAX);
         let this = &mut self.transport.conns[conn.0 as usize];
-        this.transfer = Some(Box::new(Transfer {
-            id,
-            start: requested,
-            bytes,
-            pauses: Pauses::since(requested),
-            reported: false,
-            arrived: 0,
-            delay_sum: Span::ZERO,
-        }));
+        this.transfer = Some(Box::new(Transfer::new(id, bytes, requested)));
         // Nothing is sent yet: the client sends with the handshake.
         this.client.write(bytes, &this.tcp);
         if bytes < u64::MAX {
@@ -49,21 +43,43 @@ impl Carrier for Simulated<'_> {
         conn
     }
 
+    fn quic(&mut self) -> Option<&mut dyn QuicCarrier> {
+        Some(self)
+    }
+
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, now: Time) {
+        if is_quic(conn) {
+            return self.transport.quic_act(conn, side, now, self.queue, |end| end.write(0, bytes, false));
+        }
         self.transport.act(conn, side, now, self.queue, |end, tcp| end.write(bytes, tcp));
     }
 
     fn close(&mut self, conn: ConnId, side: Side, now: Time) {
+        if is_quic(conn) {
+            return self.transport.quic_act(conn, side, now, self.queue, End::close);
+        }
         self.transport.act(conn, side, now, self.queue, Endpoint::close);
     }
 
     fn counts(&self, conn: ConnId, side: Side) -> Sent {
-        let end = self.transport.conns[conn.0 as usize].end(side);
-        let Counts { packets, retransmitted, timeouts, .. } = end.counts();
-        Sent { packets, retransmitted: retransmitted.into(), timeouts: timeouts.into(), causes: end.causes() }
+        let (counts, causes) = match is_quic(conn) {
+            true => {
+                let end = self.transport.quic_end(conn, side);
+                (end.counts(), end.causes())
+            }
+            false => {
+                let end = self.transport.conns[conn.0 as usize].end(side);
+                (end.counts(), end.causes())
+            }
+        };
+        let Counts { packets, retransmitted, timeouts, .. } = counts;
+        Sent { packets, retransmitted: retransmitted.into(), timeouts: timeouts.into(), causes }
     }
 
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        if is_quic(conn) {
+            return self.transport.quic_end(conn, side).measured(0, part.start, part.end);
+        }
         self.transport.conns[conn.0 as usize].measured(side, part)
     }
 
@@ -110,5 +126,31 @@ impl Carrier for Simulated<'_> {
 
     fn report(&mut self, report: FlowReport) {
         self.transport.reports.push(report);
+    }
+}
+
+impl QuicCarrier for Simulated<'_> {
+    fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId {
+        self.transport.quic_connect(by, (ends.0, ends.1, host.0), None, self.queue)
+    }
+
+    fn quic_transfer(
+        &mut self,
+        by: Caller<'_>,
+        ends: (u16, u16),
+        bytes: Option<u64>,
+        requested: Time,
+    ) -> ConnId {
+        let id = self.transport.origins[usize::from(by.source)].flow();
+        let transfer = Transfer::new(id, bytes.unwrap_or(u64::MAX), requested);
+        self.transport.quic_connect(by, (ends.0, ends.1, 0), Some(Box::new(transfer)), self.queue)
+    }
+
+    fn send_stream(&mut self, conn: ConnId, side: Side, stream: u32, bytes: u64, now: Time) {
+        self.transport.quic_act(conn, side, now, self.queue, |end| end.write(stream, bytes, true));
+    }
+
+    fn measured_stream(&mut self, conn: ConnId, side: Side, stream: u32) -> u64 {
+        self.transport.quic_end(conn, side).measured(stream, 0, u64::MAX)
     }
 }

@@ -8,7 +8,7 @@ use giveway_qdisc::{Ending, FlowKind, FlowReport, Span, Time};
 use crate::counters::Pauses;
 use crate::event_queue::{EventQueue, Timer};
 use crate::net::Side;
-use crate::tcp::{Endpoint, TcpConfig};
+use crate::tcp::{Counts, Endpoint, TcpConfig};
 
 /// A connection. It stays at its index until another connection takes the index.
 pub(super) struct Conn {
@@ -96,27 +96,57 @@ impl Conn {
 
     pub(super) fn report(&self, now: Time, ending: Ending) -> FlowReport {
         let transfer = self.transfer.as_ref().expect("only transfers report themselves");
-        let counts = self.client.counts();
-        let delivered = self.server.delivered();
-        let (from, to) = self.client.nodes();
-        let (longest_pause, paused) = transfer.pauses.until(now);
-        FlowReport {
-            id: transfer.id,
+        let state = Carried {
             source: self.source,
-            kind: if transfer.bytes < u64::MAX { FlowKind::Transfer } else { FlowKind::Endless },
+            nodes: self.client.nodes(),
+            delivered: self.server.delivered(),
+            measured: self.measured(Side::Server, 0..u64::MAX),
+            counts: self.client.counts(),
+        };
+        transfer.report(&state, now, ending)
+    }
+}
+
+/// What a connection has carried of its transfer.
+pub(super) struct Carried {
+    pub(super) source: u16,
+    /// The nodes of the client and of the server.
+    pub(super) nodes: (u16, u16),
+    /// Bytes that have arrived in order.
+    pub(super) delivered: u64,
+    /// Bytes that have arrived within the measurement interval.
+    pub(super) measured: u64,
+    /// Counters of the client's sender.
+    pub(super) counts: Counts,
+}
+
+impl Transfer {
+    /// A transfer of `bytes` that was requested at `start`, and of which nothing has arrived.
+    pub(super) fn new(id: u64, bytes: u64, start: Time) -> Transfer {
+        let pauses = Pauses::since(start);
+        Transfer { id, start, bytes, pauses, reported: false, arrived: 0, delay_sum: Span::ZERO }
+    }
+
+    pub(super) fn report(&self, state: &Carried, now: Time, ending: Ending) -> FlowReport {
+        let Carried { source, nodes: (from, to), delivered, measured, counts } = *state;
+        let (longest_pause, paused) = self.pauses.until(now);
+        FlowReport {
+            id: self.id,
+            source,
+            kind: if self.bytes < u64::MAX { FlowKind::Transfer } else { FlowKind::Endless },
             from,
             to,
-            start: transfer.start,
+            start: self.start,
             end: now,
-            bytes: if transfer.bytes < u64::MAX { transfer.bytes } else { delivered },
+            bytes: if self.bytes < u64::MAX { self.bytes } else { delivered },
             delivered,
-            goodput_bytes: self.measured(Side::Server, 0..u64::MAX),
+            goodput_bytes: measured,
             packets: counts.packets,
             retransmitted: counts.retransmitted.into(),
             causes: self.client.causes(),
             lost: None,
             timeouts: counts.timeouts.into(),
-            delay_mean: transfer.delay_mean(),
+            delay_mean: self.delay_mean(),
             delay_p99: Span::ZERO,
             delay_max: Span::ZERO,
             longest_pause,
@@ -124,9 +154,7 @@ impl Conn {
             ending,
         }
     }
-}
 
-impl Transfer {
     /// Counts a data packet that arrived after `delay`, if it was sent within the measurement interval.
     #[inline]
     pub(super) fn record_arrival(&mut self, delay: Span, now: Time, measured: &Range<Time>) {

@@ -17,6 +17,8 @@ pub struct Lab {
     pub streams: Streams,
     pub sources: Vec<SourcePlan>,
     pub timing: giveway_sim::Timing,
+    /// The QUIC of all sources that are added from now on.
+    pub quic: giveway_sim::QuicConfig,
     nodes: usize,
 }
 
@@ -27,6 +29,7 @@ impl Lab {
             streams: Streams::new(seed),
             sources: Vec::new(),
             timing: giveway_sim::Timing::default(),
+            quic: giveway_sim::QuicConfig::default(),
             nodes,
         }
     }
@@ -102,6 +105,7 @@ impl Lab {
             start: Time::ZERO,
             stop: Time::NEVER,
             tcp: tcp.clone(),
+            quic: self.quic.clone(),
             streams: self.streams.within(&format!("traffic/{}", self.sources.len())),
             folder: ".".into(),
             nodes: (0..self.nodes).map(|node| node.to_string()).collect(),
@@ -117,6 +121,7 @@ impl Lab {
         self.sources.push(SourcePlan {
             start: context.start,
             tcp: context.tcp.clone(),
+            quic: context.quic.clone(),
             pairs: Some(context.pairs.clone()),
             ..SourcePlan::new(name, config.build(context).unwrap())
         });

@@ -277,7 +277,7 @@ impl Sockets {
                     match &mut conn.transfer {
                         Some(_) => self.progress(number, now),
                         None => {
-                            let event = Event::Received { conn: ConnId(number), side, total };
+                            let event = Event::Received { conn: ConnId(number), side, stream: 0, total };
                             self.events.push_back((conn.source, event, now));
                         }
                     }

@@ -313,7 +313,7 @@ impl Sender {
         self.recovery = Recovery::Timeout;
         self.recovery_point = self.board.next();
         // The schedule of the lost window must not delay the first retransmission.
-        (extra.pace_until, extra.burst) = (now, 0);
+        extra.pacer.restart_burst(now);
     }
 }
 

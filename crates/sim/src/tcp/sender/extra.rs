@@ -10,6 +10,7 @@ use crate::tcp::controller::{Controller, Feedback, Needs, Phase};
 use crate::tcp::delivery::Delivery;
 use crate::tcp::marks::Marks;
 use crate::tcp::negotiation::EcnMode;
+use crate::tcp::pacer::Pacer;
 use crate::tcp::prr::Prr;
 use crate::tcp::rack::Rack;
 use crate::tcp::right_sizing::RightSizing;
@@ -20,10 +21,7 @@ use crate::tcp::validation::Validation;
 #[derive(Debug)]
 pub(super) struct Extra {
     pub needs: Needs,
-    /// Earliest time of the next segment by the pacer; in the past when the pacer does not delay.
-    pub pace_until: Time,
-    /// Segments that may still follow the last one back to back: [`TcpConfig::gso`] with a pacer.
-    pub burst: u16,
+    pub pacer: Pacer,
     /// Probes of a tail that may be lost, whether they repeat data or not.
     pub probes: u64,
     /// Retransmissions that the receiver reports as needless (D-SACK).
@@ -91,8 +89,7 @@ impl Extra {
         }
         Some(Box::new(Extra {
             needs,
-            pace_until: Time::ZERO,
-            burst: 0,
+            pacer: Pacer::new(),
             probes: 0,
             needless: 0,
             delivery: needs.feedback.then(Delivery::new),

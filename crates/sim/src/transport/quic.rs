@@ -1,0 +1,340 @@
+//! QUIC connections.
+
+use std::rc::Rc;
+
+use giveway_qdisc::{Ending, FlowReport, Meta, SenderSample, Time};
+
+use super::Transport;
+use super::connection::{Carried, Transfer};
+use crate::event_queue::{EventQueue, Owner, Timer};
+use crate::net::{Caller, ConnId, Event, Settings, Side};
+use crate::quic::{End, Opening, QuicConfig};
+use crate::segment::Segment;
+use crate::tcp::Identity;
+
+/// The bit that distinguishes the number of a QUIC connection from that of TCP.
+const QUIC: u32 = 1 << 31;
+
+/// True for the number of a QUIC connection.
+#[inline]
+pub(super) fn is_quic(conn: ConnId) -> bool {
+    conn.0 & QUIC != 0
+}
+
+/// The index of a QUIC connection.
+#[inline]
+fn index(conn: ConnId) -> usize {
+    (conn.0 & !QUIC) as usize
+}
+
+/// A QUIC connection. It stays at its index until another connection takes the index.
+struct Conn {
+    /// Number of connections that had this index before.
+    serial: u32,
+    source: u16,
+    alive: bool,
+    timer: Timer,
+    /// The time that the timer is set to; never later than the earliest deadline.
+    armed: Time,
+    config: Rc<QuicConfig>,
+    client: End,
+    server: End,
+    /// Set for a one-way transfer, which the transport closes and reports. It has the stream 0.
+    transfer: Option<Box<Transfer>>,
+}
+
+/// All QUIC connections of a run.
+#[derive(Default)]
+pub(super) struct QuicConns {
+    conns: Vec<Conn>,
+    /// Indices that can be used again.
+    free: Vec<u32>,
+    /// Indices of connections that are over and whose sources have not been told yet.
+    retired: Vec<u32>,
+}
+
+impl Conn {
+    fn end(&self, side: Side) -> &End {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+
+    fn end_mut(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// Sets the timer to the earliest deadline, unless it is set to an earlier time already.
+    #[inline]
+    fn arm(&mut self, queue: &mut EventQueue) {
+        if !self.alive {
+            return;
+        }
+        let deadline = self.client.deadline().min(self.server.deadline());
+        if deadline < self.armed {
+            self.armed = deadline;
+            queue.set(self.timer, deadline);
+        }
+    }
+
+    fn report(&self, now: Time, ending: Ending) -> Option<FlowReport> {
+        let transfer = self.transfer.as_ref().filter(|transfer| !transfer.reported)?;
+        let state = Carried {
+            source: self.source,
+            nodes: self.client.nodes(),
+            delivered: self.server.delivered(0),
+            measured: self.server.measured(0, 0, u64::MAX),
+            counts: self.client.counts(),
+        };
+        Some(transfer.report(&state, now, ending))
+    }
+}
+
+impl QuicConns {
+    /// Frees the indices of connections that are over. Every source must have received all its events.
+    #[inline]
+    pub fn recycle(&mut self) {
+        if !self.retired.is_empty() {
+            self.free.append(&mut self.retired);
+        }
+    }
+
+    /// The measurement interval begins, or ends.
+    pub fn measuring(&mut self, begins: bool) {
+        for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
+            conn.client.measuring(begins);
+            conn.server.measuring(begins);
+        }
+    }
+
+    /// Reports of the transfers that are still open when the run ends.
+    pub fn unfinished(&self, now: Time) -> impl Iterator<Item = FlowReport> + '_ {
+        let open = self.conns.iter().filter(|conn| conn.alive);
+        open.filter_map(move |conn| conn.report(now, Ending::Unfinished))
+    }
+
+    /// A sample of the sender of each open transfer.
+    pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
+        self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
+            let (transfer, end) = (conn.transfer.as_ref()?, &conn.client);
+            Some(SenderSample {
+                source: conn.source,
+                id: transfer.id,
+                now,
+                window: end.controller().window(),
+                threshold: end.controller().threshold(),
+                flight: end.flight(),
+                acked: end.acknowledged_bytes(),
+                rtt: end.smoothed_rtt(),
+            })
+        })
+    }
+
+    /// Bytes of memory that connections take, and the largest number of them at once.
+    pub fn memory(&self) -> (usize, usize) {
+        let heap = self.conns.iter().map(|conn| conn.client.heap_bytes() + conn.server.heap_bytes());
+        (self.conns.capacity() * size_of::<Conn>() + heap.sum::<usize>(), self.conns.len())
+    }
+}
+
+impl Transport {
+    /// Opens a QUIC connection, which carries `transfer` if there is one.
+    pub(super) fn quic_connect(
+        &mut self,
+        by: Caller<'_>,
+        (from, to, host): (u16, u16, u16),
+        transfer: Option<Box<Transfer>>,
+        queue: &mut EventQueue,
+    ) -> ConnId {
+        let Caller { source, settings, now } = by;
+        let origin = &mut self.origins[usize::from(source)];
+        let tuple = origin.tuple(from, to, 17);
+        let rank = origin.connection();
+        let (flow, reply_flow) = (tuple.key(&self.hasher), tuple.reversed().key(&self.hasher));
+        let reused = self.quic.free.pop();
+        let place = reused.unwrap_or(self.quic.conns.len() as u32);
+        let number = place | QUIC;
+        let known = reused.map(|place| &self.quic.conns[place as usize]);
+        let serial = known.map_or(0, |conn| conn.serial + 1);
+        let timer = match known.map(|conn| conn.timer) {
+            Some(timer) => {
+                queue.reuse(timer, rank);
+                timer
+            }
+            None => queue.add(Owner::Connection(number), rank),
+        };
+        let host_node = self.hosts[usize::from(host)].0;
+        let segment = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
+        let reply = Segment { flags: Segment::REPLY, ..segment };
+        let Settings { quic: config, class, reserved, .. } = settings;
+        let forward = Identity { flow, from, to, class: *class, reserved: *reserved };
+        let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
+        let bound = |at: Time| if now < at { u64::MAX } else { 0 };
+        let counted = (bound(self.measured.start), bound(self.measured.end));
+        let end = |segment, identity| End::new(Opening { segment, identity, config, counted });
+        let mut conn = Conn {
+            serial,
+            source,
+            alive: true,
+            timer,
+            armed: Time::NEVER,
+            config: Rc::clone(config),
+            client: end(segment, forward),
+            server: end(reply, reverse),
+            transfer,
+        };
+        conn.client.open(now);
+        if let Some(transfer) = &conn.transfer {
+            let ends = transfer.bytes < u64::MAX;
+            conn.client.write(0, transfer.bytes, ends);
+            if ends {
+                conn.client.close();
+                conn.server.close();
+            }
+        }
+        conn.client.send(now, config, &mut self.out);
+        conn.arm(queue);
+        match reused {
+            Some(place) => self.quic.conns[place as usize] = conn,
+            None => self.quic.conns.push(conn),
+        }
+        ConnId(number)
+    }
+
+    /// One end of a QUIC connection.
+    pub(super) fn quic_end(&self, conn: ConnId, side: Side) -> &End {
+        self.quic.conns[index(conn)].end(side)
+    }
+
+    /// Lets the application act on one end, then sends what the end may send.
+    pub(super) fn quic_act(
+        &mut self,
+        id: ConnId,
+        side: Side,
+        now: Time,
+        queue: &mut EventQueue,
+        action: impl FnOnce(&mut End),
+    ) {
+        let conn = &mut self.quic.conns[index(id)];
+        let config = Rc::clone(&conn.config);
+        let end = conn.end_mut(side);
+        action(end);
+        end.send(now, &config, &mut self.out);
+        // Both ends may have closed with everything acknowledged: then the timer ends the connection.
+        if conn.client.finished() && conn.server.finished() && conn.alive {
+            conn.armed = now;
+            return queue.set(conn.timer, now);
+        }
+        conn.arm(queue);
+    }
+
+    /// Delivers a packet to an end of its connection.
+    #[inline]
+    pub(super) fn deliver_quic(
+        &mut self,
+        meta: &Meta,
+        segment: &Segment,
+        joined: bool,
+        now: Time,
+        queue: &mut EventQueue,
+    ) {
+        let id = ConnId(segment.conn);
+        let conn = &mut self.quic.conns[index(id)];
+        if conn.serial != segment.serial || !conn.alive {
+            // A late packet: its connection is over, and the index is free or has another connection.
+            return;
+        }
+        if let Some(transfer) = &mut conn.transfer
+            && segment.len > 0
+        {
+            transfer.record_arrival(segment.age(now), now, &self.measured);
+        }
+        let (end, peer, side) = match segment.has(Segment::REPLY) {
+            true => (&mut conn.client, &conn.server, Side::Client),
+            false => (&mut conn.server, &conn.client, Side::Server),
+        };
+        end.arrive((meta, segment, joined), peer.sent(), now, &conn.config, &mut self.out);
+        self.quic_outcome(id, side, now, queue);
+    }
+
+    /// The timer of a connection expires. It may be early for both ends, because it is armed lazily.
+    pub(super) fn on_quic_timer(&mut self, id: ConnId, now: Time, queue: &mut EventQueue) {
+        let conn = &mut self.quic.conns[index(id)];
+        conn.armed = Time::NEVER;
+        queue.set(conn.timer, Time::NEVER);
+        for side in [Side::Client, Side::Server] {
+            let timed = &mut self.quic.conns[index(id)];
+            let config = Rc::clone(&timed.config);
+            if timed.alive && now >= timed.end(side).deadline() {
+                timed.end_mut(side).on_timer(now, &config, &mut self.out);
+            }
+            self.quic_outcome(id, side, now, queue);
+        }
+        let rested = &mut self.quic.conns[index(id)];
+        rested.arm(queue);
+        if rested.armed == Time::NEVER {
+            rested.client.rest();
+            rested.server.rest();
+        }
+    }
+
+    /// Handles the effects of a packet or of a timer on one end.
+    #[inline]
+    fn quic_outcome(&mut self, id: ConnId, side: Side, now: Time, queue: &mut EventQueue) {
+        let conn = &mut self.quic.conns[index(id)];
+        if !conn.alive {
+            return;
+        }
+        let is_transfer = conn.transfer.is_some();
+        let outcome = conn.end_mut(side).outcome();
+        let accepted = std::mem::take(&mut outcome.accepted);
+        let aborted = outcome.aborted;
+        let mut progress = std::mem::take(&mut outcome.progress);
+        if accepted && !is_transfer {
+            self.events.push((conn.source, Event::Connected(id)));
+        }
+        for stream in progress.drain(..) {
+            let total = conn.end(side).delivered(stream);
+            match &mut conn.transfer {
+                Some(transfer) => transfer.pauses.progress(now),
+                None => self.events.push((conn.source, Event::Received { conn: id, side, stream, total })),
+            }
+        }
+        // The buffer is used again.
+        conn.end_mut(side).outcome().progress = progress;
+        if is_transfer {
+            self.finish_transfer(id, aborted, now);
+        }
+        let ended = &mut self.quic.conns[index(id)];
+        let event = match aborted {
+            true => Event::Aborted(id),
+            false if ended.client.finished() && ended.server.finished() => Event::Closed(id),
+            false => return ended.arm(queue),
+        };
+        self.events.push((ended.source, event));
+        ended.alive = false;
+        ended.armed = Time::NEVER;
+        queue.set(ended.timer, Time::NEVER);
+        self.quic.retired.push(index(id) as u32);
+    }
+
+    /// Reports a transfer that is complete or aborted.
+    fn finish_transfer(&mut self, id: ConnId, aborted: bool, now: Time) {
+        let conn = &mut self.quic.conns[index(id)];
+        let Some(transfer) = &conn.transfer else { return };
+        let is_complete = conn.server.delivered(0) == transfer.bytes;
+        let ending = match (is_complete, aborted) {
+            (true, _) => Ending::Completed,
+            (false, true) => Ending::Aborted,
+            (false, false) => return,
+        };
+        self.reports.extend(conn.report(now, ending));
+        if let Some(transfer) = &mut conn.transfer {
+            transfer.reported = true;
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! One QUIC connection, packet by packet: the data units of its two applications, as far as lengths, times and
+//! directions tell.
+//!
+//! Everything but the first byte of a packet is encrypted. So this is a guess:
+//!
+//! - A connection begins with a packet of the client that has a long header (RFC 9000, section 17.2).
+//! - A datagram of at most [`ACK`] bytes only acknowledges. A larger one with a short header has data: its
+//!   length without [`OVERHEAD`]. What was sent again counts as data, because it looks like new data.
+//! - A sender that was silent for longer than the path explains begins a new data unit: a response if the other
+//!   side has sent data since, and otherwise data after a pause. After a packet that was not full, a fourth of
+//!   a round trip is long enough; after a full one a whole round trip, for which a small window may stop it.
+//! - Streams cannot be told apart.
+
+use crate::model::{Adu, Epoch, Side, Trigger};
+
+/// Longest UDP payload of a packet that only acknowledges, bytes.
+const ACK: u32 = 64;
+/// Bytes of a packet with data that are not data: header 11, authentication 16, the frame 6.
+const OVERHEAD: u32 = 33;
+/// Smallest excess of a pause over the path delay that begins a new data unit, ns: as for TCP.
+const QUIET: u64 = 5_000_000;
+/// Smallest pause within the data of one side that ends an exchange, ns: as for TCP.
+const APART: u64 = 1_000_000_000;
+/// Largest time between the first packets of a client that count as one message, ns.
+const TOGETHER: u64 = 5_000_000;
+/// A connection that is silent for so long before the capture ends counts as over, ns.
+const SILENT: u64 = 5_000_000_000;
+
+/// True for the first byte of a packet with a long header.
+pub(crate) fn is_long(first: u8) -> bool {
+    first & 0xc0 == 0xc0
+}
+
+/// True for the first byte of a long header whose packet has data of the client: 0-RTT.
+fn is_early_data(first: u8) -> bool {
+    first & 0xf0 == 0xd0
+}
+
+/// The state of a connection, from the packets so far.
+pub(crate) struct Tracker {
+    pub start: u64,
+    /// Time of the client's last packet before the server's first, if they count as one message.
+    asked: Option<u64>,
+    /// Time of the server's first packet, and of the client's first after it.
+    answered: Option<u64>,
+    confirmed: Option<u64>,
+    client: Half,
+    server: Half,
+    last: u64,
+    adus: Vec<Passed>,
+}
+
+/// One side as a sender.
+#[derive(Default)]
+struct Half {
+    /// Data bytes so far.
+    sent: u64,
+    /// Time of its last data.
+    last: u64,
+    /// The longest payload.
+    longest: u32,
+    /// Its last packet with data was not a full one.
+    ended: bool,
+    /// Index of its current data unit.
+    current: Option<usize>,
+}
+
+/// A data unit, and the times at which its first and last bytes passed.
+struct Passed {
+    adu: Adu,
+    first: u64,
+    last: u64,
+}
+
+impl Tracker {
+    /// A connection whose first packet passes at `now`.
+    pub fn new(now: u64) -> Tracker {
+        Tracker {
+            start: now,
+            asked: Some(now),
+            answered: None,
+            confirmed: None,
+            client: Half::default(),
+            server: Half::default(),
+            last: now,
+            adus: Vec::new(),
+        }
+    }
+
+    /// Handles a datagram with `payload` bytes, of which the first was captured or not.
+    pub fn packet(&mut self, from: Side, payload: u32, first: Option<u8>, now: u64) {
+        self.last = self.last.max(now);
+        match (from, self.answered) {
+            (Side::Client, None) => {
+                self.asked = self.asked.filter(|_| now.saturating_sub(self.start) <= TOGETHER).map(|_| now);
+            }
+            (Side::Client, Some(_)) => {
+                self.confirmed.get_or_insert(now);
+            }
+            (Side::Server, _) => {
+                self.answered.get_or_insert(now);
+            }
+        }
+        let is_message = first.is_some_and(|first| is_long(first) && !is_early_data(first));
+        if !is_message && payload > ACK {
+            self.data(from, payload, now);
+        }
+    }
+
+    fn data(&mut self, from: Side, payload: u32, now: u64) {
+        let bytes = u64::from(payload - OVERHEAD);
+        let begins = self.begins(from, now);
+        let next = self.adus.len();
+        let me = self.half(from);
+        me.longest = me.longest.max(payload);
+        me.ended = payload < me.longest;
+        me.sent = me.sent.saturating_add(bytes);
+        me.last = now;
+        match (begins, me.current) {
+            (None, Some(current)) => {
+                let passed = &mut self.adus[current];
+                passed.adu.bytes = passed.adu.bytes.saturating_add(bytes);
+                passed.last = now;
+            }
+            (trigger, _) => {
+                let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
+                me.current = Some(next);
+                let adu = Adu { side: from, bytes, trigger, think_time };
+                self.adus.push(Passed { adu, first: now, last: now });
+            }
+        }
+    }
+
+    /// The trigger and the think time of a new data unit; `None` if the data continue the current one.
+    fn begins(&self, from: Side, now: u64) -> Option<(Trigger, u64)> {
+        let (me, peer) = match from {
+            Side::Client => (&self.client, &self.server),
+            Side::Server => (&self.server, &self.client),
+        };
+        let (to_client, to_server) = self.paths();
+        // The round trip between the capture point and this end, and between both ends.
+        let path = if from == Side::Client { to_client } else { to_server };
+        let whole = to_client.saturating_add(to_server);
+        let after = |event: u64, path: u64| now.saturating_sub(event).saturating_sub(path);
+        if me.current.is_none() {
+            return Some(match (peer.sent, from, self.answered) {
+                (0, Side::Client, Some(answered)) => (Trigger::Peer(0), after(answered, path)),
+                (0, ..) => (Trigger::Peer(0), 0),
+                (sent, ..) => (Trigger::Peer(sent), after(peer.last, path)),
+            });
+        }
+        let quiet = if me.ended { path / 4 } else { whole };
+        if after(me.last, quiet) <= QUIET {
+            return None;
+        }
+        // A response passes a round trip later than what it responds to.
+        match peer.last > me.last && now.saturating_sub(peer.last) >= path {
+            true => Some((Trigger::Peer(peer.sent), after(peer.last, path))),
+            false => Some((Trigger::Own, after(me.last, whole))),
+        }
+    }
+
+    fn half(&mut self, side: Side) -> &mut Half {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// Round trips from the capture point to the client and to the server; zero if they are not known.
+    fn paths(&self) -> (u64, u64) {
+        let Some(answered) = self.answered else { return (0, 0) };
+        let client = self.confirmed.map_or(0, |confirmed| confirmed.saturating_sub(answered));
+        (client, self.asked.map_or(0, |asked| answered.saturating_sub(asked)))
+    }
+
+    /// The round-trip time between the hosts, if the handshake measured it.
+    pub fn rtt(&self) -> Option<u64> {
+        let measured = self.asked.is_some() && self.answered.is_some() && self.confirmed.is_some();
+        let (client, server) = self.paths();
+        measured.then(|| client.saturating_add(server))
+    }
+
+    /// True if the server has answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered.is_some()
+    }
+
+    /// True if nothing more is expected at the end of the capture.
+    pub fn is_over(&self, end: u64) -> bool {
+        end.saturating_sub(self.last) >= SILENT
+    }
+
+    /// The data units, and the exchanges that they form.
+    pub fn close(self, is_over: bool) -> (Vec<Adu>, Vec<Epoch>) {
+        let mut epochs: Vec<Epoch> = Vec::new();
+        let (mut since, mut until) = (self.start, self.start);
+        let mut before = None;
+        for passed in &self.adus {
+            let next_request = passed.adu.side == Side::Client && before == Some(Side::Server);
+            let after_pause = passed.adu.trigger == Trigger::Own && passed.adu.think_time > APART;
+            match epochs.last_mut().filter(|_| !next_request && !after_pause) {
+                Some(epoch) => epoch.adus += 1,
+                None => {
+                    if before.is_some() {
+                        (since, until) = (passed.first, passed.first);
+                    }
+                    epochs.push(Epoch { adus: 1, took: 0, page: None, whole: true });
+                }
+            }
+            before = Some(passed.adu.side);
+            until = until.max(passed.last);
+            if let Some(epoch) = epochs.last_mut() {
+                epoch.took = until.saturating_sub(since);
+            }
+        }
+        if let Some(last) = epochs.last_mut().filter(|_| !is_over) {
+            last.whole = false;
+        }
+        (self.adus.into_iter().map(|passed| passed.adu).collect(), epochs)
+    }
+}
