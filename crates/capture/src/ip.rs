@@ -161,7 +161,10 @@ impl Network {
             short: self.bytes <= 64 && may_be_short,
             data: content,
             tcp: if self.protocol == TCP { tcp(header) } else { None },
-            first: header.get(8).copied().filter(|_| self.protocol == UDP && content.is_some_and(|data| data > 0)),
+            first: header
+                .get(8)
+                .copied()
+                .filter(|_| self.protocol == UDP && content.is_some_and(|data| data > 0)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Causes, Backlog, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
+    Backlog, Causes, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
     NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
@@ -314,7 +314,8 @@ fn fairness_within_a_source() {
 #[test]
 fn retransmissions_of_a_source() {
     let flow = |id, kind, packets, retransmitted| {
-        let causes = Causes { after_timeout: retransmitted / 2, probes: retransmitted / 3, needless: retransmitted };
+        let causes =
+            Causes { after_timeout: retransmitted / 2, probes: retransmitted / 3, needless: retransmitted };
         FlowReport { kind, packets, retransmitted, causes, ..transfer(id) }
     };
     let record = with_flows([

@@ -153,7 +153,10 @@ fn optional_tables_are_written_on_request() {
     let (columns, rows) = table(&dir.path().join("senders.parquet"));
     assert_eq!(
         (columns.join(" ").as_str(), rows),
-        ("qdisc seed time_s source flow acked_bytes cwnd_bytes inflight_bytes rtt_s pacing_bps delivery_bps", 1)
+        (
+            "qdisc seed time_s source flow acked_bytes cwnd_bytes inflight_bytes rtt_s pacing_bps delivery_bps",
+            1
+        )
     );
     let (columns, rows) = table(&dir.path().join("episodes.parquet"));
     assert_eq!(

@@ -127,7 +127,8 @@ pub use counts::Counts;
 pub use division::Gain;
 pub use engine::{Plan, Sim, Totals};
 pub use net::{
-    Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Protocol, QuicCarrier, Sent, Settings, Side, StreamId,
+    Caller, Carrier, ConnId, Datagram, Event, HostId, Net, Protocol, QuicCarrier, Sent, Settings, Side,
+    StreamId,
 };
 pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};

@@ -187,8 +187,13 @@ pub trait QuicCarrier {
     /// Opens a connection: as [`Carrier::connect`].
     fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
     /// Opens a connection for a transfer: as [`Carrier::transfer`].
-    fn quic_transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time)
-    -> ConnId;
+    fn quic_transfer(
+        &mut self,
+        by: Caller<'_>,
+        ends: (u16, u16),
+        bytes: Option<u64>,
+        requested: Time,
+    ) -> ConnId;
     /// Sends the whole of a stream from one end: `bytes`, and then its end. A new number opens a stream.
     fn send_stream(&mut self, conn: ConnId, side: Side, stream: u32, bytes: u64, now: Time);
     /// Number of bytes of a stream to one end that arrived within the measurement interval.

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::net::{Event, Net, Protocol};
-use crate::segment::UDP_HEADER;
 use crate::quic::QuicConfig;
+use crate::segment::UDP_HEADER;
 use crate::tcp::TcpConfig;
 
 /// A running application.

@@ -1,5 +1,5 @@
-//! The transport: TCP and QUIC connections and streams of datagrams, between the applications above and the packets
-//! below.
+//! The transport: TCP and QUIC connections and streams of datagrams, between the applications above and the
+//! packets below.
 //!
 //! A connection has two ends, and one timer of the [`EventQueue`] for all deadlines of both. The timer is
 //! armed lazily: a deadline that moves back, as the retransmission timer does with every acknowledgement,

@@ -23,8 +23,8 @@ mod tcp_scenarios;
 mod timing;
 mod varying;
 
-mod support;
 #[path = "support/quic_trace.rs"]
 mod quic_trace;
+mod support;
 #[path = "support/trace.rs"]
 mod trace;

@@ -1,7 +1,7 @@
 //! QUIC, packet by packet: tables of the packets that a client sends and receives.
 //!
-//! The path has 8 Mbit/s and 50 ms in each direction. A full packet has 1,222 bytes of UDP payload, so that it
-//! takes 1.25 ms on the link. Times are in milliseconds. `-> 5 1-rtt 1222 b, 1193 data` sends packet 5,
+//! The path has 8 Mbit/s and 50 ms in each direction. A full packet has 1,222 bytes of UDP payload, so that
+//! it takes 1.25 ms on the link. Times are in milliseconds. `-> 5 1-rtt 1222 b, 1193 data` sends packet 5,
 //! `has 0-3` are the packets that it acknowledges, `x 5` is the loss of packet 5. The tables are in
 //! `snapshots/`; review each change of them before you accept it.
 
@@ -83,8 +83,8 @@ fn handshake_without_a_round_trip() {
     insta::assert_snapshot!(trace_of(QuicConfig { zero_rtt: true, ..reno() }, 4000, &[]));
 }
 
-/// With 9,000 bytes of certificates the server must wait for the proof of the client's address: one round trip
-/// more. The first packet of the client is lost, too, and its probe timeout of 999 ms repeats it.
+/// With 9,000 bytes of certificates the server must wait for the proof of the client's address: one round
+/// trip more. The first packet of the client is lost, too, and its probe timeout of 999 ms repeats it.
 #[test]
 fn a_long_handshake_waits_for_the_address_and_a_lost_one_for_the_probe_timeout() {
     let quic = QuicConfig { certificates: Bytes(9000), ..reno() };
@@ -171,7 +171,8 @@ impl Source for Objects {
         if let Event::Received { stream, total, .. } = event {
             let mut arrived = self.arrived.borrow_mut();
             let whole = total / OBJECT;
-            let known = arrived.iter().filter(|(known, _)| self.protocol == Protocol::Tcp || *known == stream);
+            let known =
+                arrived.iter().filter(|(known, _)| self.protocol == Protocol::Tcp || *known == stream);
             for object in known.count() as u64..whole {
                 let number = if self.protocol == Protocol::Tcp { object as u32 } else { stream };
                 arrived.push((number, net.now()));

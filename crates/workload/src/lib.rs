@@ -5,8 +5,8 @@
 //! packets and keeps that behaviour: for each TCP connection the sequence of its application data units, each
 //! with its trigger and its think time ([`Connection`]), and for everything else the packets with their times
 //! ([`Train`]). QUIC connections are encrypted; their data units are guessed from lengths, directions and
-//! pauses. Together they are a [`Workload`]. Its file format has one line of JSON for each connection
-//! and each train.
+//! pauses. Together they are a [`Workload`]. Its file format has one line of JSON for each connection and
+//! each train.
 //!
 //! # Principles
 //! - The a-b-t model of Tmix: a connection is a sequence of epochs, each with a request (a bytes), a response
@@ -24,24 +24,21 @@
 //!   simulation.
 //! - Pauses of less than a round trip within a stream of data are not detected: the sender may have waited
 //!   for the application or for the network.
-//! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections that
-//!   were open before) is replayed as it adapted to the captured network.
+//! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections
+//!   that were open before) is replayed as it adapted to the captured network.
 //! - The data of a QUIC connection include what was sent again, and are one stream in each direction.
 //! - Packets that the capture missed are filled in if later packets acknowledge them.
 //!
 //! # Example
 //! A request of 300 bytes and, 10 ns after its arrival, a response of 5,000 bytes:
 //!
-//! ```
-//! let connection = concat!(
-//!     r#"{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":["#,
-//!     r#"{"side":"client","bytes":300,"cue":{"peer":0}},"#,
-//!     r#"{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}"#,
-//!     r#"],"exchanges":[{"writes":2,"took":90000000}]}}"#,
-//! );
-//! let text = format!("{}\n{connection}\n", r#"{"giveway_workload":1,"span":100000000}"#);
-//! let workload = giveway_workload::Workload::read(text.as_bytes())?;
-//! assert_eq!(workload.connections[0].adus[1].bytes, 5000);
+//! ``` let connection = concat!( r#"{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":["#,
+//! r#"{"side":"client","bytes":300,"cue":{"peer":0}},"#,
+//! r#"{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}"#,
+//! r#"],"exchanges":[{"writes":2,"took":90000000}]}}"#, ); let text = format!("{}\n{connection}\n",
+//! r#"{"giveway_workload":1,"span":100000000}"#); let workload =
+//! giveway_workload::Workload::read(text.as_bytes())?; assert_eq!(workload.connections[0].adus[1].bytes,
+//! 5000);
 //! # Ok::<(), giveway_workload::WorkloadError>(())
 //! ```
 //!

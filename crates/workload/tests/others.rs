@@ -184,7 +184,8 @@ fn a_quic_connection_is_taken_apart() {
     let connection = &found.workload.connections[0];
     assert!(connection.quic && connection.begun);
     assert_eq!((connection.rtt, connection.group.as_str()), (Some(12_000_000), "quic"));
-    let adus: Vec<_> = connection.adus.iter().map(|adu| (adu.side, adu.bytes, adu.trigger, adu.think_time)).collect();
+    let adus: Vec<_> =
+        connection.adus.iter().map(|adu| (adu.side, adu.bytes, adu.trigger, adu.think_time)).collect();
     assert_eq!(
         adus,
         [
@@ -206,6 +207,7 @@ fn what_does_not_begin_like_quic_stays_a_stream_of_datagrams() {
     assert_eq!((open_before.seen.quic, open_before.seen.trains), (0, 2));
     let unanswered = ports().quic(0, C, true, 1200).quic(1000, C, true, 1200).found();
     assert_eq!((unanswered.seen.quic, unanswered.seen.trains), (0, 1));
-    let other_port = Trace::new().between((20, 50_000), (10, 8853)).quic(0, C, true, 1200).quic(10, S, true, 1200);
+    let other_port =
+        Trace::new().between((20, 50_000), (10, 8853)).quic(0, C, true, 1200).quic(10, S, true, 1200);
     assert_eq!(other_port.found().seen.quic, 0);
 }

@@ -215,7 +215,8 @@ impl Capture {
             .damage
             .iter()
             .map(|damage| format!("The capture {damage}; the packets before that are used."));
-        let left_out = self.left_out().into_iter().chain(self.how_sure()).map(|left_out| format!("{left_out}."));
+        let left_out =
+            self.left_out().into_iter().chain(self.how_sure()).map(|left_out| format!("{left_out}."));
         let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }

@@ -386,7 +386,8 @@ impl<'a> Check<'a> {
         }
         if let Some(other) = streams.iter().find(|stream| stream.spec.protocol() == Protocol::Quic) {
             let message = format!("traffic \"{}\": the hosts of a test bed have no QUIC", other.name);
-            let help = "write TCP traffic instead: kind = \"bulk\" or \"transfers\", or a web without transport";
+            let help =
+                "write TCP traffic instead: kind = \"bulk\" or \"transfers\", or a web without transport";
             self.refuse(other.table.place("kind"), message, help);
         }
         let tcp = first.tcp.clone();

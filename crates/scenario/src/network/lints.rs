@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use giveway_disciplines::Spec;
-use giveway_sim::Protocol;
 use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
+use giveway_sim::Protocol;
 
 use super::model::Network;
 use super::paths::Paths;
@@ -289,11 +289,8 @@ fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &T
             own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place(key));
         let message =
             format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
-        reading.report(
-            Diagnostic::warning(place, message)
-                .help(format!(
-                    "the simulator sends them, a real link would not: make {key} smaller or mtu larger"
-                )),
-        );
+        reading.report(Diagnostic::warning(place, message).help(format!(
+            "the simulator sends them, a real link would not: make {key} smaller or mtu larger"
+        )));
     }
 }

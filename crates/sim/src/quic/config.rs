@@ -50,8 +50,8 @@ pub struct QuicConfig {
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time.
     pub pacing_ca_ratio: u32,
-    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least two
-    /// packets. "0 b" sends single packets.
+    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least
+    /// two packets. "0 b" sends single packets.
     pub gso: Bytes,
 }
 
@@ -139,13 +139,15 @@ impl QuicConfig {
             }
         }
         if self.initial_rtt.is_zero() {
-            return wrong("initial_rtt", "a probe timeout of 0 never ends: write for example \"333ms\"".into());
+            return wrong(
+                "initial_rtt",
+                "a probe timeout of 0 never ends: write for example \"333ms\"".into(),
+            );
         }
         if self.gso.0 > 1 << 20 {
             return wrong("gso", format!("{} is more than \"1mb\", and Linux sends \"64kb\"", self.gso));
         }
-        let ratios =
-            [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
+        let ratios = [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
         for (key, ratio) in ratios {
             if !(1..=1000).contains(&ratio) {
                 return wrong(key, format!("{ratio} is not between 1 and 1000 percent"));
@@ -155,7 +157,10 @@ impl QuicConfig {
         for (key, on) in [("ecn", self.ecn), ("pacing", self.pacing)] {
             if !on && self.implies().any(|implied| implied == (key, true)) {
                 let name = self.congestion.name();
-                return wrong(key, format!("{name} needs it: leave {key} out, or write another congestion control"));
+                return wrong(
+                    key,
+                    format!("{name} needs it: leave {key} out, or write another congestion control"),
+                );
             }
         }
         Ok(())

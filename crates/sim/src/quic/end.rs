@@ -1,9 +1,9 @@
 //! One end of a connection.
 //!
-//! Read in this order: `arrive` (a packet), `send` (the packets that may leave), `emit` (a packet is written),
-//! `on_timer`.
+//! Read in this order: `arrive` (a packet), `send` (the packets that may leave), `emit` (a packet is
+//! written), `on_timer`.
 
-use giveway_qdisc::{Ecn, Meta, Packet, Span, Time};
+use giveway_qdisc::{Causes, Ecn, Meta, Packet, Rate, Span, Time};
 
 use super::acks::Acks;
 use super::config::QuicConfig;
@@ -37,6 +37,8 @@ pub(crate) struct End {
     control: u8,
     /// Packets that may leave whatever the window says.
     probes: u8,
+    /// Probes sent so far.
+    probed: u64,
     /// The probe timeout, and the time of the pacer; never if they are off.
     probe_at: Time,
     wake_at: Time,
@@ -86,6 +88,7 @@ impl End {
             number: 0,
             control: 0,
             probes: 0,
+            probed: 0,
             probe_at: Time::NEVER,
             wake_at: Time::NEVER,
             heard_at: Time::ZERO,
@@ -142,6 +145,15 @@ impl End {
     /// Counters of this sender so far.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+    /// Retransmissions by cause. Data after a probe timeout are lost by the probe's acknowledgement, so that
+    /// none has a timeout as its cause.
+    pub fn causes(&self) -> Causes {
+        Causes { probes: self.probed, ..Causes::default() }
+    }
+    /// Rate of the pacer, and latest sample of the delivery rate; zero without them.
+    pub fn rates(&self, config: &QuicConfig) -> (Rate, Rate) {
+        self.path.rates(config)
     }
     pub fn controller(&self) -> &dyn Controller {
         self.path.controller()
@@ -223,8 +235,8 @@ impl End {
             if packet.control & control::FREQUENCY != 0 {
                 self.acks.request(config);
             }
-            let at_once = matches!(kind, Kind::Initial | Kind::Handshake)
-                || packet.control & control::IMMEDIATE != 0;
+            let at_once =
+                matches!(kind, Kind::Initial | Kind::Handshake) || packet.control & control::IMMEDIATE != 0;
             let marked = meta.ecn == Ecn::Marked;
             self.acks.wait(segment.seq, (at_once, joined), marked, now, config.max_ack_delay);
         }
@@ -312,7 +324,7 @@ impl End {
                 }
                 if config.pacing
                     && let Some(gap) = self.path.gap(config)
-                    && let Some(until) = self.path.pacer.delays(gap, config.gso.0 / config.datagram.0, now)
+                    && let Some(until) = self.path.pacer.delays(gap, self.path.bursts(config), now)
                 {
                     self.wake_at = until;
                     self.path.cwnd_limited = true;
@@ -417,6 +429,7 @@ impl End {
             }
             bytes += control::bytes(control & (control::PING | control::IMMEDIATE));
             self.probes -= 1;
+            self.probed += 1;
         }
         if kind == Kind::Initial {
             bytes = bytes.max(LEAST_INITIAL.min(room));
@@ -458,7 +471,8 @@ impl End {
             && self.path.sent.takes_another()
             && let Some(limit) = self.streams.take_limit()
         {
-            let stream = if limit.kind == FrameKind::StreamLimit { varint(u64::from(limit.stream) * 4) } else { 0 };
+            let stream =
+                if limit.kind == FrameKind::StreamLimit { varint(u64::from(limit.stream) * 4) } else { 0 };
             bytes += 1 + stream + varint(limit.offset);
             self.path.sent.add(limit);
         }

@@ -14,13 +14,13 @@
 //!   they were sent: everything before the oldest packet in flight counts as acknowledged.
 //! - A controller that reduces its window to one packet gets the least window of RFC 9002, section 7.2, two.
 
-use giveway_qdisc::{Span, Time};
+use giveway_qdisc::{Rate, Span, Time};
 
 use super::config::QuicConfig;
 use super::packet::{AckFrame, EcnCounts};
 use super::sent::{Fate, Frame, Sent, SentPacket};
 use crate::tcp::controller::{Ack, Controller, Feedback, Loss, Marks, Needs, Phase};
-use crate::tcp::{Deliveries, Delivery, Pacer, Received, Smoothed};
+use crate::tcp::{Bursts, Deliveries, Delivery, Pacer, Received, Smoothed};
 
 /// RFC 9002, section 6.1.1: a packet is lost if one that was sent so much later is acknowledged.
 const PACKET_THRESHOLD: u64 = 3;
@@ -149,6 +149,18 @@ impl Recovery {
         crate::tcp::pacing_gap(&*self.controller, window, self.smoothed(), config.datagram.0, config.ratios())
     }
 
+    /// The bursts of the pacer.
+    #[inline]
+    pub fn bursts(&self, config: &QuicConfig) -> Bursts {
+        Bursts::of(Span::ms(1), config.gso.0, config.datagram.0, self.needs.most_burst)
+    }
+
+    /// Rate of the pacer, and latest sample of the delivery rate; zero without them.
+    pub fn rates(&self, config: &QuicConfig) -> (Rate, Rate) {
+        let gap = self.gap(config).filter(|_| config.pacing);
+        crate::tcp::pacing_rates(gap, config.datagram.0, self.delivery.as_ref())
+    }
+
     // -- sending ------------------------------------------------------------------------------------
 
     /// The application begins to send after a pause.
@@ -189,7 +201,8 @@ impl Recovery {
 
     // -- acknowledgements ---------------------------------------------------------------------------
 
-    /// Handles an acknowledgement: RFC 9002, appendix A.7. `delay` is the longest delay of an acknowledgement.
+    /// Handles an acknowledgement: RFC 9002, appendix A.7. `delay` is the longest delay of an
+    /// acknowledgement.
     #[inline]
     pub fn acknowledged(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
         let prior = self.in_flight;
@@ -354,8 +367,8 @@ impl Recovery {
         }
     }
 
-    /// The longest time in which all packets were lost, of packets that were sent after the first measurement:
-    /// RFC 9002, section 7.6.2.
+    /// The longest time in which all packets were lost, of packets that were sent after the first
+    /// measurement: RFC 9002, section 7.6.2.
     fn longest_loss<'a>(&self, packets: impl Iterator<Item = &'a SentPacket>) -> Span {
         let (mut longest, mut begin) = (Span::ZERO, None);
         for packet in packets.filter(|packet| packet.at >= self.measured_at) {

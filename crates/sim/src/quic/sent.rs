@@ -108,7 +108,17 @@ impl Sent {
         let count = std::mem::take(&mut self.writing);
         let frames = self.frames_forgotten + self.frames.len() as u64 - u64::from(count);
         let state = Fate::InFlight;
-        self.packets.push_back(SentPacket { number, at, position, frames, bytes, count, control, capable, state });
+        self.packets.push_back(SentPacket {
+            number,
+            at,
+            position,
+            frames,
+            bytes,
+            count,
+            control,
+            capable,
+            state,
+        });
     }
 
     /// The frame with this number.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::controller::{Congestion, Counting, Start, cubic};
 use super::negotiation::EcnMode;
+use super::pacer::Bursts;
 use super::slow_start::HyStartRule;
 use super::validation::WindowValidation;
 
@@ -92,6 +93,10 @@ pub struct TcpConfig {
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time (Linux: 120).
     pub pacing_ca_ratio: u32,
+    /// With pacing, segments leave in bursts of so much time at the rate of the pacer, of at least two
+    /// segments and at most 64 KiB (Linux: 1 ms); zero sends them one by one. A control may want shorter
+    /// bursts.
+    pub pacing_burst: Span,
     /// Generic segmentation offload: the most data that a sender puts on its link back to back. It waits with
     /// new data until it may send so much, or a third of its window; with pacing, a burst takes at most a
     /// millisecond of the rate, but has at least two segments. "0 b" is off.
@@ -146,6 +151,7 @@ impl Default for TcpConfig {
             pacing: false,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 125,
+            pacing_burst: Span::ZERO,
             gso: Bytes(0),
         }
     }
@@ -176,6 +182,7 @@ impl TcpConfig {
             rto_margin: Span::ms(200),
             rto_max: Span::s(120),
             pacing_ca_ratio: 120,
+            pacing_burst: Span::ms(1),
             ..TcpConfig::default()
         }
     }
@@ -189,6 +196,18 @@ impl TcpConfig {
             counting: self.counting,
             hystart: self.hystart,
             seed,
+        }
+    }
+
+    /// The bursts of a pacer whose control wants at most `limit`; zero for no limit.
+    #[inline]
+    pub(super) fn bursts(&self, limit: Span) -> Bursts {
+        /// The most that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
+        const MOST: u64 = 65_536;
+        match (self.pacing_burst.is_zero(), self.gso.0) {
+            (true, 0) => Bursts::NONE,
+            (true, gso) => Bursts::of(Span::ms(1), gso, self.mss.0, limit),
+            (false, _) => Bursts::of(self.pacing_burst, MOST, self.mss.0, limit),
         }
     }
 

@@ -149,6 +149,8 @@ pub struct Needs {
     pub own_marks: bool,
     /// Packets carry ECT(1): RFC 9331, section 4.1.
     pub ect1: bool,
+    /// The longest burst of a pacer, at its rate; zero for no limit.
+    pub most_burst: Span,
 }
 
 /// A congestion control algorithm.

@@ -1,9 +1,10 @@
 //! The pacer: packets of a window leave one after the other, at a rate, instead of back to back. TCP and QUIC
 //! share it.
 
-use giveway_qdisc::{Span, Time};
+use giveway_qdisc::{Rate, Span, Time};
 
 use super::controller::Controller;
+use super::delivery::Delivery;
 
 /// The schedule of a sender that paces.
 #[derive(Debug)]
@@ -12,6 +13,17 @@ pub(crate) struct Pacer {
     until: Time,
     /// Packets that may still follow the last one back to back.
     burst: u16,
+}
+
+/// The packets of a pacer that leave back to back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bursts {
+    /// The time that a burst takes at the rate of the pacer.
+    pub time: Span,
+    /// The least number of packets.
+    pub least: u64,
+    /// The largest number of packets.
+    pub most: u64,
 }
 
 /// The rate of a pacer whose controller sets none, in percent of window per round-trip time.
@@ -45,6 +57,41 @@ pub(crate) fn gap(
     Some(rtt.scale(mss * 100, window * u64::from(ratio)))
 }
 
+/// Rate of a pacer that sends `mss` bytes in each `gap`, and of the latest delivery; zero without them.
+pub(crate) fn rates(gap: Option<Span>, mss: u64, delivery: Option<&Delivery>) -> (Rate, Rate) {
+    let rate = |bytes: u64, time: Span| match time.is_zero() {
+        true => Rate::default(),
+        false => Rate::bit((bytes as f64 * 8.0 / time.as_s()) as u64),
+    };
+    let (bytes, time) = delivery.map_or_else(Default::default, |delivery| delivery.latest());
+    (gap.map_or_else(Rate::default, |gap| rate(mss, gap)), rate(bytes, time))
+}
+
+impl Bursts {
+    /// One packet at a time.
+    pub const NONE: Bursts = Bursts { time: Span::ZERO, least: 1, most: 1 };
+
+    /// Bursts of at most `time` at the rate and at most `bytes`, in packets of `size` bytes. A controller
+    /// that wants bursts of at most `limit` gets shorter ones; zero is no limit.
+    pub fn of(time: Span, bytes: u64, size: u64, limit: Span) -> Bursts {
+        let most = (bytes / size).max(1);
+        match limit.is_zero() {
+            // Linux has at least two segments in a burst (`tcp_min_tso_segs`).
+            true => Bursts { time, least: most.min(2), most },
+            false => Bursts { time: time.min(limit), least: 1, most },
+        }
+    }
+
+    /// Number of packets that leave back to back.
+    #[inline]
+    fn packets(self, gap: Span) -> u64 {
+        if self.most <= 1 || gap.is_zero() {
+            return 1;
+        }
+        (self.time.as_ps() / gap.as_ps()).max(self.least).min(self.most)
+    }
+}
+
 impl Pacer {
     /// A pacer that delays nothing yet.
     pub fn new() -> Pacer {
@@ -52,9 +99,9 @@ impl Pacer {
     }
 
     /// The time that the next packet must wait for; `None` if it may leave now, and then it takes its place
-    /// in the schedule. A packet takes `gap`. `most` is the number of packets that may leave back to back.
+    /// in the schedule. A packet takes `gap`.
     #[inline]
-    pub fn delays(&mut self, gap: Span, most: u64, now: Time) -> Option<Time> {
+    pub fn delays(&mut self, gap: Span, bursts: Bursts, now: Time) -> Option<Time> {
         if self.burst > 0 {
             self.burst -= 1;
             return None;
@@ -62,11 +109,7 @@ impl Pacer {
         if now < self.until {
             return Some(self.until);
         }
-        let burst = match gap.is_zero() {
-            true => 1,
-            // Linux sizes a burst for a millisecond, with at least two segments (`tcp_min_tso_segs`).
-            false => (Span::ms(1).as_ps() / gap.as_ps()).max(2).min(most).max(1),
-        };
+        let burst = bursts.packets(gap);
         self.burst = (burst - 1) as u16;
         // A pacer that was idle gains at most one packet of credit.
         let earliest = Time::ZERO + now.since(Time::ZERO).saturating_sub(gap);

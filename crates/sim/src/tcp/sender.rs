@@ -515,7 +515,7 @@ impl Sender {
         let (window, rtt) = (self.window(), outlet.rtt.smoothed());
         let gap = pacer::gap(&*self.controller, window, rtt, config.mss.0, ratios);
         let (Some(gap), Some(extra)) = (gap, &mut self.extra) else { return false };
-        match extra.pacer.delays(gap, config.gso.0 / config.mss.0, now) {
+        match extra.pacer.delays(gap, config.bursts(extra.needs.most_burst), now) {
             Some(until) => {
                 outlet.wake_at = until;
                 true
@@ -527,19 +527,10 @@ impl Sender {
     /// Rate of the pacer, and latest sample of the delivery rate; zero without them. `rtt` is the smoothed
     /// round-trip time.
     pub fn rates(&self, rtt: Span, config: &TcpConfig) -> (Rate, Rate) {
-        let rate = |bytes: u64, time: Span| match time.is_zero() {
-            true => Rate::default(),
-            false => Rate::bit((bytes as f64 * 8.0 / time.as_s()) as u64),
-        };
         let ratios = Ratios { slow_start: config.pacing_ss_ratio, avoidance: config.pacing_ca_ratio };
-        let gap = || pacer::gap(&*self.controller, self.window(), rtt, config.mss.0, ratios);
-        let pacing = match self.paces {
-            true => gap().map_or(Rate::default(), |gap| rate(config.mss.0, gap)),
-            false => Rate::default(),
-        };
+        let gap = pacer::gap(&*self.controller, self.window(), rtt, config.mss.0, ratios);
         let delivery = self.extra.as_ref().and_then(|extra| extra.delivery.as_ref());
-        let (bytes, time) = delivery.map_or_else(Default::default, |delivery| delivery.latest());
-        (pacing, rate(bytes, time))
+        pacer::rates(gap.filter(|_| self.paces), config.mss.0, delivery)
     }
 
     #[inline]
@@ -559,8 +550,8 @@ impl Sender {
             segment.flags |= Segment::FIN;
             self.fin_sent = true;
         }
-        // RFC 3168, section 6.1.2: CWR goes on the first new data segment after a reduction. RFC 9768, section
-        // 3.1.5: with accurate ECN the flag has another use.
+        // RFC 3168, section 6.1.2: CWR goes on the first new data segment after a reduction. RFC 9768,
+        // section 3.1.5: with accurate ECN the flag has another use.
         if self.reduced && len > 0 {
             if outlet.mode == EcnMode::Classic {
                 segment.flags |= Segment::CWR;

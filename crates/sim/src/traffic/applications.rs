@@ -3,8 +3,8 @@
 //! # Principles
 //! - Closed loop: the behaviour of the applications is replayed, not the packets. Each application data unit
 //!   (ADU) waits for its trigger (bytes of the other side, or the acknowledgement of its own data), then for
-//!   its think time, and goes through TCP at the rate that the simulated network allows. A QUIC connection goes
-//!   through QUIC, as one stream in each direction.
+//!   its think time, and goes through TCP at the rate that the simulated network allows. A QUIC connection
+//!   goes through QUIC, as one stream in each direction.
 //! - A connection crosses the network between the pair's nodes; the rest of its path is the access delay of
 //!   the far host, so that its round-trip time without queueing delay is the measured one.
 //! - Datagrams leave at their captured times, because the reaction of their senders is not known.

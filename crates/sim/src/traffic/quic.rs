@@ -1,7 +1,8 @@
 //! QUIC: transfers over QUIC connections, one after another, at random times, or without an end.
 //!
 //! # Principles
-//! - Each transfer has a connection of its own, with one stream: the counterpart of `bulk` and of `transfers`.
+//! - Each transfer has a connection of its own, with one stream: the counterpart of `bulk` and of
+//!   `transfers`.
 //! - Without `per_second` and `load` there are `flows` connections for each pair of nodes, as in `bulk`. With
 //!   one of them transfers arrive at random times, as in `transfers`, and `sizes` may be a distribution.
 //! - The table `[quic]` has the parameters of the connections.
@@ -110,7 +111,8 @@ impl Config {
 }
 
 impl Traffic for Config {
-    const SUMMARY: &'static str = "QUIC transfers: lasting ones, or of random sizes that arrive at random times";
+    const SUMMARY: &'static str =
+        "QUIC transfers: lasting ones, or of random sizes that arrive at random times";
 
     fn lasting(&self) -> Option<u32> {
         (!self.arrives_at_random()).then(|| self.flows.unwrap_or(1))

@@ -11,9 +11,9 @@
 //!   HTTP/1.1 end with their page, or are kept for the user's next one: then only the first page has
 //!   handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a pause
 //!   the window restarts: RFC 5681, section 4.1).
-//! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3. A
-//!   lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind it
-//!   on its connection.
+//! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3.
+//!   A lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind
+//!   it on its connection.
 //! - Each user draws think times, numbers and sizes from random streams of its own: its n-th page is the same
 //!   under every discipline.
 //!
@@ -235,7 +235,7 @@ struct Page {
     connections: Vec<ConnId>,
     idle: Vec<ConnId>,
     /// Counters of its QUIC connection when the page began.
-    before: (u64, u64, u64),
+    before: Sent,
 }
 
 /// Bytes received, and the cost of the sender.
@@ -341,7 +341,7 @@ impl Web {
             failed: false,
             before: match kept.first() {
                 Some(conn) if self.kind.over_quic() => net.counts(*conn, self.kind.writer()),
-                _ => (0, 0, 0),
+                _ => Sent::default(),
             },
             connections: kept.clone(),
             idle: kept,
@@ -464,7 +464,8 @@ impl Web {
         self.users[user].kept.retain(|known| *known != conn);
         let streams: Vec<Place> =
             self.connections.range((conn, 0)..=(conn, u32::MAX)).map(|(place, _)| *place).collect();
-        let Some(page) = self.users[user].page.as_mut().filter(|page| page.connections.contains(&conn)) else {
+        let Some(page) = self.users[user].page.as_mut().filter(|page| page.connections.contains(&conn))
+        else {
             return;
         };
         page.failed = true;
@@ -564,9 +565,7 @@ impl Kind {
     fn account_page(&self, page: &mut Page, net: &Net<'_>) {
         if let Some(conn) = page.connections.first().filter(|_| self.over_quic()) {
             let now = net.counts(*conn, self.writer());
-            page.got.packets = now.0 - page.before.0;
-            page.got.retransmitted = now.1 - page.before.1;
-            page.got.timeouts = now.2 - page.before.2;
+            page.got.sent = now - page.before;
         }
     }
 

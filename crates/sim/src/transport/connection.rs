@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use giveway_qdisc::{Ending, FlowKind, FlowReport, Span, Time};
+use giveway_qdisc::{Causes, Ending, FlowKind, FlowReport, Span, Time};
 
 use crate::counters::Pauses;
 use crate::event_queue::{EventQueue, Timer};
@@ -102,6 +102,7 @@ impl Conn {
             delivered: self.server.delivered(),
             measured: self.measured(Side::Server, 0..u64::MAX),
             counts: self.client.counts(),
+            causes: self.client.causes(),
         };
         transfer.report(&state, now, ending)
     }
@@ -118,6 +119,7 @@ pub(super) struct Carried {
     pub(super) measured: u64,
     /// Counters of the client's sender.
     pub(super) counts: Counts,
+    pub(super) causes: Causes,
 }
 
 impl Transfer {
@@ -128,7 +130,7 @@ impl Transfer {
     }
 
     pub(super) fn report(&self, state: &Carried, now: Time, ending: Ending) -> FlowReport {
-        let Carried { source, nodes: (from, to), delivered, measured, counts } = *state;
+        let Carried { source, nodes: (from, to), delivered, measured, counts, causes } = *state;
         let (longest_pause, paused) = self.pauses.until(now);
         FlowReport {
             id: self.id,
@@ -143,7 +145,7 @@ impl Transfer {
             goodput_bytes: measured,
             packets: counts.packets,
             retransmitted: counts.retransmitted.into(),
-            causes: self.client.causes(),
+            causes,
             lost: None,
             timeouts: counts.timeouts.into(),
             delay_mean: self.delay_mean(),

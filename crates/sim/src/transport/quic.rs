@@ -89,6 +89,7 @@ impl Conn {
             delivered: self.server.delivered(0),
             measured: self.server.measured(0, 0, u64::MAX),
             counts: self.client.counts(),
+            causes: self.client.causes(),
         };
         Some(transfer.report(&state, now, ending))
     }
@@ -121,6 +122,7 @@ impl QuicConns {
     pub fn samples(&self, now: Time) -> impl Iterator<Item = SenderSample> + '_ {
         self.conns.iter().filter(|conn| conn.alive).filter_map(move |conn| {
             let (transfer, end) = (conn.transfer.as_ref()?, &conn.client);
+            let (pacing_rate, delivery_rate) = end.rates(&conn.config);
             Some(SenderSample {
                 source: conn.source,
                 id: transfer.id,
@@ -130,6 +132,8 @@ impl QuicConns {
                 flight: end.flight(),
                 acked: end.acknowledged_bytes(),
                 rtt: end.smoothed_rtt(),
+                pacing_rate,
+                delivery_rate,
             })
         })
     }

@@ -128,7 +128,15 @@ impl Prague {
 
 impl Controller for Prague {
     fn needs(&self) -> Needs {
-        Needs { marks: true, own_marks: true, pacing: true, ect1: true, ..Needs::default() }
+        Needs {
+            marks: true,
+            own_marks: true,
+            pacing: true,
+            ect1: true,
+            // A burst must not reach the threshold of an L4S queue, a millisecond.
+            most_burst: Span::us(250),
+            ..Needs::default()
+        }
     }
 
     fn marks(&mut self, marks: &Marks) {
