@@ -67,13 +67,13 @@ fn a_contest_has_the_keys_of_links() {
 /// A mistake in the table is reported once, although six links and nine transfers have it.
 #[test]
 fn mistakes_are_reported_once_at_their_place() {
-    insta::assert_snapshot!(errors("\"20ms\"", "20"), @r"
+    insta::assert_snapshot!(errors("\"20ms\"", "20"), @r#"
     error: delay: expected a time with its unit, such as "5ms"
      --> scenario:8:9
     8 | delay = 20
       |         ^^ this number has no unit
-    ");
-    insta::assert_snapshot!(errors("delay = ", "dealy = "), @r"
+    "#);
+    insta::assert_snapshot!(errors("delay = ", "dealy = "), @r#"
     error: a link needs "delay"
      --> scenario:5:1
     5 | [contest]
@@ -84,39 +84,39 @@ fn mistakes_are_reported_once_at_their_place() {
     8 | dealy = "20ms"
       | ^^^^^
       = help: did you mean "delay"?
-    ");
-    insta::assert_snapshot!(errors("\"reno\", \"bbr", "\"renno\", \"bbr"), @r"
+    "#);
+    insta::assert_snapshot!(errors("\"reno\", \"bbr", "\"renno\", \"bbr"), @r#"
     error: congestion: unknown congestion control "renno"; did you mean "reno"?
      --> scenario:6:12
     6 | senders = ["renno", "bbr version 3", { name = "reno with ECN", congestion = "reno", ecn = true }]
       |            ^^^^^^^
-    ");
-    insta::assert_snapshot!(errors("ecn = true", "ecm = true"), @r"
+    "#);
+    insta::assert_snapshot!(errors("ecn = true", "ecm = true"), @r#"
     error: unknown key "ecm" of tcp
      --> scenario:6:84
     6 | senders = ["reno", "bbr version 3", { name = "reno with ECN", congestion = "reno", ecm = true }]
       |                                                                                    ^^^
       = help: did you mean "ecn"?
-    ");
-    insta::assert_snapshot!(errors("\"bbr version 3\"", "\"reno\""), @r"
+    "#);
+    insta::assert_snapshot!(errors("\"bbr version 3\"", "\"reno\""), @r#"
     error: senders: "reno" is there twice
      --> scenario:6:11
     6 | senders = ["reno", "reno", { name = "reno with ECN", congestion = "reno", ecn = true }]
       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       = help: a sender also competes with itself; give a variant a name of its own
-    ");
-    insta::assert_snapshot!(errors("\"bbr version 3\"", "7"), @r"
+    "#);
+    insta::assert_snapshot!(errors("\"bbr version 3\"", "7"), @r#"
     error: senders: expected a congestion control, or a table
      --> scenario:6:20
     6 | senders = ["reno", 7, { name = "reno with ECN", congestion = "reno", ecn = true }]
       |                    ^ this is a number
       = help: write for example "cubic" or { congestion = "cubic", ecn = true }
-    ");
-    insta::assert_snapshot!(errors("\"bbr version 3\"", "{ name = \"reno-with-ECN\", congestion = \"reno\" }"), @r"
+    "#);
+    insta::assert_snapshot!(errors("\"bbr version 3\"", "{ name = \"reno-with-ECN\", congestion = \"reno\" }"), @r#"
     error: "reno" and "reno with ECN" have similar names
      --> scenario:6:11
     6 | senders = ["reno", { name = "reno-with-ECN", congestion = "reno" }, { name = "reno with ECN", congestion = "reno", ecn = true }]
       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       = help: names differ in more than spaces and punctuation
-    ");
+    "#);
 }

@@ -918,13 +918,13 @@ fn host_is_an_older_name_of_backend() {
 /// A scalable sender without a queue that marks is no better than a classic one.
 #[test]
 fn a_scalable_sender_needs_a_queue_that_marks() {
-    insta::assert_snapshot!(warnings("\"cubic\"", "\"dctcp\""), @r"
+    insta::assert_snapshot!(warnings("\"cubic\"", "\"dctcp\""), @r#"
     warning: traffic "upload" has dctcp, which finds its rate by marks, and no queue on its path marks
      --> scenario:9:14
     9 | congestion = "dctcp"
       |              ^^^^^^^
       = help: write for example qdisc = "dualpi2" or "fq_codel ce_threshold 1ms" at the slowest link
-    ");
+    "#);
     let marked = VALID.replacen("\"cubic\"", "\"dctcp\"", 1).replacen(
         "\"fifo limit 100p\"",
         "\"fifo limit 100p\", \"fq_codel\"",
