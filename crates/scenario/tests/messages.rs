@@ -285,6 +285,13 @@ fn a_quantity_needs_a_unit_and_a_valid_value() {
     9 | mss = "0b"
       |       ^^^^
     "#);
+    insta::assert_snapshot!(errors("[tcp]", "[quic]\ndatagram = \"1500b\"\n[tcp]"), @r#"
+    error: [quic]: datagram: 1500b is not between 1,200 and 1,452 bytes of UDP payload
+     --> scenario:9:12
+    9 | datagram = "1500b"
+      |            ^^^^^^^
+    "#);
+    insta::assert_snapshot!(errors("[tcp]", "[quic]\nmss = \"1400b\"\n[tcp]"), @"");
     insta::assert_snapshot!(errors("delay = \"10 ms\"", "delay = \"10 ms\"\nloss = \"150%\""), @r#"
     error: loss: "150%" is not a probability: it must lie between 0 and 1 (100%)
       --> scenario:16:8

@@ -125,6 +125,24 @@ fn a_request_takes_its_round_trips_and_the_think_time() {
     assert_eq!((report.packets, report.ending), (7, Ending::Completed));
 }
 
+/// A QUIC connection takes the same times: its handshake has one round trip, too.
+#[test]
+fn a_quic_connection_goes_through_quic() {
+    let over_tcp = connection(
+        &json!([
+            { "side": "client", "bytes": 500, "cue": { "peer": 0 } },
+            { "side": "server", "bytes": 9_000, "cue": { "peer": 500 }, "pause": 30_000_000 },
+        ]),
+        &json!([{ "writes": 2, "took": 230_000_000 }]),
+    );
+    let log = run(&[json!({ "quic": over_tcp["tcp"] })]);
+    assert_eq!(times(&log), [(0, 230)]);
+    let [report] = log.of(FlowKind::Transfer)[..] else { panic!("one transfer") };
+    assert_eq!((report.bytes, report.delivered, report.goodput_bytes), (9_000, 9_000, 9_000));
+    assert_eq!((report.packets, report.ending), (7, Ending::Completed));
+    assert!(log.datagrams.is_empty());
+}
+
 /// The client thinks for a second after the first response. That time does not belong to any epoch.
 #[test]
 fn the_next_request_waits_for_the_response_and_the_think_time() {

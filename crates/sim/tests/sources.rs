@@ -155,7 +155,11 @@ fn every_source(folder: &Path) -> Vec<TrafficSpec> {
                 "concurrent": 4, "cap_policy": "refuse",
             }),
         ),
+        spec("quic", json!({ "flows": 3 })),
+        spec("quic", json!({ "load": "12mbit", "sizes": { "zipf": { "exponent": 1.2, "max": "300p" } } })),
         spec("web", json!({ "users": 20, "think": "300ms" })),
+        spec("web", json!({ "users": 20, "think": "300ms", "transport": "quic" })),
+        spec("web", json!({ "users": 20, "think": "300ms", "transport": "quic", "connections": "kept" })),
         spec("web", json!({ "users": 20, "think": "300ms", "connections": "kept" })),
         spec(
             "onoff",
@@ -196,7 +200,8 @@ fn arrivals_do_not_depend_on_the_discipline() {
     let folder = tempfile::tempdir().unwrap();
     let mut compared = 0;
     for spec in every_source(folder.path()) {
-        if ["bulk", "web", "applications"].contains(&spec.name()) {
+        let lasts = spec.name() == "quic" && spec.lasting().is_some();
+        if lasts || ["bulk", "web", "applications"].contains(&spec.name()) {
             continue; // bulk has no arrivals, and the others wait for responses
         }
         let offered = |qdisc: &str| {
@@ -220,7 +225,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
         assert_eq!(small.1, large.1, "{spec:?}");
         compared += 1;
     }
-    assert_eq!(compared, 11);
+    assert_eq!(compared, 12);
 }
 
 /// The n-th page of a user is the same for every discipline. Only the time of its click depends on the
@@ -239,6 +244,17 @@ fn pages_do_not_depend_on_the_discipline() {
 }
 
 // -- transfers ---------------------------------------------------------------------------------------
+
+#[test]
+fn quic_keys_that_do_not_fit_are_refused() {
+    let wrong = |parameters| refusal("quic", parameters).to_string();
+    insta::assert_snapshot!(wrong(json!({ "per_second": 2.0 })), @"size: transfers that arrive at random need one: write for example size = \"1mb\"");
+    insta::assert_snapshot!(wrong(json!({ "per_second": 2.0, "size": "1mb", "flows": 3 })), @"flows: transfers arrive at random: leave it out, or per_second and load");
+    insta::assert_snapshot!(wrong(json!({ "load": "2mbit", "size": "1mb", "sizes": { "fixed": "1mb" } })), @"size: size and sizes both set the size: leave one out");
+    insta::assert_snapshot!(wrong(json!({ "count": 3, "size": "1mb" })), @"count: it belongs to transfers that arrive at random: write per_second or load besides");
+    let per_object = json!({ "transport": "quic", "connections": "per_object" });
+    insta::assert_snapshot!(refusal("web", per_object).to_string(), @"connections: a QUIC connection serves all objects of a page: write \"persistent\" or \"kept\"");
+}
 
 #[test]
 fn transfers_offer_the_configured_load() {

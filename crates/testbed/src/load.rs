@@ -89,7 +89,12 @@ impl Load {
         let (until, starts_at) = (self.until, self.starts_at);
         let places = giveway_sim::origin::places(&self.sources);
         let sources = self.sources.into_iter().map(|plan| Running {
-            settings: Settings { tcp: Rc::new(plan.tcp), class: plan.class, reserved: plan.reserved },
+            settings: Settings {
+                tcp: Rc::new(plan.tcp),
+                quic: Rc::new(plan.quic),
+                class: plan.class,
+                reserved: plan.reserved,
+            },
             source: plan.source,
             wake: plan.start,
             latest: Time::ZERO,

@@ -166,7 +166,7 @@ fn small_groups_are_joined() {
 
 /// A handshake with a round trip of 10 ms to the server and 2 ms to the client, two requests with responses,
 /// and acknowledgements.
-fn requests(mut trace: Trace) -> Trace {
+fn over_quic(mut trace: Trace) -> Trace {
     trace = trace.quic(0, C, true, 1200).quic(10, S, true, 1200).quic(10, S, true, 800);
     trace = trace.quic(12, C, true, 90).quic(12, C, false, 233);
     for packet in 0..10 {
@@ -179,7 +179,7 @@ fn requests(mut trace: Trace) -> Trace {
 
 #[test]
 fn a_quic_connection_is_taken_apart() {
-    let found = requests(Trace::new().between((20, 50_000), (10, 443))).found();
+    let found = over_quic(Trace::new().between((20, 50_000), (10, 443))).found();
     assert_eq!((found.seen.quic, found.seen.connections, found.seen.trains), (1, 0, 0));
     let connection = &found.workload.connections[0];
     assert!(connection.quic && connection.begun);

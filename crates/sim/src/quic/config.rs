@@ -44,14 +44,14 @@ pub struct QuicConfig {
     /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
     /// the rule of Linux.
     pub hystart: HyStartRule,
-    /// Spread the packets of a window over the round trip (RFC 9002, section 7.7).
+    /// Spread the packets of a window over the round trip, after the initial window (RFC 9002, section 7.7).
     pub pacing: bool,
     /// Rate of the pacer in slow start, in percent of window per round-trip time.
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time.
     pub pacing_ca_ratio: u32,
-    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least
-    /// two packets. "0 b" sends single packets.
+    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least two
+    /// packets. "0 b" sends single packets.
     pub gso: Bytes,
 }
 
@@ -115,8 +115,9 @@ impl QuicConfig {
             let message = format!("{} is not between 1,200 and 1,452 bytes of UDP payload", self.datagram);
             return wrong("datagram", message);
         }
-        if self.initial_window.0 < 2 {
-            return wrong("initial_window", "a sender needs at least \"2 packets\" to begin with".into());
+        if !(2..=100_000).contains(&self.initial_window.0) {
+            let message = format!("{} is not between 2 and 100,000 packets", self.initial_window.0);
+            return wrong("initial_window", message);
         }
         if !(100..=100_000).contains(&self.certificates.0) {
             return wrong(
@@ -137,17 +138,19 @@ impl QuicConfig {
                 let message = format!("{window} does not fit four packets of {}", self.datagram);
                 return wrong(key, message);
             }
+            if window.0 > 1 << 30 {
+                return wrong(key, format!("{window} is more than \"1gb\", as much as TCP can have"));
+            }
         }
-        if self.initial_rtt.is_zero() {
-            return wrong(
-                "initial_rtt",
-                "a probe timeout of 0 never ends: write for example \"333ms\"".into(),
-            );
+        if self.initial_rtt.is_zero() || self.initial_rtt > Span::s(10) {
+            let message = format!("{} is not above 0 and at most 10 s: write \"333ms\"", self.initial_rtt);
+            return wrong("initial_rtt", message);
         }
         if self.gso.0 > 1 << 20 {
             return wrong("gso", format!("{} is more than \"1mb\", and Linux sends \"64kb\"", self.gso));
         }
-        let ratios = [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
+        let ratios =
+            [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
         for (key, ratio) in ratios {
             if !(1..=1000).contains(&ratio) {
                 return wrong(key, format!("{ratio} is not between 1 and 1000 percent"));
@@ -157,10 +160,7 @@ impl QuicConfig {
         for (key, on) in [("ecn", self.ecn), ("pacing", self.pacing)] {
             if !on && self.implies().any(|implied| implied == (key, true)) {
                 let name = self.congestion.name();
-                return wrong(
-                    key,
-                    format!("{name} needs it: leave {key} out, or write another congestion control"),
-                );
+                return wrong(key, format!("{name} needs it: leave {key} out, or write another congestion control"));
             }
         }
         Ok(())
@@ -176,9 +176,9 @@ mod tests {
         let wrong = |config: QuicConfig| config.check().unwrap_err().to_string();
         let quic = QuicConfig::default();
         quic.check().unwrap();
-        insta::assert_snapshot!(wrong(QuicConfig { datagram: Bytes(1500), ..quic.clone() }), @"datagram: 1,500 b is not between 1,200 and 1,452 bytes of UDP payload");
+        insta::assert_snapshot!(wrong(QuicConfig { datagram: Bytes(1500), ..quic.clone() }), @"datagram: 1500b is not between 1,200 and 1,452 bytes of UDP payload");
         insta::assert_snapshot!(wrong(QuicConfig { ack_every: Packets(0), ..quic.clone() }), @"ack_every: 0 is not between 1 and 1000 packets");
-        insta::assert_snapshot!(wrong(QuicConfig { max_data: Bytes(2000), ..quic.clone() }), @"max_data: 2,000 b does not fit four packets of 1,350 b");
+        insta::assert_snapshot!(wrong(QuicConfig { max_data: Bytes(2000), ..quic.clone() }), @"max_data: 2000b does not fit four packets of 1350b");
         insta::assert_snapshot!(wrong(QuicConfig { congestion: Congestion::named("dctcp"), ..quic }), @"ecn: dctcp needs it: leave ecn out, or write another congestion control");
     }
 }

@@ -472,6 +472,8 @@ impl Web {
         page.to_request.clear();
         page.after_main.clear();
         page.in_flight -= streams.len() as u32;
+        self.kind.account_page(page, net);
+        page.connections.retain(|known| *known != conn);
         for place in streams {
             if let Some(mut object) = self.connections.remove(&place) {
                 self.kind.account(place, &mut object, net);
