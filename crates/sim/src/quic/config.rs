@@ -149,8 +149,7 @@ impl QuicConfig {
         if self.gso.0 > 1 << 20 {
             return wrong("gso", format!("{} is more than \"1mb\", and Linux sends \"64kb\"", self.gso));
         }
-        let ratios =
-            [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
+        let ratios = [("pacing_ss_ratio", self.pacing_ss_ratio), ("pacing_ca_ratio", self.pacing_ca_ratio)];
         for (key, ratio) in ratios {
             if !(1..=1000).contains(&ratio) {
                 return wrong(key, format!("{ratio} is not between 1 and 1000 percent"));
@@ -160,7 +159,10 @@ impl QuicConfig {
         for (key, on) in [("ecn", self.ecn), ("pacing", self.pacing)] {
             if !on && self.implies().any(|implied| implied == (key, true)) {
                 let name = self.congestion.name();
-                return wrong(key, format!("{name} needs it: leave {key} out, or write another congestion control"));
+                return wrong(
+                    key,
+                    format!("{name} needs it: leave {key} out, or write another congestion control"),
+                );
             }
         }
         Ok(())

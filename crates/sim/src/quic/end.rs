@@ -5,7 +5,7 @@
 
 mod sending;
 
-use giveway_qdisc::{Causes, Rate, Ecn, Meta, Packet, Span, Time};
+use giveway_qdisc::{Causes, Ecn, Meta, Packet, Rate, Span, Time};
 
 use super::acks::Acks;
 use super::config::QuicConfig;
@@ -235,8 +235,8 @@ impl End {
             if packet.control & control::FREQUENCY != 0 {
                 self.acks.request(config);
             }
-            let at_once = matches!(kind, Kind::Initial | Kind::Handshake)
-                || packet.control & control::IMMEDIATE != 0;
+            let at_once =
+                matches!(kind, Kind::Initial | Kind::Handshake) || packet.control & control::IMMEDIATE != 0;
             let marked = meta.ecn == Ecn::Marked;
             self.acks.wait(segment.seq, (at_once, joined), marked, now, config.max_ack_delay);
         }

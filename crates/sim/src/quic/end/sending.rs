@@ -204,7 +204,8 @@ impl End {
             && self.path.sent.takes_another()
             && let Some(limit) = self.streams.take_limit()
         {
-            let stream = if limit.kind == FrameKind::StreamLimit { varint(u64::from(limit.stream) * 4) } else { 0 };
+            let stream =
+                if limit.kind == FrameKind::StreamLimit { varint(u64::from(limit.stream) * 4) } else { 0 };
             bytes += 1 + stream + varint(limit.offset);
             self.path.sent.add(limit);
         }
