@@ -148,10 +148,10 @@ fn list(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return Ok(Outcome::Done);
     }
     for paper in &papers {
-        writeln!(out, "{:<8} {}", terminal::bold(&paper.id), paper.title())?;
-        writeln!(out, "         {}", paper.reference())?;
+        writeln!(out, "{:<9} {}", terminal::bold(&paper.id), paper.title())?;
+        writeln!(out, "          {}", paper.reference())?;
         let figures: Vec<&str> = paper.figures().collect();
-        writeln!(out, "         {} claims; figures {}", paper.claims(), figures.join(", "))?;
+        writeln!(out, "          {} claims; figures {}", paper.claims(), figures.join(", "))?;
     }
     writeln!(out, "\ngiveway reproduce PAPER reproduces one; --quick takes a first look in seconds.")?;
     Ok(Outcome::Done)
