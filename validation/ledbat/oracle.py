@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A second LEDBAT++, written from the draft alone, and traces for which it and Giveway's must agree.
+"""A second LEDBAT++, written from memory of the draft and from summaries of it, and traces for which it and Giveway's must agree.
 
-It works in segments and seconds with plain floats, as the draft does, and knows nothing of Giveway. Giveway's
-test replays the events of the file that this program writes and compares the window and the threshold after
+It works in segments and seconds with plain floats. Where the draft is open it has the readings of Giveway, each a
+field, so it checks the program and not the reading. Giveway's test replays the events of the file that this program writes and compares the window and the threshold after
 each.
 
     python3 validation/ledbat/oracle.py            writes crates/sim/tests/data/ledbat_trace.csv

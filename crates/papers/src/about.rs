@@ -28,6 +28,9 @@ pub(crate) struct About {
     /// The decisions that the paper leaves open.
     #[serde(default)]
     pub decision: Vec<Decision>,
+    /// A sentence about when decisions and bands were fixed, if it was not before any result was known.
+    #[serde(default)]
+    pub decided: Option<String>,
     /// The spec of each discipline, by its name in claims and figures. `{limit}` and `{at}` stand for the
     /// values of the experiment.
     pub disciplines: BTreeMap<String, String>,
@@ -40,7 +43,7 @@ pub(crate) struct About {
     pub section: Vec<Section>,
 }
 
-/// A decision that the paper leaves open, taken before any result was known.
+/// A decision that the paper leaves open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decision {

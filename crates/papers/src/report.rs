@@ -137,8 +137,9 @@ pub(crate) fn otherwise(study: &Study, judged: &[Judged]) -> Sheet {
 /// The table of decisions that the paper leaves open.
 pub(crate) fn decisions(study: &Study) -> Sheet {
     let decisions = &study.paper.about.decision;
+    let before = || "All decisions were taken before any result was known.".to_owned();
     Sheet {
-        caption: "All decisions were taken before any result was known.".to_owned(),
+        caption: study.paper.about.decided.clone().unwrap_or_else(before),
         head: ["question", "decision", "reason"].map(str::to_owned).to_vec(),
         rows: decisions
             .iter()

@@ -594,6 +594,11 @@ impl Sender {
         self.packets += u64::from(segment.len > 0);
         self.retransmitted += u32::from(segment.len > 0);
         self.after_timeout += u32::from(segment.len > 0 && self.recovery == Recovery::Timeout);
+        // Linux restarts the timer when the first segment leaves again, so that its second loss has the whole
+        // timeout to be noticed. RFC 6298 does not.
+        if config.rack && lost.seq == self.board.una() {
+            outlet.retransmit_at = Time::NEVER;
+        }
         // RFC 3168, section 6.1.5: a retransmission must not be ECN-capable.
         outlet.sent(segment, Ecn::NotCapable, self.end, now, config, out);
     }
