@@ -207,9 +207,8 @@ impl Link {
 
     /// The traffic of [`Mode::Flows`] as TOML.
     fn applications(&self, capture: &Capture) -> String {
-        // These are the values of Linux. The RFC's minimum of one second would exaggerate the loss of a last
-        // packet, and a slow start that ends only with a full buffer would exaggerate the delay of every
-        // upload.
+        // Most senders are like Linux's. The RFC's minimum of one second would exaggerate the loss of a last
+        // packet, and a slow start that ends only with a full buffer the delay of every upload.
         let mut text = "\n[tcp]\npreset = \"linux\"\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());
