@@ -3,7 +3,7 @@
 //! A packet is truncated after its headers, as in a capture with a snap length; the lengths in them are those
 //! of the whole packet.
 
-use giveway_qdisc::Ecn;
+use giveway_qdisc::{Dscp, Ecn};
 
 /// An IPv4 packet with TCP or UDP in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Headers<'a> {
     /// The identification field, RFC 791. Packets are never fragmented here, so any value is valid (RFC 6864
     /// section 4.1).
     pub id: u16,
+    /// Its DSCP.
+    pub dscp: Dscp,
     /// Its ECN field.
     pub ecn: Ecn,
     /// The transport header.
@@ -78,7 +80,7 @@ impl Headers<'_> {
             Transport::Tcp { .. } => 6,
             Transport::Udp => 17,
         };
-        out.extend([0x45, ecn]);
+        out.extend([0x45, self.dscp.number() << 2 | ecn]);
         out.extend(total.to_be_bytes());
         out.extend(self.id.to_be_bytes());
         out.extend(DO_NOT_FRAGMENT);

@@ -3,17 +3,18 @@
 //! Written by hand because captures truncate frames: a frame with 54 captured bytes still has its addresses
 //! and ports, although its TCP header is not complete. The tests compare it with a full parser.
 
-use giveway_qdisc::{Ecn, FiveTuple};
+use giveway_qdisc::{Dscp, Ecn, FiveTuple};
 
 /// Header fields of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Addresses, ports and protocol.
     pub tuple: FiveTuple,
+    /// Its DSCP.
+    pub dscp: Dscp,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// True for a short packet ([`giveway_qdisc::Meta::short`]): at most 64 bytes, and UDP or TCP without
-    /// data.
+    /// True for a short packet ([`giveway_qdisc::Header`]): at most 64 bytes, and UDP or TCP without data.
     pub short: bool,
     /// Number of TCP or UDP data bytes; `None` for other protocols, for all but the first fragment, and if
     /// too little was captured.
@@ -52,6 +53,7 @@ struct Network {
     to: [u8; 16],
     /// IP length.
     bytes: u32,
+    dscp: Dscp,
     ecn: Ecn,
     protocol: u8,
     /// Offset of the transport header; `None` in later fragments, and if an extension header is truncated.
@@ -74,6 +76,7 @@ fn ipv4(data: &[u8], wire_bytes: u32) -> Option<Network> {
         // A total length of 0 is left to the network card of the sender to fill in: then the length of the
         // frame counts. If the total is smaller, the rest of the frame is padding.
         bytes: if total as usize >= header { total.min(wire_bytes) } else { wire_bytes },
+        dscp: Dscp::of_service(fixed[1]),
         ecn: ecn(fixed[1]),
         protocol: fixed[9],
         above: (!later_fragment).then_some(header),
@@ -90,6 +93,7 @@ fn ipv6(data: &[u8], wire_bytes: u32) -> Option<Network> {
         to: *fixed[24..40].first_chunk()?,
         // 0 is a jumbogram (RFC 2675), or was left to the network card: then the length of the frame counts.
         bytes: if payload > 0 { (40 + payload).min(wire_bytes) } else { wire_bytes },
+        dscp: Dscp::of_service((fixed[0] << 4) | (fixed[1] >> 4)),
         ecn: ecn((fixed[0] << 4) | (fixed[1] >> 4)),
         protocol: fixed[6],
         above: Some(40),
@@ -157,6 +161,7 @@ impl Network {
                 to_port: port(2),
                 protocol: self.protocol,
             },
+            dscp: self.dscp,
             ecn: self.ecn,
             short: self.bytes <= 64 && may_be_short,
             data: content,

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use crate::support::{read_whole, tshark};
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Packet, Transport, Writer};
-use giveway_qdisc::Ecn;
+use giveway_qdisc::{Dscp, Ecn};
 
 const UPLINK: InterfaceDescription<'_> = InterfaceDescription {
     name: "home->isp",
@@ -29,6 +29,7 @@ const SACK: Headers<'_> = Headers {
     to_port: 1024,
     bytes: 60,
     id: 0,
+    dscp: Dscp::of_service(0),
     ecn: Ecn::NotCapable,
     transport: Transport::Tcp {
         seq: 1,
@@ -46,6 +47,7 @@ const DATA: Headers<'_> = Headers {
     to_port: 80,
     bytes: 1500,
     id: 0,
+    dscp: Dscp::of_service(0),
     ecn: Ecn::Ect0,
     transport: Transport::Tcp {
         seq: u32::MAX,
@@ -63,6 +65,7 @@ const DATAGRAM: Headers<'_> = Headers {
     to_port: 5004,
     bytes: 200,
     id: 0x1234,
+    dscp: Dscp::of_service(46 << 2),
     ecn: Ecn::Marked,
     transport: Transport::Udp,
 };
@@ -102,16 +105,19 @@ fn our_reader_reads_written_packets() {
     let fields_of = |packet: &Packet| {
         let ip = packet.ip.unwrap();
         let tcp = ip.tcp.map(|tcp| (tcp.seq, tcp.ack, tcp.flags));
-        (ip.tuple.from_port, ip.tuple.to_port, ip.data, ip.ecn, ip.short, tcp)
+        (ip.tuple.from_port, ip.tuple.to_port, ip.data, (ip.dscp, ip.ecn), ip.short, tcp)
     };
     assert_eq!(
         fields_of(&packets[0]),
-        (1024, 80, Some(1448), Ecn::Ect0, false, Some((u32::MAX, 1, 0b1001_0000)))
+        (1024, 80, Some(1448), (Dscp::default(), Ecn::Ect0), false, Some((u32::MAX, 1, 0b1001_0000)))
     );
-    assert_eq!(fields_of(&packets[1]), (65_535, 5004, Some(172), Ecn::Marked, false, None));
+    assert_eq!(
+        fields_of(&packets[1]),
+        (65_535, 5004, Some(172), ("EF".parse().unwrap(), Ecn::Marked), false, None)
+    );
     assert_eq!(
         fields_of(&packets[2]),
-        (80, 1024, Some(0), Ecn::NotCapable, true, Some((1, 1449, 0b0101_0000)))
+        (80, 1024, Some(0), (Dscp::default(), Ecn::NotCapable), true, Some((1, 1449, 0b0101_0000)))
     );
     assert_eq!(packets[1].ip.unwrap().tuple.from[12..], [10, 255, 255, 200]);
     assert!(packets.iter().all(|packet| packet.mac.is_none()), "raw IP has no Ethernet addresses");

@@ -9,7 +9,8 @@
 //! - `class`: the DSCP (RFC 2474). Voice and network control (EF, VA, CS5 to CS7) have class 0, lower effort
 //!   (LE, CS1) has class 2, all others have class 1.
 //! - `ecn`: the IP header.
-//! - `short`: the headers; a short packet has at most 64 bytes after the link header.
+//! - `header`: the DSCP, and whether the packet is short; a short packet has at most 64 bytes after the link
+//!   header.
 //! - `from`, `to`: 16 bits of a hash of each address.
 //! - `offset`: bytes of the flow before this packet, from a table of 4,096 flows. A flow that another one has
 //!   evicted restarts at 0.
@@ -28,7 +29,7 @@ use std::num::NonZeroU32;
 
 use giveway_capture::LinkType;
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{FiveTuple, FlowHash, FlowKey, Meta, Streams, Time};
+use giveway_qdisc::{Dscp, FiveTuple, FlowHash, FlowKey, Header, Meta, Streams, Time};
 
 use crate::device::link_type;
 
@@ -86,7 +87,7 @@ struct FlowBytes {
 /// Time without a packet after which a flow restarts at offset 0, in seconds.
 const FORGOTTEN_S: u32 = 60;
 
-/// Length of the longest short packet ([`Meta::short`]), in bytes after the link header. Ethernet pads only
+/// Length of the longest short packet ([`Header::is_short`]), in bytes after the link header. Ethernet pads only
 /// packets that are shorter.
 const SHORT: u32 = 64;
 
@@ -148,11 +149,11 @@ impl HeaderParser {
             Some(ip) => {
                 meta.flow = self.flows.key(&ip.tuple);
                 meta.ecn = ip.ecn;
-                meta.short = ip.short && headers.behind_link <= SHORT;
+                meta.header = Header::new(ip.dscp, ip.short && headers.behind_link <= SHORT);
                 meta.from = self.address(&ip.tuple.from);
                 meta.to = self.address(&ip.tuple.to);
                 let packet = &frame[headers.at..];
-                meta.class = class(packet);
+                meta.class = class(ip.dscp);
                 if has_options(packet)
                     && let Ok(label) = giveway_wire::label::read(packet)
                 {
@@ -200,13 +201,8 @@ fn has_options(packet: &[u8]) -> bool {
 }
 
 /// The class of a packet by its DSCP.
-fn class(packet: &[u8]) -> u16 {
-    let service = match packet {
-        [first, second, ..] if first >> 4 == 6 => (first << 4) | (second >> 4),
-        [_, second, ..] => *second,
-        _ => 0,
-    };
-    match service >> 2 {
+fn class(dscp: Dscp) -> u16 {
+    match dscp.number() {
         // CS5, voice-admit and EF; CS6, CS7 and the code points between them.
         40 | 44 | 46 | 48..=63 => 0,
         // Lower effort (RFC 8622), and CS1, which it replaces.
@@ -243,8 +239,9 @@ mod tests {
     fn a_datagram_is_classified() {
         let mut parser = parser();
         let first = parser.parse(&udp(0xb9, 1000, 20), Time::s(1));
-        assert_eq!((first.meta.bytes, first.ip_at, first.meta.short), (48, 14, true));
+        assert_eq!((first.meta.bytes, first.ip_at, first.meta.header.is_short()), (48, 14, true));
         assert_eq!((first.meta.class, first.meta.ecn), (0, Ecn::Ect1), "EF");
+        assert_eq!(first.meta.header.dscp().to_string(), "EF");
         let second = parser.parse(&udp(0x04, 1000, 20), Time::s(2));
         assert_eq!((second.meta.flow, second.meta.offset), (first.meta.flow, 48));
         assert_eq!(second.meta.class, 2, "lower effort");
@@ -284,7 +281,7 @@ mod tests {
                 let mut parser = parser();
                 let parsed = parser.parse(&frame, Time::ZERO);
                 assert_eq!(
-                    (parsed.meta.bytes, parsed.meta.short),
+                    (parsed.meta.bytes, parsed.meta.header.is_short()),
                     (long, false),
                     "the header states {stated}"
                 );
@@ -306,10 +303,10 @@ mod tests {
         frame[23] = 6;
         frame[16..18].copy_from_slice(&40u16.to_be_bytes());
         frame[46] = 0x50;
-        assert!(!parser().parse(&frame, Time::ZERO).meta.short);
+        assert!(!parser().parse(&frame, Time::ZERO).meta.header.is_short());
         frame.truncate(60);
         assert!(
-            parser().parse(&frame, Time::ZERO).meta.short,
+            parser().parse(&frame, Time::ZERO).meta.header.is_short(),
             "an acknowledgement with six bytes of padding"
         );
     }

@@ -61,6 +61,7 @@ mod backlog;
 pub mod blocks;
 pub mod contract;
 mod cx;
+mod dscp;
 mod flow_key;
 pub mod hash;
 mod label;
@@ -74,9 +75,10 @@ pub mod units;
 
 pub use backlog::Backlog;
 pub use cx::{Cx, DropReason, Outbox};
+pub use dscp::{Dscp, DscpError};
 pub use flow_key::{FiveTuple, FlowHash};
 pub use label::Label;
-pub use packet::{Ecn, FlowKey, Meta, NextHops, Packet};
+pub use packet::{Ecn, FlowKey, Header, Meta, NextHops, Packet};
 pub use port::{Port, PortCounters, Wire};
 pub use probe::{Causes, Divisible, Ending, FlowKind, FlowReport, Interest, PortId, Probe, SenderSample};
 pub use qdisc::{

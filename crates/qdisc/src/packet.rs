@@ -1,5 +1,6 @@
 //! Packets, and the metadata by which disciplines decide.
 
+use crate::dscp::Dscp;
 use crate::label::Label;
 use crate::units::{Rate, Time};
 
@@ -23,9 +24,8 @@ pub struct Meta {
     pub class: u16,
     /// Explicit congestion notification, RFC 3168 section 5.
     pub ecn: Ecn,
-    /// True for a short packet in the sense of P-SPF (section 2.2): at most 64 bytes, UDP or TCP without
-    /// data.
-    pub short: bool,
+    /// DSCP and length class of the packet.
+    pub header: Header,
     /// Flow of the packet.
     pub flow: FlowKey,
     /// Source host: the number of its node, or 16 bits of a hash of its address.
@@ -50,6 +50,58 @@ pub struct Meta {
 /// Key of a flow: a keyed 64-bit hash of its 5-tuple. The two directions of a connection are two flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
+
+/// Facts from the headers of a packet, in one byte: its DSCP, and whether it is short.
+///
+/// A short packet, in the sense of P-SPF (section 2.2), has at most 64 bytes, and is UDP or TCP without data.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Header(u8);
+
+impl Header {
+    /// Bit of a short packet. The DSCP is in the upper six bits.
+    const SHORT: u8 = 1;
+
+    /// The facts of a packet with this DSCP.
+    #[inline]
+    pub const fn new(dscp: Dscp, short: bool) -> Header {
+        Header(dscp.number() << 2 | short as u8)
+    }
+
+    /// The facts as a byte: the DSCP in the upper six bits, and the bit 0 of a short packet.
+    #[inline]
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// The inverse of [`Header::byte`]; `None` if an unused bit is set.
+    pub const fn from_byte(byte: u8) -> Option<Header> {
+        if byte & 0b10 == 0 { Some(Header(byte)) } else { None }
+    }
+
+    /// The DSCP; 0 if the packet has none.
+    #[inline]
+    pub const fn dscp(self) -> Dscp {
+        Dscp::of_service(self.0)
+    }
+
+    /// True for a short packet.
+    #[inline]
+    pub const fn is_short(self) -> bool {
+        self.0 & Header::SHORT != 0
+    }
+
+    /// The facts with another DSCP.
+    #[inline]
+    pub const fn with_dscp(self, dscp: Dscp) -> Header {
+        Header::new(dscp, self.is_short())
+    }
+}
+
+impl std::fmt::Debug for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Header({}{})", self.dscp(), if self.is_short() { ", short" } else { "" })
+    }
+}
 
 /// The ECN field of the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use crate::support::{Memory, PATIENT, context, driven, recording, trace_of};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Ecn, FlowKey, Label, Meta, Next, NextHops, Outbox, Packet, Qdisc, Rate, Time,
+    Backlog, Cx, DropReason, Dscp, Ecn, FlowKey, Header, Label, Meta, Next, NextHops, Outbox, Packet, Qdisc,
+    Rate, Time,
 };
 use giveway_replay::{
     Answer, Call, Close, Item, Mark, Operation, Options, Reader, Recording, Stamped, TraceError, Verdict,
@@ -348,7 +349,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             bytes,
             class,
             ecn: [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::Marked][ecn],
-            short,
+            header: Header::new(Dscp::of_service(bytes as u8), short),
             flow: FlowKey(flow),
             from,
             to,

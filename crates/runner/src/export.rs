@@ -298,6 +298,7 @@ fn headers(meta: &Meta, segment: &Segment, from: End, to: End, out: &mut Vec<u8>
         to_port: to.1,
         bytes: meta.bytes,
         id,
+        dscp: meta.header.dscp(),
         ecn: meta.ecn,
         transport,
     }

@@ -133,6 +133,7 @@ impl Sim {
                 tcp: Rc::new(source.tcp.clone()),
                 quic: Rc::new(source.quic.clone()),
                 class: source.class,
+                dscp: source.dscp,
                 reserved: source.reserved,
             };
             let late = plan.timing.senders.as_ref().map(|lateness| {

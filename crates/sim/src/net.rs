@@ -7,7 +7,7 @@
 use std::ops::{AddAssign, Range, Sub};
 use std::rc::Rc;
 
-use giveway_qdisc::{Causes, Ecn, FlowKey, FlowReport, Rate, Span, Time};
+use giveway_qdisc::{Causes, Dscp, Ecn, FlowKey, FlowReport, Header, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +62,8 @@ pub enum Event {
 pub struct Datagram {
     /// Length of the IP packet, in bytes.
     pub bytes: u32,
-    /// True if it counts as a short packet ([`giveway_qdisc::Meta::short`]).
-    pub short: bool,
+    /// Its DSCP, and whether it counts as a short packet.
+    pub header: Header,
     /// Its ECN field.
     pub ecn: Ecn,
 }
@@ -77,6 +77,8 @@ pub struct Settings {
     pub quic: Rc<QuicConfig>,
     /// Traffic class of its packets.
     pub class: u16,
+    /// DSCP of its packets.
+    pub dscp: Dscp,
     /// The rate that is reserved for each of its flows; zero for none.
     pub reserved: Rate,
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use giveway_qdisc::{Rate, Span, Streams, Time};
+use giveway_qdisc::{Dscp, Rate, Span, Streams, Time};
 
 use crate::net::Net;
 use crate::network::Network;
@@ -54,6 +54,8 @@ pub struct SourcePlan {
     pub quic: QuicConfig,
     /// Traffic class of its packets.
     pub class: u16,
+    /// DSCP of its packets.
+    pub dscp: Dscp,
     /// The rate that is reserved for each of its flows; zero for none.
     pub reserved: Rate,
 }
@@ -71,6 +73,7 @@ impl SourcePlan {
             tcp: TcpConfig::default(),
             quic: QuicConfig::default(),
             class: 0,
+            dscp: Dscp::default(),
             reserved: Rate::default(),
         }
     }

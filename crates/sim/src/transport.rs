@@ -124,8 +124,8 @@ impl Transport {
         let template = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
         let reply = Segment { flags: Segment::REPLY, ..template };
         let tcp = &settings.tcp;
-        let Settings { class, reserved, .. } = *settings;
-        let forward = Identity { flow, from, to, class, reserved };
+        let Settings { class, dscp, reserved, .. } = *settings;
+        let forward = Identity { flow, from, to, class, dscp, reserved };
         let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
         let end = |fields: &Segment, identity| Endpoint::new(fields, identity, tcp);
         let mut conn = Conn {

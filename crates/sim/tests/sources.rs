@@ -841,8 +841,11 @@ fn a_datagram_list_gives_the_datagrams() {
         context.stop = Time::s(5);
     });
     let (log, _) = run(lab, Time::s(20));
-    let seen: Vec<_> =
-        log.sent.iter().map(|sent| (sent.at, sent.node, sent.meta.bytes, sent.meta.short)).collect();
+    let seen: Vec<_> = log
+        .sent
+        .iter()
+        .map(|sent| (sent.at, sent.node, sent.meta.bytes, sent.meta.header.is_short()))
+        .collect();
     assert_eq!(
         seen,
         [
@@ -930,8 +933,11 @@ fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
         run(lab, Time::s(10))
     };
     let (log, remarks) = replay(&[("ecn", json!("keep"))]);
-    let seen: Vec<_> =
-        log.sent.iter().map(|sent| (sent.at, sent.meta.bytes, sent.meta.short, sent.meta.ecn)).collect();
+    let seen: Vec<_> = log
+        .sent
+        .iter()
+        .map(|sent| (sent.at, sent.meta.bytes, sent.meta.header.is_short(), sent.meta.ecn))
+        .collect();
     assert_eq!(
         seen,
         [

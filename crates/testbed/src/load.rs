@@ -93,6 +93,7 @@ impl Load {
                 tcp: Rc::new(plan.tcp),
                 quic: Rc::new(plan.quic),
                 class: plan.class,
+                dscp: plan.dscp,
                 reserved: plan.reserved,
             },
             source: plan.source,

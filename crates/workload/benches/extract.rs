@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use giveway_capture::{Headers, Reader, Transport};
-use giveway_qdisc::Ecn;
+use giveway_qdisc::{Dscp, Ecn};
 use giveway_workload::Extraction;
 
 /// Approximate size of the file, in bytes.
@@ -41,6 +41,7 @@ fn pcap() -> (Vec<u8>, u64) {
             to_port: to.1,
             bytes,
             id: 0,
+            dscp: Dscp::default(),
             ecn: Ecn::NotCapable,
             transport: Transport::Tcp { seq, ack, flags, window: 1_000, options: &[], data },
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use giveway_capture::{Ip, LinkType, Packet, Tcp};
-use giveway_qdisc::{Ecn, FiveTuple, Streams};
+use giveway_qdisc::{Dscp, Ecn, FiveTuple, Streams};
 
 fn seeds() -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/capture");
@@ -76,7 +76,15 @@ fn any_packets_give_a_workload() {
             let is_tcp = rng.below(10) > 0;
             let tuple = FiveTuple { from, to, from_port, to_port, protocol: if is_tcp { 6 } else { 17 } };
             let tcp = is_tcp.then_some(Tcp { seq, ack, flags });
-            let ip = Ip { tuple, ecn: Ecn::NotCapable, short: false, data: Some(data), tcp, first: None };
+            let ip = Ip {
+                tuple,
+                dscp: Dscp::default(),
+                ecn: Ecn::NotCapable,
+                short: false,
+                data: Some(data),
+                tcp,
+                first: None,
+            };
             let packet =
                 Packet { time, bytes: 40 + data, link: LinkType::RAW, interface: 0, mac: None, ip: Some(ip) };
             packets.push(packet);

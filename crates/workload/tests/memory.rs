@@ -4,7 +4,7 @@
 use std::io::{BufReader, BufWriter, Seek as _};
 
 use giveway_capture::{Ip, LinkType, Packet};
-use giveway_qdisc::{Ecn, FiveTuple};
+use giveway_qdisc::{Dscp, Ecn, FiveTuple};
 use giveway_workload::{Extraction, Workload};
 
 /// The largest additional memory of an action, in bytes per packet.
@@ -22,7 +22,15 @@ fn a_datagram_takes_a_few_bytes() {
         // Two streams, one of which has nearly all packets.
         let client = if number.is_multiple_of(100) { 2 } else { 1 };
         let tuple = FiveTuple { from: host(client), to: far, from_port: 4000, to_port: 443, protocol: 17 };
-        let ip = Ip { tuple, ecn: Ecn::NotCapable, short: false, data: Some(1200), tcp: None, first: None };
+        let ip = Ip {
+            tuple,
+            dscp: Dscp::default(),
+            ecn: Ecn::NotCapable,
+            short: false,
+            data: Some(1200),
+            tcp: None,
+            first: None,
+        };
         let time = number * 1_000_000 + number % 700;
         Packet { time, bytes: 1228, link: LinkType(1), interface: 0, mac: None, ip: Some(ip) }
     };

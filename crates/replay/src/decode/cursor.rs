@@ -1,7 +1,8 @@
 //! Decoding of values in the content of a chunk.
 
 use giveway_qdisc::{
-    Bytes, Downstream, DropReason, Ecn, FlowKey, Label, LinkContext, Meta, NextHops, Rate, Streams, Time,
+    Bytes, Downstream, DropReason, Ecn, FlowKey, Header, Label, LinkContext, Meta, NextHops, Rate, Streams,
+    Time,
 };
 
 use crate::format::{
@@ -209,15 +210,9 @@ impl<'a> Cursor<'a> {
                 1 => meta.class = self.number()?,
                 2 => meta.ecn = Cursor::ecn(self.byte()?)?,
                 3 => {
-                    meta.short = match self.byte()? {
-                        0 => false,
-                        1 => true,
-                        _ => {
-                            return Err(ContentError::Invalid(
-                                "the flag short of a packet is neither 0 nor 1",
-                            ));
-                        }
-                    }
+                    let header = Header::from_byte(self.byte()?);
+                    meta.header = header
+                        .ok_or(ContentError::Invalid("an unused bit of the header of a packet is set"))?;
                 }
                 4 => meta.flow = FlowKey(self.word()?),
                 5 => meta.from = self.number()?,

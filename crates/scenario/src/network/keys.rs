@@ -1,6 +1,6 @@
 //! The keys of a scenario on a network.
 
-use giveway_qdisc::{Bytes, Rate, Share, Span};
+use giveway_qdisc::{Bytes, Dscp, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -248,6 +248,9 @@ pub(crate) struct TrafficKeys {
     pub stop: Option<Span>,
     /// The class of the packets, for disciplines such as prio; 0 is the most urgent. Default: 0.
     pub class: Option<u16>,
+    /// The DSCP of the packets, for disciplines such as cake: a name such as "EF" or "CS1", or a number.
+    /// Default: 0.
+    pub dscp: Option<Dscp>,
     /// The reserved rate of each flow, for disciplines with reservations. Default: none.
     pub reserved: Option<Rate>,
     /// The TCP keys that differ from \[tcp\].

@@ -214,6 +214,7 @@ impl Network {
                 tcp: stream.tcp.clone(),
                 quic: stream.quic.clone(),
                 class: stream.class,
+                dscp: stream.dscp,
                 reserved: stream.reserved,
             }
         });

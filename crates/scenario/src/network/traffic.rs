@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
-use giveway_qdisc::{Bytes, Rate, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Dscp, Rate, Span, Streams, Time};
 use giveway_sim::{Placed, QuicConfig, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
@@ -44,6 +44,8 @@ pub struct Stream {
     pub stop: Time,
     /// The class of the packets.
     pub class: u16,
+    /// The DSCP of the packets.
+    pub dscp: Dscp,
     /// The reserved rate of each flow.
     pub reserved: Rate,
     /// The TCP of the flows.
@@ -229,6 +231,7 @@ fn entry(
         start,
         stop: stop.or(end)?,
         class: common.class.unwrap_or_default(),
+        dscp: common.dscp.unwrap_or_default(),
         reserved: common.reserved.unwrap_or_default(),
         tcp: tcp?.1,
         quic: quic?,

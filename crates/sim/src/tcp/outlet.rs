@@ -1,7 +1,7 @@
 //! The part that both halves of an endpoint share: the fields of its packets, and the timer of
 //! retransmissions.
 
-use giveway_qdisc::{Ecn, FlowKey, Meta, Packet, Rate, Time};
+use giveway_qdisc::{Dscp, Ecn, FlowKey, Header, Meta, Packet, Rate, Time};
 
 use super::TcpConfig;
 use super::negotiation::EcnMode;
@@ -60,6 +60,8 @@ pub struct Identity {
     pub to: u16,
     /// Traffic class.
     pub class: u16,
+    /// DSCP.
+    pub dscp: Dscp,
     /// Reserved rate of the flow; zero for none.
     pub reserved: Rate,
 }
@@ -155,7 +157,7 @@ impl Outlet {
             bytes,
             class: self.identity.class,
             ecn,
-            short: bytes <= 64 && segment.len == 0,
+            header: Header::new(self.identity.dscp, bytes <= 64 && segment.len == 0),
             flow: self.identity.flow,
             from: self.identity.from,
             to: self.identity.to,

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use giveway_capture::{CaptureError, Ip, Packet, Reader};
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{Ecn, FlowKey, Invalid, Packets, Span, Time};
+use giveway_qdisc::{Ecn, FlowKey, Header, Invalid, Packets, Span, Time};
 use giveway_workload::{Direction, Local};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -216,7 +216,7 @@ impl Replay {
             net.stream_of(self.from, self.to, flow)
         });
         let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
-        net.datagram_as(stream, Datagram { bytes: packet.bytes, short: ip.short, ecn });
+        net.datagram_as(stream, Datagram { bytes: packet.bytes, header: Header::new(ip.dscp, ip.short), ecn });
     }
 
     /// Reads the next IP packet and the time at which it leaves.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use giveway_qdisc::{FlowKey, FlowReport, Span, Time};
+use giveway_qdisc::{FlowKey, FlowReport, Header, Span, Time};
 
 use super::Transport;
 use super::connection::Transfer;
@@ -102,6 +102,7 @@ impl Carrier for Simulated<'_> {
             flow,
             ecn: by.settings.ecn(),
             class: by.settings.class,
+            dscp: by.settings.dscp,
             reserved: by.settings.reserved,
             start,
             number: 0,
@@ -112,8 +113,9 @@ impl Carrier for Simulated<'_> {
     }
 
     fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time) {
-        let ecn = self.transport.streams[stream.0 as usize].ecn;
-        self.datagram_as(stream, Datagram { bytes, short: bytes <= 64, ecn }, now);
+        let Stream { ecn, dscp, .. } = self.transport.streams[stream.0 as usize];
+        let header = Header::new(dscp, bytes <= 64);
+        self.datagram_as(stream, Datagram { bytes, header, ecn }, now);
     }
 
     fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use giveway_qdisc::{Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, Time};
+use giveway_qdisc::{Dscp, Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, Time};
 
 use crate::counters::Datagrams;
 use crate::net::Datagram;
@@ -19,6 +19,7 @@ pub(super) struct Stream {
     pub(super) flow: FlowKey,
     pub(super) ecn: Ecn,
     pub(super) class: u16,
+    pub(super) dscp: Dscp,
     pub(super) reserved: Rate,
     pub(super) start: Time,
     /// Number of datagrams sent so far.
@@ -37,13 +38,13 @@ impl Stream {
         now: Time,
         measured: &Range<Time>,
     ) -> Packet<Segment> {
-        let Datagram { bytes, short, ecn } = datagram;
+        let Datagram { bytes, header, ecn } = datagram;
         let segment = Segment::datagram(number, self.source, self.number, payload(bytes) as u16, now);
         let meta = Meta {
             bytes,
             class: self.class,
             ecn,
-            short,
+            header,
             flow: self.flow,
             from: self.from,
             to: self.to,
