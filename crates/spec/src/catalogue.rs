@@ -183,6 +183,51 @@ impl<S> Catalogue<S> {
         switch.map(|(name, _)| name.clone())
     }
 
+    /// The parameter and the value that `word` stands for without a name before it. tc writes some choices
+    /// alone, such as "besteffort" or "unlimited". The schema of the parameter has `x-words`: true if each of
+    /// its choices may be alone, or a table of words and their values.
+    pub(crate) fn alone(&self, entry: &Entry<S>, word: &str) -> Option<(String, Value)> {
+        let properties = self.schema(entry).get("properties")?.as_object()?;
+        properties.iter().find_map(|(name, property)| match property.get("x-words")? {
+            Value::Object(words) => words.get(word).map(|value| (name.clone(), value.clone())),
+            _ => {
+                let choices = self.choices(entry, name);
+                choices.iter().any(|choice| choice == word).then(|| (name.clone(), Value::from(word)))
+            }
+        })
+    }
+
+    /// True if each choice of a parameter is written without the name of the parameter.
+    pub(crate) fn stands_alone(&self, entry: &Entry<S>, name: &str) -> bool {
+        let property = self.schema(entry).get("properties").and_then(|properties| properties.get(name));
+        property.and_then(|property| property.get("x-words")) == Some(&Value::Bool(true))
+    }
+
+    fn choices(&self, entry: &Entry<S>, name: &str) -> Vec<String> {
+        match self.property(entry, name).map(|property| self.kind(&property)) {
+            Some(Kind::Choice(choices)) => choices,
+            _ => Vec::new(),
+        }
+    }
+
+    /// All words that may stand at the place of a parameter's name, except negated switches.
+    fn words(&self, entry: &Entry<S>) -> Vec<String> {
+        let mut words = Vec::new();
+        let properties = self.schema(entry).get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if property.get("x-hidden") != Some(&Value::Bool(true)) {
+                words.push(name.clone());
+            }
+            words.extend(property.get("x-opposite").and_then(Value::as_str).map(str::to_owned));
+            match property.get("x-words") {
+                Some(Value::Object(alone)) => words.extend(alone.keys().cloned()),
+                Some(_) => words.extend(self.choices(entry, name)),
+                None => {}
+            }
+        }
+        words
+    }
+
     /// Replaces a reference by its definition, except a reference to the catalogue itself.
     fn follow(&self, schema: &Value, property: &mut Value) {
         let target = property.get("$ref").and_then(Value::as_str).map(str::to_owned);
@@ -214,7 +259,8 @@ impl<S> Catalogue<S> {
     pub(crate) fn unknown_parameter(&self, entry: &Entry<S>, name: &str) -> (String, String) {
         let properties = self.schema(entry).get("properties").and_then(Value::as_object);
         let known: Vec<&str> = properties.into_iter().flatten().map(|(known, _)| known.as_str()).collect();
-        let help = match nearest(name, known.iter().copied()) {
+        let words = self.words(entry);
+        let help = match nearest(name, words.iter().map(String::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None if known.is_empty() => format!("{} has no parameters", entry.name),
             None => format!("{} has {}", entry.name, listed(known.iter().copied())),

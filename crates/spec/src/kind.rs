@@ -12,6 +12,8 @@ use crate::word::Word;
 pub(crate) enum Kind {
     Switch,
     Integer,
+    /// A whole number that may be negative.
+    Signed,
     Number,
     /// A spec of the same catalogue.
     Spec,
@@ -50,6 +52,7 @@ impl Kind {
         let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
         match types.iter().find(|name| **name != "null") {
             Some(&"boolean") => Kind::Switch,
+            Some(&"integer") if format.starts_with("int") => Kind::Signed,
             Some(&"integer") => Kind::Integer,
             Some(&"number") => Kind::Number,
             Some(&"array") => Kind::List,
@@ -67,6 +70,12 @@ impl Kind {
                 wrong(
                     format!("{name}: \"{}\" is not a whole number", word.text),
                     Some(format!("write for example \"{name} 1024\"")),
+                )
+            }),
+            Kind::Signed => word.text.parse::<i64>().map(Value::from).map_err(|_| {
+                wrong(
+                    format!("{name}: \"{}\" is not a whole number", word.text),
+                    Some(format!("write for example \"{name} -4\"")),
                 )
             }),
             Kind::Number => match word.text.parse::<f64>() {

@@ -10,7 +10,8 @@
 //! have an enum and a list of entries, but no catalogue.
 //!
 //! The grammar: the name, then parameter names, each followed by a value. A switch is written alone (`ecn`),
-//! negated (`noecn`), or with `on` or `off`. A list is in brackets: `[1 2 3]`. A spec inside another is in
+//! negated (`noecn`), or with `on` or `off`. Some choices are written alone, too (`besteffort`). A list is in
+//! brackets: `[1 2 3]`. A spec inside another is in
 //! parentheses, `tbf rate 1mbit child (fq_codel limit 100p)`, and a list of specs in brackets: `[(fifo) (fifo
 //! limit 10p)]`. A number without a unit is accepted where `tc` accepts it (`quantum 1514`, or `limit 10240`
 //! of a discipline that only counts packets). If a number could have two units, the unit is required.

@@ -144,6 +144,9 @@ impl<'a, S> Words<'a, S> {
         if let Some(positive) = self.catalogue.opposite(entry, word.text) {
             return Ok((positive, Value::Bool(false)));
         }
+        if let Some(alone) = self.catalogue.alone(entry, word.text) {
+            return Ok(alone);
+        }
         let (message, help) = self.catalogue.unknown_parameter(entry, word.text);
         Err(SpecError { span: word.span.clone(), message, help: Some(help) })
     }

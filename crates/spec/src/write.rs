@@ -27,6 +27,7 @@ impl<S: SpecType> Catalogue<S> {
                 Value::Bool(true) => write!(f, " {name}")?,
                 Value::Bool(false) => write!(f, " no{name}")?,
                 Value::String(text) if self.is_spec(entry, &name) => write!(f, " {name} ({text})")?,
+                Value::String(text) if self.stands_alone(entry, &name) => write!(f, " {text}")?,
                 Value::String(text) => write!(f, " {name} {text}")?,
                 Value::Array(items) => {
                     write!(f, " {name} [")?;
