@@ -3,6 +3,7 @@
 mod averaging;
 mod buffer;
 mod calendar;
+pub mod cobalt;
 pub mod codel;
 mod dense_fifo;
 mod edge;

@@ -54,11 +54,17 @@ impl Law {
     ///
     /// RFC 8289, section 5.6 returns t + INTERVAL / sqrt(count). An integer square root needs no
     /// approximation.
+    #[inline]
     fn step(&self, count: u32) -> Span {
-        let interval = u128::from(self.interval.as_ps());
-        let squared = interval * interval / u128::from(count.max(1));
-        Span::from_ps(u64::try_from(squared.isqrt()).expect("a root is no longer than the interval"))
+        over_root(self.interval, count)
     }
+}
+
+/// `interval` / sqrt(`count`), rounded down to a picosecond; a count of 0 stands for 1.
+pub(super) fn over_root(interval: Span, count: u32) -> Span {
+    let interval = u128::from(interval.as_ps());
+    let squared = interval * interval / u128::from(count.max(1));
+    Span::from_ps(u64::try_from(squared.isqrt()).expect("a root is no longer than the interval"))
 }
 
 impl Codel {
