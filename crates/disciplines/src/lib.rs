@@ -104,6 +104,7 @@ registry! {
         choke,
         sfb,
         codel,
+        cobalt,
         pie,
         pi2,
         dualpi2,
