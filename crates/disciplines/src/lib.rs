@@ -78,6 +78,7 @@ registry! {
         srr,
         sfq,
         fq_codel,
+        cake,
         scfq,
         stfq,
         afd,

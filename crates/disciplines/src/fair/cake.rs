@@ -1,0 +1,652 @@
+//! CAKE: a shaper, tins by DSCP, fair queues among hosts and flows, and COBALT in each queue, in one
+//! discipline for a home gateway.
+//!
+//! # Principles
+//! - The shaper sends at `bandwidth` by a virtual clock: each packet leaves when those before it would have
+//!   been sent. There is no bucket, so no burst fills the modem behind. It counts what the link adds to a
+//!   packet: `overhead`, `mpu`, and the cells of `atm` or `ptm`, or a word such as `docsis` for all of them.
+//! - A packet's DSCP selects a tin. A tin goes before those of lower urgency while it is below its threshold,
+//!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and
+//!   whoever marks too much of it as urgent gains nothing.
+//! - A tin has 1,024 queues in sets of eight. A flow whose place is taken gets another place of its set, so
+//!   flows share a queue only if nine are in one set.
+//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. The quantum of a flow is divided by
+//!   the number of backlogged flows of its host: of the source, of the destination, or of the one with more
+//!   flows (`triple-isolate`). So a host gains nothing by opening more flows. What is less than a byte is
+//!   decided by a draw.
+//! - Each queue has COBALT, whose state decays after the last packet before the queue is free again. `rtt`
+//!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link.
+//! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
+//!   to drop.
+//!
+//! | mode | tins, the least urgent first, with their thresholds |
+//! | --- | --- |
+//! | `besteffort` | all packets: 100 % |
+//! | `diffserv3` | best effort: 100 %; bulk (LE, CS1): 6.25 %; voice (VA, EF, CS6, CS7, 4): 25 % |
+//! | `diffserv4` | best effort: 100 %; bulk (LE, CS1): 6.25 %; video (CS2, CS3, AF2x, AF3x, AF4x, 4): 50 %; voice (CS4 to CS7, VA, EF): 25 % |
+//! | `diffserv8` | background (LE, CS1), high throughput (AF1x, 2), best effort, video (CS3, AF3x, AF4x), transactions (AF2x, 4), interactive (CS2), minimum latency (CS4, CS5, VA, EF), network control (CS6, CS7): 100 %, and 7/8 of the one before |
+//! | `precedence` | the upper three bits of the DSCP, with the thresholds of `diffserv8` |
+//!
+//! # Deviations
+//! - Lengths are those that the backend counts: IP lengths in the simulator, and in `giveway live` with its
+//!   `--overhead`, which is 14 by default. tc takes the IP length as soon as there is a word about overhead.
+//! - `overhead` and a kind of link cannot be combined, except with `raw` and `ether-vlan`: in tc the later
+//!   word wins. `mpu` and the framing replace those of the kind of link.
+//! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
+//!   `ack-filter` and `fwmark` are refused: the metadata of a packet has no acknowledgement number and no
+//!   mark. `split-gso` has no effect, because packets are not aggregates.
+//! - `memlimit` counts the bytes of packets, and a packet as 256 bytes at least; the kernel counts the size of
+//!   its buffers.
+//! - If all backlogged flows of a tin have a host in common, their quantum is not divided. All of them would
+//!   have the same part, and shares are equal as before, with fewer turns.
+//! - Where a set is full, the further flow shares the queue of its own place, and gets its own queue when one
+//!   is free. Then packets of this flow may leave in another order.
+//! - The square root of COBALT is exact, and BLUE's probability has 16 bits.
+//! - Without `bandwidth` the tins share the link by turns, in proportion to their thresholds, as in the kernel;
+//!   `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has no effect.
+//! - `autorate-ingress` changes the rate every 250 ms to 15/16 of the peak rate of arrivals, as the kernel.
+//!
+//! # Cost
+//! - O(1) per packet, and a division for the shaper. A host with n backlogged flows beside another host costs
+//!   about n / 2 turns per packet, since each turn is worth 1/n of a quantum. The largest queue is found in
+//!   O(log queues) amortised, as in `fq_codel`.
+//! - 84 KB per tin: 64 bytes per queue, and 20 for its hash, its neighbours and its hosts.
+//!
+//! # References
+//! - Høiland-Jørgensen, Täht, Morton 2018: "Piece of CAKE: A Comprehensive Queue Management Solution for Home
+//!   Gateways", LANMAN 2018. tc-cake(8) for names and defaults.
+//! - MacGregor and Shi 2000 (DRR++). Palmei et al. 2019 (COBALT). RFC 8290 (FQ-CoDel).
+
+mod classes;
+mod gauges;
+mod sets;
+mod shaper;
+mod tin;
+mod words;
+
+use giveway_qdisc::blocks::Fattest;
+use giveway_qdisc::blocks::cobalt::{Law, Probability};
+use giveway_qdisc::hash::mix;
+use giveway_qdisc::{
+    Backlog, Bytes, Cx, DropReason, Dscp, FlowTable, Invalid, Limit, LinkContext, List, Meta, Next, Packet,
+    Properties, Qdisc, Rate, Rng, Slots, Span, Time, check_limit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Discipline;
+use classes::Class;
+use sets::PLACES;
+use shaper::{Arrivals, OnWire, Shaper};
+use tin::{Flow, Tin, Tuning};
+use words::{Framing, Isolation, LinkLayer, Tins};
+
+/// Parameters of `cake`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// Rate of the shaper. By default, or with `unlimited`, nothing is shaped.
+    #[schemars(extend("x-words" = { "unlimited": null }))]
+    pub bandwidth: Option<Rate>,
+    /// Follow the rate of the arrivals; `bandwidth` is the rate at the beginning.
+    pub autorate_ingress: bool,
+    /// The tins. Each choice may be written alone, as in tc.
+    #[schemars(extend("x-words" = true))]
+    pub tins: Tins,
+    /// Flows and hosts that get equal shares. Each choice may be written alone, as in tc.
+    #[schemars(extend("x-words" = true))]
+    pub isolation: Isolation,
+    /// Use the addresses behind a translation; without effect here.
+    pub nat: bool,
+    /// Set the DSCP of each packet to 0, after it has selected the tin. `giveway live` writes it into whole IP
+    /// packets behind an Ethernet header.
+    pub wash: bool,
+    /// Split aggregates into packets; without effect here.
+    #[schemars(extend("x-opposite" = "no-split-gso"))]
+    pub split_gso: bool,
+    /// The usual round-trip time, from which target and interval follow. `datacentre` (100 us), `lan` (1 ms),
+    /// `metro` (10 ms), `regional` (30 ms), `internet` (100 ms), `oceanic` (300 ms), `satellite` (1 s) and
+    /// `interplanetary` (1 h) may be written alone.
+    #[schemars(extend("x-words" = {
+        "datacentre": "100us", "lan": "1ms", "metro": "10ms", "regional": "30ms", "internet": "100ms",
+        "oceanic": "300ms", "satellite": "1s", "interplanetary": "1h"
+    }))]
+    pub rtt: Span,
+    /// The kind of link, which sets overhead, smallest length and framing. Each choice may be written alone, as
+    /// in tc.
+    #[schemars(extend("x-words" = true))]
+    pub link: Option<LinkLayer>,
+    /// Bytes that the link adds to each packet, -64 to 256.
+    pub overhead: Option<i32>,
+    /// Bytes of a VLAN tag, 4, in addition.
+    pub ether_vlan: bool,
+    /// Smallest length of a packet on the link, overhead included, 0 to 256 bytes.
+    pub mpu: Option<u32>,
+    /// The framing of the link. Each choice may be written alone, as in tc.
+    #[schemars(extend("x-words" = true))]
+    pub framing: Option<Framing>,
+    /// Capacity of all queues together. By default four times what the link sends in an `rtt`, and at least 4
+    /// MB; without `bandwidth` 10,240 packets of full size.
+    pub memlimit: Option<Bytes>,
+    /// Count dropped packets for the shaper, which is behind the bottleneck (`egress`: in front of it).
+    #[schemars(extend("x-opposite" = "egress"))]
+    pub ingress: bool,
+    /// Refused: the metadata of a packet has no acknowledgement number.
+    #[schemars(extend("x-opposite" = "no-ack-filter", "x-hidden" = true))]
+    pub ack_filter: bool,
+    /// Refused: the metadata of a packet has no acknowledgement number.
+    #[schemars(extend("x-hidden" = true))]
+    pub ack_filter_aggressive: bool,
+    /// Refused: packets have no mark of a firewall.
+    #[schemars(extend("x-hidden" = true))]
+    pub fwmark: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            bandwidth: None,
+            autorate_ingress: false,
+            tins: Tins::default(),
+            isolation: Isolation::default(),
+            nat: false,
+            wash: false,
+            split_gso: true,
+            rtt: Span::ms(100),
+            link: None,
+            overhead: None,
+            ether_vlan: false,
+            mpu: None,
+            framing: None,
+            memlimit: None,
+            ingress: false,
+            ack_filter: false,
+            ack_filter_aggressive: false,
+            fwmark: None,
+        }
+    }
+}
+
+/// Ethernet's header, which Linux counts into the MTU.
+const HEADER: u64 = 14;
+/// Bytes as which a packet counts at least for the memory.
+const LEAST_MEMORY: u64 = 256;
+/// The default memory in packets, if nothing is shaped.
+const PACKETS: u64 = 10_240;
+/// The least default memory.
+const LEAST_DEFAULT: u64 = 4 << 20;
+/// The largest memory: queues count their bytes in 32 bits.
+const MOST_MEMORY: u64 = u32::MAX as u64;
+/// The least quantum, bytes.
+const LEAST_QUANTUM: u64 = 300;
+/// The target as a part of the round-trip time.
+const TARGETS: u64 = 20;
+/// The longest round-trip time.
+const LONGEST_RTT: Span = Span::s(36_000);
+
+impl Config {
+    /// Lengths on the link.
+    fn on_wire(&self) -> Result<OnWire, Invalid> {
+        let (given, least, framing) = self.link.map_or((0, 0, Framing::Noatm), LinkLayer::parts);
+        if let (Some(_), Some(link)) = (self.overhead, self.link)
+            && link != LinkLayer::Raw
+        {
+            let message = format!("the kind of link sets it to {given}: leave out one of them");
+            return Err(Invalid::new("overhead", message));
+        }
+        let overhead = self.overhead.unwrap_or(given);
+        if !(-64..=256).contains(&overhead) {
+            let message = format!("{overhead} bytes are not between -64 and 256: write for example 18");
+            return Err(Invalid::new("overhead", message));
+        }
+        let least = self.mpu.unwrap_or(least);
+        if least > 256 {
+            let message = format!("{least} bytes are not between 0 and 256: write for example 64");
+            return Err(Invalid::new("mpu", message));
+        }
+        let overhead = overhead + if self.ether_vlan { 4 } else { 0 };
+        Ok(OnWire { overhead, least, framing: self.framing.unwrap_or(framing) })
+    }
+
+    /// The capacity in bytes.
+    fn memory(&self, context: &LinkContext) -> u64 {
+        let given = self.memlimit.map(|bytes| bytes.0);
+        given.unwrap_or_else(|| match self.bandwidth {
+            Some(rate) => rate.bytes_in(self.rtt * 4).clamp(LEAST_DEFAULT, MOST_MEMORY),
+            None => PACKETS * (context.mtu.0 + HEADER),
+        })
+    }
+
+    /// Refuses what a packet's metadata does not allow.
+    fn check_words(&self) -> Result<(), Invalid> {
+        let ack = "acknowledgements are not filtered, because the metadata of a packet has no acknowledgement number: leave it out";
+        if self.ack_filter {
+            return Err(Invalid::new("ack-filter", ack));
+        }
+        if self.ack_filter_aggressive {
+            return Err(Invalid::new("ack-filter-aggressive", ack));
+        }
+        if self.fwmark.is_some() {
+            let message = "packets have no mark of a firewall here: select tins by DSCP, for example with diffserv4";
+            return Err(Invalid::new("fwmark", message));
+        }
+        Ok(())
+    }
+
+    fn tuner(&self, context: &LinkContext) -> Tuner {
+        Tuner { rtt: self.rtt, packet: context.mtu.0 + HEADER }
+    }
+}
+
+/// Computes what follows from the rate.
+#[derive(Clone, Copy, Debug)]
+struct Tuner {
+    rtt: Span,
+    /// A packet of full size, bytes.
+    packet: u64,
+}
+
+impl Tuner {
+    /// Law and quantum of a tin if the rate is `rate`.
+    fn tuning(&self, class: &Class, rate: Option<Rate>) -> Tuning {
+        let (part, whole) = class.share;
+        let own = rate.map(|rate| {
+            let own = u128::from(rate.as_bit()) * u128::from(part) / u128::from(whole);
+            Rate::bit(u64::try_from(own).expect("a share is no more than the rate").max(1))
+        });
+        let packet = own.map_or(Span::ZERO, |own| own.time_for(self.packet));
+        let usual = self.rtt / TARGETS;
+        let target = usual.max(packet * 3 / 2);
+        let interval = if class.urgent { usual } else { self.rtt };
+        let interval = interval.saturating_sub(usual) + target;
+        let quantum = own.map_or(u64::MAX, |own| (own.as_bit() / 8) >> 12);
+        let quantum = quantum.max(LEAST_QUANTUM).min(self.packet.max(LEAST_QUANTUM));
+        Tuning {
+            law: Law {
+                target,
+                interval: interval.max(target * 2),
+                ecn: true,
+                increment: Probability::INCREMENT,
+                decrement: Probability::DECREMENT,
+            },
+            above: target.max(packet * 4),
+            packet,
+            quantum: quantum as i32,
+        }
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str =
+        "CAKE: a shaper, tins by DSCP, and fair queues among hosts and flows with COBALT in each";
+    type Qdisc<P: 'static> = Cake<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Cake<P>, Invalid> {
+        self.check_words()?;
+        let on_wire = self.on_wire()?;
+        if self.bandwidth.is_some_and(|rate| rate.as_bit() == 0) {
+            return Err(Invalid::new("bandwidth", "must be above 0 bit/s; write \"unlimited\" for no shaper"));
+        }
+        if self.rtt.is_zero() || self.rtt > LONGEST_RTT {
+            let message = format!("{} is not between 1 ps and 10 h: write for example 100ms", self.rtt);
+            return Err(Invalid::new("rtt", message));
+        }
+        let memory = self.memory(context);
+        check_limit("memlimit", Limit::Bytes(memory), context.mtu)?;
+        if memory > MOST_MEMORY {
+            let message = format!("{} are more than 4 GB: write \"32mb\"", Bytes(memory));
+            return Err(Invalid::new("memlimit", message));
+        }
+        let tuner = self.tuner(context);
+        let tins: Vec<Tin> = classes::classes(self.tins)
+            .into_iter()
+            .map(|class| Tin::new(class, tuner.tuning(&class, self.bandwidth)))
+            .collect();
+        let mut rng = context.streams.rng();
+        Ok(Cake {
+            config: self.clone(),
+            on_wire,
+            memory,
+            tuner,
+            perturbation: rng.word(),
+            rng,
+            tin_of: classes::tins(self.tins),
+            fattest: Fattest::new(tins.len() * PLACES),
+            tins,
+            current: 0,
+            shaper: Shaper::new(self.bandwidth),
+            arrivals: self.autorate_ingress.then(Arrivals::default),
+            packets: Slots::with_capacity((memory / LEAST_MEMORY) as usize + 1),
+            backlog: Backlog::ZERO,
+        })
+    }
+
+    fn properties(&self, context: &LinkContext) -> Properties {
+        Properties {
+            // A flow may have packets of several tins, and may change its queue.
+            keeps_flow_order: false,
+            work_conserving: self.bandwidth.is_none() && !self.autorate_ingress,
+            ..Properties::plain(Limit::Bytes(self.memory(context)))
+        }
+    }
+
+    fn variants() -> Vec<Config> {
+        let shaped = Config { bandwidth: Some(Rate::mbit(3)), ..Config::default() };
+        let quick = Config { rtt: Span::ms(1), ..Config::default() };
+        vec![
+            shaped.clone(),
+            Config { tins: Tins::Diffserv4, isolation: Isolation::DualSrchost, ..shaped.clone() },
+            Config {
+                tins: Tins::Besteffort,
+                isolation: Isolation::Flows,
+                link: Some(LinkLayer::PppoePtm),
+                ..shaped.clone()
+            },
+            Config {
+                tins: Tins::Diffserv8,
+                memlimit: Some(Bytes(6000)),
+                ingress: true,
+                link: Some(LinkLayer::Conservative),
+                wash: true,
+                ..shaped
+            },
+            Config { tins: Tins::Precedence, isolation: Isolation::Hosts, ..quick.clone() },
+            Config {
+                isolation: Isolation::DualDsthost,
+                overhead: Some(-4),
+                mpu: Some(84),
+                memlimit: Some(Bytes(9000)),
+                ..quick
+            },
+            Config { autorate_ingress: true, bandwidth: Some(Rate::mbit(2)), ..Config::default() },
+        ]
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(rate) = self.bandwidth.filter(|rate| *rate >= context.rate) {
+            warnings.push(format!(
+                "bandwidth: {rate} is not below the rate of the link, {}: nothing is shaped",
+                context.rate
+            ));
+        }
+        if self.nat {
+            warnings.push("nat: it has no effect, because there is no address translation: hosts are those of the packet".into());
+        }
+        if self.ingress && self.bandwidth.is_none() && !self.autorate_ingress {
+            warnings.push("ingress: it has no effect without bandwidth".into());
+        }
+        warnings
+    }
+}
+
+/// The discipline `cake`: the shaper, and the tins with their queues.
+pub struct Cake<P> {
+    config: Config,
+    on_wire: OnWire,
+    /// Capacity in bytes.
+    memory: u64,
+    tuner: Tuner,
+    /// Key of the hash, so that collisions differ from one instance to the next.
+    perturbation: u64,
+    rng: Rng,
+    /// The tin of each DSCP.
+    tin_of: [u8; Dscp::COUNT],
+    tins: Vec<Tin>,
+    /// The tin whose turn it is, if nothing is shaped.
+    current: usize,
+    shaper: Shaper,
+    /// The estimate for `autorate-ingress`.
+    arrivals: Option<Arrivals>,
+    fattest: Fattest,
+    packets: Slots<Packet<P>>,
+    backlog: Backlog,
+}
+
+impl<P> Qdisc<P> for Cake<P> {
+    #[inline]
+    fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        let now = cx.now();
+        if self.arrivals.is_some() {
+            self.follow_arrivals(pkt.bytes(), now);
+        }
+        let number = usize::from(self.tin_of[usize::from(pkt.meta.header.dscp().number())]);
+        let hash = self.hash(&pkt.meta);
+        let tin = &mut self.tins[number];
+        if self.backlog.packets == 0 {
+            self.shaper.starts(now);
+        }
+        if tin.backlog.packets == 0 {
+            tin.next = tin.next.max(now);
+        }
+        if self.config.wash {
+            pkt.meta.header = pkt.meta.header.with_dscp(Dscp::default());
+        }
+        let flow = tin.queue_of(hash);
+        let (bytes, meta) = (pkt.bytes(), pkt.meta);
+        self.packets.push_back(&mut tin.flows[flow].queue, pkt);
+        let queued = &mut tin.flows[flow].bytes;
+        *queued += bytes;
+        self.fattest.grew(number * PLACES + flow, u64::from(*queued));
+        tin.backlog.add(bytes);
+        self.backlog.add(bytes);
+        tin.counters.packets += 1;
+        tin.counters.bytes += u64::from(bytes);
+        tin.arrived(flow, &meta, self.config.isolation, &mut self.rng);
+        while self.is_full() {
+            self.drop_from_the_fattest(cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        if self.backlog.packets == 0 {
+            return Next::Empty;
+        }
+        let now = cx.now();
+        if self.shaper.rate.is_some()
+            && let Some(at) = self.shaper.waits_until(now)
+        {
+            return Next::At(at);
+        }
+        let isolation = self.config.isolation;
+        let mut number = self.choose(now);
+        self.tins[number].let_one_rest(now);
+        loop {
+            let tin = &mut self.tins[number];
+            let flow = tin.first().expect("a tin that is chosen has queues in turns");
+            if tin.flows[flow].deficit <= 0 {
+                tin.end_turn(flow, isolation, &mut self.rng);
+                continue;
+            }
+            if let Some(pkt) = self.send(number, flow, cx) {
+                return Next::Packet(pkt);
+            }
+            self.tins[number].emptied(flow, isolation, now);
+            number = self.choose(now);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for tin in &mut self.tins {
+            for flow in &mut tin.flows {
+                while let Some(pkt) = self.packets.pop_front(&mut flow.queue) {
+                    cx.drop(pkt, DropReason::Reset);
+                }
+            }
+        }
+        self.shaper = Shaper::new(self.config.bandwidth);
+        self.arrivals = self.config.autorate_ingress.then(Arrivals::default);
+        self.retune();
+        self.tins.iter_mut().for_each(Tin::reset);
+        self.fattest.clear();
+        self.current = 0;
+        self.backlog = Backlog::ZERO;
+    }
+
+    /// The queues in use count as flows, also decaying ones. The memory is that of all queues, which always
+    /// exist.
+    fn flow_table(&self) -> FlowTable {
+        let sum = |of: fn(&Tin) -> u32| self.tins.iter().map(|tin| u64::from(of(tin))).sum();
+        FlowTable {
+            flows: sum(Tin::flows_in_use),
+            most: sum(|tin| tin.most_flows),
+            entry_bytes: (Tin::BYTES / PLACES) as u32,
+            bytes: (self.tins.len() * Tin::BYTES) as u64,
+        }
+    }
+
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        gauges::visit(&self.shaper, &self.tins, visit);
+    }
+}
+
+impl<P> Cake<P> {
+    /// Hash of what has a queue.
+    #[inline]
+    fn hash(&self, meta: &Meta) -> u64 {
+        let (from, to) = (u64::from(meta.from), u64::from(meta.to));
+        let key = match self.config.isolation {
+            Isolation::Flowblind => 0,
+            Isolation::Srchost => from,
+            Isolation::Dsthost => to,
+            Isolation::Hosts => from << 16 | to,
+            Isolation::Flows | Isolation::DualSrchost | Isolation::DualDsthost | Isolation::TripleIsolate => {
+                meta.flow.0
+            }
+        };
+        mix(key, self.perturbation)
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.backlog.bytes > self.memory || self.backlog.packets * LEAST_MEMORY > self.memory.max(LEAST_MEMORY)
+    }
+
+    /// The tin that sends next. There is a backlog.
+    #[inline]
+    fn choose(&mut self, now: Time) -> usize {
+        if self.tins.len() == 1 {
+            return 0;
+        }
+        if self.shaper.rate.is_some() { self.most_urgent(now) } else { self.next_in_turn() }
+    }
+
+    /// The most urgent tin below its threshold, or the tin that will be first.
+    #[inline]
+    fn most_urgent(&self, now: Time) -> usize {
+        let (mut best, mut soonest) = (None, Time::NEVER);
+        for (number, tin) in self.tins.iter().enumerate() {
+            if tin.is_waiting() && (tin.next <= now || tin.next <= soonest) {
+                (best, soonest) = (Some(number), tin.next);
+            }
+        }
+        best.expect("with a backlog a queue has its turn")
+    }
+
+    /// The tin whose turn it is: tins send bytes in proportion to their thresholds.
+    #[inline]
+    fn next_in_turn(&mut self) -> usize {
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.is_waiting() {
+                if tin.credit > 0 {
+                    return self.current;
+                }
+                let (part, whole) = tin.class.share;
+                // The least share, 1/16, has a packet of full size.
+                tin.credit += (16 * self.tuner.packet * part / whole) as i64;
+            } else {
+                tin.credit = 0;
+            }
+            self.current = (self.current + 1) % self.tins.len();
+        }
+    }
+
+    /// Dequeues a packet of one queue, after the drops of COBALT; `None` if it is empty.
+    #[inline]
+    fn send(&mut self, number: usize, flow: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
+        let now = cx.now();
+        let tin = &mut self.tins[number];
+        let above = if self.config.ingress {
+            // On the way in, each backlogged flow has two packets in front of the bottleneck.
+            tin.tuning.above.max(tin.tuning.packet * (2 * u64::from(tin.bulk_flows)))
+        } else {
+            tin.tuning.above
+        };
+        loop {
+            let Flow { queue, bytes, state, .. } = &mut tin.flows[flow];
+            let mut pkt = self.packets.pop_front(queue)?;
+            *bytes -= pkt.bytes();
+            tin.backlog.sub(pkt.bytes());
+            self.backlog.sub(pkt.bytes());
+            let ecn = pkt.meta.ecn;
+            let drops = state.drops(&tin.tuning.law, above, &mut pkt, cx, &mut self.rng);
+            // The last packet may be marked, and is not dropped.
+            let dropped = drops && !queue.is_empty();
+            tin.counters.marks += u64::from(pkt.meta.ecn != ecn);
+            tin.counters.drops += u64::from(dropped);
+            if !dropped || self.config.ingress {
+                let length = self.on_wire.bytes(pkt.bytes());
+                let lasts = self.shaper.charge(length, dropped);
+                tin.charge(flow, length, lasts, now);
+                if !dropped {
+                    tin.sent(now.since(pkt.meta.arrived), length);
+                    return Some(pkt);
+                }
+            }
+            cx.drop(pkt, DropReason::Congested);
+        }
+    }
+
+    /// Drops the head of the queue with the most bytes.
+    #[cold]
+    #[inline(never)]
+    fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, P>) {
+        let Cake { tins, fattest, packets, backlog, .. } = self;
+        let at = |place: usize| (place / PLACES, place % PLACES);
+        let queue = |place: usize| -> &List { &tins[place / PLACES].flows[place % PLACES].queue };
+        let bytes = |place: usize| u64::from(tins[at(place).0].flows[at(place).1].bytes);
+        // Packets may have a length of 0. If all have, any queue with packets is the fattest.
+        let place = fattest.first(bytes);
+        let place = place.or_else(|| (0..tins.len() * PLACES).find(|place| !queue(*place).is_empty()));
+        let (number, flow) = at(place.expect("a full buffer holds packets"));
+        let tin = &mut tins[number];
+        let Flow { queue, bytes, state, .. } = &mut tin.flows[flow];
+        let pkt = packets.pop_front(queue).expect("the fattest queue of a full buffer holds packets");
+        *bytes -= pkt.bytes();
+        tin.unresponsive_flows += u32::from(state.overflowed(&tin.tuning.law, cx.now()));
+        tin.backlog.sub(pkt.bytes());
+        backlog.sub(pkt.bytes());
+        tin.counters.drops += 1;
+        if self.config.ingress {
+            let lasts = self.shaper.charge(self.on_wire.bytes(pkt.bytes()), true);
+            tin.advance(lasts, cx.now());
+        }
+        cx.drop(pkt, DropReason::Pushout);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn follow_arrivals(&mut self, bytes: u32, now: Time) {
+        let length = self.on_wire.bytes(bytes);
+        if let Some(rate) = self.arrivals.as_mut().and_then(|arrivals| arrivals.packet(length, now)) {
+            self.shaper.rate = Some(rate);
+            self.retune();
+        }
+    }
+
+    /// Computes what follows from the rate of the shaper.
+    fn retune(&mut self) {
+        for tin in &mut self.tins {
+            tin.tuning = self.tuner.tuning(&tin.class, self.shaper.rate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

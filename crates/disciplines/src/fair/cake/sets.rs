@@ -1,0 +1,80 @@
+//! Tables with sets of eight ways: a key may be at eight places, so that keys rarely share one.
+
+/// Number of queues of a tin, and of places for its hosts.
+pub const PLACES: usize = 1024;
+/// Places at which a key may be.
+pub const WAYS: usize = 8;
+
+/// The places of a key: its own place first, then the others of its set.
+#[inline]
+pub fn ways(own: usize) -> impl Iterator<Item = usize> {
+    let set = own & !(WAYS - 1);
+    (0..WAYS).map(move |way| set + ((own + way) & (WAYS - 1)))
+}
+
+/// The numbers of bulk flows of hosts, of one direction.
+#[derive(Debug)]
+pub struct Hosts {
+    /// The host at each place.
+    hosts: Box<[u16; PLACES]>,
+    /// Its bulk flows; a place without any is free.
+    flows: Box<[u16; PLACES]>,
+    /// Number of places that are not free.
+    places: u32,
+}
+
+impl Hosts {
+    /// A table without hosts.
+    pub fn new() -> Hosts {
+        Hosts { hosts: Box::new([0; PLACES]), flows: Box::new([0; PLACES]), places: 0 }
+    }
+
+    /// Counts a further bulk flow of a host, and returns its place. If its set is full the host shares a
+    /// place.
+    pub fn join(&mut self, host: u16) -> u16 {
+        let own = own_place(host);
+        let place = self.place(host).or_else(|| ways(own).find(|way| self.flows[*way] == 0)).unwrap_or(own);
+        if self.flows[place] == 0 {
+            self.hosts[place] = host;
+            self.places += 1;
+        }
+        self.flows[place] += 1;
+        place as u16
+    }
+
+    /// A bulk flow at a place has ended.
+    pub fn leave(&mut self, place: u16) {
+        let flows = &mut self.flows[usize::from(place)];
+        *flows -= 1;
+        self.places -= u32::from(*flows == 0);
+    }
+
+    /// Bulk flows at a place.
+    #[inline]
+    pub fn at(&self, place: u16) -> u16 {
+        self.flows[usize::from(place)]
+    }
+
+    /// Bulk flows of a host.
+    #[inline]
+    pub fn of(&self, host: u16) -> u16 {
+        self.place(host).map_or(0, |place| self.flows[place])
+    }
+
+    /// True if all bulk flows are of one host.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.places <= 1
+    }
+
+    #[inline]
+    fn place(&self, host: u16) -> Option<usize> {
+        ways(own_place(host)).find(|way| self.hosts[*way] == host && self.flows[*way] > 0)
+    }
+}
+
+/// The own place of a host. Hosts are small numbers or hashes; neighbours are in different sets.
+#[inline]
+fn own_place(host: u16) -> usize {
+    usize::from(host.wrapping_mul(0x9e3b)) >> 6
+}
