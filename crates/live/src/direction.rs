@@ -393,6 +393,11 @@ impl Core {
             }
             marked = group > 0 || giveway_wire::ecn::mark(packet) == giveway_wire::ecn::Marked::Now;
         }
+        // A discipline may have changed the DSCP.
+        if ip_at > 0 && group == 0 {
+            let packet = &mut self.pool.buffer_mut(buffer)[usize::from(ip_at)..length as usize];
+            giveway_wire::dscp::set(packet, pkt.meta.header.dscp());
+        }
         if let Some(tap) = &mut self.tap {
             let bytes = &self.pool.buffer(buffer)[..length as usize];
             tap.frame(bytes, Outcome::Sent { marked }, self.clock.to_wall_ns(begin));

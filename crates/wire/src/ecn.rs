@@ -57,7 +57,7 @@ fn result(field: u8) -> Marked {
 }
 
 /// The checksum after a word changed: HC' = ~(~HC + ~m + m') (RFC 1624, equation 3).
-fn update(checksum: u16, old: u16, new: u16) -> u16 {
+pub(crate) fn update(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);

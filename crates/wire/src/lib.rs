@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod dscp;
 pub mod ecn;
 mod error;
 pub mod fragment;
