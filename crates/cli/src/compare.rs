@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Senders::Flows)]
     mode: Senders,
     /// A discipline with its parameters, as in "fifo limit 100p", or "all"; may be repeated. The first is the
-    /// baseline of the findings [default: fifo, fq_codel, pie, drr, efd]
+    /// baseline of the findings [default: fifo, fq_codel, cake, pie, drr, efd]
     #[arg(long, value_name = "SPEC")]
     qdisc: Vec<String>,
     /// Local side of the link: address prefixes or MAC addresses, separated by commas; or gateway=MAC, if

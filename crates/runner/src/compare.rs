@@ -27,7 +27,8 @@ pub use link::Link;
 pub use words::{Mode, word};
 
 /// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
-pub const DEFAULT: [&str; 5] = ["fifo limit 100p", "fq_codel", "pie", "drr limit 100p", "efd limit 100p"];
+pub const DEFAULT: [&str; 6] =
+    ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
 
 /// The longest accepted round-trip time. Two hops over a geostationary satellite and back take 2 s.
 const LONGEST_RTT: Span = Span::s(10);
