@@ -48,9 +48,9 @@
 //!
 //! # Cost
 //! - O(1) per packet, and a division for the shaper. A host with n backlogged flows beside another host costs
-//!   about n / 2 turns per packet, since each turn is worth 1/n of a quantum. The largest queue is found in
+//!   up to n turns per packet, since each turn is worth 1/n of a quantum. The largest queue is found in
 //!   O(log queues) amortised, as in `fq_codel`.
-//! - 84 KB per tin: 64 bytes per queue, and 20 for its hash, its neighbours and its hosts.
+//! - 80 KB per tin: 64 bytes per queue, and 16 for its hash, its neighbours and its hosts.
 //!
 //! # References
 //! - Høiland-Jørgensen, Täht, Morton 2018: "Piece of CAKE: A Comprehensive Queue Management Solution for Home
