@@ -259,6 +259,7 @@ fn connections_need_both_directions() {
             to_port: 50_000,
             bytes: 1_500,
             id: 0,
+            dscp: giveway_qdisc::Dscp::default(),
             ecn: giveway_qdisc::Ecn::NotCapable,
             transport: giveway_capture::Transport::Tcp {
                 seq: packet * 1_460,

@@ -33,8 +33,8 @@
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::cobalt::{Cobalt as State, Law, Probability};
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packets, Packet, Properties, Qdisc, Rng, Share,
-    Span, check_limit,
+    Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Packets, Properties, Qdisc, Rng,
+    Share, Span, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        Properties::plain(Limit::Packets(self.limit.0))
+        Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn)
     }
 
     fn variants() -> Vec<Config> {

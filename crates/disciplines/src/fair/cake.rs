@@ -227,7 +227,8 @@ impl Config {
             return Err(Invalid::new("ack-filter-aggressive", ack));
         }
         if self.fwmark.is_some() {
-            let message = "packets have no mark of a firewall here: select tins by DSCP, for example with diffserv4";
+            let message =
+                "packets have no mark of a firewall here: select tins by DSCP, for example with diffserv4";
             return Err(Invalid::new("fwmark", message));
         }
         Ok(())
@@ -285,7 +286,10 @@ impl Discipline for Config {
         self.check_words()?;
         let on_wire = self.on_wire()?;
         if self.bandwidth.is_some_and(|rate| rate.as_bit() == 0) {
-            return Err(Invalid::new("bandwidth", "must be above 0 bit/s; write \"unlimited\" for no shaper"));
+            return Err(Invalid::new(
+                "bandwidth",
+                "must be above 0 bit/s; write \"unlimited\" for no shaper",
+            ));
         }
         if self.rtt.is_zero() || self.rtt > LONGEST_RTT {
             let message = format!("{} is not between 1 ps and 10 h: write for example 100ms", self.rtt);
@@ -325,6 +329,7 @@ impl Discipline for Config {
         Properties {
             // A flow may have packets of several tins, and may change its queue.
             keeps_flow_order: false,
+            marks: true,
             work_conserving: self.bandwidth.is_none() && !self.autorate_ingress,
             ..Properties::plain(Limit::Bytes(self.memory(context)))
         }
@@ -524,7 +529,8 @@ impl<P> Cake<P> {
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.backlog.bytes > self.memory || self.backlog.packets * LEAST_MEMORY > self.memory.max(LEAST_MEMORY)
+        self.backlog.bytes > self.memory
+            || self.backlog.packets * LEAST_MEMORY > self.memory.max(LEAST_MEMORY)
     }
 
     /// The tin that sends next. There is a backlog.

@@ -216,7 +216,10 @@ impl Replay {
             net.stream_of(self.from, self.to, flow)
         });
         let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
-        net.datagram_as(stream, Datagram { bytes: packet.bytes, header: Header::new(ip.dscp, ip.short), ecn });
+        net.datagram_as(
+            stream,
+            Datagram { bytes: packet.bytes, header: Header::new(ip.dscp, ip.short), ecn },
+        );
     }
 
     /// Reads the next IP packet and the time at which it leaves.

@@ -205,9 +205,7 @@ fn urgent_packets_below_the_threshold_go_first() {
 /// tc-cake(8): the code points of each tin.
 #[test]
 fn code_points_select_their_tins() {
-    let of = |mode, name: &str| {
-        classes::tins(mode)[usize::from(name.parse::<Dscp>().unwrap().number())]
-    };
+    let of = |mode, name: &str| classes::tins(mode)[usize::from(name.parse::<Dscp>().unwrap().number())];
     for (name, three, four, eight, precedence) in [
         ("CS0", 0, 0, 2, 0),
         ("LE", 1, 1, 0, 0),
@@ -356,8 +354,14 @@ fn senders_with_ecn_get_marks() {
 fn words_of_tc_are_read() {
     let written = |words: &str| format!("cake {words}").parse::<Spec>().unwrap().to_string();
     for (words, expected) in [
-        ("unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0", "cake link raw overhead 0"),
-        ("bandwidth 20mbit diffserv4 dual-srchost nat wash", "cake bandwidth 20mbit diffserv4 dual-srchost nat wash"),
+        (
+            "unlimited diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0",
+            "cake link raw overhead 0",
+        ),
+        (
+            "bandwidth 20mbit diffserv4 dual-srchost nat wash",
+            "cake bandwidth 20mbit diffserv4 dual-srchost nat wash",
+        ),
         ("besteffort flowblind satellite", "cake besteffort flowblind rtt 1s"),
         ("pppoe-ptm ether-vlan ingress", "cake ether-vlan ingress pppoe-ptm"),
         ("conservative egress no-split-gso", "cake conservative nosplit-gso"),
@@ -387,7 +391,10 @@ fn mistakes_are_answered_with_the_nearest_word() {
     assert_eq!(error("difserv4"), "unknown parameter \"difserv4\" of cake; did you mean \"diffserv4\"?");
     assert_eq!(error("pppoe-pmt"), "unknown parameter \"pppoe-pmt\" of cake; did you mean \"pppoe-ptm\"?");
     assert_eq!(error("besteffort diffserv4"), "\"tins\" is given twice, here as \"diffserv4\"");
-    assert_eq!(error("overhead x"), "overhead: \"x\" is not a whole number; write for example \"overhead -4\"");
+    assert_eq!(
+        error("overhead x"),
+        "overhead: \"x\" is not a whole number; write for example \"overhead -4\""
+    );
     for (words, parameter) in [
         ("ack-filter", "ack-filter"),
         ("ack-filter-aggressive", "ack-filter-aggressive"),
@@ -403,7 +410,10 @@ fn mistakes_are_answered_with_the_nearest_word() {
         assert_eq!(build_error(&format!("cake {words}")).parameter, parameter);
     }
     let warnings = |words: &str| {
-        format!("cake {words}").parse::<Spec>().unwrap().warnings(&LinkContext::new(Rate::mbit(10), Streams::new(1)))
+        format!("cake {words}")
+            .parse::<Spec>()
+            .unwrap()
+            .warnings(&LinkContext::new(Rate::mbit(10), Streams::new(1)))
     };
     assert!(warnings("bandwidth 9mbit").is_empty());
     assert!(warnings("bandwidth 10mbit")[0].starts_with("bandwidth: 10mbit is not below"));

@@ -147,8 +147,8 @@ impl Tin {
     }
 
     /// Memory of a tin for its flows and hosts.
-    pub const BYTES: usize =
-        PLACES * (size_of::<Flow>() + size_of::<u32>() + size_of::<(u16, u16)>() + 2 * size_of::<(u16, u16)>());
+    pub const BYTES: usize = PLACES
+        * (size_of::<Flow>() + size_of::<u32>() + size_of::<(u16, u16)>() + 2 * size_of::<(u16, u16)>());
 
     /// The queue of a flow with this hash.
     #[inline]

@@ -1,6 +1,6 @@
 //! The packets of an end that leave.
 
-use giveway_qdisc::{Ecn, Meta, Packet, Time};
+use giveway_qdisc::{Ecn, Header, Meta, Packet, Time};
 
 use super::{End, PROBES};
 use crate::quic::config::QuicConfig;
@@ -268,7 +268,7 @@ impl End {
             bytes,
             class: self.identity.class,
             ecn,
-            short: bytes <= 64 && segment.len == 0,
+            header: Header::new(self.identity.dscp, bytes <= 64 && segment.len == 0),
             flow: self.identity.flow,
             from: self.identity.from,
             to: self.identity.to,
