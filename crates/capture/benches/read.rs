@@ -29,6 +29,7 @@ fn frame(number: u32, state: &mut u32, frame: &mut Vec<u8>) -> u32 {
         to_port: 80,
         bytes,
         id: 0,
+        dscp: Default::default(),
         ecn: Ecn::NotCapable,
         transport: Transport::Tcp {
             seq: number,

@@ -297,8 +297,8 @@ impl Recovery {
         self.newly_marked = (u64::from(marked) * config.datagram.0).min(newly.bytes);
         if self.needs.marks {
             let (una, next, rtt) = (self.una(), self.position, self.smoothed());
-            let (acked, marked) = (newly.bytes, self.newly_marked);
-            self.controller.marks(&Marks { now, acked, marked, una, next, rtt });
+            let (acked, bytes) = (newly.bytes, self.newly_marked);
+            self.controller.marks(&Marks { now, acked, marked: bytes, una, next, rtt });
         }
     }
 

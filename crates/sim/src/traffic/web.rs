@@ -18,7 +18,7 @@
 //!   under every discipline.
 //!
 //! # Deviations
-//! - No name resolution, no TLS handshake, no caching, and servers respond at once.
+//! - No name resolution, no TLS handshake over TCP, no caching, and servers respond at once.
 //! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a
 //!   user stays on one site, and neither end closes an idle connection. HTTP/2 with one connection is
 //!   `parallel = 1` here, where objects come one after another instead of interleaved; the page load time is

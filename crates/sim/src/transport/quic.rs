@@ -162,7 +162,8 @@ impl Transport {
         let reused = self.quic.free.pop();
         let place = reused.unwrap_or(self.quic.conns.len() as u32);
         let number = place | QUIC;
-        let known = reused.map(|place| &self.quic.conns[place as usize]);
+        // The last connection at this index.
+        let known = reused.map(|reused| &self.quic.conns[reused as usize]);
         let serial = known.map_or(0, |conn| conn.serial + 1);
         let timer = match known.map(|conn| conn.timer) {
             Some(timer) => {
@@ -203,7 +204,7 @@ impl Transport {
         conn.client.send(now, config, &mut self.out);
         conn.arm(queue);
         match reused {
-            Some(place) => self.quic.conns[place as usize] = conn,
+            Some(reused) => self.quic.conns[reused as usize] = conn,
             None => self.quic.conns.push(conn),
         }
         ConnId(number)
@@ -337,8 +338,8 @@ impl Transport {
             (false, false) => return,
         };
         self.reports.extend(conn.report(now, ending));
-        if let Some(transfer) = &mut conn.transfer {
-            transfer.reported = true;
+        if let Some(reported) = &mut conn.transfer {
+            reported.reported = true;
         }
     }
 }

@@ -149,14 +149,15 @@ impl End {
             }
         }
         if self.probes > 0 {
+            let sent = control;
             if !has_frames {
-                again = self.repeat(&mut bytes, &mut data);
-                control |= if again { 0 } else { control::PING };
+                control |= self.repeat(&mut bytes, &mut data);
+                again = data > 0;
             }
             if config.ack_every.0 > 2 && self.handshake.is_complete {
                 control |= control::IMMEDIATE;
             }
-            bytes += control::bytes(control & (control::PING | control::IMMEDIATE));
+            bytes += control::bytes(control & !sent);
             self.probes -= 1;
             self.probed += 1;
         }
@@ -224,19 +225,22 @@ impl End {
         (bytes, data, repeats)
     }
 
-    /// Adds the frames of an old packet in flight to a probe. False if there is none.
-    fn repeat(&mut self, bytes: &mut u32, data: &mut u32) -> bool {
+    /// Adds the frames of an old packet in flight to a probe. Returns the control frames to repeat, or a
+    /// request for an acknowledgement if there is nothing to repeat.
+    fn repeat(&mut self, bytes: &mut u32, data: &mut u32) -> u8 {
         let place = usize::from(PROBES - self.probes);
-        let first = self.path.sent.in_flight().next().map(|packet| packet.frames());
-        let chosen = self.path.sent.in_flight().nth(place).map(|packet| packet.frames()).or(first);
-        let Some(frames) = chosen else { return false };
-        for number in frames {
+        let first = self.path.sent.in_flight().next().copied();
+        let Some(old) = self.path.sent.in_flight().nth(place).copied().or(first) else {
+            return control::PING;
+        };
+        for number in old.frames() {
             let frame = self.path.sent.frame(number);
             *bytes += stream_frame(frame.stream, frame.offset) + frame.len;
             *data += if frame.kind == FrameKind::Crypto { 0 } else { frame.len };
             self.path.sent.add(frame);
         }
-        true
+        let kept = old.control & control::KEPT;
+        if kept == 0 && old.frames().is_empty() { control::PING } else { kept }
     }
 
     /// Sends an acknowledgement alone.
