@@ -291,7 +291,13 @@ fn a_quantity_needs_a_unit_and_a_valid_value() {
     9 | datagram = "1500b"
       |            ^^^^^^^
     "#);
-    insta::assert_snapshot!(errors("[tcp]", "[quic]\nmss = \"1400b\"\n[tcp]"), @"");
+    insta::assert_snapshot!(errors("[tcp]", "[quic]\ncongestoin = \"cubic\"\n[tcp]"), @r#"
+    error: unknown key "congestoin" of [quic]
+     --> scenario:9:1
+    9 | congestoin = "cubic"
+      | ^^^^^^^^^^
+      = help: did you mean "congestion"?
+    "#);
     insta::assert_snapshot!(errors("delay = \"10 ms\"", "delay = \"10 ms\"\nloss = \"150%\""), @r#"
     error: loss: "150%" is not a probability: it must lie between 0 and 1 (100%)
       --> scenario:16:8
