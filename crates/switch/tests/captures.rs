@@ -29,7 +29,8 @@ fn a_switch_carries_a_capture() {
         let (from, to) = ([10, 0, 0, 1], [10, 0, 9, 9]);
         let (from_port, to_port) = (1000, 80);
         let ecn = Ecn::NotCapable;
-        Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Default::default(), ecn, transport }.write(&mut data);
+        Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Default::default(), ecn, transport }
+            .write(&mut data);
         let packet = EnhancedPacket { interface: 0, time, bytes: 14 + bytes, data: &data, comment: None };
         writer.packet(&packet).unwrap();
     }

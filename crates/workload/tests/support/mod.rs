@@ -124,6 +124,7 @@ impl Trace {
             to_port: to.1,
             bytes,
             id: 0,
+            dscp: Default::default(),
             ecn: Ecn::NotCapable,
             transport,
         }

@@ -61,7 +61,18 @@ fn capture(rows: &[Row]) -> TempDir {
                 data.extend([8, 0]);
                 let (from_port, to_port) = (1000, 80);
                 let ecn = Ecn::NotCapable;
-                Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Default::default(), ecn, transport }.write(&mut data);
+                Headers {
+                    from,
+                    to,
+                    from_port,
+                    to_port,
+                    bytes,
+                    id: 0,
+                    dscp: Default::default(),
+                    ecn,
+                    transport,
+                }
+                .write(&mut data);
             }
         }
         let bytes = 14 + bytes;
