@@ -4,7 +4,7 @@
 //! - A connection has two [`End`]s. Each has [streams](streams), acknowledges the packets of the other
 //!   ([`acks`]), and detects the loss of its own ([`recovery`]). The congestion controls are those of TCP,
 //!   through the same contract.
-//! - Data are sent again in new packets with new numbers, so that no acknowledgement is ambiguous.
+//! - Lost data are retransmitted in packets with new numbers, so that no acknowledgement is ambiguous.
 //! - 1-RTT: the client begins with an Initial packet of 1,200 bytes, the server answers with its part of the
 //!   handshake, and data of the client leave after one round trip. A server whose client has not proved its
 //!   address sends at most three times what it has received: RFC 9000, section 8.1.

@@ -120,7 +120,7 @@ fn persistent_congestion_closes_the_window() {
     insta::assert_snapshot!(traced(lab));
 }
 
-/// A mark halves the window, and nothing is sent again. The count is in the acknowledgements.
+/// A mark halves the window, and nothing is retransmitted. The count is in the acknowledgements.
 #[test]
 fn a_mark_halves_the_window_without_a_loss() {
     let quic = QuicConfig { ecn: true, ..reno() };
@@ -181,7 +181,7 @@ impl Source for Objects {
     }
 }
 
-/// When each of three objects arrives, in milliseconds, if the second packet with data is lost.
+/// Arrivals of three objects, in milliseconds, if the second packet with data is lost.
 fn arrivals(protocol: Protocol) -> Vec<(u32, u64)> {
     let arrived = std::rc::Rc::default();
     let gate = match protocol {
@@ -205,8 +205,8 @@ fn arrivals(protocol: Protocol) -> Vec<(u32, u64)> {
     arrived.iter().map(|(object, at)| (*object, at.as_ps() / 1_000_000_000)).collect()
 }
 
-/// The second packet with data is lost. Over TCP all objects wait for it to be sent again; over QUIC only the
-/// one does whose data it has, object 1.
+/// The second packet with data is lost. Over TCP all objects wait for it to be retransmitted; over QUIC only
+/// the one does whose data it has, object 1.
 #[test]
 fn a_loss_delays_one_stream_only() {
     let (tcp, quic) = (arrivals(Protocol::Tcp), arrivals(Protocol::Quic));

@@ -26,7 +26,7 @@
 //!   for the application or for the network.
 //! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections
 //!   that were open before) is replayed as it adapted to the captured network.
-//! - The data of a QUIC connection include what was sent again, and are one stream in each direction.
+//! - The data of a QUIC connection include what was retransmitted, and are one stream in each direction.
 //! - Packets that the capture missed are filled in if later packets acknowledge them.
 //!
 //! # Example

@@ -5,12 +5,12 @@
 //!
 //! - A connection begins with a packet of the client that has a long header (RFC 9000, section 17.2).
 //! - A datagram of at most [`ACK`] bytes only acknowledges. A larger one with a short header has data: its
-//!   length without [`OVERHEAD`]. What was sent again counts as data, because it looks like new data.
+//!   length without [`OVERHEAD`]. What was retransmitted counts as data, because it looks like new data.
 //! - A sender that was silent for longer than the path explains begins a new data unit: a response if the
 //!   other side has sent data since, and otherwise data after a pause. After a packet that was not full, a
 //!   fourth of a round trip is long enough; after a full one a whole round trip, for which a small window may
 //!   stop it.
-//! - Streams cannot be told apart.
+//! - Streams cannot be distinguished.
 
 use crate::model::{Adu, Epoch, Side, Trigger};
 

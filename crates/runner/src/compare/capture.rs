@@ -138,13 +138,13 @@ impl Capture {
         messages
     }
 
-    /// How sure the extraction of QUIC connections is: a sentence.
+    /// The certainty of the extraction of QUIC connections, in one sentence.
     fn how_sure(&self) -> Option<String> {
         (self.seen.quic > 0).then(|| {
             format!(
                 "QUIC ({}) is encrypted: connections, directions, lengths and times are certain; which packets only \
                  acknowledge is guessed from their length, requests and responses from directions and pauses, data \
-                 sent again count as data, and each connection has one stream",
+                 retransmitted count as new, and each connection has one stream",
                 bytes(self.seen.quic_bytes)
             )
         })

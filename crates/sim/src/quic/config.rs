@@ -50,8 +50,8 @@ pub struct QuicConfig {
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time.
     pub pacing_ca_ratio: u32,
-    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least two
-    /// packets. "0 b" sends single packets.
+    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least
+    /// two packets. "0 b" sends single packets.
     pub gso: Bytes,
 }
 

@@ -9,7 +9,7 @@ pub(super) const FREQUENCY: u8 = 4;
 /// Asks for an acknowledgement at once: the same draft.
 pub(super) const IMMEDIATE: u8 = 8;
 
-/// The bits that are sent again if they are lost.
+/// The bits that are retransmitted if they are lost.
 pub(super) const KEPT: u8 = DONE | FREQUENCY;
 
 /// Length of these frames, bytes.

@@ -42,14 +42,14 @@ pub(crate) struct End {
     /// The probe timeout, and the time of the pacer; never if they are off.
     probe_at: Time,
     wake_at: Time,
-    /// When the last packet arrived.
-    heard_at: Time,
+    /// Arrival of the last packet.
+    received_at: Time,
     closed: bool,
     counts: Counts,
     outcome: Outcome,
 }
 
-/// What concerns the application since it was asked last.
+/// The effects that concern the application, since the caller took them last.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The server has accepted the connection.
@@ -60,7 +60,7 @@ pub(crate) struct Outcome {
     pub progress: Vec<u32>,
 }
 
-/// What a new end is given.
+/// The parameters of a new end.
 pub(crate) struct Opening<'a> {
     /// The fields that are the same in every packet that it sends.
     pub segment: Segment,
@@ -91,7 +91,7 @@ impl End {
             probed: 0,
             probe_at: Time::NEVER,
             wake_at: Time::NEVER,
-            heard_at: Time::ZERO,
+            received_at: Time::ZERO,
             closed: false,
             counts: Counts::default(),
             outcome: Outcome::default(),
@@ -103,7 +103,7 @@ impl End {
     /// The client begins. What it sends leaves with the next [`send`](End::send).
     pub fn open(&mut self, now: Time) {
         self.handshake.send.write(CLIENT_HELLO);
-        self.heard_at = now;
+        self.received_at = now;
     }
 
     /// Adds data of a stream, and its end if it `closes`.
@@ -175,7 +175,7 @@ impl End {
     pub fn deadline(&self) -> Time {
         self.acks.due.min(self.path.loss_at).min(self.probe_at).min(self.wake_at)
     }
-    /// What concerns the application; the caller empties it.
+    /// The effects that concern the application; the caller empties them.
     pub fn outcome(&mut self) -> &mut Outcome {
         &mut self.outcome
     }
@@ -212,7 +212,7 @@ impl End {
         if !self.acks.arrived(segment.seq, meta.ecn) {
             return self.send(now, config, out);
         }
-        self.heard_at = now;
+        self.received_at = now;
         let kind = Kind::of(segment);
         // RFC 9000, section 8.1: a packet that only the receiver of the server's answer can have encrypted.
         self.handshake.is_validated |= kind >= Kind::Handshake;
@@ -297,7 +297,7 @@ impl End {
             self.path.timed_out(delay, now, config);
             self.settle();
         } else if now >= self.probe_at {
-            let silent = now.since(self.heard_at);
+            let silent = now.since(self.received_at);
             if !config.idle_timeout.is_zero() && silent >= config.idle_timeout {
                 self.outcome.aborted = true;
                 return;

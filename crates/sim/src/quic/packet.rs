@@ -7,7 +7,10 @@
 //! | `ace` | [`Kind`]: the header |
 //! | `ack` | largest number acknowledged, 48 bits, and above it the acknowledgement delay in units of 8 µs |
 //! | `sacks` | number of acknowledged ranges |
-//! | `sack` | six words: the length of the first range less one, then a word with gap and length of each further range; with ECN the last two are the counts of marked and of capable packets |
+//! | `sack` | the ranges, and the counts of ECN, in six words |
+//!
+//! The first word has the length of the first range less one; each further word has the gap and the length of
+//! a range. With ECN the last two are the counts of marked and of capable packets.
 //!
 //! The frames with data are not in the segment: the receiver looks them up at the sender, by packet number
 //! ([`super::sent`]). Lengths are those of RFC 9000: a header with a connection number of 8 bytes and a

@@ -40,21 +40,21 @@ pub(super) struct Recovery {
     rtt: Smoothed,
     latest: Span,
     least: Span,
-    /// When the first round trip was measured.
+    /// Time of the first measurement of a round trip.
     measured_at: Time,
     /// UDP payload of the packets in flight, bytes.
     in_flight: u64,
     largest_acked: Option<u64>,
     /// Bytes of all packets so far.
     position: u64,
-    /// When the window shrank last; never before.
+    /// Time at which the window shrank last; `None` before the first time.
     reduced_at: Option<Time>,
     phase: Phase,
     /// The time at which the oldest packet is late enough to be lost.
     pub loss_at: Time,
     /// Probe timeouts in a row.
     pub backoffs: u32,
-    /// When the last packet left that must be acknowledged.
+    /// Departure of the last packet that must be acknowledged.
     pub last_sent: Time,
     /// The window, and not the application, ended the last sending.
     pub cwnd_limited: bool,
@@ -77,7 +77,7 @@ struct Newly {
     bytes: u64,
     /// Of packets that carried ECT.
     capable: u32,
-    /// When the newest of its packets was sent.
+    /// Departure of the newest of its packets.
     newest: Option<Time>,
     sample: Option<Span>,
 }

@@ -20,7 +20,7 @@ pub(super) struct SendHalf {
     next: u64,
     /// Bytes that are acknowledged.
     acked: Spans,
-    /// Bytes that are lost and were not sent again.
+    /// Bytes that are lost and were not retransmitted.
     lost: Spans,
     /// Flow control: the first byte that must not be sent.
     limit: u64,
@@ -99,7 +99,7 @@ impl SendHalf {
         }
     }
 
-    /// A frame counts as lost. What is acknowledged meanwhile is not sent again.
+    /// A frame counts as lost. What is acknowledged meanwhile is not retransmitted.
     pub fn lost(&mut self, frame: &Frame) {
         let end = frame.offset + u64::from(frame.len);
         self.lost.insert(frame.offset, end);

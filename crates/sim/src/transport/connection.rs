@@ -108,7 +108,7 @@ impl Conn {
     }
 }
 
-/// What a connection has carried of its transfer.
+/// The part of a transfer that its connection has carried.
 pub(super) struct Carried {
     pub(super) source: u16,
     /// The nodes of the client and of the server.

@@ -49,7 +49,7 @@ pub(super) struct QuicConns {
     conns: Vec<Conn>,
     /// Indices that can be used again.
     free: Vec<u32>,
-    /// Indices of connections that are over and whose sources have not been told yet.
+    /// Indices of connections that are over and whose sources do not know it yet.
     retired: Vec<u32>,
 }
 

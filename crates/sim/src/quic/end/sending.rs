@@ -175,7 +175,7 @@ impl End {
         };
         if self.path.in_flight() == 0 {
             // RFC 9000, section 10.1: the idle timeout begins anew with the first packet after a silence.
-            self.heard_at = now;
+            self.received_at = now;
         }
         self.path.sends(segment.seq, bytes, control, ecn != Ecn::NotCapable, now);
         self.emit_segment(segment, bytes, ecn, (offset, unsent), out);
