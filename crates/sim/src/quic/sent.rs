@@ -171,7 +171,7 @@ impl Sent {
         }
         packet.state = fate;
         let mut oldest = (self.oldest - self.forgotten) as usize;
-        while self.packets.get(oldest).is_some_and(|packet| packet.state != Fate::InFlight) {
+        while self.packets.get(oldest).is_some_and(|next| next.state != Fate::InFlight) {
             oldest += 1;
         }
         self.oldest = self.forgotten + oldest as u64;

@@ -180,7 +180,7 @@ impl Transport {
         let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
         let bound = |at: Time| if now < at { u64::MAX } else { 0 };
         let counted = (bound(self.measured.start), bound(self.measured.end));
-        let end = |segment, identity| End::new(Opening { segment, identity, config, counted });
+        let end = |fields, identity| End::new(Opening { segment: fields, identity, config, counted });
         let mut conn = Conn {
             serial,
             source,
@@ -193,9 +193,9 @@ impl Transport {
             transfer,
         };
         conn.client.open(now);
-        if let Some(transfer) = &conn.transfer {
-            let ends = transfer.bytes < u64::MAX;
-            conn.client.write(0, transfer.bytes, ends);
+        if let Some(carried) = &conn.transfer {
+            let ends = carried.bytes < u64::MAX;
+            conn.client.write(0, carried.bytes, ends);
             if ends {
                 conn.client.close();
                 conn.server.close();
