@@ -379,9 +379,18 @@ impl Transport {
     #[inline]
     pub fn recycle(&mut self) {
         if !self.retired.is_empty() {
-            self.free.append(&mut self.retired);
+            self.recycle_all();
         }
-        self.quic.recycle();
+    }
+
+    #[cold]
+    fn recycle_all(&mut self) {
+        for number in self.retired.drain(..) {
+            match is_quic(ConnId(number)) {
+                true => self.quic.recycle(ConnId(number)),
+                false => self.free.push(number),
+            }
+        }
     }
 
     /// Records the bytes that have arrived when the measurement interval begins or ends. Returns the time of

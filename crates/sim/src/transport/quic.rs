@@ -49,8 +49,6 @@ pub(super) struct QuicConns {
     conns: Vec<Conn>,
     /// Indices that can be used again.
     free: Vec<u32>,
-    /// Indices of connections that are over and whose sources do not know it yet.
-    retired: Vec<u32>,
 }
 
 impl Conn {
@@ -96,12 +94,9 @@ impl Conn {
 }
 
 impl QuicConns {
-    /// Frees the indices of connections that are over. Every source must have received all its events.
-    #[inline]
-    pub fn recycle(&mut self) {
-        if !self.retired.is_empty() {
-            self.free.append(&mut self.retired);
-        }
+    /// Frees the index of a connection that is over. Its source must have received all its events.
+    pub fn recycle(&mut self, conn: ConnId) {
+        self.free.push(index(conn) as u32);
     }
 
     /// The measurement interval begins, or ends.
@@ -324,7 +319,7 @@ impl Transport {
         ended.alive = false;
         ended.armed = Time::NEVER;
         queue.set(ended.timer, Time::NEVER);
-        self.quic.retired.push(index(id) as u32);
+        self.retired.push(id.0);
     }
 
     /// Reports a transfer that is complete or aborted.
