@@ -9,6 +9,7 @@
 mod config;
 pub mod controller;
 mod delivery;
+mod ecn_mode;
 mod endpoint;
 mod hystart;
 mod marks;
@@ -30,8 +31,8 @@ mod validation;
 pub use config::{Preset, TcpConfig};
 pub use controller::{Ack, CONTROLLERS, Congestion, Controller, Counting, Feedback, Needs, Phase};
 pub(crate) use delivery::Delivery;
+pub use ecn_mode::EcnMode;
 pub use endpoint::{Arriving, Endpoint, Outcome};
-pub use negotiation::EcnMode;
 pub use outlet::Identity;
 pub(crate) use pacer::{Bursts, Pacer, Ratios, gap as pacing_gap, rates as pacing_rates};
 pub use receiver::Receiver;

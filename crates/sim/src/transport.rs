@@ -10,6 +10,7 @@
 
 mod carrier;
 mod connection;
+mod over_quic;
 mod quic;
 mod stream;
 

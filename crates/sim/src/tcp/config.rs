@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::controller::{Congestion, Counting, Start, cubic};
-use super::negotiation::EcnMode;
+use super::ecn_mode::EcnMode;
 use super::pacer::Bursts;
 use super::slow_start::HyStartRule;
 use super::validation::WindowValidation;

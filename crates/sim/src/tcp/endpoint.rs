@@ -10,7 +10,8 @@ use giveway_qdisc::{Causes, Packet, Rate, Span, Time};
 
 use super::TcpConfig;
 use super::controller::{Controller, Start};
-use super::negotiation::{self, EcnMode};
+use super::ecn_mode::EcnMode;
+use super::negotiation;
 use super::outlet::{Identity, Outlet};
 use super::receiver::Arrival;
 use super::sender::{Counts, Sender};

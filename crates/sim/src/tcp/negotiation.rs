@@ -19,25 +19,9 @@
 //!   queue marks them nevertheless.
 //! - The option of accurate ECN is not in SYN and SYN-ACK; its space in other segments is counted.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::TcpConfig;
+use super::ecn_mode::EcnMode;
 use super::marks::INITIAL;
-
-/// Feedback of ECN: that of one end, or what both ends of a connection have agreed on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum EcnMode {
-    /// No ECN: packets are not ECN-capable, and congestion is a loss.
-    #[default]
-    Off,
-    /// One signal per round trip: RFC 3168.
-    Classic,
-    /// A count of marked packets and bytes: RFC 9768.
-    Accurate,
-}
 
 /// The flags AE, CWR and ECE.
 type Flags = u8;

@@ -4,7 +4,7 @@
 use giveway_qdisc::{Dscp, Ecn, FlowKey, Header, Meta, Packet, Rate, Time};
 
 use super::TcpConfig;
-use super::negotiation::EcnMode;
+use super::ecn_mode::EcnMode;
 use super::receiver::Receiver;
 use super::reports::Reports;
 use super::rtt::RttEstimator;

@@ -19,8 +19,8 @@
 use crate::segment::Segment;
 
 use super::TcpConfig;
+use super::ecn_mode::EcnMode;
 use super::marks::INITIAL;
-use super::negotiation::EcnMode;
 
 /// The reports of one receiver.
 #[derive(Debug)]

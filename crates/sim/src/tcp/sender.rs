@@ -15,7 +15,7 @@ use self::extra::Extra;
 use self::taken::take;
 use super::TcpConfig;
 use super::controller::{Ack, Controller, Loss, Marks, Start};
-use super::negotiation::EcnMode;
+use super::ecn_mode::EcnMode;
 use super::outlet::Outlet;
 use super::pacer::{self, Ratios};
 use super::scoreboard::{Retransmission, Scoreboard};

@@ -2,18 +2,15 @@
 
 use std::rc::Rc;
 
-use giveway_qdisc::{Ending, FlowReport, Meta, SenderSample, Time};
+use giveway_qdisc::{Ending, FlowReport, SenderSample, Time};
 
-use super::Transport;
 use super::connection::{Carried, Transfer};
-use crate::event_queue::{EventQueue, Owner, Timer};
-use crate::net::{Caller, ConnId, Event, Settings, Side};
-use crate::quic::{End, Opening, QuicConfig};
-use crate::segment::Segment;
-use crate::tcp::Identity;
+use crate::event_queue::{EventQueue, Timer};
+use crate::net::{ConnId, Side};
+use crate::quic::{End, QuicConfig};
 
 /// The bit that distinguishes the number of a QUIC connection from that of TCP.
-const QUIC: u32 = 1 << 31;
+pub(super) const QUIC: u32 = 1 << 31;
 
 /// True for the number of a QUIC connection.
 #[inline]
@@ -23,43 +20,43 @@ pub(super) fn is_quic(conn: ConnId) -> bool {
 
 /// The index of a QUIC connection.
 #[inline]
-fn index(conn: ConnId) -> usize {
+pub(super) fn index(conn: ConnId) -> usize {
     (conn.0 & !QUIC) as usize
 }
 
 /// A QUIC connection. It stays at its index until another connection takes the index.
-struct Conn {
+pub(super) struct Conn {
     /// Number of connections that had this index before.
-    serial: u32,
-    source: u16,
-    alive: bool,
-    timer: Timer,
+    pub(super) serial: u32,
+    pub(super) source: u16,
+    pub(super) alive: bool,
+    pub(super) timer: Timer,
     /// The time that the timer is set to; never later than the earliest deadline.
-    armed: Time,
-    config: Rc<QuicConfig>,
-    client: End,
-    server: End,
+    pub(super) armed: Time,
+    pub(super) config: Rc<QuicConfig>,
+    pub(super) client: End,
+    pub(super) server: End,
     /// Set for a one-way transfer, which the transport closes and reports. It has the stream 0.
-    transfer: Option<Box<Transfer>>,
+    pub(super) transfer: Option<Box<Transfer>>,
 }
 
 /// All QUIC connections of a run.
 #[derive(Default)]
 pub(super) struct QuicConns {
-    conns: Vec<Conn>,
+    pub(super) conns: Vec<Conn>,
     /// Indices that can be used again.
-    free: Vec<u32>,
+    pub(super) free: Vec<u32>,
 }
 
 impl Conn {
-    fn end(&self, side: Side) -> &End {
+    pub(super) fn end(&self, side: Side) -> &End {
         match side {
             Side::Client => &self.client,
             Side::Server => &self.server,
         }
     }
 
-    fn end_mut(&mut self, side: Side) -> &mut End {
+    pub(super) fn end_mut(&mut self, side: Side) -> &mut End {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -68,7 +65,7 @@ impl Conn {
 
     /// Sets the timer to the earliest deadline, unless it is set to an earlier time already.
     #[inline]
-    fn arm(&mut self, queue: &mut EventQueue) {
+    pub(super) fn arm(&mut self, queue: &mut EventQueue) {
         if !self.alive {
             return;
         }
@@ -79,7 +76,7 @@ impl Conn {
         }
     }
 
-    fn report(&self, now: Time, ending: Ending) -> Option<FlowReport> {
+    pub(super) fn report(&self, now: Time, ending: Ending) -> Option<FlowReport> {
         let transfer = self.transfer.as_ref().filter(|transfer| !transfer.reported)?;
         let state = Carried {
             source: self.source,
@@ -139,6 +136,7 @@ impl QuicConns {
         (self.conns.capacity() * size_of::<Conn>() + heap.sum::<usize>(), self.conns.len())
     }
 }
+<<<<<<< HEAD
 
 impl Transport {
     /// Opens a QUIC connection, which carries `transfer` if there is one.
@@ -338,3 +336,5 @@ impl Transport {
         }
     }
 }
+=======
+>>>>>>> 185284dc (sim: no circle between the files of the transport)
