@@ -43,8 +43,8 @@ impl Transport {
         let host_node = self.hosts[usize::from(host)].0;
         let segment = Segment { conn: number, serial, source, host, host_node, ..Segment::default() };
         let reply = Segment { flags: Segment::REPLY, ..segment };
-        let Settings { quic: config, class, reserved, .. } = settings;
-        let forward = Identity { flow, from, to, class: *class, reserved: *reserved };
+        let Settings { quic: config, class, dscp, reserved, .. } = settings;
+        let forward = Identity { flow, from, to, class: *class, dscp: *dscp, reserved: *reserved };
         let reverse = Identity { flow: reply_flow, from: to, to: from, ..forward };
         let bound = |at: Time| if now < at { u64::MAX } else { 0 };
         let counted = (bound(self.measured.start), bound(self.measured.end));
