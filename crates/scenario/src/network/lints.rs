@@ -222,7 +222,7 @@ fn shown(time: Span, unit: Span) -> String {
 fn controls_its_delay(spec: &Spec) -> bool {
     let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == spec.name());
     let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
-    ["target", "max", "th_max"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
+    ["target", "max", "th_max", "rtt"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
 }
 
 /// Warns of scalable senders whose queues only drop: they answer each of many marks a little, and drops as
