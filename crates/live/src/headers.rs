@@ -87,8 +87,8 @@ struct FlowBytes {
 /// Time without a packet after which a flow restarts at offset 0, in seconds.
 const FORGOTTEN_S: u32 = 60;
 
-/// Length of the longest short packet ([`Header::is_short`]), in bytes after the link header. Ethernet pads only
-/// packets that are shorter.
+/// Length of the longest short packet ([`Header::is_short`]), in bytes after the link header. Ethernet pads
+/// only packets that are shorter.
 const SHORT: u32 = 64;
 
 /// The parsed headers of a frame.

@@ -178,7 +178,6 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
                 _ => Label::of(Rate::kbit(u64::from(bytes))),
             },
             reserved: reserved(flow, bytes),
-            ..Meta::default()
         };
         self.serial += 1;
         self.queued.insert(self.serial, meta);

@@ -14,8 +14,8 @@ use crate::units::nearest;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dscp(u8);
 
-/// Code points with a name: RFC 2474 section 4.2.2 (CS), RFC 2597 section 6 (AF), RFC 3246 (EF), RFC 5865 (VA)
-/// and RFC 8622 (LE).
+/// Code points with a name: RFC 2474 section 4.2.2 (CS), RFC 2597 section 6 (AF), RFC 3246 (EF), RFC 5865
+/// (VA) and RFC 8622 (LE).
 const NAMES: [(&str, u8); 23] = [
     ("CS0", 0),
     ("LE", 1),
@@ -73,7 +73,7 @@ impl fmt::Display for Dscp {
     }
 }
 
-/// A text that is no code point.
+/// A text that is not a code point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DscpError(String);
 
@@ -90,7 +90,7 @@ impl FromStr for Dscp {
     fn from_str(text: &str) -> Result<Dscp, DscpError> {
         let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         let number = text.parse().ok().and_then(Dscp::new);
-        named.map(|(_, number)| Dscp(*number)).or(number).ok_or_else(|| {
+        named.map(|(_, code)| Dscp(*code)).or(number).ok_or_else(|| {
             let near = nearest(text, NAMES.iter().map(|(name, _)| *name));
             let help = near
                 .map_or("write a number from 0 to 63, or a name such as \"EF\"".to_owned(), |near| {

@@ -1,7 +1,7 @@
 //! Writes the differentiated services code point into IP packets.
 //!
-//! RFC 2474 section 3: the upper six bits of the former type of service (IPv4) or of the traffic class (IPv6).
-//! The two bits below are the ECN field, which stays.
+//! RFC 2474 section 3: the upper six bits of the former type of service (IPv4) or of the traffic class
+//! (IPv6). The two bits below are the ECN field, which stays.
 //!
 //! # References
 //! - RFC 2474 section 3 (the field), RFC 1624 (the incremental checksum).

@@ -5,18 +5,19 @@
 //!   times that are `interval` / sqrt(count) apart, as in `codel`.
 //! - When the delay is low again the count steps down at the same pace, instead of being reset. So the AQM
 //!   needs no memory of when it last dropped, and congestion that returns soon meets the old rate of drops.
-//! - BLUE has a drop probability, which rises by `increment` when the queue overflows and falls by `decrement`
-//!   when it is empty, each at most once per `target`. A flood that no drop slows down is thinned until it
-//!   fits the link, so the queue is not full all the time.
-//! - The last packet of the queue is never dropped. With `ecn` CoDel marks a packet instead of dropping it, if
-//!   its sender supports ECN. BLUE always drops.
+//! - BLUE has a drop probability, which rises by `increment` when the queue overflows and falls by
+//!   `decrement` when it is empty, each at most once per `target`. A flood that no drop slows down is
+//!   thinned until it fits the link, so the queue is not full all the time.
+//! - The last packet of the queue is never dropped. With `ecn` CoDel marks a packet instead of dropping it,
+//!   if its sender supports ECN. BLUE always drops.
 //!
 //! # Deviations
 //! - The square root is exact, in integers; Linux and the paper iterate towards it.
 //! - The probability has 16 bits, in Linux 32; the default steps are exact in both.
 //! - COBALT is part of `cake` in Linux, which has no discipline of its own for it. The names and defaults of
-//!   `limit`, `target`, `interval`, `ecn` and `ce_threshold` are those of `codel`; `increment` and `decrement`
-//!   are those of `cake`. An arriving packet is dropped if the queue is full; `cake` drops from the head.
+//!   `limit`, `target`, `interval`, `ecn` and `ce_threshold` are those of `codel`; `increment` and
+//!   `decrement` are those of `cake`. An arriving packet is dropped if the queue is full; `cake` drops from
+//!   the head.
 //! - The queue is found empty when the link asks for a packet, which is once per idle period.
 //!
 //! # Cost
@@ -215,7 +216,8 @@ mod tests {
     }
 
     /// A flood at three times the rate of the link, which no drop slows down. CoDel's drops become frequent
-    /// only slowly; BLUE's probability rises by 1/256 each 5 ms, and after some seconds the queue is not full.
+    /// only slowly; BLUE's probability rises by 1/256 each 5 ms, and after some seconds the queue is not
+    /// full.
     #[test]
     fn blue_thins_a_flood() {
         let longest = |spec: &str| {

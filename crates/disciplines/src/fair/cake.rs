@@ -7,25 +7,27 @@
 //!   packet: `overhead`, `mpu`, and the cells of `atm` or `ptm`, or a word such as `docsis` for all of them.
 //! - A packet's DSCP selects a tin. A tin goes before those of lower urgency while it is below its threshold,
 //!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and
-//!   whoever marks too much of it as urgent gains nothing.
+//!   a sender that marks too much of it as urgent gains nothing.
 //! - A tin has 1,024 queues in sets of eight. A flow whose place is taken gets another place of its set, so
 //!   flows share a queue only if nine are in one set.
-//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. The quantum of a flow is divided by
-//!   the number of backlogged flows of its host: of the source, of the destination, or of the one with more
-//!   flows (`triple-isolate`). So a host gains nothing by opening more flows. What is less than a byte is
-//!   decided by a draw.
+//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. The quantum of a flow is divided
+//!   by the number of backlogged flows of its host: of the source, of the destination, or of the one with
+//!   more flows (`triple-isolate`). So a host gains nothing by opening more flows. What is less than a byte
+//!   is decided by a draw.
 //! - Each queue has COBALT, whose state decays after the last packet before the queue is free again. `rtt`
 //!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link.
 //! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
 //!   to drop.
 //!
-//! | mode | tins, the least urgent first, with their thresholds |
-//! | --- | --- |
-//! | `besteffort` | all packets: 100 % |
-//! | `diffserv3` | best effort: 100 %; bulk (LE, CS1): 6.25 %; voice (VA, EF, CS6, CS7, 4): 25 % |
-//! | `diffserv4` | best effort: 100 %; bulk (LE, CS1): 6.25 %; video (CS2, CS3, AF2x, AF3x, AF4x, 4): 50 %; voice (CS4 to CS7, VA, EF): 25 % |
-//! | `diffserv8` | background (LE, CS1), high throughput (AF1x, 2), best effort, video (CS3, AF3x, AF4x), transactions (AF2x, 4), interactive (CS2), minimum latency (CS4, CS5, VA, EF), network control (CS6, CS7): 100 %, and 7/8 of the one before |
-//! | `precedence` | the upper three bits of the DSCP, with the thresholds of `diffserv8` |
+//! The tins of each mode, the least urgent first, with their thresholds:
+//! - `besteffort`: all packets, 100 %.
+//! - `diffserv3`: best effort, 100 %; bulk (LE, CS1), 6.25 %; voice (VA, EF, CS6, CS7, 4), 25 %.
+//! - `diffserv4`: best effort, 100 %; bulk (LE, CS1), 6.25 %; video (CS2, CS3, AF2x, AF3x, AF4x, 4), 50 %;
+//!   voice (CS4 to CS7, VA, EF), 25 %.
+//! - `diffserv8`: background (LE, CS1), high throughput (AF1x, 2), best effort, video (CS3, AF3x, AF4x),
+//!   transactions (AF2x, 4), interactive (CS2), minimum latency (CS4, CS5, VA, EF), network control (CS6,
+//!   CS7). The first has 100 %, and each other one 7/8 of the one before.
+//! - `precedence`: the upper three bits of the DSCP, with the thresholds of `diffserv8`.
 //!
 //! # Deviations
 //! - Lengths are those that the backend counts: IP lengths in the simulator, and in `giveway live` with its
@@ -35,15 +37,16 @@
 //! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
 //!   `ack-filter` and `fwmark` are refused: the metadata of a packet has no acknowledgement number and no
 //!   mark. `split-gso` has no effect, because packets are not aggregates.
-//! - `memlimit` counts the bytes of packets, and a packet as 256 bytes at least; the kernel counts the size of
-//!   its buffers.
+//! - `memlimit` counts the bytes of packets, and a packet as 256 bytes at least; the kernel counts the size
+//!   of its buffers.
 //! - If all backlogged flows of a tin have a host in common, their quantum is not divided. All of them would
 //!   have the same part, and shares are equal as before, with fewer turns.
 //! - Where a set is full, the further flow shares the queue of its own place, and gets its own queue when one
 //!   is free. Then packets of this flow may leave in another order.
 //! - The square root of COBALT is exact, and BLUE's probability has 16 bits.
-//! - Without `bandwidth` the tins share the link by turns, in proportion to their thresholds, as in the kernel;
-//!   `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has no effect.
+//! - Without `bandwidth` the tins share the link by turns, in proportion to their thresholds, as in the
+//!   kernel; `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has
+//!   no effect.
 //! - `autorate-ingress` changes the rate every 250 ms to 15/16 of the peak rate of arrivals, as the kernel.
 //!
 //! # Cost
@@ -98,8 +101,8 @@ pub struct Config {
     pub isolation: Isolation,
     /// Use the addresses behind a translation; without effect here.
     pub nat: bool,
-    /// Set the DSCP of each packet to 0, after it has selected the tin. `giveway live` writes it into whole IP
-    /// packets behind an Ethernet header.
+    /// Set the DSCP of each packet to 0, after it has selected the tin. `giveway live` writes it into whole
+    /// IP packets behind an Ethernet header.
     pub wash: bool,
     /// Split aggregates into packets; without effect here.
     #[schemars(extend("x-opposite" = "no-split-gso"))]
@@ -112,8 +115,8 @@ pub struct Config {
         "oceanic": "300ms", "satellite": "1s", "interplanetary": "1h"
     }))]
     pub rtt: Span,
-    /// The kind of link, which sets overhead, smallest length and framing. Each choice may be written alone, as
-    /// in tc.
+    /// The kind of link, which sets overhead, smallest length and framing. Each choice may be written alone,
+    /// as in tc.
     #[schemars(extend("x-words" = true))]
     pub link: Option<LinkLayer>,
     /// Bytes that the link adds to each packet, -64 to 256.

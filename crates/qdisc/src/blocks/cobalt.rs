@@ -1,11 +1,11 @@
 //! COBALT: CoDel and BLUE for one queue, or for each of many (Høiland-Jørgensen, Täht and Morton 2018; Palmei
 //! et al. 2019).
 //!
-//! CoDel signals to senders that respond, as in [`codel`](super::codel), with two changes. After the delay has
-//! fallen below the target, the count steps down at the times at which it would have stepped up, instead of
-//! being reset; so congestion that returns soon meets the rate of signals at which it ended. And a head that
-//! is above the target is signalled at the next due time, without another interval of waiting, as long as the
-//! count has not reached zero.
+//! CoDel signals to senders that respond, as in [`codel`](super::codel), with two changes. After the delay
+//! has fallen below the target, the count steps down at the times at which it would have stepped up, instead
+//! of being reset; so congestion that returns soon meets the rate of signals at which it ended. And a head
+//! that is above the target is signalled at the next due time, without another interval of waiting, as long
+//! as the count has not reached zero.
 //!
 //! BLUE drops for senders that do not respond: a probability rises when the queue overflows and falls when it
 //! is empty, each at most once per target.
@@ -81,8 +81,8 @@ const _: () = assert!(size_of::<Cobalt>() == 24);
 
 impl Cobalt {
     /// Decides on a packet that is about to leave: true if it is to be dropped. Otherwise it may have been
-    /// marked. `above` is the sojourn time above which there is congestion: the target, or longer on a link on
-    /// which a few packets take longer.
+    /// marked. `above` is the sojourn time above which there is congestion: the target, or longer on a link
+    /// on which a few packets take longer.
     #[inline]
     pub fn drops<P>(
         &mut self,
@@ -263,8 +263,8 @@ mod tests {
         assert!(Bench::new().signals(330, Span::ms(5), Ecn::NotCapable).is_empty(), "not above the target");
     }
 
-    /// The count is 6 after five signals. It steps down at the times of the schedule, which were 40.8 ms apart
-    /// and get longer, and does not fall to zero at once.
+    /// The count is 6 after five signals. It steps down at the times of the schedule, which were 40.8 ms
+    /// apart and get longer, and does not fall to zero at once.
     #[test]
     fn the_count_steps_down_when_the_delay_is_low() {
         let mut bench = Bench::new();

@@ -65,8 +65,8 @@ macro_rules! names {
 /// The names of the gauges of each tin.
 const NAMES: [[&str; 20]; MOST] = names!(0, 1, 2, 3, 4, 5, 6, 7);
 
-/// Visits the rate of the shaper, and the counters of each tin in the order in which tc lists them: bulk before
-/// best effort.
+/// Visits the rate of the shaper, and the counters of each tin in the order in which tc lists them: bulk
+/// before best effort.
 pub fn visit(shaper: &Shaper, tins: &[Tin], visit: &mut dyn FnMut(&'static str, f64)) {
     let rate = shaper.rate.map_or(0.0, |rate| rate.as_bit() as f64);
     visit("bandwidth_bps", rate);

@@ -11,7 +11,7 @@ pub struct OnWire {
     pub overhead: i32,
     /// Smallest length, overhead included.
     pub least: u32,
-    /// What the link makes of the packet.
+    /// Framing of the link.
     pub framing: Framing,
 }
 

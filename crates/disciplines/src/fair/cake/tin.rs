@@ -74,7 +74,7 @@ pub struct Counters {
     pub longest: u32,
 }
 
-/// What follows from the rate.
+/// Settings of a tin that follow from the rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub law: Law,
@@ -350,8 +350,8 @@ impl Tin {
         }
         let (part, whole) = self.class.share;
         let own = if part == whole { lasts } else { lasts.scale(whole, part) };
-        // Below the threshold the clock is behind, and catches up packet by packet. A tin that uses what others
-        // leave is one packet ahead at most, so it has its threshold as soon as they return.
+        // Below the threshold the clock is behind, and catches up packet by packet. A tin that uses what
+        // others leave is one packet ahead at most, so it has its threshold as soon as they return.
         self.next = if self.next < now { self.next + own } else { self.next.max(now + own) };
     }
 
