@@ -13,7 +13,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
-use giveway_qdisc::Ecn;
+use giveway_qdisc::{Dscp, Ecn};
 
 /// Approximate size of a file, in bytes.
 const SIZE: usize = 64 << 20;
@@ -29,7 +29,7 @@ fn frame(number: u32, state: &mut u32, frame: &mut Vec<u8>) -> u32 {
         to_port: 80,
         bytes,
         id: 0,
-        dscp: Default::default(),
+        dscp: Dscp::default(),
         ecn: Ecn::NotCapable,
         transport: Transport::Tcp {
             seq: number,

@@ -1,7 +1,7 @@
 //! A switch whose traffic is a capture. The tests of the traffic itself are with `traffic/trace.rs`.
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Transport, Writer};
-use giveway_qdisc::{Ecn, Streams};
+use giveway_qdisc::{Dscp, Ecn, Streams};
 use giveway_switch::packet::Class;
 use giveway_switch::traffic::SOURCES;
 use giveway_switch::{Plan, run};
@@ -29,7 +29,7 @@ fn a_switch_carries_a_capture() {
         let (from, to) = ([10, 0, 0, 1], [10, 0, 9, 9]);
         let (from_port, to_port) = (1000, 80);
         let ecn = Ecn::NotCapable;
-        Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Default::default(), ecn, transport }
+        Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Dscp::default(), ecn, transport }
             .write(&mut data);
         let packet = EnhancedPacket { interface: 0, time, bytes: 14 + bytes, data: &data, comment: None };
         writer.packet(&packet).unwrap();

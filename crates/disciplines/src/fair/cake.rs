@@ -71,7 +71,7 @@ use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Dscp, FlowTable, Invalid, Limit, LinkContext, List, Meta, Next, Packet,
+    Backlog, Bytes, Cx, DropReason, Dscp, FlowTable, Invalid, Limit, LinkContext, Meta, Next, Packet,
     Properties, Qdisc, Rate, Rng, Slots, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
@@ -617,15 +617,14 @@ impl<P> Cake<P> {
     #[inline(never)]
     fn drop_from_the_fattest(&mut self, cx: &mut Cx<'_, P>) {
         let Cake { tins, fattest, packets, backlog, .. } = self;
-        let at = |place: usize| (place / PLACES, place % PLACES);
-        let queue = |place: usize| -> &List { &tins[place / PLACES].flows[place % PLACES].queue };
-        let bytes = |place: usize| u64::from(tins[at(place).0].flows[at(place).1].bytes);
+        let flow = |place: usize| &tins[place / PLACES].flows[place % PLACES];
         // Packets may have a length of 0. If all have, any queue with packets is the fattest.
-        let place = fattest.first(bytes);
-        let place = place.or_else(|| (0..tins.len() * PLACES).find(|place| !queue(*place).is_empty()));
-        let (number, flow) = at(place.expect("a full buffer holds packets"));
-        let tin = &mut tins[number];
-        let Flow { queue, bytes, state, .. } = &mut tin.flows[flow];
+        let fattest = fattest.first(|place| u64::from(flow(place).bytes));
+        let fattest =
+            fattest.or_else(|| (0..tins.len() * PLACES).find(|place| !flow(*place).queue.is_empty()));
+        let place = fattest.expect("a full buffer holds packets");
+        let tin = &mut tins[place / PLACES];
+        let Flow { queue, bytes, state, .. } = &mut tin.flows[place % PLACES];
         let pkt = packets.pop_front(queue).expect("the fattest queue of a full buffer holds packets");
         *bytes -= pkt.bytes();
         tin.unresponsive_flows += u32::from(state.overflowed(&tin.tuning.law, cx.now()));

@@ -8,7 +8,7 @@
 use std::io::Cursor;
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
-use giveway_qdisc::Ecn;
+use giveway_qdisc::{Dscp, Ecn};
 use giveway_workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger, Workload};
 
 pub use self::From::{Client as C, Server as S};
@@ -124,7 +124,7 @@ impl Trace {
             to_port: to.1,
             bytes,
             id: 0,
-            dscp: Default::default(),
+            dscp: Dscp::default(),
             ecn: Ecn::NotCapable,
             transport,
         }

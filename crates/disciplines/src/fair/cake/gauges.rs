@@ -70,9 +70,9 @@ const NAMES: [[&str; 20]; MOST] = names!(0, 1, 2, 3, 4, 5, 6, 7);
 pub fn visit(shaper: &Shaper, tins: &[Tin], visit: &mut dyn FnMut(&'static str, f64)) {
     let rate = shaper.rate.map_or(0.0, |rate| rate.as_bit() as f64);
     visit("bandwidth_bps", rate);
-    for shown in 0..tins.len() {
+    for (shown, names) in NAMES.iter().enumerate().take(tins.len()) {
         let tin = tins.iter().find(|tin| tin.class.shown == shown).expect("each number is shown once");
-        for (name, value) in NAMES[shown].into_iter().zip(values(tin, rate)) {
+        for (name, value) in names.iter().zip(values(tin, rate)) {
             visit(name, value);
         }
     }

@@ -134,7 +134,7 @@ fn the_rate_is_exact_over_any_interval() {
     let mut bits = 0;
     for bytes in lengths {
         bench.take().unwrap();
-        let at = bench.now.since(Time::ms(1)).as_ps() as u128 * 7_000_000;
+        let at = u128::from(bench.now.since(Time::ms(1)).as_ps()) * 7_000_000;
         let expected = bits * 1_000_000_000_000;
         assert!(at >= expected && at - expected < 80_000 * 7_000_000);
         bits += 8 * u128::from(bytes);

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, Reader, Transport, Writer};
-use giveway_qdisc::{Ecn, Streams};
+use giveway_qdisc::{Dscp, Ecn, Streams};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -61,18 +61,8 @@ fn capture(rows: &[Row]) -> TempDir {
                 data.extend([8, 0]);
                 let (from_port, to_port) = (1000, 80);
                 let ecn = Ecn::NotCapable;
-                Headers {
-                    from,
-                    to,
-                    from_port,
-                    to_port,
-                    bytes,
-                    id: 0,
-                    dscp: Default::default(),
-                    ecn,
-                    transport,
-                }
-                .write(&mut data);
+                Headers { from, to, from_port, to_port, bytes, id: 0, dscp: Dscp::default(), ecn, transport }
+                    .write(&mut data);
             }
         }
         let bytes = 14 + bytes;
