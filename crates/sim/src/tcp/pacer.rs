@@ -72,7 +72,7 @@ impl Bursts {
     pub const NONE: Bursts = Bursts { time: Span::ZERO, least: 1, most: 1 };
 
     /// Bursts of at most `time` at the rate and at most `bytes`, in packets of `size` bytes. A controller
-    /// that wants bursts of at most `limit` gets shorter ones; zero is no limit.
+    /// that wants bursts of at most `limit` gets shorter ones; zero does not limit them.
     pub fn of(time: Span, bytes: u64, size: u64, limit: Span) -> Bursts {
         let most = (bytes / size).max(1);
         match limit.is_zero() {

@@ -15,7 +15,7 @@
 //!
 //! # Deviations
 //! - The history of the smallest round-trip times has a minute per entry, by the clock of the run.
-//! - The initial window is that of the scenario; the draft, section 4.1, begins with two segments.
+//! - The initial window is that of the scenario; the draft begins with two segments.
 //!
 //! # Cost
 //! - A dozen floating-point operations per acknowledgement; 250 bytes per connection.
