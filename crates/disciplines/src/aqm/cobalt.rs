@@ -105,7 +105,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
-        Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn)
+        Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn || self.ce_threshold.is_some())
     }
 
     fn variants() -> Vec<Config> {
