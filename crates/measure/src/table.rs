@@ -1,5 +1,7 @@
 //! Tables over seeds: means and confidence intervals for each discipline, as text or JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -99,8 +101,11 @@ impl Row {
         for (_, summary) in &mine {
             merge_names(&mut names, summary.metrics.iter().map(|(name, _)| name));
         }
-        let per_seed = |name| {
-            mine.iter().map(|(_, run)| run.metrics.entry(name).unwrap_or_else(|| unnamed(name))).collect()
+        // Many ports have thousands of metrics.
+        let by_name: Vec<BTreeMap<&str, Option<f64>>> =
+            mine.iter().map(|(_, summary)| summary.metrics.iter().collect()).collect();
+        let per_seed = |name: &str| {
+            by_name.iter().map(|run| run.get(name).copied().unwrap_or_else(|| unnamed(name))).collect()
         };
         Row {
             qdisc: qdisc.to_owned(),
@@ -134,6 +139,11 @@ impl Row {
 fn merge_names<'a>(names: &mut Vec<&'a str>, more: impl Iterator<Item = &'a str>) {
     let mut place = 0;
     for name in more {
+        // The usual case: every seed has the same names.
+        if names.get(place) == Some(&name) {
+            place += 1;
+            continue;
+        }
         match names.iter().position(|known| *known == name) {
             Some(at) => place = at + 1,
             None => {
