@@ -1,7 +1,7 @@
 //! QUIC: state machines that receive packets and the time, and return packets. RFC 9000 and RFC 9002.
 //!
 //! # Principles
-//! - A connection has two [`End`]s. Each has [streams](streams), acknowledges the packets of the other
+//! - A connection has two [`End`]s. Each has [`streams`], acknowledges the packets of the other
 //!   ([`acks`]), and detects the loss of its own ([`recovery`]). The congestion controls are those of TCP,
 //!   through the same contract.
 //! - Lost data are retransmitted in packets with new numbers, so that no acknowledgement is ambiguous.

@@ -32,13 +32,16 @@
 //! # Example
 //! A request of 300 bytes and, 10 ns after its arrival, a response of 5,000 bytes:
 //!
-//! ``` let connection = concat!( r#"{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":["#,
-//! r#"{"side":"client","bytes":300,"cue":{"peer":0}},"#,
-//! r#"{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}"#,
-//! r#"],"exchanges":[{"writes":2,"took":90000000}]}}"#, ); let text = format!("{}\n{connection}\n",
-//! r#"{"giveway_workload":1,"span":100000000}"#); let workload =
-//! giveway_workload::Workload::read(text.as_bytes())?; assert_eq!(workload.connections[0].adus[1].bytes,
-//! 5000);
+//! ```
+//! let connection = concat!(
+//!     r#"{"tcp":{"start":0,"way":"up","rtt":30000000,"group":"web","writes":["#,
+//!     r#"{"side":"client","bytes":300,"cue":{"peer":0}},"#,
+//!     r#"{"side":"server","bytes":5000,"cue":{"peer":300},"pause":10}"#,
+//!     r#"],"exchanges":[{"writes":2,"took":90000000}]}}"#,
+//! );
+//! let text = format!("{}\n{connection}\n", r#"{"giveway_workload":1,"span":100000000}"#);
+//! let workload = giveway_workload::Workload::read(text.as_bytes())?;
+//! assert_eq!(workload.connections[0].adus[1].bytes, 5000);
 //! # Ok::<(), giveway_workload::WorkloadError>(())
 //! ```
 //!

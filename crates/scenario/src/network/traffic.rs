@@ -182,12 +182,15 @@ fn set_ids(streams: &mut [Stream]) {
     }
 }
 
+/// The valid keys of `[tcp]`, and the configuration that they make.
+type Defaults = (Map<String, Json>, TcpConfig);
+
 /// Reads one entry.
 fn entry(
     reading: &mut Reading,
     table: &Table,
     name: String,
-    (defaults, of_quic): (Option<&(Map<String, Json>, TcpConfig)>, Option<&quic::Written>),
+    (defaults, of_quic): (Option<&Defaults>, Option<&quic::Written>),
     context: &Context<'_>,
 ) -> Option<Stream> {
     let what = format!("traffic \"{name}\"");
