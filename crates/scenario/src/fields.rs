@@ -200,6 +200,37 @@ impl Reading {
         (valid, value)
     }
 
+    /// Reads a table whose keys may stand in a table of defaults instead. Returns the valid keys of both, and
+    /// the configuration that they make; keys that neither has take the values that `implied` derives from
+    /// it. `what` and an example are for messages.
+    pub fn layered<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        node: &Node,
+        (what, example): (&str, &str),
+        defaults: &Map<String, Json>,
+        implied: impl Fn(&T) -> Map<String, Json>,
+        check: impl Fn(&T) -> Result<(), Invalid>,
+    ) -> Option<(Map<String, Json>, T)> {
+        let table = self.table(node, what, example)?;
+        let known = keys::<T>();
+        self.unknown_keys(table, what, &known);
+        let (own, _) = self.read::<T>(table, what, &known, &|json| serde_json::from_value(json));
+        let mut written = defaults.clone();
+        written.extend(own);
+        let config = |keys: Map<String, Json>| -> T {
+            serde_json::from_value(Json::Object(keys))
+                .expect("each key is valid alone, and all have defaults")
+        };
+        let mut all = implied(&config(written.clone()));
+        all.extend(written.clone());
+        let config = config(all);
+        if let Err(invalid) = check(&config) {
+            self.invalid(table, what, &invalid);
+            return None;
+        }
+        Some((written, config))
+    }
+
     /// Reports a missing key, unless the table has a similar key, which was reported as unknown.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
         if mistyped(table, key) {

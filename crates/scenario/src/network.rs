@@ -23,7 +23,7 @@ mod varying_keys;
 
 pub use self::bounds::{Bound, LinkBounds, StreamBounds};
 pub use self::contest::Contest;
-pub(crate) use self::contest::ContestKeys;
+pub(crate) use self::contest::{ContestKeys, OWN as CONTEST_KEYS};
 pub(crate) use self::keys::{
     DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TimingKeys, TopologyKeys, TrafficKeys,
 };

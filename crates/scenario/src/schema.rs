@@ -10,8 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::crossbar::{self, SwitchKeys};
 use crate::file::{Short, Top};
 use crate::network::{
-    ContestKeys, DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys, TopologyKeys,
-    TopologySpec, TrafficKeys,
+    CONTEST_KEYS, ContestKeys, DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys,
+    TopologyKeys, TopologySpec, TrafficKeys,
 };
 
 /// JSON Schema of a scenario file, for completion and checks in editors.
@@ -88,9 +88,8 @@ fn link() -> Json {
 fn contest() -> Json {
     let link = link();
     let mut contest = plain(schema_for!(ContestKeys));
-    let own: Vec<String> = ["senders", "flows", "spread"].map(str::to_owned).into();
     for (key, schema) in link["properties"].as_object().into_iter().flatten() {
-        if !own.contains(key) && !["from", "to"].contains(&key.as_str()) {
+        if !CONTEST_KEYS.contains(&key.as_str()) && !["from", "to"].contains(&key.as_str()) {
             contest["properties"][key] = schema.clone();
         }
     }

@@ -1,11 +1,11 @@
 //! ECN in the handshake, packet by packet. ACE are the flags AE, CWR and ECE of a SYN, and the count of marks
 //! of other segments. The tables are read as in `tcp_scenarios.rs`.
 
-use crate::support::{Gate, Lab};
+use crate::support::Lab;
 use crate::trace::Trace;
-use giveway_qdisc::{Bytes, Ecn, Meta, Packets, Probe, Rate, Share, Span, Time};
+use giveway_qdisc::{Bytes, Ecn, Meta, Packets, Probe, Time};
 use giveway_sim::tcp::{Congestion, EcnMode};
-use giveway_sim::{LinkPlan, Segment, TcpConfig};
+use giveway_sim::{Segment, TcpConfig};
 
 const MSS: u64 = 948;
 
@@ -42,24 +42,7 @@ impl Probe<Segment> for Observed {
 /// A transfer of 40 segments over a link of 8 Mbit/s that loses the segments `lose`, of which 0 is the SYN,
 /// and marks the segments `mark`.
 fn transfer(tcp: &TcpConfig, lose: &[u64], mark: &[u64]) -> Observed {
-    let mut lab = Lab::new(2, 1);
-    let (rate, delay) = (Rate::mbit(8), Span::ms(50));
-    lab.network.link(LinkPlan {
-        name: "0->1".into(),
-        from: 0,
-        to: 1,
-        rate,
-        delay,
-        jitter: Span::ZERO,
-        loss: Share::default(),
-        cost: 1,
-        impairments: Default::default(),
-        outages: Vec::new(),
-        medium: None,
-        qdisc: Box::new(Gate::new(MSS, lose, mark)),
-    });
-    lab.link(1, 0, rate, delay, "fifo");
-    lab.bulk(&[(0, 1)], Some(40 * MSS), tcp);
+    let lab = Lab::gated(tcp, 40, lose, mark);
     let mut observed = Observed { trace: Trace::new(0, MSS, 14), fields: Vec::new() };
     lab.run(Time::s(100), Time::ZERO, &mut observed);
     observed

@@ -2,11 +2,11 @@
 //! and F-RTO. The tables are read as in `tcp_scenarios.rs`, and have the path of that file: 8 Mbit/s, 50 ms
 //! each way, segments of 960 bytes.
 
-use crate::support::{Gate, Lab};
+use crate::support::Lab;
 use crate::trace::Trace;
-use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
+use giveway_qdisc::{Bytes, Packets, Time};
+use giveway_sim::TcpConfig;
 use giveway_sim::tcp::{Congestion, HyStartRule};
-use giveway_sim::{LinkPlan, TcpConfig};
 
 const MSS: u64 = 948;
 
@@ -22,24 +22,7 @@ fn linux() -> TcpConfig {
 
 /// The trace of a transfer of `segments` segments at its sender, of which the listed ones are lost.
 fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64]) -> String {
-    let mut lab = Lab::new(2, 1);
-    let (rate, delay) = (Rate::mbit(8), Span::ms(50));
-    lab.network.link(LinkPlan {
-        name: "0->1".into(),
-        from: 0,
-        to: 1,
-        rate,
-        delay,
-        jitter: Span::ZERO,
-        loss: Share::default(),
-        cost: 1,
-        impairments: Default::default(),
-        outages: Vec::new(),
-        medium: None,
-        qdisc: Box::new(Gate::new(MSS, lose, &[])),
-    });
-    lab.link(1, 0, rate, delay, "fifo");
-    lab.bulk(&[(0, 1)], Some(segments * MSS), tcp);
+    let lab = Lab::gated(tcp, segments, lose, &[]);
     let mut trace = Trace::new(0, MSS, 400);
     lab.run(Time::s(400), Time::ZERO, &mut trace);
     trace.text

@@ -6,11 +6,11 @@
 //! blocks. `x 5` is the loss of segment 5. The tables are in `snapshots/`; review each change of them before
 //! you accept it.
 
-use crate::support::{Counters, Gate, Lab};
+use crate::support::{Counters, Lab};
 use crate::trace::Trace;
-use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
+use giveway_qdisc::{Bytes, Packets, Time};
+use giveway_sim::TcpConfig;
 use giveway_sim::tcp::{Congestion, Counting};
-use giveway_sim::{LinkPlan, TcpConfig};
 
 const MSS: u64 = 960;
 
@@ -27,25 +27,7 @@ fn reno() -> TcpConfig {
 
 /// The path with a transfer of `segments` segments, on which the listed segments are dropped and marked.
 fn path(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
-    let mut lab = Lab::new(2, 1);
-    let (rate, delay) = (Rate::mbit(8), Span::ms(50));
-    lab.network.link(LinkPlan {
-        name: "0->1".into(),
-        from: 0,
-        to: 1,
-        rate,
-        delay,
-        jitter: Span::ZERO,
-        loss: Share::default(),
-        cost: 1,
-        impairments: Default::default(),
-        outages: Vec::new(),
-        medium: None,
-        qdisc: Box::new(Gate::new(MSS, lose, mark)),
-    });
-    lab.link(1, 0, rate, delay, "fifo");
-    lab.bulk(&[(0, 1)], Some(segments * MSS), tcp);
-    lab
+    Lab::gated(tcp, segments, lose, mark)
 }
 
 /// The trace of that transfer at the sender.

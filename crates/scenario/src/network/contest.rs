@@ -78,7 +78,7 @@ pub(crate) struct ContestKeys {
 }
 
 /// The keys of a contest that its links do not have.
-const OWN: [&str; 3] = ["senders", "flows", "spread"];
+pub(crate) const OWN: [&str; 3] = ["senders", "flows", "spread"];
 /// The most senders: with 40 there are 820 links.
 const MOST: usize = 40;
 

@@ -2,6 +2,7 @@
 //! runs that are too short.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
@@ -254,11 +255,7 @@ fn scalable(reading: &mut Reading, network: &Network, root: &Table, topology: &T
         {
             continue;
         }
-        let own = stream.table.get("tcp").and_then(Node::table).filter(|table| table.has("congestion"));
-        let shared = root.get("tcp").and_then(Node::table).filter(|table| table.has("congestion"));
-        let place = own
-            .or(shared)
-            .map_or_else(|| head(&reading.origin, &stream.table), |table| table.place("congestion"));
+        let place = key_place(reading, root, stream, ("tcp", "congestion"));
         let message = format!(
             "traffic \"{}\" has {}, which finds its rate by marks, and no queue on its path marks",
             stream.name,
@@ -283,14 +280,21 @@ fn segments(reading: &mut Reading, network: &Network, root: &Table, topology: &T
             Protocol::Tcp => ("tcp", "mss"),
             Protocol::Quic => ("quic", "datagram"),
         };
-        let own = stream.table.get(table).and_then(Node::table).filter(|table| table.has(key));
-        let shared = root.get(table).and_then(Node::table).filter(|table| table.has(key));
-        let place =
-            own.or(shared).map_or_else(|| head(&reading.origin, &stream.table), |table| table.place(key));
+        let place = key_place(reading, root, stream, (table, key));
         let message =
             format!("packets of {packet} bytes are larger than the mtu of {}, {}", port.name, port.mtu);
         reading.report(Diagnostic::warning(place, message).help(format!(
             "the simulator sends them, a real link would not: make {key} smaller or mtu larger"
         )));
     }
+}
+
+/// The place of a key of a table such as `tcp`, in the entry of a stream or in the file; the entry itself if
+/// the key is in neither.
+fn key_place(reading: &Reading, root: &Table, stream: &Stream, (table, key): (&str, &str)) -> Range<usize> {
+    let with_key = |parent: &Table| {
+        let table = parent.get(table).and_then(Node::table)?;
+        table.has(key).then(|| table.place(key))
+    };
+    with_key(&stream.table).or_else(|| with_key(root)).unwrap_or_else(|| head(&reading.origin, &stream.table))
 }

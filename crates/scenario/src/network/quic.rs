@@ -3,7 +3,7 @@
 use giveway_sim::QuicConfig;
 use serde_json::{Map, Value as Json};
 
-use crate::fields::{Reading, keys};
+use crate::fields::Reading;
 use crate::tree::{Node, Table};
 
 /// The keys that were written, and the configuration that they make.
@@ -28,23 +28,7 @@ pub(super) fn own(reading: &mut Reading, entry: &Table, defaults: Option<&Writte
 /// Reads a table, with `defaults` for the keys that it does not have. A key that neither has takes its value
 /// from the congestion control, if it needs one.
 fn table(reading: &mut Reading, node: &Node, what: &str, defaults: &Map<String, Json>) -> Option<Written> {
-    let table = reading.table(node, what, "[quic] with congestion = \"cubic\"")?;
-    let known = keys::<QuicConfig>();
-    reading.unknown_keys(table, what, &known);
-    let (own, _) = reading.read::<QuicConfig>(table, what, &known, &|json| serde_json::from_value(json));
-    let mut written = defaults.clone();
-    written.extend(own);
-    let config = |keys: Map<String, Json>| -> QuicConfig {
-        serde_json::from_value(Json::Object(keys)).expect("each key is valid alone, and all have defaults")
-    };
-    let chosen = config(written.clone());
-    let mut all: Map<String, Json> =
-        chosen.implies().map(|(key, on)| (key.to_owned(), Json::from(on))).collect();
-    all.extend(written.clone());
-    let config = config(all);
-    if let Err(invalid) = config.check() {
-        reading.invalid(table, what, &invalid);
-        return None;
-    }
-    Some((written, config))
+    let implied =
+        |chosen: &QuicConfig| chosen.implies().map(|(key, on)| (key.to_owned(), Json::from(on))).collect();
+    reading.layered(node, (what, "[quic] with congestion = \"cubic\""), defaults, implied, QuicConfig::check)
 }

@@ -459,23 +459,11 @@ fn tcp(
     what: &str,
     defaults: &Map<String, Json>,
 ) -> Option<(Map<String, Json>, TcpConfig)> {
-    let table = reading.table(node, what, "[tcp] with congestion = \"cubic\"")?;
-    let known = keys::<TcpConfig>();
-    reading.unknown_keys(table, what, &known);
-    let (own, _) = reading.read::<TcpConfig>(table, what, &known, &|json| serde_json::from_value(json));
-    let mut written = defaults.clone();
-    written.extend(own);
-    let config = |keys: Map<String, Json>| -> TcpConfig {
-        serde_json::from_value(Json::Object(keys)).expect("each key is valid alone, and all have defaults")
+    let implied = |chosen: &TcpConfig| {
+        let mut keys = chosen.preset.keys();
+        let by_control = chosen.congestion.implies().iter();
+        keys.extend(by_control.map(|(key, on)| ((*key).to_owned(), Json::from(*on))));
+        keys
     };
-    let chosen = config(written.clone());
-    let mut all = chosen.preset.keys();
-    all.extend(chosen.congestion.implies().iter().map(|(key, on)| ((*key).to_owned(), Json::from(*on))));
-    all.extend(written.clone());
-    let config = config(all);
-    if let Err(invalid) = config.check() {
-        reading.invalid(table, what, &invalid);
-        return None;
-    }
-    Some((written, config))
+    reading.layered(node, (what, "[tcp] with congestion = \"cubic\""), defaults, implied, TcpConfig::check)
 }

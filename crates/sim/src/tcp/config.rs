@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::controller::{Congestion, Counting, Start, cubic};
 use super::ecn_mode::EcnMode;
-use super::pacer::Bursts;
+use super::pacer::{Bursts, Ratios};
 use super::slow_start::HyStartRule;
 use super::validation::WindowValidation;
 
@@ -197,6 +197,12 @@ impl TcpConfig {
             hystart: self.hystart,
             seed,
         }
+    }
+
+    /// The rates of a pacer whose control sets none.
+    #[inline]
+    pub(super) fn ratios(&self) -> Ratios {
+        Ratios { slow_start: self.pacing_ss_ratio, avoidance: self.pacing_ca_ratio }
     }
 
     /// The bursts of a pacer whose control wants at most `limit`; zero for no limit.

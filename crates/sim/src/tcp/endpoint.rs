@@ -278,7 +278,7 @@ impl Endpoint {
             State::Connecting(tries) if segment.has(Segment::SYN | Segment::ACK) => {
                 self.outlet.mode = negotiation::agreed(negotiation::offer(config, tries), segment.ace);
                 if self.outlet.mode == EcnMode::Accurate {
-                    self.outlet.confirmation = Some(negotiation::confirmation(arriving.marked));
+                    self.outlet.confirmation = Some(negotiation::code(arriving.marked));
                 }
                 self.opened(tries, now, config);
                 outcome.connected = true;

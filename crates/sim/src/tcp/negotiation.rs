@@ -39,8 +39,8 @@ const NOT_CAPABLE: Flags = 0b010;
 /// The code of a packet that arrived with a mark.
 const MARKED: Flags = 0b110;
 
-/// The code for a packet of the handshake.
-fn code(marked: bool) -> Flags {
+/// The code for a packet of the handshake. The first counter field of a client has that of the SYN-ACK.
+pub(super) fn code(marked: bool) -> Flags {
     if marked { MARKED } else { NOT_CAPABLE }
 }
 
@@ -83,11 +83,6 @@ pub(super) fn agreed(offered: Flags, answer: Flags) -> EcnMode {
         (ACCURATE, _) => EcnMode::Accurate,
         _ => EcnMode::Off,
     }
-}
-
-/// The first counter field of a client, which has the code of the SYN-ACK.
-pub(super) fn confirmation(marked: bool) -> Flags {
-    code(marked)
 }
 
 /// The count that the code in the first segment of a client stands for; `None` if the path clears the field,

@@ -17,7 +17,7 @@ use super::TcpConfig;
 use super::controller::{Ack, Controller, Loss, Marks, Start};
 use super::ecn_mode::EcnMode;
 use super::outlet::Outlet;
-use super::pacer::{self, Ratios};
+use super::pacer;
 use super::scoreboard::{Retransmission, Scoreboard};
 use crate::segment::Segment;
 
@@ -511,9 +511,8 @@ impl Sender {
         if !self.paces {
             return false;
         }
-        let ratios = Ratios { slow_start: config.pacing_ss_ratio, avoidance: config.pacing_ca_ratio };
         let (window, rtt) = (self.window(), outlet.rtt.smoothed());
-        let gap = pacer::gap(&*self.controller, window, rtt, config.mss.0, ratios);
+        let gap = pacer::gap(&*self.controller, window, rtt, config.mss.0, config.ratios());
         let (Some(gap), Some(extra)) = (gap, &mut self.extra) else { return false };
         match extra.pacer.delays(gap, config.bursts(extra.needs.most_burst), now) {
             Some(until) => {
@@ -527,8 +526,7 @@ impl Sender {
     /// Rate of the pacer, and latest sample of the delivery rate; zero without them. `rtt` is the smoothed
     /// round-trip time.
     pub fn rates(&self, rtt: Span, config: &TcpConfig) -> (Rate, Rate) {
-        let ratios = Ratios { slow_start: config.pacing_ss_ratio, avoidance: config.pacing_ca_ratio };
-        let gap = pacer::gap(&*self.controller, self.window(), rtt, config.mss.0, ratios);
+        let gap = pacer::gap(&*self.controller, self.window(), rtt, config.mss.0, config.ratios());
         let delivery = self.extra.as_ref().and_then(|extra| extra.delivery.as_ref());
         pacer::rates(gap.filter(|_| self.paces), config.mss.0, delivery)
     }

@@ -34,7 +34,31 @@ impl Lab {
         }
     }
 
-    /// Adds one direction of a link and returns its number.
+    /// Adds one direction of a link and returns its number. A path of 8 Mbit/s and 50 ms each way, with a
+    /// transfer of `segments` segments from node 0 to node 1, of which the listed ones are dropped and
+    /// marked. The SYN is number 0.
+    pub fn gated(tcp: &TcpConfig, segments: u64, lose: &[u64], mark: &[u64]) -> Lab {
+        let mut lab = Lab::new(2, 1);
+        let (rate, delay, mss) = (Rate::mbit(8), Span::ms(50), tcp.mss.0);
+        lab.network.link(LinkPlan {
+            name: "0->1".into(),
+            from: 0,
+            to: 1,
+            rate,
+            delay,
+            jitter: Span::ZERO,
+            loss: Share::default(),
+            cost: 1,
+            impairments: Default::default(),
+            outages: Vec::new(),
+            medium: None,
+            qdisc: Box::new(Gate::new(mss, lose, mark)),
+        });
+        lab.link(1, 0, rate, delay, "fifo");
+        lab.bulk(&[(0, 1)], Some(segments * mss), tcp);
+        lab
+    }
+
     pub fn link(&mut self, from: u16, to: u16, rate: Rate, delay: Span, spec: &str) -> u32 {
         self.lossy_link(from, to, rate, delay, spec, 0.0)
     }

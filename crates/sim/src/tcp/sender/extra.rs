@@ -15,7 +15,7 @@ use crate::tcp::prr::Prr;
 use crate::tcp::rack::Rack;
 use crate::tcp::right_sizing::RightSizing;
 use crate::tcp::scoreboard::{Deliveries, Received, Retransmission, Scoreboard};
-use crate::tcp::validation::Validation;
+use crate::tcp::validation::{Validation, WindowValidation};
 
 /// State that most senders do not have.
 #[derive(Debug)]
@@ -81,9 +81,8 @@ pub(super) enum Frto {
 impl Extra {
     /// `None` if nothing of it is needed.
     pub fn new(needs: Needs, config: &TcpConfig) -> Option<Box<Extra>> {
-        let usual = TcpConfig::default();
         let windows =
-            config.receive_window_initial.is_some() || config.window_validation != usual.window_validation;
+            config.receive_window_initial.is_some() || config.window_validation != WindowValidation::Rfc5681;
         if !config.rack && !config.accecn && !config.pacing && !windows && needs == Needs::default() {
             return None;
         }
