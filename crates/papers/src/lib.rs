@@ -58,7 +58,7 @@ mod verdict;
 
 pub use error::{ContentError, PaperError};
 pub use listing::{json, markdown};
-pub use observe::{disciplines, layout, observe, observe_network};
+pub use observe::{contest, disciplines, layout, observe, observe_network};
 pub use paper::Paper;
 pub use report::document;
 pub use shipped::{SHIPPED, Shipped};

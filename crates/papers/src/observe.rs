@@ -144,6 +144,14 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     }
 }
 
+/// The senders that compete in a scenario, if it is a contest.
+pub fn contest(scenario: &Scenario) -> Option<Contest> {
+    match &scenario.backend {
+        Backend::Network(network) => network.contest.as_ref().map(of_contest),
+        Backend::Switch(_) | Backend::Live(_) => None,
+    }
+}
+
 /// The names under which the metrics of a contest are recorded.
 fn of_contest(contest: &giveway_scenario::Contest) -> Contest {
     let count = contest.senders.len();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
-use giveway_papers::{layout, observe, observe_network};
+use giveway_papers::{contest, layout, observe, observe_network};
 use giveway_record::report::{self, Report};
 use giveway_record::{Digest, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
@@ -293,7 +293,7 @@ impl<'a> Session<'a> {
             findings: findings.unwrap_or_default(),
             finished,
             planned,
-            contest: layout(scenario, false).contest,
+            contest: contest(scenario),
             plot: self.plots.then(|| DelayPlot { seed: scenario.seeds[0], runs: plotted }),
             remarks,
             exported: written.into_iter().map(|(sentence, _)| sentence).collect(),
