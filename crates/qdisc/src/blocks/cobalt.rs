@@ -172,8 +172,8 @@ impl Cobalt {
         ceases
     }
 
-    /// True if an empty queue need not keep this state: there is no probability and no count, and the last
-    /// packet left an interval ago.
+    /// True if the state of an empty queue equals that of a new one: BLUE's probability and CoDel's count are
+    /// zero, and the last packet left at least an interval ago.
     #[inline]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.count == 0 && self.probability.0 == 0 && now >= self.next
