@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::SpecError;
 use crate::error::listed;
-use crate::kind::Kind;
+use crate::scope::Scope;
 
 /// A group of a registry, for lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,109 +162,9 @@ impl<S> Catalogue<S> {
         &schemas[at.expect("an entry is in its catalogue")]
     }
 
-    /// Schema of a parameter.
-    pub(crate) fn property(&self, entry: &Entry<S>, name: &str) -> Option<Value> {
+    /// The parameters of an entry.
+    pub(crate) fn scope(&self, entry: &Entry<S>) -> Scope<'_> {
         let schema = self.schema(entry);
-        let mut property = schema.get("properties")?.get(name)?.clone();
-        self.follow(schema, &mut property);
-        // The schema of an optional parameter is "this or null", and may refer to a definition, too.
-        let options = property.get_mut("anyOf").and_then(Value::as_array_mut);
-        options.into_iter().flatten().for_each(|option| self.follow(schema, option));
-        Some(property)
-    }
-
-    /// The switch that `word` turns off. tc has pairs of words such as "overflow" and "drop_on_overload"; the
-    /// schema of the switch names the other word as `x-opposite`.
-    pub(crate) fn opposite(&self, entry: &Entry<S>, word: &str) -> Option<String> {
-        let properties = self.schema(entry).get("properties")?.as_object()?;
-        let switch = properties.iter().find(|(_, property)| {
-            property.get("x-opposite").and_then(Value::as_str).is_some_and(|opposite| opposite == word)
-        });
-        switch.map(|(name, _)| name.clone())
-    }
-
-    /// The parameter and the value that `word` stands for without a name before it. tc writes some choices
-    /// alone, such as "besteffort" or "unlimited". The schema of the parameter has `x-words`: true if each of
-    /// its choices may be alone, or a table of words and their values.
-    pub(crate) fn alone(&self, entry: &Entry<S>, word: &str) -> Option<(String, Value)> {
-        let properties = self.schema(entry).get("properties")?.as_object()?;
-        properties.iter().find_map(|(name, property)| match property.get("x-words")? {
-            Value::Object(words) => words.get(word).map(|value| (name.clone(), value.clone())),
-            _ => {
-                let choices = self.choices(entry, name);
-                choices.iter().any(|choice| choice == word).then(|| (name.clone(), Value::from(word)))
-            }
-        })
-    }
-
-    /// True if each choice of a parameter is written without the name of the parameter.
-    pub(crate) fn stands_alone(&self, entry: &Entry<S>, name: &str) -> bool {
-        let property = self.schema(entry).get("properties").and_then(|properties| properties.get(name));
-        property.and_then(|property| property.get("x-words")) == Some(&Value::Bool(true))
-    }
-
-    fn choices(&self, entry: &Entry<S>, name: &str) -> Vec<String> {
-        match self.property(entry, name).map(|property| self.kind(&property)) {
-            Some(Kind::Choice(choices)) => choices,
-            _ => Vec::new(),
-        }
-    }
-
-    /// All words that may stand at the place of a parameter's name, except negated switches.
-    fn words(&self, entry: &Entry<S>) -> Vec<String> {
-        let mut words = Vec::new();
-        let properties = self.schema(entry).get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            if property.get("x-hidden") != Some(&Value::Bool(true)) {
-                words.push(name.clone());
-            }
-            words.extend(property.get("x-opposite").and_then(Value::as_str).map(str::to_owned));
-            match property.get("x-words") {
-                Some(Value::Object(alone)) => words.extend(alone.keys().cloned()),
-                Some(_) => words.extend(self.choices(entry, name)),
-                None => {}
-            }
-        }
-        words
-    }
-
-    /// Replaces a reference by its definition, except a reference to the catalogue itself.
-    fn follow(&self, schema: &Value, property: &mut Value) {
-        let target = property.get("$ref").and_then(Value::as_str).map(str::to_owned);
-        if let Some(target) = target
-            && !self.refers(&target)
-            && let Some(definition) = schema.pointer(target.trim_start_matches('#'))
-        {
-            *property = definition.clone();
-        }
-    }
-
-    /// True if a reference in a schema is to the catalogue itself.
-    fn refers(&self, target: &str) -> bool {
-        target.rsplit_once('/').is_some_and(|(_, name)| name == self.about.definition)
-    }
-
-    /// Kind of the values that a schema accepts.
-    pub(crate) fn kind(&self, schema: &Value) -> Kind {
-        Kind::of(schema, &|target| self.refers(target))
-    }
-
-    /// True if the value of a parameter is a spec of the catalogue, or a list of them.
-    pub(crate) fn is_spec(&self, entry: &Entry<S>, name: &str) -> bool {
-        let Some(property) = self.property(entry, name) else { return false };
-        let items = property.get("items");
-        self.kind(&property) == Kind::Spec || items.is_some_and(|items| self.kind(items) == Kind::Spec)
-    }
-
-    pub(crate) fn unknown_parameter(&self, entry: &Entry<S>, name: &str) -> (String, String) {
-        let properties = self.schema(entry).get("properties").and_then(Value::as_object);
-        let known: Vec<&str> = properties.into_iter().flatten().map(|(known, _)| known.as_str()).collect();
-        let words = self.words(entry);
-        let help = match nearest(name, words.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None if known.is_empty() => format!("{} has no parameters", entry.name),
-            None => format!("{} has {}", entry.name, listed(known.iter().copied())),
-        };
-        (format!("unknown parameter \"{name}\" of {}", entry.name), help)
+        Scope { root: schema, table: schema, name: entry.name, catalogue: self.about.definition }
     }
 }

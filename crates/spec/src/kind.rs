@@ -18,22 +18,16 @@ pub(crate) enum Kind {
     /// A spec of the same catalogue.
     Spec,
     List,
+    /// Several parameters, in parentheses.
+    Record,
     Choice(Vec<String>),
     /// A quantity by its format, or other text.
     Text(String),
 }
 
 impl Kind {
-    /// Kind of a schema. `refers` is true for references to the catalogue itself.
+    /// Kind of a schema without references to definitions. `refers` is true for references to the catalogue itself.
     pub fn of(schema: &Value, refers: &dyn Fn(&str) -> bool) -> Kind {
-        // Optional parameters are written as "this or null".
-        if let Some(options) = schema.get("anyOf").and_then(Value::as_array)
-            && schema.get("format").is_none()
-            && let Some(inner) =
-                options.iter().find(|option| option.get("type") != Some(&Value::from("null")))
-        {
-            return Kind::of(inner, refers);
-        }
         if schema.get("$ref").and_then(Value::as_str).is_some_and(refers) {
             return Kind::Spec;
         }
@@ -56,6 +50,7 @@ impl Kind {
             Some(&"integer") => Kind::Integer,
             Some(&"number") => Kind::Number,
             Some(&"array") => Kind::List,
+            Some(&"object") if schema.get("properties").is_some() => Kind::Record,
             _ => Kind::Text(format.to_owned()),
         }
     }
@@ -120,7 +115,7 @@ impl Kind {
                     None => Ok(Value::from(word.text)),
                 }
             }
-            Kind::Switch | Kind::Spec => unreachable!("the caller handles these"),
+            Kind::Switch | Kind::Spec | Kind::Record => unreachable!("the caller handles these"),
         }
     }
 }

@@ -15,12 +15,13 @@ impl<S: SpecType> Catalogue<S> {
     pub fn quantities(&self, spec: &S) -> Vec<(String, Quantity)> {
         let entry = self.entry(spec.name()).unwrap_or_else(|(message, _)| panic!("{message}"));
         let Value::Object(parameters) = spec.parameters() else { return Vec::new() };
+        let scope = self.scope(entry);
         let mut all = Vec::new();
         for (name, value) in parameters {
-            let kind = self.property(entry, &name).map(|property| self.kind(&property));
+            let kind = scope.kind_of(&name);
             match &value {
                 Value::Null => {}
-                Value::String(text) if self.is_spec(entry, &name) => {
+                Value::String(text) if scope.is_spec(&name) => {
                     all.push((name.clone(), Quantity::Text(text.clone())));
                     if let Ok(inside) = text.parse::<S>() {
                         let inside = self.quantities(&inside).into_iter();

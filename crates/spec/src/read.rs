@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::listed;
 use crate::kind::Kind;
+use crate::scope::Scope;
 use crate::word::Word;
 use crate::{Catalogue, Entry, SpecError};
 
@@ -38,12 +39,14 @@ impl<S> Catalogue<S> {
         }
     }
 
-    fn example(&self, entry: &Entry<S>, name: &str, schema: &Value) -> String {
-        match schema.get("default") {
-            Some(Value::String(text)) => format!("write for example \"{} {name} {text}\"", entry.name),
-            Some(Value::Null) | None => format!("see giveway explain {}", entry.name),
-            Some(other) => format!("write for example \"{} {name} {other}\"", entry.name),
-        }
+}
+
+/// A way to write a parameter.
+fn example(scope: Scope<'_>, name: &str) -> String {
+    match scope.property(name).and_then(|schema| schema.get("default")) {
+        Some(Value::String(text)) => format!("write for example \"{} {name} {text}\"", scope.name),
+        Some(Value::Null) | None => format!("see giveway explain {}", scope.name),
+        Some(other) => format!("write for example \"{} {name} {other}\"", scope.name),
     }
 }
 
@@ -54,7 +57,7 @@ struct Words<'a, S: 'static> {
     catalogue: &'static Catalogue<S>,
     text: &'a str,
     at: usize,
-    /// Number of specs that enclose the current one.
+    /// Number of specs and records that enclose the current one.
     depth: usize,
 }
 
@@ -104,13 +107,24 @@ impl<'a, S> Words<'a, S> {
             help,
         })?;
         let start = name.span.start;
+        let table = self.parameters(self.catalogue.scope(entry))?;
+        let spec = (entry.from_json)(Value::Object(table.clone())).map_err(|error| SpecError {
+            span: start..self.at,
+            message: error.to_string(),
+            help: None,
+        })?;
+        Ok((entry, table, spec))
+    }
+
+    /// Parameters with their values, up to the end or a closing parenthesis.
+    fn parameters(&mut self, scope: Scope<'_>) -> Result<Map<String, Value>, SpecError> {
         let mut table = Map::new();
         while let Some(word) = self.peek() {
             if word.text == ")" || word.text == "]" {
                 break;
             }
             self.at = word.span.end;
-            let (parameter, value) = self.parameter(entry, &word)?;
+            let (parameter, value) = self.parameter(scope, &word)?;
             if table.contains_key(&parameter) {
                 let twice = match word.text == parameter {
                     true => format!("\"{parameter}\" is given twice"),
@@ -120,39 +134,35 @@ impl<'a, S> Words<'a, S> {
             }
             table.insert(parameter, value);
         }
-        let spec = (entry.from_json)(Value::Object(table.clone())).map_err(|error| SpecError {
-            span: start..self.at,
-            message: error.to_string(),
-            help: None,
-        })?;
-        Ok((entry, table, spec))
+        Ok(table)
     }
 
     /// Parses a parameter. `word` is its name; the value follows.
-    fn parameter(&mut self, entry: &Entry<S>, word: &Word<'a>) -> Result<(String, Value), SpecError> {
-        if let Some(schema) = self.catalogue.property(entry, word.text) {
-            let value = self.value(entry, word, &schema)?;
+    fn parameter(&mut self, scope: Scope<'_>, word: &Word<'a>) -> Result<(String, Value), SpecError> {
+        if scope.property(word.text).is_some() {
+            let value = self.value(scope, word)?;
             return Ok((word.text.to_owned(), value));
         }
         // tc negates a switch with the prefix "no".
         if let Some(positive) = word.text.strip_prefix("no")
-            && let Some(schema) = self.catalogue.property(entry, positive)
-            && self.catalogue.kind(&schema) == Kind::Switch
+            && scope.kind_of(positive) == Some(Kind::Switch)
         {
             return Ok((positive.to_owned(), Value::Bool(false)));
         }
-        if let Some(positive) = self.catalogue.opposite(entry, word.text) {
+        if let Some(positive) = scope.opposite(word.text) {
             return Ok((positive, Value::Bool(false)));
         }
-        if let Some(alone) = self.catalogue.alone(entry, word.text) {
+        if let Some(alone) = scope.alone(word.text) {
             return Ok(alone);
         }
-        let (message, help) = self.catalogue.unknown_parameter(entry, word.text);
+        let (message, help) = scope.unknown_parameter(word.text);
         Err(SpecError { span: word.span.clone(), message, help: Some(help) })
     }
 
-    fn value(&mut self, entry: &Entry<S>, name: &Word<'a>, schema: &Value) -> Result<Value, SpecError> {
-        let kind = self.catalogue.kind(schema);
+    /// Parses the value of a parameter of this scope.
+    fn value(&mut self, scope: Scope<'_>, name: &Word<'a>) -> Result<Value, SpecError> {
+        let schema = scope.property(name.text).unwrap_or(&Value::Null);
+        let kind = scope.kind(schema);
         if kind == Kind::Switch {
             let explicit = self.peek().and_then(|word| match word.text {
                 "on" | "true" => Some((word.span.end, true)),
@@ -170,20 +180,24 @@ impl<'a, S> Words<'a, S> {
         if kind == Kind::Spec {
             return self.child(name.text);
         }
+        if kind == Kind::Record {
+            return self.record(scope.record(scope.resolved(schema), name.text));
+        }
         let Some(word) = self.next() else {
             return Err(SpecError {
                 span: name.span.clone(),
                 message: format!("\"{}\" needs a value", name.text),
-                help: Some(self.catalogue.example(entry, name.text, schema)),
+                help: Some(example(scope, name.text)),
             });
         };
         if word.text == "[" {
-            let items = schema.get("items").cloned().unwrap_or(Value::Null);
-            let of_items = self.catalogue.kind(&items);
+            let items = scope.items(schema);
+            let of_items = scope.kind(items);
             let mut list = Vec::new();
             while self.peek().is_some_and(|next| next.text != "]") {
                 list.push(match of_items {
                     Kind::Spec => self.child(name.text)?,
+                    Kind::Record => self.record(scope.record(items, name.text))?,
                     _ => {
                         let item = self.next().expect("the word was just peeked");
                         of_items.scalar(&item, name.text)?
@@ -196,23 +210,39 @@ impl<'a, S> Words<'a, S> {
         kind.scalar(&word, name.text)
     }
 
+    /// Parses a record: parameters in parentheses.
+    fn record(&mut self, scope: Scope<'_>) -> Result<Value, SpecError> {
+        self.expect("(", &format!("\"{}\"", scope.name))?;
+        self.deeper()?;
+        let table = self.parameters(scope)?;
+        self.depth -= 1;
+        self.expect(")", &format!("the parameters of {}", scope.name))?;
+        Ok(Value::Object(table))
+    }
+
     /// Parses a spec in parentheses into a table. It is built here once, so that errors inside have their
     /// position.
     fn child(&mut self, name: &str) -> Result<Value, SpecError> {
         self.expect("(", &format!("\"{name}\""))?;
         let noun = self.catalogue.about.noun;
-        if self.depth == DEEPEST {
-            return Err(SpecError {
-                span: self.at - 1..self.at,
-                message: format!("more than {DEEPEST} {noun}s inside each other"),
-                help: None,
-            });
-        }
-        self.depth += 1;
+        self.deeper()?;
         let (entry, mut table, _) = self.named()?;
         self.depth -= 1;
         self.expect(")", &format!("the {noun} inside"))?;
         table.insert("kind".into(), entry.name.into());
         Ok(Value::Object(table))
+    }
+
+    /// Enters a parenthesis.
+    fn deeper(&mut self) -> Result<(), SpecError> {
+        if self.depth == DEEPEST {
+            return Err(SpecError {
+                span: self.at - 1..self.at,
+                message: format!("more than {DEEPEST} {}s inside each other", self.catalogue.about.noun),
+                help: None,
+            });
+        }
+        self.depth += 1;
+        Ok(())
     }
 }

@@ -27,9 +27,10 @@ impl<S: SpecType> Catalogue<S> {
                 let entry = self.entry(&kind).map_err(|(message, help)| {
                     Error::custom(format!("{message}; {}", help.unwrap_or_default()))
                 })?;
+                let scope = self.scope(entry);
                 for name in table.keys() {
-                    if self.property(entry, name).is_none() {
-                        let (message, help) = self.unknown_parameter(entry, name);
+                    if scope.property(name).is_none() {
+                        let (message, help) = scope.unknown_parameter(name);
                         return Err(Error::custom(format!("{message}; {help}")));
                     }
                 }

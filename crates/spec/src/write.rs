@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::scope::Scope;
 use crate::{Catalogue, SpecType};
 
 impl<S: SpecType> Catalogue<S> {
@@ -20,34 +21,54 @@ impl<S: SpecType> Catalogue<S> {
         let defaults = entry.default().parameters();
         let Value::Object(parameters) = spec.parameters() else { return Ok(()) };
         for (name, value) in parameters {
-            if defaults.get(&name) == Some(&value) {
-                continue;
-            }
-            match value {
-                Value::Bool(true) => write!(f, " {name}")?,
-                Value::Bool(false) => write!(f, " no{name}")?,
-                Value::String(text) if self.is_spec(entry, &name) => write!(f, " {name} ({text})")?,
-                Value::String(text) if self.stands_alone(entry, &name) => write!(f, " {text}")?,
-                Value::String(text) => write!(f, " {name} {text}")?,
-                Value::Array(items) => {
-                    write!(f, " {name} [")?;
-                    for (i, item) in items.iter().enumerate() {
-                        let gap = if i == 0 { "" } else { " " };
-                        match item {
-                            Value::String(text) if text.contains(' ') || self.is_spec(entry, &name) => {
-                                write!(f, "{gap}({text})")?;
-                            }
-                            Value::String(text) => write!(f, "{gap}{text}")?,
-                            other => write!(f, "{gap}{}", plain(other))?,
-                        }
-                    }
-                    f.write_str("]")?;
-                }
-                Value::Null => {}
-                other => write!(f, " {name} {}", plain(&other))?,
+            if defaults.get(&name) != Some(&value) {
+                f.write_str(&self.scope(entry).written(&name, &value))?;
             }
         }
         Ok(())
+    }
+}
+
+impl Scope<'_> {
+    /// A parameter with its value, after a space; nothing for a parameter without a value.
+    fn written(self, name: &str, value: &Value) -> String {
+        match value {
+            Value::Null => String::new(),
+            Value::Bool(true) => format!(" {name}"),
+            Value::Bool(false) => format!(" no{name}"),
+            Value::String(text) if self.is_spec(name) => format!(" {name} ({text})"),
+            Value::String(text) if self.stands_alone(name) => format!(" {text}"),
+            Value::String(text) => format!(" {name} {text}"),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.item(name, item)).collect();
+                format!(" {name} [{}]", items.join(" "))
+            }
+            Value::Object(record) => format!(" {name} {}", self.record_written(self.property(name), record)),
+            other => format!(" {name} {}", plain(other)),
+        }
+    }
+
+    /// An item of a list.
+    fn item(self, name: &str, item: &Value) -> String {
+        match item {
+            Value::String(text) if text.contains(' ') || self.is_spec(name) => format!("({text})"),
+            Value::String(text) => text.clone(),
+            Value::Object(record) => {
+                self.record_written(self.property(name).map(|list| self.items(list)), record)
+            }
+            other => plain(other),
+        }
+    }
+
+    /// A record: in parentheses, its parameters that differ from their defaults.
+    fn record_written(self, schema: Option<&Value>, record: &Map<String, Value>) -> String {
+        let inside = Scope { table: schema.map_or(&Value::Null, |schema| self.resolved(schema)), ..self };
+        let differs = |name: &str, value: &Value| {
+            inside.property(name).and_then(|property| property.get("default")) != Some(value)
+        };
+        let written = record.iter().filter(|(name, value)| differs(name, value));
+        let written: String = written.map(|(name, value)| inside.written(name, value)).collect();
+        format!("({})", written.trim_start())
     }
 }
 
