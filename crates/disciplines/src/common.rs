@@ -1,6 +1,7 @@
 //! Parts that several disciplines share and that are not disciplines themselves.
 
 pub(crate) mod admission;
+pub(crate) mod classes;
 pub(crate) mod clock;
 #[macro_use]
 pub(crate) mod guaranteed;

@@ -68,6 +68,7 @@ registry! {
         fifo,
         prio,
         tbf,
+        htb,
         bsq,
         bsqred,
     }

@@ -59,11 +59,13 @@
 
 mod backlog;
 pub mod blocks;
+mod classes;
 pub mod contract;
 mod cx;
 mod dscp;
 mod flow_key;
 pub mod hash;
+mod hosts;
 mod label;
 mod packet;
 pub mod port;
@@ -74,9 +76,11 @@ mod store;
 pub mod units;
 
 pub use backlog::Backlog;
+pub use classes::ClassState;
 pub use cx::{Cx, DropReason, Outbox};
 pub use dscp::{Dscp, DscpError};
 pub use flow_key::{FiveTuple, FlowHash};
+pub use hosts::Hosts;
 pub use label::Label;
 pub use packet::{Ecn, FlowKey, Header, Meta, NextHops, Packet};
 pub use port::{Port, PortCounters, Wire};

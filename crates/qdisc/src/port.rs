@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::backlog::Backlog;
+use crate::classes::ClassState;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
 use crate::probe::{PortId, Probe};
@@ -167,6 +168,11 @@ impl<P> Port<P> {
     /// Visits the gauges of the discipline: name and value.
     pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.qdisc.gauges(visit);
+    }
+
+    /// Visits the classes of the discipline, each before those below it.
+    pub fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.qdisc.classes(visit);
     }
 
     /// Takes the packets that the last call of [`offer`](Port::offer), [`pull`](Port::pull) or

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::backlog::Backlog;
+use crate::classes::ClassState;
 use crate::cx::Cx;
+use crate::hosts::Hosts;
 use crate::packet::Packet;
 use crate::rng::Streams;
 use crate::units::{Bytes, Limit, Rate, Span, Time};
@@ -49,6 +51,9 @@ pub trait Qdisc<P> {
 
     /// Visits further internal state for plots: name and value. It is sampled periodically, never per packet.
     fn gauges(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Visits its classes, each before those below it. It is called for tables and metrics, never per packet.
+    fn classes(&self, _visit: &mut dyn FnMut(ClassState)) {}
 }
 
 /// Size of the state that a discipline keeps per flow.
@@ -137,6 +142,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         (**self).gauges(visit)
     }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        (**self).classes(visit)
+    }
 }
 
 /// The link that a discipline is built for.
@@ -150,6 +158,8 @@ pub struct LinkContext {
     pub streams: Streams,
     /// Downstream links that are known to the backend.
     pub downstream: Downstream,
+    /// Hosts that the backend knows by name, for filters.
+    pub hosts: Hosts,
 }
 
 /// Links downstream of a link, by which a discipline with lookahead divides its link. An unknown link has no
@@ -192,7 +202,7 @@ impl Downstream {
 impl LinkContext {
     /// A link of `rate` with an MTU of 1,500 bytes and no known downstream links.
     pub fn new(rate: Rate, streams: Streams) -> LinkContext {
-        LinkContext { rate, mtu: Bytes(1500), streams, downstream: Downstream::default() }
+        LinkContext { rate, mtu: Bytes(1500), streams, downstream: Downstream::default(), hosts: Hosts::default() }
     }
 
     /// Context of a child discipline: this link, with its own random streams.

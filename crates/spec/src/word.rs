@@ -17,7 +17,8 @@ impl<'a> Word<'a> {
         let rest = &text[start..];
         let first = rest.chars().next()?;
         let len = if "()[]".contains(first) {
-            1
+            // A range may be a whole name.
+            range(rest).max(1)
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || "()[]".contains(c)).unwrap_or(rest.len());
             end + range(&rest[end..])

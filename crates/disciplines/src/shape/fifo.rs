@@ -74,6 +74,13 @@ impl Discipline for Config {
     }
 }
 
+impl Config {
+    /// The discipline, without memory for packets until they arrive.
+    pub(crate) fn growing<P>(&self) -> Fifo<P> {
+        Fifo { limit: self.limit, victim: self.drop, queue: Queue::growing() }
+    }
+}
+
 /// The discipline `fifo`: one queue with a limit.
 pub struct Fifo<P> {
     limit: Limit,

@@ -20,6 +20,11 @@ impl<P> Queue<P> {
         Queue { packets: VecDeque::with_capacity(limit.initial_capacity()), backlog: Backlog::ZERO }
     }
 
+    /// An empty queue that requests memory when packets arrive.
+    pub fn growing() -> Queue<P> {
+        Queue { packets: VecDeque::new(), backlog: Backlog::ZERO }
+    }
+
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, pkt: Packet<P>) {

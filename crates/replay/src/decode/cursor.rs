@@ -1,7 +1,7 @@
 //! Decoding of values in the content of a chunk.
 
 use giveway_qdisc::{
-    Bytes, Downstream, DropReason, Ecn, FlowKey, Header, Label, LinkContext, Meta, NextHops, Rate, Streams,
+    Bytes, Downstream, Hosts, DropReason, Ecn, FlowKey, Header, Label, LinkContext, Meta, NextHops, Rate, Streams,
     Time,
 };
 
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
             links.push(((self.number()?, self.number()?), Rate::bit(self.varint()?)));
         }
         let downstream = Downstream::new(neighbour, links);
-        Ok(Build { name, spec, context: LinkContext { rate, mtu, streams, downstream } })
+        Ok(Build { name, spec, context: LinkContext { rate, mtu, streams, downstream, hosts: Hosts::default() } })
     }
 
     /// Decodes an operation into `operation`.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use giveway_disciplines::Spec;
 use giveway_links::{Impairments, Police, Profile};
-use giveway_qdisc::{Bytes, Downstream, LinkContext, Rate, Share, Span, Streams, Time};
+use giveway_qdisc::{Bytes, Downstream, Hosts, LinkContext, Rate, Share, Span, Streams, Time};
 use giveway_sim::Network;
 
 use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
@@ -56,6 +56,8 @@ pub struct Port {
     pub outages: Vec<(Time, Time)>,
     /// The queue of the link.
     pub queue: Queue,
+    /// The names of all nodes, which filters of the discipline use.
+    pub(crate) hosts: Hosts,
     /// The place of the discipline in the file; `None` for the default.
     pub(crate) written: Option<Node>,
     /// The place of the link in the file.
@@ -91,7 +93,13 @@ impl Port {
     /// links.
     pub fn context(&self, streams: &Streams, links: &Downstream) -> LinkContext {
         let streams = streams.within("link").within(&self.name).within("qdisc");
-        LinkContext { rate: self.rate, mtu: self.mtu, streams, downstream: links.towards(self.to) }
+        LinkContext {
+            rate: self.rate,
+            mtu: self.mtu,
+            streams,
+            downstream: links.towards(self.to),
+            hosts: self.hosts.clone(),
+        }
     }
 }
 
@@ -141,6 +149,16 @@ fn default_queue() -> Queue {
 
 /// Reads all topologies, and all links. File names are relative to `folder`.
 pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path, duration: Option<Span>) -> Topology {
+    let mut topology = read_links(reading, root, folder, duration);
+    let names = topology.node_numbers.iter().map(|(name, number)| (name.as_str().into(), *number));
+    let hosts = Hosts::new(names);
+    for port in &mut topology.ports {
+        port.hosts = hosts.clone();
+    }
+    topology
+}
+
+fn read_links(reading: &mut Reading, root: &Table, folder: &Path, duration: Option<Span>) -> Topology {
     let mut building = Building {
         topology: Topology {
             nodes: Vec::new(),
@@ -378,6 +396,7 @@ impl Building<'_> {
         let keys = &direction.keys;
         let Variation { impairments, police, thin_acks, files } = direction.variation.clone();
         let port = Port {
+            hosts: Hosts::default(),
             name,
             from: from.1,
             to: to.1,

@@ -1,0 +1,9 @@
+//! Classes: what every discipline with classes shares. [`filter`] chooses the class of a packet, [`ranges`] writes
+//! many classes as one, and [`leaves`] has the disciplines in which packets wait, with their counters.
+
+pub(crate) mod filter;
+pub(crate) mod leaves;
+pub(crate) mod ranges;
+
+pub(crate) use filter::{Classifier, Filter};
+pub(crate) use leaves::{Leaf, Leaves};

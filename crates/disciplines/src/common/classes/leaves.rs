@@ -1,0 +1,165 @@
+//! The leaves of a discipline with classes: a discipline for each class, with counters.
+//!
+//! A leaf may drop packets at any call, and may itself hold packets back. The total backlog follows each call, so
+//! that it costs the same for three leaves and for 100,000.
+
+use giveway_qdisc::{
+    Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Qdisc, Rate, Span, Time,
+};
+
+use crate::{Spec, fifo};
+
+/// A class with a queue of its own.
+pub struct Leaf<P> {
+    qdisc: Box<dyn Qdisc<P>>,
+    /// Backlog of the discipline after the last call.
+    backlog: Backlog,
+    arrived: Backlog,
+    sent: Backlog,
+    waited: Span,
+    longest: Span,
+    /// The most that its rate of the link can be.
+    most: Option<Rate>,
+}
+
+/// The leaves of a discipline, by number.
+pub struct Leaves<P> {
+    leaves: Vec<Leaf<P>>,
+    backlog: Backlog,
+}
+
+impl<P: 'static> Leaf<P> {
+    /// A leaf of the class `name`, whose packets leave at up to `most`. By default it is a fifo of 1,000
+    /// packets.
+    ///
+    /// # Errors
+    /// The parameter of the discipline that is not valid.
+    pub fn build(
+        spec: Option<&Spec>,
+        name: &str,
+        most: Option<Rate>,
+        context: &LinkContext,
+    ) -> Result<Leaf<P>, Invalid> {
+        let mut inside = context.child(name);
+        inside.rate = most.map_or(context.rate, |most| most.min(context.rate));
+        let qdisc = match spec {
+            Some(spec) => spec.build(&inside)?,
+            // There may be 100,000 of these, so memory for packets is not requested in advance.
+            None => Box::new(fifo::Config::default().growing()),
+        };
+        Ok(Leaf {
+            qdisc,
+            backlog: Backlog::ZERO,
+            arrived: Backlog::ZERO,
+            sent: Backlog::ZERO,
+            waited: Span::ZERO,
+            longest: Span::ZERO,
+            most,
+        })
+    }
+}
+
+impl<P> Leaf<P> {
+    /// Its counters, for a class that has no other properties yet.
+    pub fn state(&self) -> ClassState {
+        ClassState {
+            leaf: true,
+            arrived: self.arrived,
+            sent: self.sent,
+            backlog: self.backlog,
+            waited: self.waited,
+            longest: self.longest,
+            ..ClassState::default()
+        }
+    }
+
+    /// Visits the classes of the leaf's own discipline, below the class `path` of the level `level`.
+    pub fn below(&self, path: &str, level: u16, visit: &mut dyn FnMut(ClassState)) {
+        self.qdisc.classes(&mut |mut inner| {
+            inner.path = format!("{path}/{}", inner.path);
+            inner.level += level;
+            visit(inner);
+        });
+    }
+}
+
+impl<P> Leaves<P> {
+    /// These leaves.
+    pub fn new(leaves: Vec<Leaf<P>>) -> Leaves<P> {
+        Leaves { leaves, backlog: Backlog::ZERO }
+    }
+
+    /// A leaf.
+    pub fn get(&self, at: u32) -> &Leaf<P> {
+        &self.leaves[at as usize]
+    }
+
+    /// Packets and bytes in all leaves.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// True if a leaf has no backlog.
+    #[inline]
+    pub fn is_empty(&self, at: u32) -> bool {
+        self.leaves[at as usize].backlog.packets == 0
+    }
+
+    /// Enqueues a packet in a leaf. The leaf may be empty afterwards, if it dropped the packet.
+    #[inline]
+    pub fn enqueue(&mut self, at: u32, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        let leaf = &mut self.leaves[at as usize];
+        leaf.arrived.add(pkt.bytes());
+        leaf.qdisc.enqueue(pkt, &mut cx.child());
+        self.recount(at);
+    }
+
+    /// Dequeues a packet of a leaf.
+    #[inline]
+    pub fn dequeue(&mut self, at: u32, cx: &mut Cx<'_, P>) -> Next<P> {
+        let leaf = &mut self.leaves[at as usize];
+        let next = leaf.qdisc.dequeue(&mut cx.child());
+        if let Next::Packet(pkt) = &next {
+            leaf.sent.add(pkt.bytes());
+            let wait = cx.now().since(pkt.meta.arrived);
+            leaf.waited += wait;
+            leaf.longest = leaf.longest.max(wait);
+        }
+        self.recount(at);
+        next
+    }
+
+    /// Updates the total by the change of a leaf's backlog.
+    #[inline]
+    fn recount(&mut self, at: u32) {
+        let leaf = &mut self.leaves[at as usize];
+        let now = leaf.qdisc.backlog();
+        self.backlog.packets = self.backlog.packets + now.packets - leaf.backlog.packets;
+        self.backlog.bytes = self.backlog.bytes + now.bytes - leaf.backlog.bytes;
+        leaf.backlog = now;
+    }
+
+    /// Drops all packets, and resets the counters.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for leaf in &mut self.leaves {
+            leaf.qdisc.reset(&mut cx.child());
+            leaf.backlog = Backlog::ZERO;
+            (leaf.arrived, leaf.sent) = (Backlog::ZERO, Backlog::ZERO);
+            (leaf.waited, leaf.longest) = (Span::ZERO, Span::ZERO);
+        }
+        self.backlog = Backlog::ZERO;
+    }
+
+    /// Informs the leaves of the rate of the link, up to what each may have.
+    pub fn rate_changed(&mut self, rate: Rate, now: Time) {
+        for leaf in &mut self.leaves {
+            leaf.qdisc.rate_changed(leaf.most.map_or(rate, |most| most.min(rate)), now);
+        }
+    }
+
+    /// State per flow of all leaves.
+    pub fn flow_table(&self) -> FlowTable {
+        self.leaves.iter().fold(FlowTable::NONE, |sum, leaf| sum.plus(leaf.qdisc.flow_table()))
+    }
+}

@@ -1,0 +1,400 @@
+//! Hierarchical token bucket: classes in a tree, each with a guaranteed rate and a largest rate, that lend each other
+//! what they do not use.
+//!
+//! # Principles
+//! - A leaf of the tree has a queue: any discipline. Filters choose the leaf of a packet; the first match decides.
+//! - Each class has two buckets: `rate`, which is its own, and `ceil`, which it cannot exceed. A class with credit in
+//!   both may send. Without credit in the first it borrows from the class above, if that may send or can borrow
+//!   itself. Without credit in the second it waits.
+//! - A packet is charged to the rate of the lender and of all classes above it, and to the ceil of every class on the
+//!   way. So a class that lends keeps its own guarantee.
+//! - Classes that use their own rate go before those that borrow, since lenders of lower levels go first. At one
+//!   level the priorities decide (`prio`, 0 first), and within a priority classes take turns of `quantum` bytes.
+//! - Buckets may go into debt: a class with any credit sends a whole packet. Over any interval of length t a class
+//!   sends at most `ceil` t + `cburst` and one packet.
+//! - A range of names, as in `name home[1-200]`, stands for as many classes. Below a range of classes, the names of a
+//!   range are divided among them, and a filter with a range of hosts has one host for each class.
+//!
+//! # Deviations
+//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a class has a
+//!   name and its filters. A tree is written as it is nested, so it has no cycles.
+//! - In Linux a filter may be at any class. Here the filters of an inner class hold for all classes below, in
+//!   addition to their own.
+//! - `ceil` above that of the parent is refused; in Linux it has no effect.
+//! - A leaf that holds its packets back, as a shaper does, is passed over until they may leave.
+//! - Default bursts are an MTU and 100 bytes, which is tc's default on a kernel with precise timers. Lengths are IP
+//!   lengths.
+//! - Classes with the same turn follow each other in the order in which they are written; in Linux by their numbers.
+//!
+//! # Cost
+//! - Two multiplications for each class above the packet, the look-up of its class, and the cost of the leaf. Classes
+//!   whose mode will change are in a heap. Neither depends on the number of other classes, except the heap by its
+//!   logarithm.
+//!
+//! # References
+//! - Linux: tc-htb(8).
+//! - Devera, "Hierarchical token bucket theory", 2002: modes, levels, lenders.
+//! - Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995: link-sharing goals.
+
+mod bucket;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::VecDeque;
+
+use giveway_qdisc::blocks::FlowHeap;
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet,
+    Packets, Properties, Qdisc, Rate, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::plan::Plan;
+use self::tree::{Shape, Tree};
+use crate::common::classes::{Classifier, Filter, Leaf, Leaves};
+use crate::{Advice, Discipline, Spec};
+
+/// Parameters of `htb`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they leave
+    /// before all others, at the rate of the link.
+    pub default: Option<String>,
+    /// By this number the rate of a class, in bytes per second, is divided for its quantum.
+    pub r2q: u32,
+    /// Capacity for packets without a class.
+    pub direct_qlen: Packets,
+    /// The classes directly at the link.
+    pub classes: Vec<Class>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { default: None, r2q: 10, direct_qlen: Packets(1000), classes: Vec::new() }
+    }
+}
+
+/// A class of `htb`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "HtbClass")]
+pub struct Class {
+    /// Its name, or a range of names, "home[1-200]", for as many classes.
+    pub name: String,
+    /// The guaranteed rate.
+    pub rate: Option<Rate>,
+    /// The rate that it cannot exceed. By default its rate.
+    pub ceil: Option<Rate>,
+    /// Bytes that it may send at once, beyond its rate. By default an MTU and 100 bytes.
+    pub burst: Option<Bytes>,
+    /// Bytes that it may send at once, beyond its ceil. By default an MTU and 100 bytes.
+    pub cburst: Option<Bytes>,
+    /// Priority among classes that may send, 0 to 7; 0 goes first.
+    pub prio: u8,
+    /// Bytes of its turn among classes that may send. By default its rate by r2q.
+    pub quantum: Option<Bytes>,
+    /// The filters: a packet of this class matches at least one.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<Filter>,
+    /// The discipline of a class without classes below. By default a fifo.
+    pub leaf: Option<Box<Spec>>,
+    /// The classes below.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "hierarchical token bucket: a tree of classes that lend each other rate";
+    type Qdisc<P: 'static> = Htb<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Htb<P>, Invalid> {
+        let plan = Plan::new(self, context)?;
+        let mut leaf_of = vec![u32::MAX; plan.classes.len()];
+        let (mut leaves, mut class_of) = (Vec::new(), Vec::new());
+        for (at, planned) in plan.classes.iter().enumerate() {
+            if !planned.written.classes.is_empty() {
+                continue;
+            }
+            let leaf = Leaf::build(
+                planned.written.leaf.as_deref(),
+                &plan.path(at),
+                Some(planned.shape.ceil),
+                context,
+            );
+            let leaf = leaf
+                .map_err(|wrong| Invalid::new("classes", format!("class \"{}\", leaf: {wrong}", planned.name)))?;
+            leaf_of[at] = leaves.len() as u32;
+            leaves.push(leaf);
+            class_of.push(at as u32);
+        }
+        let shapes: Vec<Shape> = plan.classes.iter().map(|planned| planned.shape.clone()).collect();
+        let about = plan.classes.iter().map(|planned| About {
+            name: planned.name.as_str().into(),
+            rate: planned.shape.rate,
+            ceil: planned.shape.ceil,
+            parent: planned.shape.parent,
+        });
+        Ok(Htb {
+            tree: Tree::new(&shapes),
+            about: about.collect(),
+            leaves: Leaves::new(leaves),
+            leaf_of,
+            class_of,
+            default: plan.default,
+            classifier: plan.classifier,
+            asleep: FlowHeap::with_capacity(0),
+            direct: VecDeque::new(),
+            direct_backlog: Backlog::ZERO,
+            direct_most: self.direct_qlen.0,
+            direct_sent: 0,
+        })
+    }
+
+    fn properties(&self, context: &LinkContext) -> Properties {
+        let mut marks = false;
+        self.each_leaf(&mut |spec| marks |= spec.properties(context).marks);
+        Properties {
+            // A flow whose packets match several filters is in several classes.
+            keeps_flow_order: false,
+            work_conserving: self.classes.is_empty(),
+            limit: None,
+            marks,
+            guarantee: Guarantee::Nothing,
+        }
+    }
+
+    fn lookahead(&self) -> usize {
+        let mut most = 0;
+        self.each_leaf(&mut |spec| most = most.max(spec.lookahead()));
+        most
+    }
+
+    fn variants() -> Vec<Config> {
+        [
+            "htb default b classes [(name a rate 2mbit ceil 6mbit prio 1 match [(class 1)]) (name b rate 3mbit)]",
+            "htb default all/rest classes [(name all rate 4mbit burst 3kb classes [(name one rate 1mbit ceil 4mbit \
+             match [(class 0) (class 5)] leaf (fq_codel limit 20p)) (name rest rate 3mbit ceil 4mbit quantum 1500b \
+             leaf (tbf rate 2mbit burst 2kb))])]",
+            "htb classes [(name site[1-2] rate 1mbit ceil 9mbit classes [(name dept[1-6] rate 150kbit ceil 5mbit \
+             prio 3 match [(to [0-5])] leaf (drr limit 30p))])]",
+        ]
+        .map(|text| match text.parse() {
+            Ok(Spec::htb(config)) => config,
+            other => panic!("the constant is a tree: {other:?}"),
+        })
+        .into()
+    }
+
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = Plan::new(self, context).map_or_else(|_| Vec::new(), |plan| plan.warnings);
+        self.each_leaf(&mut |spec| warnings.extend(spec.warnings(context)));
+        warnings
+    }
+
+    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        let mut advice = Vec::new();
+        self.each_leaf(&mut |spec| advice.extend(spec.advice(largest, context)));
+        advice
+    }
+}
+
+impl Config {
+    /// Visits the disciplines that are written in the tree.
+    fn each_leaf(&self, visit: &mut dyn FnMut(&Spec)) {
+        fn each(classes: &[Class], visit: &mut dyn FnMut(&Spec)) {
+            for class in classes {
+                class.leaf.iter().for_each(|spec| visit(spec));
+                each(&class.classes, visit);
+            }
+        }
+        each(&self.classes, visit);
+    }
+}
+
+/// What outputs say about a class.
+struct About {
+    name: Box<str>,
+    rate: Rate,
+    ceil: Rate,
+    parent: Option<u32>,
+}
+
+/// Hierarchical token bucket.
+pub struct Htb<P> {
+    tree: Tree,
+    about: Vec<About>,
+    leaves: Leaves<P>,
+    /// Leaf of each class; [`u32::MAX`] for an inner class.
+    leaf_of: Vec<u32>,
+    /// Class of each leaf.
+    class_of: Vec<u32>,
+    classifier: Classifier,
+    default: Option<u32>,
+    /// Leaves that hold their packets back, by the time at which they release one.
+    asleep: FlowHeap<Time>,
+    /// Packets without a class.
+    direct: VecDeque<Packet<P>>,
+    direct_backlog: Backlog,
+    direct_most: u64,
+    direct_sent: u64,
+}
+
+impl<P> Qdisc<P> for Htb<P> {
+    fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        let Some(class) = self.classifier.class(&pkt.meta).or(self.default) else {
+            return self.enqueue_direct(pkt, cx);
+        };
+        let leaf = self.leaf_of[class as usize];
+        self.leaves.enqueue(leaf, pkt, cx);
+        if self.leaves.is_empty(leaf) {
+            self.rests(leaf);
+        } else if !self.tree.is_active(class) {
+            // An arrival may change the time at which a leaf releases a packet.
+            self.asleep.remove(leaf);
+            self.tree.activate(class, cx.now());
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
+        let now = cx.now();
+        if let Some(pkt) = self.direct.pop_front() {
+            self.direct_backlog.sub(pkt.bytes());
+            self.direct_sent += 1;
+            return Next::Packet(pkt);
+        }
+        self.tree.advance(now);
+        while let Some((at, leaf)) = self.asleep.first()
+            && at <= now
+        {
+            self.asleep.pop();
+            self.tree.activate(self.class_of[leaf as usize], now);
+        }
+        while let Some(choice) = self.tree.choose() {
+            let leaf = self.leaf_of[choice.class as usize];
+            match self.leaves.dequeue(leaf, cx) {
+                Next::Packet(pkt) => {
+                    self.tree.charge(choice, pkt.bytes(), now);
+                    if self.leaves.is_empty(leaf) {
+                        self.rests(leaf);
+                    }
+                    return Next::Packet(pkt);
+                }
+                Next::At(at) => {
+                    self.rests(leaf);
+                    self.asleep.set(leaf, at);
+                }
+                Next::Empty => self.rests(leaf),
+            }
+        }
+        let wake = [self.tree.next_change(), self.asleep.first().map(|(at, _)| at)];
+        match wake.into_iter().flatten().min() {
+            Some(at) if self.leaves.backlog().packets > 0 => Next::At(at),
+            _ => Next::Empty,
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.leaves.backlog().plus(self.direct_backlog)
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        for pkt in self.direct.drain(..) {
+            cx.drop(pkt, DropReason::Reset);
+        }
+        (self.direct_backlog, self.direct_sent) = (Backlog::ZERO, 0);
+        self.leaves.reset(cx);
+        self.tree.reset();
+        self.asleep.clear();
+    }
+
+    fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.leaves.rate_changed(rate, now);
+    }
+
+    fn flow_table(&self) -> FlowTable {
+        self.leaves.flow_table()
+    }
+
+    /// Packets that had no class, the number of classes, and their memory in bytes without packets.
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("direct_packets_sent", self.direct_sent as f64);
+        visit("classes", self.about.len() as f64);
+        visit("tree_bytes", self.tree.bytes() as f64);
+    }
+
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        let mut states: Vec<ClassState> = Vec::with_capacity(self.about.len());
+        for (class, about) in self.about.iter().enumerate() {
+            let leaf = self.leaf_of[class];
+            let state =
+                if leaf == u32::MAX { ClassState::default() } else { self.leaves.get(leaf).state() };
+            let above = about.parent.map(|above| &states[above as usize]);
+            states.push(ClassState {
+                path: above.map_or(String::new(), |above| format!("{}/", above.path)) + &about.name,
+                level: above.map_or(1, |above| above.level + 1),
+                rate: Some(about.rate),
+                ceil: Some(about.ceil),
+                borrowed: self.tree.borrowed(class as u32),
+                ..state
+            });
+        }
+        // Children come after their parents.
+        for class in (0..states.len()).rev() {
+            if let Some(above) = self.about[class].parent {
+                let below = states[class].clone();
+                states[above as usize].include(&below);
+            }
+        }
+        self.visit_below(None, 0, &mut states, visit);
+    }
+}
+
+impl<P> Htb<P> {
+    /// A packet without a class leaves before all others.
+    fn enqueue_direct(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
+        if self.direct.len() as u64 >= self.direct_most {
+            return cx.drop(pkt, DropReason::Overlimit);
+        }
+        self.direct_backlog.add(pkt.bytes());
+        self.direct.push_back(pkt);
+    }
+
+    /// A leaf has nothing to send.
+    fn rests(&mut self, leaf: u32) {
+        let class = self.class_of[leaf as usize];
+        if self.tree.is_active(class) {
+            self.tree.deactivate(class);
+        }
+        self.asleep.remove(leaf);
+    }
+
+    /// Visits the classes below one, which are the first from `from` on with this parent, each followed by those
+    /// below it.
+    fn visit_below(
+        &self,
+        parent: Option<u32>,
+        from: usize,
+        states: &mut [ClassState],
+        visit: &mut dyn FnMut(ClassState),
+    ) {
+        let first = (from..self.about.len()).find(|at| self.about[*at].parent == parent);
+        let Some(first) = first else { return };
+        for class in first..self.about.len() {
+            if self.about[class].parent != parent {
+                break;
+            }
+            let state = std::mem::take(&mut states[class]);
+            let (path, level, leaf) = (state.path.clone(), state.level, self.leaf_of[class]);
+            visit(state);
+            if leaf == u32::MAX {
+                self.visit_below(Some(class as u32), class + 1, states, visit);
+            } else {
+                self.leaves.get(leaf).below(&path, level, visit);
+            }
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! The schedule of a tree of shaped classes, without packets: which leaf sends next, and when.
+//!
+//! A class has one of three modes: it may send at its own rate, it may borrow from the class above, or it may not
+//! send. A class that has something to send is in one *turn list*: with an own rate in that of its level, and when
+//! it borrows in that of its parent, so that a parent that may send finds those below that may borrow.
+
+use giveway_qdisc::blocks::{FlowHeap, NumberSet};
+use giveway_qdisc::{Bytes, Rate, Time};
+
+use super::bucket::Bucket;
+
+/// Largest number of levels, as in Linux.
+pub const LEVELS: usize = 8;
+/// Number of priorities, as in Linux.
+pub const PRIOS: usize = 8;
+/// No class.
+const NONE: u32 = u32::MAX;
+
+/// A class as it is built. A parent comes before its children, and children of one parent follow each other.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Number of the class above.
+    pub parent: Option<u32>,
+    /// The guaranteed rate.
+    pub rate: Rate,
+    /// The rate that it cannot exceed.
+    pub ceil: Rate,
+    /// Bytes at the speed of the link, of the guaranteed rate.
+    pub burst: Bytes,
+    /// Bytes at the speed of the link, of the largest rate.
+    pub cburst: Bytes,
+    /// Priority of a leaf; 0 goes first.
+    pub prio: u8,
+    /// Bytes of a leaf's turn.
+    pub quantum: u32,
+}
+
+/// What a class may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Send at its own rate.
+    Send,
+    /// Send if a class above lends.
+    Borrow,
+    /// Nothing: its largest rate is used up.
+    Wait,
+}
+
+#[derive(Debug)]
+struct Node {
+    rate: Bucket,
+    ceil: Bucket,
+    parent: u32,
+    /// Number of the first child; [`NONE`] for a leaf.
+    first_child: u32,
+    /// Turn list of the least priority below it.
+    first_list: u32,
+    /// Bytes that classes above were charged for it.
+    borrowed: u64,
+    /// Priorities of the leaves below it.
+    below: u8,
+    /// Priorities in which it has something to send.
+    active: u8,
+    /// Distance to its lowest leaf.
+    level: u8,
+    mode: Mode,
+}
+
+/// A leaf's part of the state.
+#[derive(Debug)]
+struct Turns {
+    quantum: i32,
+    /// What is left of its turn, by the level of the lender.
+    left: [i32; LEVELS],
+}
+
+/// Classes that take turns, by number.
+#[derive(Debug)]
+struct TurnList {
+    members: NumberSet,
+    /// Number of the class whose turn it is, or of a later one.
+    next: u32,
+    /// Number of the class that is 0 in the set.
+    base: u32,
+}
+
+/// The leaf that sends, and at whose expense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Number of the class.
+    pub class: u32,
+    /// Level of the class that is charged.
+    lender: u8,
+    prio: u8,
+}
+
+/// A tree of classes.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    /// By class; unused for inner classes.
+    turns: Vec<Turns>,
+    /// Number of a leaf's turns.
+    turn_of: Vec<u32>,
+    /// Turn lists of inner classes: of those below that borrow.
+    borrowing: Vec<TurnList>,
+    /// Turn lists of the levels, by level and priority: of classes that send at their own rates.
+    sending: Vec<Option<TurnList>>,
+    /// Priorities that have a sending class, by level.
+    ready: [u8; LEVELS],
+    /// Classes with something to send whose mode will change, by the time of the change.
+    changes: FlowHeap<Time>,
+}
+
+impl TurnList {
+    fn new(base: u32, classes: usize) -> TurnList {
+        TurnList { members: NumberSet::new(classes), next: base, base }
+    }
+
+    fn insert(&mut self, class: u32) {
+        self.members.insert(class - self.base);
+    }
+
+    fn remove(&mut self, class: u32) {
+        self.members.remove(class - self.base);
+    }
+
+    /// The class whose turn it is; `None` after the last one.
+    fn turn(&self) -> Option<u32> {
+        self.members.next(self.next - self.base).map(|at| at + self.base)
+    }
+
+    fn restart(&mut self) {
+        self.next = self.base;
+    }
+}
+
+impl Tree {
+    /// A tree of these classes, all without anything to send.
+    ///
+    /// # Panics
+    /// If there are more than [`LEVELS`] levels or [`PRIOS`] priorities.
+    pub fn new(shapes: &[Shape]) -> Tree {
+        let mut nodes: Vec<Node> = shapes
+            .iter()
+            .map(|shape| Node {
+                rate: Bucket::new(shape.rate, shape.burst),
+                ceil: Bucket::new(shape.ceil, shape.cburst),
+                parent: shape.parent.unwrap_or(NONE),
+                first_child: NONE,
+                first_list: NONE,
+                borrowed: 0,
+                below: 1 << shape.prio,
+                active: 0,
+                level: 0,
+                mode: Mode::Send,
+            })
+            .collect();
+        let mut children = vec![0usize; nodes.len()];
+        for class in (0..nodes.len()).rev() {
+            let Node { parent, level, below, .. } = nodes[class];
+            let Some(above) = nodes.get_mut(parent as usize) else { continue };
+            if above.first_child == NONE {
+                // Until now it counted as a leaf.
+                above.below = 0;
+            }
+            above.first_child = class as u32;
+            above.below |= below;
+            above.level = above.level.max(level + 1);
+            children[parent as usize] += 1;
+        }
+        assert!(nodes.iter().all(|node| usize::from(node.level) < LEVELS), "at most {LEVELS} levels");
+        let mut tree = Tree {
+            turns: Vec::new(),
+            turn_of: vec![NONE; nodes.len()],
+            borrowing: Vec::new(),
+            sending: (0..LEVELS * PRIOS).map(|_| None).collect(),
+            ready: [0; LEVELS],
+            changes: FlowHeap::with_capacity(0),
+            nodes,
+        };
+        for (class, shape) in shapes.iter().enumerate() {
+            let node = &mut tree.nodes[class];
+            if node.first_child == NONE {
+                tree.turn_of[class] = tree.turns.len() as u32;
+                let quantum = i32::try_from(shape.quantum).unwrap_or(i32::MAX);
+                tree.turns.push(Turns { quantum, left: [0; LEVELS] });
+            } else {
+                node.first_list = tree.borrowing.len() as u32;
+                let lists = (0..node.below.count_ones()).map(|_| TurnList::new(node.first_child, children[class]));
+                tree.borrowing.extend(lists);
+            }
+        }
+        tree
+    }
+
+    /// True if a leaf is known to have something to send.
+    #[inline]
+    pub fn is_active(&self, leaf: u32) -> bool {
+        self.nodes[leaf as usize].active != 0
+    }
+
+    /// Number of bytes that classes above were charged for a leaf.
+    pub fn borrowed(&self, class: u32) -> u64 {
+        self.nodes[class as usize].borrowed
+    }
+
+    /// A leaf has something to send.
+    pub fn activate(&mut self, leaf: u32, now: Time) {
+        let prios = self.nodes[leaf as usize].below;
+        self.join(leaf, prios, now);
+    }
+
+    /// A leaf has nothing to send.
+    pub fn deactivate(&mut self, leaf: u32) {
+        let prios = self.nodes[leaf as usize].active;
+        self.nodes[leaf as usize].active = 0;
+        self.leave(leaf, prios);
+        self.changes.remove(leaf);
+    }
+
+    /// Applies all changes of modes up to `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
+        while let Some((at, class)) = self.changes.first()
+            && at <= now
+        {
+            self.refresh(class, now);
+        }
+    }
+
+    /// Time of the next change of a mode.
+    pub fn next_change(&self) -> Option<Time> {
+        self.changes.first().map(|(at, _)| at)
+    }
+
+    /// The leaf that sends next, after [`Tree::advance`]: of the lowest level with a class that may send, the
+    /// highest priority, and of those the one whose turn it is.
+    #[inline]
+    pub fn choose(&mut self) -> Option<Choice> {
+        let level = self.ready.iter().position(|prios| *prios != 0)?;
+        let prio = self.ready[level].trailing_zeros() as u8;
+        let list = self.sending[level * PRIOS + usize::from(prio)].as_mut()?;
+        loop {
+            let top = list.turn().unwrap_or_else(|| {
+                list.restart();
+                list.turn().expect("a ready priority has a class")
+            });
+            list.next = top;
+            if let Some(class) = Self::descend(&self.nodes, &mut self.borrowing, top, prio) {
+                return Some(Choice { class, lender: level as u8, prio });
+            }
+            list.next = top + 1;
+        }
+    }
+
+    /// The leaf whose turn it is below a class; `None` if all have had their turn.
+    fn descend(nodes: &[Node], borrowing: &mut [TurnList], class: u32, prio: u8) -> Option<u32> {
+        let node = &nodes[class as usize];
+        if node.first_child == NONE {
+            return Some(class);
+        }
+        let list = list_of(node, prio);
+        while let Some(child) = borrowing[list].turn() {
+            borrowing[list].next = child;
+            if let Some(leaf) = Self::descend(nodes, borrowing, child, prio) {
+                return Some(leaf);
+            }
+            borrowing[list].next = child + 1;
+        }
+        borrowing[list].restart();
+        None
+    }
+
+    /// Charges a packet of the chosen leaf: its turn, the rate of the lender and of all classes above it, and the
+    /// largest rates of all classes.
+    #[inline]
+    pub fn charge(&mut self, choice: Choice, bytes: u32, now: Time) {
+        self.spend_turn(choice, bytes);
+        let mut class = choice.class;
+        while class != NONE {
+            let node = &mut self.nodes[class as usize];
+            if node.level >= choice.lender {
+                node.rate.charge(bytes, now);
+            } else {
+                node.borrowed += u64::from(bytes);
+            }
+            node.ceil.charge(bytes, now);
+            let parent = node.parent;
+            self.refresh(class, now);
+            class = parent;
+        }
+    }
+
+    /// Lengths are known only after a departure, so a turn ends with the packet that exceeds it, and the next one
+    /// is shorter by the excess.
+    fn spend_turn(&mut self, choice: Choice, bytes: u32) {
+        let Choice { class, lender, prio } = choice;
+        let turns = &mut self.turns[self.turn_of[class as usize] as usize];
+        let left = &mut turns.left[usize::from(lender)];
+        *left = left.saturating_sub_unsigned(bytes);
+        if *left >= 0 {
+            return;
+        }
+        *left = left.saturating_add(turns.quantum);
+        if lender == 0 {
+            if let Some(list) = &mut self.sending[usize::from(prio)] {
+                list.next = class + 1;
+            }
+        } else {
+            let parent = &self.nodes[self.nodes[class as usize].parent as usize];
+            self.borrowing[list_of(parent, prio)].next = class + 1;
+        }
+    }
+
+    /// Fills all buckets, and forgets what there is to send.
+    pub fn reset(&mut self) {
+        for node in &mut self.nodes {
+            node.rate.refill();
+            node.ceil.refill();
+            (node.active, node.mode, node.borrowed) = (0, Mode::Send, 0);
+        }
+        self.turns.iter_mut().for_each(|turns| turns.left = [0; LEVELS]);
+        for list in self.borrowing.iter_mut().chain(self.sending.iter_mut().flatten()) {
+            list.members.clear();
+            list.restart();
+        }
+        self.ready = [0; LEVELS];
+        self.changes.clear();
+    }
+
+    /// Memory in bytes.
+    pub fn bytes(&self) -> u64 {
+        let lists = self.borrowing.iter().chain(self.sending.iter().flatten());
+        (self.nodes.capacity() * size_of::<Node>()
+            + self.turns.capacity() * size_of::<Turns>()
+            + self.turn_of.capacity() * size_of::<u32>()
+            + self.borrowing.capacity() * size_of::<TurnList>()) as u64
+            + lists.map(|list| list.members.bytes()).sum::<u64>()
+            + self.changes.bytes()
+    }
+
+    /// The mode of a class at `now`, and the time of its next change.
+    fn mode(&self, class: u32, now: Time) -> (Mode, Option<Time>) {
+        let node = &self.nodes[class as usize];
+        let (ceil, rate) = (node.ceil.ready(), node.rate.ready());
+        if ceil > now {
+            (Mode::Wait, Some(ceil))
+        } else if rate > now {
+            (Mode::Borrow, Some(rate))
+        } else {
+            (Mode::Send, None)
+        }
+    }
+
+    /// Brings the mode of a class with something to send up to date.
+    fn refresh(&mut self, class: u32, now: Time) {
+        let (mode, until) = self.mode(class, now);
+        let node = &self.nodes[class as usize];
+        let prios = node.active;
+        if prios == 0 {
+            return;
+        }
+        if mode != node.mode {
+            self.leave(class, prios);
+            self.nodes[class as usize].active = 0;
+            self.join(class, prios, now);
+        } else {
+            self.schedule(class, until);
+        }
+    }
+
+    fn schedule(&mut self, class: u32, until: Option<Time>) {
+        match until {
+            Some(at) => {
+                if self.changes.key(class) != Some(at) {
+                    self.changes.set(class, at);
+                }
+            }
+            None => {
+                self.changes.remove(class);
+            }
+        }
+    }
+
+    /// A class has something to send in further priorities: it joins the turn list for its mode, and so do the
+    /// classes above that have to lend for it.
+    fn join(&mut self, class: u32, prios: u8, now: Time) {
+        let (mut class, mut prios) = (class, prios);
+        while prios != 0 {
+            if self.nodes[class as usize].active == 0 {
+                // Its mode may be out of date.
+                let (mode, until) = self.mode(class, now);
+                self.nodes[class as usize].mode = mode;
+                self.schedule(class, until);
+            }
+            let node = &mut self.nodes[class as usize];
+            node.active |= prios;
+            match node.mode {
+                Mode::Wait => return,
+                Mode::Send => {
+                    let level = usize::from(node.level);
+                    self.ready[level] |= prios;
+                    let classes = self.nodes.len();
+                    for prio in each(prios) {
+                        let list = &mut self.sending[level * PRIOS + usize::from(prio)];
+                        list.get_or_insert_with(|| TurnList::new(0, classes)).insert(class);
+                    }
+                    return;
+                }
+                Mode::Borrow => {
+                    let Some(parent) = self.nodes.get(self.nodes[class as usize].parent as usize) else { return };
+                    let mut further = 0;
+                    for prio in each(prios) {
+                        let list = &mut self.borrowing[list_of(parent, prio)];
+                        if list.members.is_empty() {
+                            further |= 1 << prio;
+                        }
+                        list.insert(class);
+                    }
+                    (class, prios) = (self.nodes[class as usize].parent, further);
+                }
+            }
+        }
+    }
+
+    /// A class has nothing more to send in some priorities, the inverse of [`Tree::join`].
+    fn leave(&mut self, class: u32, prios: u8) {
+        let (mut class, mut prios) = (class, prios);
+        while prios != 0 {
+            let node = &self.nodes[class as usize];
+            match node.mode {
+                Mode::Wait => return,
+                Mode::Send => {
+                    let level = usize::from(node.level);
+                    for prio in each(prios) {
+                        let list = self.sending[level * PRIOS + usize::from(prio)].as_mut();
+                        let list = list.expect("it joined this list");
+                        list.remove(class);
+                        if list.members.is_empty() {
+                            self.ready[level] &= !(1 << prio);
+                        }
+                    }
+                    return;
+                }
+                Mode::Borrow => {
+                    let above = node.parent;
+                    let Some(parent) = self.nodes.get(above as usize) else { return };
+                    let mut gone = 0;
+                    for prio in each(prios) {
+                        let list = &mut self.borrowing[list_of(parent, prio)];
+                        list.remove(class);
+                        if list.members.is_empty() {
+                            gone |= 1 << prio;
+                        }
+                    }
+                    let parent = &mut self.nodes[above as usize];
+                    parent.active &= !gone;
+                    if parent.active == 0 {
+                        self.changes.remove(above);
+                    }
+                    (class, prios) = (above, gone);
+                }
+            }
+        }
+    }
+}
+
+/// Number of the turn list of an inner class for a priority.
+#[inline]
+fn list_of(node: &Node, prio: u8) -> usize {
+    node.first_list as usize + (node.below & ((1 << prio) - 1)).count_ones() as usize
+}
+
+/// The priorities of a set, the most urgent first.
+#[inline]
+fn each(prios: u8) -> impl Iterator<Item = u8> {
+    let mut left = prios;
+    std::iter::from_fn(move || {
+        let prio = left.trailing_zeros() as u8;
+        left &= left.wrapping_sub(1);
+        (prio < 8).then_some(prio)
+    })
+}

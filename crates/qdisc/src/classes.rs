@@ -1,0 +1,50 @@
+//! Counters of the classes of a discipline, for tables and metrics.
+
+use crate::backlog::Backlog;
+use crate::units::{Rate, Span};
+
+/// State of a class of a discipline: a leaf with its own queue, or an inner class with the sum of its leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassState {
+    /// Names of the class and those above it, the uppermost first, separated by "/".
+    pub path: String,
+    /// 1 for the classes directly at the link, 2 for those below them, and so on.
+    pub level: u16,
+    /// True if it has a queue of its own.
+    pub leaf: bool,
+    /// Its guaranteed rate, if it has one.
+    pub rate: Option<Rate>,
+    /// The rate that it cannot exceed, if it has one.
+    pub ceil: Option<Rate>,
+    /// Packets that arrived.
+    pub arrived: Backlog,
+    /// Packets that left.
+    pub sent: Backlog,
+    /// Packets in its queues.
+    pub backlog: Backlog,
+    /// Bytes of sent packets that were charged to a class above, because its own rate was used up.
+    pub borrowed: u64,
+    /// Sum of the waits of sent packets.
+    pub waited: Span,
+    /// The longest wait of a sent packet.
+    pub longest: Span,
+}
+
+impl ClassState {
+    /// Packets that arrived and were dropped.
+    pub fn dropped(&self) -> Backlog {
+        Backlog {
+            packets: self.arrived.packets - self.sent.packets - self.backlog.packets,
+            bytes: self.arrived.bytes - self.sent.bytes - self.backlog.bytes,
+        }
+    }
+
+    /// Adds the counters of a class below.
+    pub fn include(&mut self, below: &ClassState) {
+        self.arrived = self.arrived.plus(below.arrived);
+        self.sent = self.sent.plus(below.sent);
+        self.backlog = self.backlog.plus(below.backlog);
+        self.waited += below.waited;
+        self.longest = self.longest.max(below.longest);
+    }
+}
