@@ -311,7 +311,7 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
         let style = Style { width: terminal::width(), ascii: false, detailed: false };
         match contest {
             Some(contest) => write!(out, "{}", contest.render(table, style))?,
-            None => write!(out, "{}", table.render(style))?,
+            None => write!(out, "{}{}", table.render(style), table.render_classes(style))?,
         }
         if let Some(plot) = plot {
             write!(out, "\n{}", plot.render(style))?;

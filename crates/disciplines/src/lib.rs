@@ -68,6 +68,8 @@ registry! {
         fifo,
         prio,
         tbf,
+        ets,
+        wrr,
         htb,
         bsq,
         bsqred,

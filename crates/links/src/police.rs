@@ -2,7 +2,7 @@
 //! with `conform-exceed drop`. It delays nothing.
 
 use giveway_qdisc::blocks::TokenBucket;
-use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, FlowTable, Next, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Next, Packet, Qdisc, Rate, Time};
 
 /// The parameters of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,9 @@ impl<P> Qdisc<P> for Policed<P> {
     }
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.inner.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.inner.classes(visit);
     }
 }
 

@@ -37,6 +37,7 @@
 
 mod arrivals;
 mod bursts;
+mod classes;
 mod contest;
 mod counts;
 mod crossing;
@@ -50,6 +51,7 @@ mod findings;
 mod fingerprint;
 mod flow_tables;
 mod layout;
+mod level_tables;
 mod meter;
 mod metrics;
 mod names;

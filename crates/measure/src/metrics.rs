@@ -9,8 +9,10 @@
 //! fairness.rs      Jain's index
 //! ports.rs         sojourn times, backlog, losses, bursts
 //! groups.rs        the same for each group of sources
+//! classes.rs       the classes of the discipline at the bottleneck
 //! ```
 
+mod classes;
 mod definitions;
 mod fairness;
 mod flows;
@@ -50,5 +52,6 @@ pub(crate) fn metrics(run: &Observed<'_>) -> Metrics {
     ports::bursts(run, &mut out);
     out.push("bottleneck_packets", run.bottleneck.map(|(_, meter)| meter.data_packets as f64));
     groups::groups(run, &mut out);
+    classes::classes(run, &mut out);
     out
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use giveway_qdisc::{FlowReport, PortCounters, PortId, Span, Time};
 
 use crate::arrivals::Arrivals;
+use crate::classes::Classes;
 use crate::counts::{Losses, index};
 use crate::crossing::Crossing;
 use crate::delays;
@@ -39,6 +40,8 @@ pub struct Recorder<P = ()> {
     flows: Vec<FlowReport>,
     queue: Vec<QueueRow>,
     progress: Vec<ProgressRow>,
+    /// Classes of the disciplines at the measured ports.
+    classes: Classes,
     /// The flow table of each port, by its number.
     flow_tables: Vec<FlowTables>,
     /// The packets that sources emit; `None` if burstiness is not measured.
@@ -68,6 +71,7 @@ impl<P> Recorder<P> {
             flows: Vec::new(),
             queue: Vec::new(),
             progress: Vec::new(),
+            classes: Classes::default(),
             flow_tables: vec![FlowTables::default(); ports],
         }
     }
@@ -124,6 +128,7 @@ impl<P> Recorder<P> {
             flows: self.flows.clone(),
             queue,
             progress: self.progress.clone(),
+            classes: self.classes.clone(),
             flow_tables: self.flow_tables.clone(),
             emissions: self.emissions.clone(),
             arrivals: self.arrivals.clone(),
@@ -222,6 +227,7 @@ impl<P> Recorder<P> {
             crossing: self.flows.iter().filter(|flow| crosses(flow)).collect(),
             flows: self.flows.iter().filter(|flow| whose(flow)).collect(),
             flow_table: flow_table.copied().unwrap_or_default(),
+            classes: ports.first().map(|port| self.classes.of(*port)).unwrap_or_default(),
         }
     }
 

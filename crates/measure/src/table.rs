@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::fingerprint::Fingerprint;
+use crate::names::short_names;
 use crate::student::t_quantile;
 use crate::summary::{Summary, unnamed};
 use crate::trial::Trial;
@@ -45,7 +46,18 @@ pub struct Estimate {
     pub per_seed: Vec<Option<f64>>,
 }
 
+/// The longest specification that names a row, characters. A tree of classes is longer.
+const LONGEST_NAME: usize = 120;
+
 impl Table {
+    /// The names of the rows: the specifications, or short names of very long ones.
+    pub(crate) fn row_names(&self) -> Vec<String> {
+        let specs: Vec<&str> = self.rows.iter().map(|row| row.qdisc.as_str()).collect();
+        let short = short_names(&specs).into_iter();
+        let name = |(spec, short): (&str, String)| if spec.len() > LONGEST_NAME { short } else { spec.to_owned() };
+        specs.iter().copied().zip(short).map(name).collect()
+    }
+
     /// The table of these runs. Give them in the order of the scenario, discipline by discipline and seed by
     /// seed, whatever order they ran in: rows, sums and the fingerprint follow it.
     pub fn new(runs: &[(Trial, Summary)]) -> Table {

@@ -28,7 +28,7 @@ const BETWEEN_GROUPS: usize = 3;
 impl Table {
     /// The table as text, ending in a line break.
     pub fn render(&self, style: Style) -> String {
-        let names: Vec<Vec<String>> = self.rows.iter().map(|row| broken(&row.qdisc)).collect();
+        let names: Vec<Vec<String>> = self.row_names().iter().map(|name| broken(name)).collect();
         let name_width = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
         let rows: Vec<&Row> = self.rows.iter().collect();
         let groups = groups(&rows, style.ascii, style.detailed);

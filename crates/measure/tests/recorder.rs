@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Backlog, Causes, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
+    Backlog, Causes, ClassState, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
     NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
 };
 
@@ -564,6 +564,35 @@ fn recorder_links(
         links.push((row.port, row.sent, row.dropped.packets));
     }
     links
+}
+
+/// The counters of a class before the measurement interval do not count, and a class without such a report began
+/// within it.
+#[test]
+fn classes_have_the_metrics_of_the_interval() {
+    let mut recorder = Recorder::<()>::new(layout());
+    let (begin, end) = (layout().from, layout().until);
+    let state = |packets: u64| ClassState {
+        path: "line/home".to_owned(),
+        level: 2,
+        rate: Some(Rate::mbit(2)),
+        ceil: Some(Rate::mbit(4)),
+        arrived: Backlog { packets: packets + packets / 4, bytes: 1250 * packets },
+        sent: Backlog { packets, bytes: 1000 * packets },
+        dropped: Backlog { packets: packets / 4, bytes: 250 * packets },
+        borrowed: 100 * packets,
+        waited: Span::ms(3) * packets,
+        longest: Span::ms(7),
+        ..ClassState::default()
+    };
+    Probe::<()>::class(&mut recorder, BOTTLENECK, &state(40), begin);
+    Probe::<()>::class(&mut recorder, BOTTLENECK, &state(100), end);
+    let metrics = recorder.finish().summary.metrics;
+    let value = |name: &str| metrics.value(&format!("class.line/home.{name}"));
+    assert_eq!((value("rate_bps"), value("ceil_bps")), (Some(2e6), Some(4e6)));
+    assert_eq!(value("throughput_bps"), Some(60_000.0 * 8.0 / end.since(begin).as_s()));
+    assert_eq!((value("borrowed"), value("drop_share")), (Some(0.1), Some(0.2)));
+    assert_eq!((value("wait_mean_s"), value("wait_max_s")), (Some(0.003), Some(0.007)));
 }
 
 /// A discipline with a limit of five packets.

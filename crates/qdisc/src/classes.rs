@@ -20,6 +20,8 @@ pub struct ClassState {
     pub arrived: Backlog,
     /// Packets that left.
     pub sent: Backlog,
+    /// Packets that it dropped.
+    pub dropped: Backlog,
     /// Packets in its queues.
     pub backlog: Backlog,
     /// Bytes of sent packets that were charged to a class above, because its own rate was used up.
@@ -31,11 +33,19 @@ pub struct ClassState {
 }
 
 impl ClassState {
-    /// Packets that arrived and were dropped.
-    pub fn dropped(&self) -> Backlog {
-        Backlog {
-            packets: self.arrived.packets - self.sent.packets - self.backlog.packets,
-            bytes: self.arrived.bytes - self.sent.bytes - self.backlog.bytes,
+    /// The counters of the time after an earlier state of the same class. `longest` remains that of all time.
+    pub fn since(&self, earlier: &ClassState) -> ClassState {
+        let less = |now: Backlog, then: Backlog| Backlog {
+            packets: now.packets - then.packets,
+            bytes: now.bytes - then.bytes,
+        };
+        ClassState {
+            arrived: less(self.arrived, earlier.arrived),
+            sent: less(self.sent, earlier.sent),
+            dropped: less(self.dropped, earlier.dropped),
+            borrowed: self.borrowed - earlier.borrowed,
+            waited: self.waited - earlier.waited,
+            ..self.clone()
         }
     }
 
@@ -43,6 +53,7 @@ impl ClassState {
     pub fn include(&mut self, below: &ClassState) {
         self.arrived = self.arrived.plus(below.arrived);
         self.sent = self.sent.plus(below.sent);
+        self.dropped = self.dropped.plus(below.dropped);
         self.backlog = self.backlog.plus(below.backlog);
         self.waited += below.waited;
         self.longest = self.longest.max(below.longest);

@@ -11,7 +11,7 @@ use crate::backlog::Backlog;
 use crate::classes::ClassState;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::packet::Packet;
-use crate::probe::{PortId, Probe};
+use crate::probe::{Interest, PortId, Probe};
 use crate::qdisc::{FlowTable, Next, Qdisc};
 use crate::units::{Limit, Rate, Time};
 
@@ -153,6 +153,13 @@ impl<P> Port<P> {
         gauges.clear();
         self.gauges(&mut |name, value| gauges.push((name, value)));
         probe.sample(self.id, self.counters.backlog(), &self.flow_table(), gauges, now);
+    }
+
+    /// Reports the classes of the discipline to the probe, if it observes the port.
+    pub fn report_classes(&self, now: Time, probe: &mut impl Probe<P>) {
+        if probe.interest(self.id) > Interest::Nothing {
+            self.qdisc.classes(&mut |state| probe.class(self.id, &state, now));
+        }
     }
 
     /// The limit of a discipline that is plain ([`Qdisc::plain`]).

@@ -4,6 +4,7 @@
 use std::ops::{AddAssign, Sub};
 
 use crate::backlog::Backlog;
+use crate::classes::ClassState;
 use crate::cx::DropReason;
 use crate::packet::Meta;
 use crate::qdisc::FlowTable;
@@ -47,6 +48,9 @@ pub trait Probe<P> {
         _now: Time,
     ) {
     }
+    /// The counters of a class of a discipline at the begin of the measurement interval, and again at the end of
+    /// the run. A class is reported before those below it.
+    fn class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
     /// A periodic sample of a TCP sender.
     fn sender(&mut self, _sample: &SenderSample) {}
 }
@@ -128,6 +132,9 @@ macro_rules! forward {
             now: Time,
         ) {
             $(if let Some(probe) = $probe { probe.sample(at, backlog, table, gauges, now) })+
+        }
+        fn class(&mut $this, at: PortId, state: &ClassState, now: Time) {
+            $(if let Some(probe) = $probe { probe.class(at, state, now) })+
         }
         #[inline]
         fn sender(&mut $this, sample: &SenderSample) {

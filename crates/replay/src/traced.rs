@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{Backlog, ClassState, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time};
 use rtrb::Producer;
 
 use crate::format::{Answer, Call, Close, Mark};
@@ -122,6 +122,9 @@ impl<P> Qdisc<P> for Traced<P> {
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.inner.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.inner.classes(visit);
     }
 }
 

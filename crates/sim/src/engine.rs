@@ -46,6 +46,8 @@ pub struct Sim {
     /// True once the engine knows which links are plain.
     simplified: bool,
     until: Time,
+    /// Begin of the measurement interval.
+    measured_from: Time,
     queue: EventQueue,
     /// Timer of the bounds of the measurement interval.
     measurement: Timer,
@@ -154,6 +156,7 @@ impl Sim {
             moment: queue.moment(measurement, Time::ZERO),
             simplified: false,
             until: plan.until,
+            measured_from: plan.measured.start,
             queue,
             measurement,
             samples,
@@ -207,6 +210,9 @@ impl Sim {
                 }
                 Owner::Access => self.access_event(probe),
                 Owner::Measurement => {
+                    if at == self.measured_from {
+                        self.links.iter().for_each(|link| link.report_classes(at, probe));
+                    }
                     let next = self.transport.measuring(at);
                     self.queue.set(self.measurement, next);
                 }

@@ -338,6 +338,14 @@ impl Link {
         if let Some(plain) = &mut self.plain {
             plain.finish(now, probe);
         }
+        self.report_classes(now, probe);
+    }
+
+    /// Reports the classes of the discipline to the probe, if the port is in this part of the network.
+    pub fn report_classes<R: Probe<Segment>>(&self, now: Time, probe: &mut R) {
+        if self.plain.is_none() && self.here {
+            self.port.report_classes(now, probe);
+        }
     }
 
     /// Empties the wire and the queue at the end of a run; `left` receives every packet as dropped.

@@ -11,7 +11,7 @@
 
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, FlowKey, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
+    Backlog, ClassState, Cx, DropReason, FlowKey, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
 };
 
 use crate::segment::Segment;
@@ -120,6 +120,9 @@ impl Qdisc<Segment> for ThinAcks {
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.inner.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.inner.classes(visit);
     }
 }
 

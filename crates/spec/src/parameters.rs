@@ -31,14 +31,28 @@ pub enum Default {
     Described,
 }
 
-/// The parameters of a configuration, in the order of its schema.
+/// The parameters of a configuration, in the order of its schema. Those of a record follow it, with its name in front:
+/// `classes.rate`.
 ///
 /// A property with `"x-hidden": true` is left out. It exists for an experiment of a paper, not for users, but
 /// specs may set it.
 pub fn parameters(schema: &Value) -> Vec<Parameter> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let shown = properties.filter(|(_, property)| property["x-hidden"] != true);
-    shown.map(|(name, property)| parameter(name, property, schema)).collect()
+    shown
+        .flat_map(|(name, property)| {
+            let inside = record(property, schema).into_iter().flatten().map(|(inner, property)| {
+                parameter(&format!("{name}.{inner}"), property, schema)
+            });
+            std::iter::once(parameter(name, property, schema)).chain(inside.collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+/// The parameters of the records of a list, if they are too many to be shown with it.
+fn record<'a>(property: &'a Value, schema: &'a Value) -> Option<&'a serde_json::Map<String, Value>> {
+    let items = resolved(&property["items"], schema);
+    items["properties"].as_object().filter(|keys| keys.len() > MOST_KEYS)
 }
 
 fn parameter(name: &str, property: &Value, schema: &Value) -> Parameter {
@@ -109,6 +123,7 @@ fn takes(property: &Value, schema: &Value) -> String {
             let item = resolved(&property["items"], schema);
             return match item["properties"].as_object() {
                 Some(keys) if keys.len() <= MOST_KEYS => format!("a list: `{}`", value_of(item, schema)),
+                Some(_) => "a list of tables, with these keys".to_owned(),
                 _ => format!("a list: {}", takes(&property["items"], schema)),
             };
         }

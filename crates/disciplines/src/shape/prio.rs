@@ -2,7 +2,8 @@
 //! above it are empty.
 //!
 //! # Principles
-//! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last.
+//! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last. Filters
+//!   by DSCP, host or class go before that.
 //! - A band is served whenever it has a packet to send, so a busy band starves all below it. That is its
 //!   purpose. Limit the load of the upper bands, with a shaper if necessary.
 //! - Each band is a child: any discipline, a fifo by default. Each child has its own limit; there is no
@@ -10,8 +11,8 @@
 //! - While a child that shapes may not send yet, the bands below are served.
 //!
 //! # Deviations
-//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries, or by filters. Here the
-//!   backend sets the class, so there is no map.
+//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries. Here the backend sets the
+//!   class, so there is no map.
 //! - Linux bounds the bands to 2 to 16; one band is allowed here, and is its child.
 //!
 //! # Cost
@@ -21,13 +22,14 @@
 //! - Linux: tc-prio(8), whose three bands are the default.
 
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
-    Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc,
+    Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Discipline, Spec, fifo};
+use crate::common::classes::{BandFilter, Bands, Children};
+use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `prio`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,118 +39,88 @@ pub struct Config {
     pub bands: u16,
     /// The discipline of band 0, 1, 2 and so on. Bands beyond the list are plain fifos.
     pub children: Vec<Spec>,
+    /// The filters. The first that a packet matches decides about its band; without one it is its class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<BandFilter>,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { bands: 3, children: Vec::new() }
+        Config { bands: 3, children: Vec::new(), filters: Vec::new() }
     }
 }
-
-/// Largest number of bands, as in Linux.
-const MOST: u16 = 16;
-
-/// The backlog of each band, as gauges.
-const GAUGES: [&str; MOST as usize] = [
-    "band0_packets",
-    "band1_packets",
-    "band2_packets",
-    "band3_packets",
-    "band4_packets",
-    "band5_packets",
-    "band6_packets",
-    "band7_packets",
-    "band8_packets",
-    "band9_packets",
-    "band10_packets",
-    "band11_packets",
-    "band12_packets",
-    "band13_packets",
-    "band14_packets",
-    "band15_packets",
-];
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "strict priority between bands, each with its own discipline";
     type Qdisc<P: 'static> = Prio<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Prio<P>, Invalid> {
-        if !(1..=MOST).contains(&self.bands) {
-            return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
-        }
-        if self.children.len() > usize::from(self.bands) {
-            let message =
-                format!("{} disciplines for {} bands: remove some", self.children.len(), self.bands);
-            return Err(Invalid::new("children", message));
-        }
-        let band = |(spec, at): (Spec, u16)| {
-            let child = spec.build(&context.child(&format!("band{at}")));
-            child
-                .map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
-        };
-        Ok(Prio { bands: self.specs().zip(0..).map(band).collect::<Result<_, _>>()? })
+        Ok(Prio { bands: self.children().build(context)? })
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
         Properties {
             // A flow whose packets have several classes is in several bands.
             keeps_flow_order: false,
-            work_conserving: self.specs().all(|spec| spec.properties(context).work_conserving),
+            work_conserving: self.children().work_conserving(context),
             limit: None,
-            marks: self.specs().any(|spec| spec.properties(context).marks),
+            marks: self.children().marks(context),
             guarantee: Guarantee::Nothing,
         }
     }
 
     fn lookahead(&self) -> usize {
-        self.specs().map(|spec| spec.lookahead()).max().unwrap_or(0)
+        self.children().lookahead()
     }
 
     fn variants() -> Vec<Config> {
         let read = |text: &str| text.parse().expect("the constant is a spec");
+        let filters = vec![BandFilter { band: 1, to: Some("3".to_owned()), ..BandFilter::default() }];
         vec![
-            Config { bands: 1, children: vec![read("efd limit 5p threshold 1p")] },
-            Config { bands: 2, children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")] },
+            Config {
+                bands: 1,
+                children: vec![read("efd limit 5p threshold 1p")],
+                filters: Vec::new(),
+            },
+            Config { bands: 2, children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")], filters },
             Config {
                 bands: 16,
                 children: vec![read("fifo limit 2p"), read("prio bands 2 children [(sfq)]")],
+                filters: Vec::new(),
             },
         ]
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        self.specs().flat_map(|spec| spec.warnings(context)).collect()
+        self.children().warnings(context)
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        self.specs().flat_map(|spec| spec.advice(largest, context)).collect()
+        self.children().advice(largest, context)
     }
 }
 
 impl Config {
-    /// The discipline of every band.
-    fn specs(&self) -> impl Iterator<Item = Spec> {
-        let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
-        self.children.iter().cloned().chain(default).take(usize::from(self.bands))
+    fn children(&self) -> Children<'_> {
+        Children { bands: self.bands, written: &self.children, filters: &self.filters }
     }
 }
 
 /// Strict priority between bands, each with its own discipline.
 pub struct Prio<P> {
     /// Bands, the most urgent first.
-    bands: Vec<Box<dyn Qdisc<P>>>,
+    bands: Bands<P>,
 }
 
 impl<P> Qdisc<P> for Prio<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let last = self.bands.len() - 1;
-        self.bands[last.min(usize::from(pkt.meta.class))].enqueue(pkt, cx);
+        self.bands.enqueue(self.bands.of(&pkt.meta), pkt, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let mut earliest: Option<Time> = None;
-        for band in &mut self.bands {
-            match band.dequeue(&mut cx.child()) {
+        for band in self.bands.numbers() {
+            match self.bands.dequeue(band, cx) {
                 Next::Packet(pkt) => return Next::Packet(pkt),
                 Next::At(at) => earliest = Some(earliest.map_or(at, |other| other.min(at))),
                 Next::Empty => {}
@@ -158,26 +130,28 @@ impl<P> Qdisc<P> for Prio<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.bands.iter().fold(Backlog::ZERO, |sum, band| sum.plus(band.backlog()))
+        self.bands.backlog()
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.bands.iter_mut().for_each(|band| band.reset(&mut cx.child()));
+        self.bands.reset(cx);
     }
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
-        self.bands.iter_mut().for_each(|band| band.rate_changed(rate, now));
+        self.bands.rate_changed(rate, now);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.bands.iter().fold(FlowTable::NONE, |sum, band| sum.plus(band.flow_table()))
+        self.bands.flow_table()
     }
 
     /// The backlog of each band.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        for (name, band) in GAUGES.iter().zip(&self.bands) {
-            visit(name, band.backlog().packets as f64);
-        }
+        self.bands.gauges(visit);
+    }
+
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.bands.classes(visit);
     }
 }
 

@@ -31,7 +31,7 @@
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
     Packet, Properties, Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
@@ -283,6 +283,9 @@ impl<P> Qdisc<P> for Tbf<P> {
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         visit("tokens_bytes", self.sustained.tokens().0 as f64);
         self.queue.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.queue.classes(visit);
     }
 }
 

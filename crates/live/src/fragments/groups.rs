@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use giveway_qdisc::{Backlog, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{Backlog, ClassState, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Time};
 
 use crate::headers::Frame;
 
@@ -174,5 +174,8 @@ impl Qdisc<Frame> for PartialFrameDiscard {
     }
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.discipline.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.discipline.classes(visit);
     }
 }

@@ -48,6 +48,9 @@ pub enum Of {
     Ports,
     /// A group of sources. The metric has the prefix `src.NAME.`.
     Source,
+    /// A class of the discipline at the bottleneck. The metric has the prefix `class.PATH.`, with the names of the
+    /// classes above it and its own.
+    Class,
     /// A run on a switch.
     Switch,
 }
@@ -80,7 +83,7 @@ const fn define(
     Definition { names, of, unit, what, edges, missing }
 }
 
-use Of::{Flows, Ports, Source, Switch};
+use Of::{Class, Flows, Ports, Source, Switch};
 
 /// Every metric.
 pub const METRICS: &[Definition] = &[
@@ -440,6 +443,55 @@ pub const METRICS: &[Definition] = &[
          included. The median of three estimates, and the estimates: rescaled range, variance-time, Haar wavelet.",
         "Windows of 10 ms count that are within the measurement interval.",
         "Null for intervals below 81.92 s, or if no packet was emitted.",
+    ),
+    define(
+        &["rate_bps", "ceil_bps"],
+        Class,
+        Unit::BitPerSecond,
+        "The rate that the class is guaranteed, and the rate that it cannot exceed.",
+        "Constants.",
+        "Missing if the class has no such rate.",
+    ),
+    define(
+        &["throughput_bps"],
+        Class,
+        Unit::BitPerSecond,
+        "Bits of the IP packets that the class sent within the measurement interval, divided by its length; for a class with classes \
+         below, their sum.",
+        "A packet counts when it leaves the queue.",
+        "Never null.",
+    ),
+    define(
+        &["borrowed"],
+        Class,
+        Unit::Share,
+        "The share of the sent bytes that were charged to a class above, because the class had used up its own rate.",
+        "As for the throughput.",
+        "Null if the class sent nothing.",
+    ),
+    define(
+        &["drop_share"],
+        Class,
+        Unit::Share,
+        "The share of the packets that the class dropped, of those that it dropped or sent.",
+        "Packets that were dropped or sent within the measurement interval count.",
+        "Null if there were none.",
+    ),
+    define(
+        &["wait_mean_s"],
+        Class,
+        Unit::Seconds,
+        "The mean sojourn time of the packets that the class sent.",
+        "As for the throughput.",
+        "Null if the class sent nothing.",
+    ),
+    define(
+        &["wait_max_s"],
+        Class,
+        Unit::Seconds,
+        "The longest sojourn time of a packet that the class sent.",
+        "Packets of the whole run count, also those before the measurement interval.",
+        "Null if the class sent nothing.",
     ),
     define(
         &["offered", "throughput"],

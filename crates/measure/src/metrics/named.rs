@@ -9,7 +9,9 @@ pub struct Named<'a> {
     pub port: Option<&'a str>,
     /// The group of sources, for a metric of a group.
     pub source: Option<&'a str>,
-    /// The name without port and source.
+    /// The class of the discipline, for a metric of a class.
+    pub class: Option<&'a str>,
+    /// The name without port, source and class.
     pub metric: &'a str,
     /// The definition of the metric.
     pub definition: &'static Definition,
@@ -27,22 +29,25 @@ pub fn named(name: &str) -> Option<Named<'_>> {
 }
 
 fn plain(name: &str) -> Option<Named<'_>> {
-    let (source, metric) = match name.strip_prefix("src.") {
-        Some(rest) => {
-            let (source, metric) = rest.rsplit_once('.')?;
-            (Some(source), metric)
-        }
-        None => (None, name),
+    let (source, class, metric) = if let Some(rest) = name.strip_prefix("src.") {
+        let (source, metric) = rest.rsplit_once('.')?;
+        (Some(source), None, metric)
+    } else if let Some(rest) = name.strip_prefix("class.") {
+        let (class, metric) = rest.rsplit_once('.')?;
+        (None, Some(class), metric)
+    } else {
+        (None, None, name)
     };
     let fits = |definition: &&Definition| {
         (definition.of == Of::Source) == source.is_some()
+            && (definition.of == Of::Class) == class.is_some()
             && definition.names.iter().any(|pattern| matches(pattern, metric))
     };
     // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class
     // "aged".
     let exact = METRICS.iter().filter(fits).find(|definition| definition.names.contains(&metric));
     let definition = exact.or_else(|| METRICS.iter().rev().find(fits))?;
-    Some(Named { port: None, source, metric, definition })
+    Some(Named { port: None, source, class, metric, definition })
 }
 
 /// True if `name` matches `pattern`, in which `*` stands for one or more characters.

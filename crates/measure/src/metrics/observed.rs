@@ -1,6 +1,6 @@
 //! The recorded data of a run, from which its metrics are computed.
 
-use giveway_qdisc::{Ending, FlowKind, FlowReport, PortId};
+use giveway_qdisc::{ClassState, Ending, FlowKind, FlowReport, PortId};
 
 use crate::flow_tables::FlowTables;
 use crate::layout::Layout;
@@ -15,6 +15,8 @@ pub(crate) struct Observed<'a> {
     pub flows: Vec<&'a FlowReport>,
     /// The flows that cross these ports.
     pub crossing: Vec<&'a FlowReport>,
+    /// The classes of the discipline at the bottleneck.
+    pub classes: Vec<ClassState>,
     /// The flow table of the bottleneck.
     pub flow_table: FlowTables,
 }

@@ -33,6 +33,11 @@ pub fn page() -> String {
             "Groups of sources",
             "Names begin with `src.NAME.`. Entries of `[[traffic]]` with the same name are a group.",
         ),
+        (
+            Of::Class,
+            "Classes",
+            "Names begin with `class.PATH.`. PATH has the names of the classes above and that of the class itself: `homes/home1`.",
+        ),
         (Of::Switch, "Switch", "Metrics of scenarios with `backend = \"switch\"`, in slots of a link."),
     ];
     for (of, title, about) in parts {

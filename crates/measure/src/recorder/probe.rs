@@ -1,7 +1,7 @@
 //! The events of a run, as a recorder observes them, and the parts of a divided run.
 
 use giveway_qdisc::{
-    Backlog, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortId, Probe, SenderSample, Time,
+    Backlog, ClassState, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortId, Probe, SenderSample, Time,
 };
 
 use super::Recorder;
@@ -93,6 +93,12 @@ impl<P> Probe<P> for Recorder<P> {
         }
     }
 
+    fn class(&mut self, at: PortId, state: &ClassState, now: Time) {
+        if self.meter(at).is_some() {
+            self.classes.report(at, state, now <= self.layout.from);
+        }
+    }
+
     fn sender(&mut self, sample: &SenderSample) {
         if self.layout.senders {
             let SenderSample {
@@ -127,6 +133,7 @@ impl<P> Divisible<P> for Recorder<P> {
         // of one port.
         self.queue.extend(part.queue);
         self.queue.sort_by_key(|row| (row.time, row.port));
+        self.classes.join(part.classes, has);
         self.progress.extend(part.progress);
         if let (Some(own), Some(theirs)) = (&mut self.emissions, part.emissions) {
             own.join(theirs);

@@ -6,6 +6,7 @@
 //! AQM) cannot change its decision about this packet.
 
 use crate::backlog::Backlog;
+use crate::classes::ClassState;
 use crate::cx::{Cx, DropReason};
 use crate::packet::Packet;
 use crate::qdisc::{FlowTable, Next, Qdisc};
@@ -92,6 +93,9 @@ impl<P, Q: Qdisc<P>> Qdisc<P> for Lookahead<P, Q> {
     }
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.child.gauges(visit);
+    }
+    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        self.child.classes(visit);
     }
 }
 

@@ -124,6 +124,7 @@ pub(crate) fn metrics(runs: &[(Trial, Summary)]) -> Result<RecordBatch, ArrowErr
         whole(&rows, |(trial, ..)| trial.seed),
         maybe(&|named| named.source.map(str::to_owned)),
         maybe(&|named| named.port.map(str::to_owned)),
+        maybe(&|named| named.class.map(str::to_owned)),
         text(&rows, |(_, name, named, _)| named.map_or(*name, |named| named.metric).to_owned()),
         real(&rows, |(.., value)| Some(*value)),
         text(&rows, |(_, _, named, _)| unit(named)),

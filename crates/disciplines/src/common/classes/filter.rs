@@ -45,7 +45,7 @@ impl Filter {
             to: host(&self.to)?,
         };
         if fields == Fields::default() {
-            return Err("a filter without fields matches every packet: name the class in \"default\"".into());
+            return Err("a filter without fields matches every packet: write at least one, such as class 1".into());
         }
         Ok(fields)
     }

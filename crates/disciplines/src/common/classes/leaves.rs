@@ -3,6 +3,7 @@
 //! A leaf may drop packets at any call, and may itself hold packets back. The total backlog follows each call, so
 //! that it costs the same for three leaves and for 100,000.
 
+use giveway_qdisc::blocks::{Head, Lookahead};
 use giveway_qdisc::{
     Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Qdisc, Rate, Span, Time,
 };
@@ -11,7 +12,7 @@ use crate::{Spec, fifo};
 
 /// A class with a queue of its own.
 pub struct Leaf<P> {
-    qdisc: Box<dyn Qdisc<P>>,
+    qdisc: Lookahead<P, Box<dyn Qdisc<P>>>,
     /// Backlog of the discipline after the last call.
     backlog: Backlog,
     arrived: Backlog,
@@ -48,7 +49,7 @@ impl<P: 'static> Leaf<P> {
             None => Box::new(fifo::Config::default().growing()),
         };
         Ok(Leaf {
-            qdisc,
+            qdisc: Lookahead::new(qdisc),
             backlog: Backlog::ZERO,
             arrived: Backlog::ZERO,
             sent: Backlog::ZERO,
@@ -66,6 +67,10 @@ impl<P> Leaf<P> {
             leaf: true,
             arrived: self.arrived,
             sent: self.sent,
+            dropped: Backlog {
+                packets: self.arrived.packets - self.sent.packets - self.backlog.packets,
+                bytes: self.arrived.bytes - self.sent.bytes - self.backlog.bytes,
+            },
             backlog: self.backlog,
             waited: self.waited,
             longest: self.longest,
@@ -115,10 +120,22 @@ impl<P> Leaves<P> {
         self.recount(at);
     }
 
+    /// The packet that a leaf sends next. After this call the leaf's discipline has released it, so it leaves next
+    /// whatever arrives.
+    #[inline]
+    pub fn head(&mut self, at: u32, cx: &mut Cx<'_, P>) -> Head {
+        let head = self.leaves[at as usize].qdisc.head(cx);
+        self.recount(at);
+        head
+    }
+
     /// Dequeues a packet of a leaf.
     #[inline]
     pub fn dequeue(&mut self, at: u32, cx: &mut Cx<'_, P>) -> Next<P> {
         let leaf = &mut self.leaves[at as usize];
+        if leaf.backlog.packets == 0 {
+            return Next::Empty;
+        }
         let next = leaf.qdisc.dequeue(&mut cx.child());
         if let Next::Packet(pkt) = &next {
             leaf.sent.add(pkt.bytes());

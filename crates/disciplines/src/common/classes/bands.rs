@@ -1,0 +1,213 @@
+//! Bands: classes with numbers, each with a discipline of its own, for `prio`, `ets` and `wrr`.
+
+use giveway_qdisc::blocks::Head;
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, Dscp, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Rate, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Classifier, Filter, Leaf, Leaves};
+use crate::{Advice, Spec, fifo};
+
+/// Largest number of bands, as in Linux.
+pub const MOST: u16 = 16;
+
+/// Names of the bands, and of the gauges of their backlogs.
+const NAMES: [(&str, &str); MOST as usize] = [
+    ("band0", "band0_packets"),
+    ("band1", "band1_packets"),
+    ("band2", "band2_packets"),
+    ("band3", "band3_packets"),
+    ("band4", "band4_packets"),
+    ("band5", "band5_packets"),
+    ("band6", "band6_packets"),
+    ("band7", "band7_packets"),
+    ("band8", "band8_packets"),
+    ("band9", "band9_packets"),
+    ("band10", "band10_packets"),
+    ("band11", "band11_packets"),
+    ("band12", "band12_packets"),
+    ("band13", "band13_packets"),
+    ("band14", "band14_packets"),
+    ("band15", "band15_packets"),
+];
+
+/// A filter of a discipline whose classes are numbered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BandFilter {
+    /// The band of the packets that match.
+    pub band: u16,
+    /// The class of the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<u16>,
+    /// The DSCP, as a name such as "EF" or a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Dscp>,
+    /// The source host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The destination host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+/// The disciplines of the bands as they are configured. Bands beyond the list are plain fifos.
+#[derive(Clone, Copy, Debug)]
+pub struct Children<'a> {
+    /// Number of bands.
+    pub bands: u16,
+    /// The first of them.
+    pub written: &'a [Spec],
+    /// The filters, in order.
+    pub filters: &'a [BandFilter],
+}
+
+impl Children<'_> {
+    /// The bands of a link.
+    ///
+    /// # Errors
+    /// The parameter that is not valid.
+    pub fn build<P: 'static>(self, context: &LinkContext) -> Result<Bands<P>, Invalid> {
+        if !(1..=MOST).contains(&self.bands) {
+            return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
+        }
+        if self.written.len() > usize::from(self.bands) {
+            let message =
+                format!("{} disciplines for {} bands: remove some", self.written.len(), self.bands);
+            return Err(Invalid::new("children", message));
+        }
+        let mut classifier = Classifier::default();
+        for filter in self.filters {
+            let wrong = |message| Invalid::new("filters", message);
+            if filter.band >= self.bands {
+                let message = format!("there is no band {}: the last one is {}", filter.band, self.bands - 1);
+                return Err(wrong(message));
+            }
+            let BandFilter { class, dscp, from, to, .. } = filter.clone();
+            let fields = Filter { class, dscp, from, to }.resolved(0, 1, &context.hosts).map_err(wrong)?;
+            classifier.push(fields, u32::from(filter.band));
+        }
+        let band = |(spec, at): (Spec, usize)| {
+            let leaf = Leaf::build(Some(&spec), NAMES[at].0, None, context);
+            leaf.map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
+        };
+        let leaves = self.specs().zip(0..).map(band).collect::<Result<_, _>>()?;
+        Ok(Bands { leaves: Leaves::new(leaves), classifier, last: u32::from(self.bands) - 1 })
+    }
+
+    /// The discipline of every band.
+    pub fn specs(self) -> impl Iterator<Item = Spec> {
+        let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
+        self.written.to_vec().into_iter().chain(default).take(usize::from(self.bands))
+    }
+
+    /// True if every band sends whenever it has a packet.
+    pub fn work_conserving(self, context: &LinkContext) -> bool {
+        self.specs().all(|spec| spec.properties(context).work_conserving)
+    }
+
+    /// True if a band may mark packets.
+    pub fn marks(self, context: &LinkContext) -> bool {
+        self.specs().any(|spec| spec.properties(context).marks)
+    }
+
+    /// Number of next hops that the bands use.
+    pub fn lookahead(self) -> usize {
+        self.specs().map(|spec| spec.lookahead()).max().unwrap_or(0)
+    }
+
+    /// Warnings about the bands.
+    pub fn warnings(self, context: &LinkContext) -> Vec<String> {
+        self.specs().flat_map(|spec| spec.warnings(context)).collect()
+    }
+
+    /// Advice about the bands.
+    pub fn advice(self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+        self.specs().flat_map(|spec| spec.advice(largest, context)).collect()
+    }
+}
+
+/// The bands of a discipline.
+pub struct Bands<P> {
+    leaves: Leaves<P>,
+    classifier: Classifier,
+    /// Number of the last band.
+    last: u32,
+}
+
+impl<P> Bands<P> {
+    /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last one.
+    #[inline]
+    pub fn of(&self, meta: &Meta) -> u32 {
+        let filtered = self.classifier.class(meta);
+        filtered.unwrap_or_else(|| u32::from(meta.class).min(self.last))
+    }
+
+    /// The numbers of all bands.
+    pub fn numbers(&self) -> std::ops::RangeInclusive<u32> {
+        0..=self.last
+    }
+
+    /// Enqueues a packet in a band. Returns false if the band is empty afterwards.
+    #[inline]
+    pub fn enqueue(&mut self, band: u32, pkt: Packet<P>, cx: &mut Cx<'_, P>) -> bool {
+        self.leaves.enqueue(band, pkt, cx);
+        !self.leaves.is_empty(band)
+    }
+
+    /// The packet that a band sends next.
+    #[inline]
+    pub fn head(&mut self, band: u32, cx: &mut Cx<'_, P>) -> Head {
+        self.leaves.head(band, cx)
+    }
+
+    /// Dequeues a packet of a band.
+    #[inline]
+    pub fn dequeue(&mut self, band: u32, cx: &mut Cx<'_, P>) -> Next<P> {
+        self.leaves.dequeue(band, cx)
+    }
+
+    /// True if a band has no backlog.
+    #[inline]
+    pub fn is_empty(&self, band: u32) -> bool {
+        self.leaves.is_empty(band)
+    }
+
+    /// Packets and bytes in all bands.
+    pub fn backlog(&self) -> Backlog {
+        self.leaves.backlog()
+    }
+
+    /// Drops all packets.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.leaves.reset(cx);
+    }
+
+    /// Informs the bands of the rate of the link.
+    pub fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.leaves.rate_changed(rate, now);
+    }
+
+    /// State per flow of all bands.
+    pub fn flow_table(&self) -> FlowTable {
+        self.leaves.flow_table()
+    }
+
+    /// The backlog of each band.
+    pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        for (band, (_, gauge)) in self.numbers().zip(NAMES) {
+            visit(gauge, self.leaves.get(band).state().backlog.packets as f64);
+        }
+    }
+
+    /// The bands as classes, each before those of its own discipline.
+    pub fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
+        for (band, (name, _)) in self.numbers().zip(NAMES) {
+            let leaf = self.leaves.get(band);
+            visit(ClassState { path: name.to_owned(), level: 1, ..leaf.state() });
+            leaf.below(name, 1, visit);
+        }
+    }
+}
