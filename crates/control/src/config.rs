@@ -8,7 +8,7 @@ use std::path::Path;
 
 use giveway_disciplines::Spec;
 use giveway_live::LinkEmulation;
-use giveway_qdisc::{Bytes, LinkContext, Rate, Share, Span, Streams, units};
+use giveway_qdisc::{Bytes, Rate, Share, Span, Streams, units};
 use giveway_scenario::link_key;
 pub use giveway_watch::Direction;
 use giveway_wire::fragment::{self, Size};
@@ -148,7 +148,7 @@ impl BridgeConfig {
                     message(format!("{}{help}", error.message))
                 })?;
                 // Build it once here, so that an error is reported now and not in the forwarding thread.
-                let context = LinkContext::new(config.rate, Streams::new(0));
+                let context = crate::building::context(config.rate, Streams::new(0));
                 spec.build::<giveway_live::Frame>(&context)
                     .map_err(|invalid| message(invalid.to_string()))?;
                 config.qdisc = spec;

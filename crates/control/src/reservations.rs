@@ -3,7 +3,7 @@
 use giveway_disciplines::Spec;
 use giveway_live::reservations::LinkReservations;
 use giveway_live::station::EVERYONE;
-use giveway_qdisc::{LinkContext, Qdisc, Rate, Streams};
+use giveway_qdisc::{Qdisc, Rate, Streams};
 use giveway_reserve::{MessageError, Reservation};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::config::DirectionConfig;
 /// True if a discipline honours reservations.
 pub fn guarantees(spec: &Spec, rate: Rate) -> bool {
     let mut guarantees_rates = false;
-    if let Ok(built) = spec.build::<giveway_live::Frame>(&LinkContext::new(rate, Streams::new(0))) {
+    if let Ok(built) = spec.build::<giveway_live::Frame>(&crate::building::context(rate, Streams::new(0))) {
         // A discipline that honours reservations has a gauge of the rate that it has admitted.
         built.gauges(&mut |name, _| guarantees_rates |= name == "reserved_bit");
     }

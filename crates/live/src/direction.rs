@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use giveway_links::{Fate, Transmitter};
 use giveway_qdisc::{
-    Backlog, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, Span,
+    Backlog, ClassState, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, Span,
     Streams, Time,
 };
 use giveway_watch::Status;
@@ -139,6 +139,10 @@ pub struct Core {
     /// Uptime before the clock was restarted.
     earlier_time: Span,
     gauges: Vec<(&'static str, f64)>,
+    /// Classes of the discipline, as of the last second.
+    classes: Vec<ClassState>,
+    /// Time of the next look at the classes.
+    classes_due: Time,
 }
 
 impl Core {
@@ -190,6 +194,8 @@ impl Core {
             earlier: PortCounters::default(),
             earlier_time: Span::ZERO,
             gauges: Vec::with_capacity(64),
+            classes: Vec::new(),
+            classes_due: Time::ZERO,
         }
     }
 
@@ -612,6 +618,25 @@ impl Core {
             .gauges
             .extend(self.port.flow_table().named().map(|(name, value)| (Cow::Borrowed(name), value)));
         self.port.gauges(&mut |name, value| status.gauges.push((Cow::Borrowed(name), value)));
+        self.snapshot_classes(now, status);
+    }
+
+    /// Writes the classes into `status`. Their names are copied, which takes a while for many classes, so this
+    /// happens once a second and for a bounded number.
+    fn snapshot_classes(&mut self, now: Time, status: &mut Status) {
+        const MOST: usize = 1000;
+        const EVERY: Span = Span::s(1);
+        if now >= self.classes_due {
+            self.classes_due = now + EVERY;
+            self.classes.clear();
+            let classes = &mut self.classes;
+            self.port.classes(&mut |state| {
+                if classes.len() < MOST {
+                    classes.push(state);
+                }
+            });
+        }
+        status.classes.clone_from(&self.classes);
     }
 
     /// Ends the direction: drops the backlog, writes the last snapshot, and returns the probe.
@@ -620,6 +645,7 @@ impl Core {
         self.port.reset(now, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(now);
         self.statistics.roll(now + Span::s(1));
+        self.classes_due = now;
         self.snapshot(now, status);
         self.probe
     }

@@ -10,6 +10,8 @@ use crate::units::nearest;
 pub struct Hosts {
     /// Names and numbers, sorted by name.
     named: Arc<[(Box<str>, u16)]>,
+    /// True if the numbers of packets do not name hosts.
+    hashed: bool,
 }
 
 impl Hosts {
@@ -17,7 +19,12 @@ impl Hosts {
     pub fn new(hosts: impl IntoIterator<Item = (Box<str>, u16)>) -> Hosts {
         let mut named: Vec<(Box<str>, u16)> = hosts.into_iter().collect();
         named.sort();
-        Hosts { named: named.into() }
+        Hosts { named: named.into(), hashed: false }
+    }
+
+    /// The hosts of real frames, whose numbers are hashes of addresses: no host can be named.
+    pub fn hashed() -> Hosts {
+        Hosts { hashed: true, ..Hosts::default() }
     }
 
     /// The number of a host.
@@ -25,6 +32,11 @@ impl Hosts {
     /// # Errors
     /// A sentence, if there is no such host.
     pub fn number(&self, name: &str) -> Result<u16, String> {
+        if self.hashed {
+            return Err(format!(
+                "host \"{name}\": filters by host exist in simulations only; here filter by dscp or class"
+            ));
+        }
         if self.named.is_empty() {
             let wrong = || format!("\"{name}\" is not a host: no names are known here, write its number");
             return name.parse().map_err(|_| wrong());
@@ -50,6 +62,7 @@ mod tests {
         assert_eq!((hosts.number("nas"), hosts.number("home")), (Ok(3), Ok(0)));
         assert_eq!(hosts.number("hme").unwrap_err(), "unknown host \"hme\"; did you mean \"home\"?");
         assert_eq!(Hosts::default().number("17"), Ok(17));
+        assert!(Hosts::hashed().number("17").unwrap_err().contains("filter by dscp or class"));
         assert!(Hosts::default().number("nas").unwrap_err().contains("write its number"));
     }
 }

@@ -1,7 +1,7 @@
 //! Snapshots as JSON: the answer to `giveway control SOCKET show`, and the summary of `--json`. Times are in
 //! seconds.
 
-use giveway_qdisc::Backlog;
+use giveway_qdisc::{Backlog, ClassState, Rate};
 use giveway_wire::fragment::Size;
 use serde_json::{Map, Value, json};
 
@@ -55,6 +55,9 @@ fn direction(of: &Snapshot) -> Value {
     }
     let gauges = of.status.gauges.iter().map(|(name, value)| (name.as_ref(), *value));
     add(json!({"gauges": named(gauges)}));
+    if !of.status.classes.is_empty() {
+        add(json!({"classes": of.status.classes.iter().map(class).collect::<Vec<Value>>()}));
+    }
     if complete {
         add(json!({
             "reservations": of.reservations.as_ref().map(reservations),
@@ -64,6 +67,24 @@ fn direction(of: &Snapshot) -> Value {
     }
     add(json!({"scheduling": of.status.scheduling}));
     Value::Object(object)
+}
+
+/// A class of the discipline.
+fn class(of: &ClassState) -> Value {
+    let mean = (of.sent.packets > 0).then(|| of.waited.as_s() / of.sent.packets as f64);
+    json!({
+        "path": of.path,
+        "level": of.level,
+        "rate_bps": of.rate.map(Rate::as_bit),
+        "ceil_bps": of.ceil.map(Rate::as_bit),
+        "arrived": amount(of.arrived),
+        "sent": amount(of.sent),
+        "dropped": amount(of.dropped),
+        "backlog": amount(of.backlog),
+        "borrowed_bytes": of.borrowed,
+        "wait_mean_s": mean,
+        "wait_max_s": of.longest.as_s(),
+    })
 }
 
 /// Counters of a backend that sees every frame.

@@ -17,7 +17,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use giveway_qdisc::{Backlog, Span};
+use giveway_qdisc::{Backlog, ClassState, Span};
 
 use crate::delays::Quantiles;
 use crate::snapshot::{Reservations, Snapshot};
@@ -63,6 +63,7 @@ pub fn render(snapshots: &[Snapshot]) -> String {
     page.delays("sojourn", "Sojourn time in the queue", |of| &of.status.sojourn);
     page.delays("lateness", "Delay between due and actual transmission", |of| &of.status.lateness);
     page.gauges();
+    page.classes();
     page.reservations();
     page.text.push_str("# EOF\n");
     page.text
@@ -264,6 +265,39 @@ impl Page<'_> {
         for (port, of) in self.snapshots.iter().enumerate() {
             for (name, value) in &of.status.gauges {
                 self.sample("giveway_gauge", port, &format!(",name=\"{}\"", escaped(name)), Float(*value));
+            }
+        }
+    }
+
+    /// Counters of the classes of disciplines that have some.
+    fn classes(&mut self) {
+        if self.snapshots.iter().all(|of| of.status.classes.is_empty()) {
+            return;
+        }
+        let counters: [(&str, &str, &str, fn(&ClassState) -> u64); 6] = [
+            ("sent_packets", "packets", "Packets that a class sent.", |of| of.sent.packets),
+            ("sent_bytes", "bytes", "Bytes that a class sent, IP length.", |of| of.sent.bytes),
+            ("dropped_packets", "packets", "Packets that a class dropped.", |of| of.dropped.packets),
+            ("dropped_bytes", "bytes", "Bytes that a class dropped, IP length.", |of| of.dropped.bytes),
+            ("borrowed_bytes", "bytes", "Bytes for which a class above was charged.", |of| of.borrowed),
+            ("waited_microseconds", "microseconds", "Sum of the waits of a class's packets.", |of| {
+                of.waited.as_ps() / 1_000_000
+            }),
+        ];
+        for (name, unit, help, value) in counters {
+            let family = format!("giveway_class_{name}");
+            self.family(&family, "counter", unit, help);
+            self.of_classes(&format!("{family}_total"), value);
+        }
+        let family = "giveway_class_backlog_packets";
+        self.family(family, "gauge", "packets", "Packets in the queues of a class.");
+        self.of_classes(family, |of| of.backlog.packets);
+    }
+
+    fn of_classes(&mut self, name: &str, value: fn(&ClassState) -> u64) {
+        for (port, of) in self.snapshots.iter().enumerate() {
+            for class in &of.status.classes {
+                self.sample(name, port, &format!(",class=\"{}\"", escaped(&class.path)), value(class));
             }
         }
     }

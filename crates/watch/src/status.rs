@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
-use giveway_qdisc::{Backlog, DropReason, FiveTuple, FlowKey, PortCounters, Rate, Span};
+use giveway_qdisc::{Backlog, ClassState, DropReason, FiveTuple, FlowKey, PortCounters, Rate, Span};
 use giveway_wire::fragment::{Counts, Size};
 
 use crate::delays::Quantiles;
@@ -45,6 +45,8 @@ pub struct Status {
     pub top: Vec<TopFlow>,
     /// Gauges of the discipline, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
+    /// Classes of the discipline, each before those below it, as of the last second; the first thousand of more.
+    pub classes: Vec<ClassState>,
     /// Number of changes of rate, discipline, fragmentation or link emulation.
     pub changes: u64,
     /// Fragmentation and reassembly.

@@ -20,6 +20,9 @@ pub struct Style {
     pub ascii: bool,
 }
 
+/// Most classes of a discipline that are shown.
+const MOST_CLASSES: usize = 8;
+
 /// Formats snapshots for a terminal of `width` columns and `height` lines.
 pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
@@ -68,6 +71,16 @@ fn direction(of: &Snapshot, width: usize, style: Style) -> Vec<String> {
             of.status.gauges.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();
         lines.push(format!("gauges    {}", gauges.join("   ")));
     }
+    lines.extend(of.status.classes.iter().take(MOST_CLASSES).enumerate().map(|(at, class)| {
+        let head = if at == 0 { "classes" } else { "" };
+        format!(
+            "{head:<10}{}   sent {}   drops {}   backlog {}",
+            class.path,
+            amount(class.sent),
+            class.dropped.packets,
+            amount(class.backlog)
+        )
+    }));
     for (at, flow) in of.status.top.iter().enumerate() {
         let head = if at == 0 { "flows" } else { "" };
         let Backlog { packets, bytes } = flow.arrived;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use giveway_links::{Profile, TraceError};
-use giveway_qdisc::{LinkContext, Rate, Share, Span, Streams, Time};
+use giveway_qdisc::{Rate, Share, Span, Streams, Time};
 use giveway_scenario::link_key;
 
 use super::{BridgeConfig, DirectionConfig, LONGEST, canonical};
@@ -110,7 +110,7 @@ impl DirectionConfig {
 
     /// Checks that the discipline can be built at the rate; the error is the message.
     pub(super) fn check_built(&self) -> Result<(), String> {
-        let context = LinkContext::new(self.rate, Streams::new(0));
+        let context = crate::building::context(self.rate, Streams::new(0));
         let built = self.qdisc.build::<giveway_live::Frame>(&context);
         built.map(|_| ()).map_err(|invalid| invalid.to_string())
     }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use giveway_qdisc::{Backlog, DropReason, FiveTuple, FlowKey, PortCounters, Rate, Span};
+use giveway_qdisc::{Backlog, ClassState, DropReason, FiveTuple, FlowKey, PortCounters, Rate, Span};
 use giveway_watch::{
     Direction, Drops, Fragments, Losses, Quantiles, Reservations, Snapshot, Status, TopFlow,
 };
@@ -64,6 +64,7 @@ pub fn two() -> Vec<Snapshot> {
                 flow(0xabcd, None, 1, 64),
             ],
             gauges: vec![("dropping".into(), 2.0), ("share".into(), 0.125), ("none".into(), f64::NAN)],
+            classes: vec![class("line", 1, 5), class("line/\"office\"", 2, 5)],
             scheduling: "SCHED_FIFO, priority 50".to_owned(),
             ..Status::default()
         },
@@ -159,4 +160,22 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
             }
         },
     )
+}
+
+/// A class that sent some packets.
+fn class(path: &str, level: u16, packets: u64) -> ClassState {
+    ClassState {
+        path: path.to_owned(),
+        level,
+        leaf: level == 2,
+        rate: Some(Rate::mbit(2)),
+        arrived: Backlog { packets: packets + 3, bytes: 1000 * packets + 300 },
+        sent: Backlog { packets, bytes: 1000 * packets },
+        dropped: Backlog { packets: 1, bytes: 100 },
+        backlog: Backlog { packets: 2, bytes: 200 },
+        borrowed: 4000,
+        waited: Span::ms(7) * packets,
+        longest: Span::ms(12),
+        ..ClassState::default()
+    }
 }
