@@ -172,9 +172,12 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             arrived: self.now,
             offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),
             remaining: u32::from(bytes) * 8,
-            label: match bytes % 4 {
-                0 => Label::NONE,
-                1 => Label::SHORT,
+            label: match bytes % 8 {
+                0 | 4 => Label::NONE,
+                1 | 5 => Label::SHORT,
+                // Up to 65 ms after the arrival, or long before it.
+                7 if bytes.is_multiple_of(3) => Label::departing(Time::us(u64::from(bytes))),
+                7 => Label::departing(self.now + Span::us(u64::from(bytes))),
                 _ => Label::of(Rate::kbit(u64::from(bytes))),
             },
             reserved: reserved(flow, bytes),

@@ -1,14 +1,22 @@
-//! The label of a packet: the rate of its flow, as an edge router measured it.
+//! The annotation of a packet: the rate of its flow, as an edge router measured it, or the time at which its
+//! sender wants it to leave.
 
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
-/// Label that an edge router writes on a packet for CSFQ and FPIP. Core routers decide by it, without state
-/// per flow, and may lower it.
+/// Annotation that travels with a packet.
 ///
-/// A label has one of three values: none (no edge router has seen the packet), short (the flow is short and
-/// has no rate), or the rate of the flow.
+/// An edge router writes the rate of the flow for CSFQ and FPIP. Core routers decide by it, without state per
+/// flow, and may lower it. A sender may write the earliest departure time of the packet instead, as
+/// `SO_TXTIME` does in Linux; `fq` holds the packet until then, and all other disciplines ignore it.
+///
+/// A label has one of four values: none (no edge router has seen the packet), short (the flow is short and has
+/// no rate), the rate of the flow, or a departure time. To an edge router a departure time is no label: it
+/// writes its own over it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(u64);
+
+/// The bit of a departure time. The other 63 bits are picoseconds, which suffice for 106 days.
+const DEPARTURE: u64 = 1 << 63;
 
 impl Label {
     /// No edge router has seen the packet.
@@ -16,28 +24,53 @@ impl Label {
     /// The flow is short: it has no rate, and no router drops its packets early.
     pub const SHORT: Label = Label(1);
     /// The largest rate that it can carry, bit/s.
-    const MOST: u64 = u64::MAX - 1;
+    const MOST: u64 = DEPARTURE - 2;
 
     /// A label with a rate of at least 1 bit/s; zero stands for a short flow.
     pub fn of(rate: Rate) -> Label {
         Label(rate.as_bit().clamp(1, Label::MOST) + 1)
     }
 
+    /// The earliest departure time of a packet: a time on the clock of the backend, at most 106 days after its
+    /// epoch.
+    pub fn departing(at: Time) -> Label {
+        Label(DEPARTURE | at.as_ps().min(DEPARTURE - 1))
+    }
+
     /// True if an edge router has seen the packet.
     pub fn is_set(self) -> bool {
-        self != Label::NONE
+        self != Label::NONE && self.departure().is_none()
     }
 
     /// Rate of the flow; 0 if the label has none.
     #[inline]
     pub fn rate(self) -> Rate {
-        Rate::bit(self.0.saturating_sub(1))
+        if self.0 & DEPARTURE != 0 { Rate::bit(0) } else { Rate::bit(self.0.saturating_sub(1)) }
+    }
+
+    /// The earliest departure time, if the sender wrote one.
+    #[inline]
+    pub fn departure(self) -> Option<Time> {
+        (self.0 & DEPARTURE != 0).then(|| Time::from_ps(self.0 & !DEPARTURE))
     }
 
     /// The label, with its rate limited to `rate`. A label without a rate is unchanged.
     #[inline]
     pub fn lowered(self, rate: Rate) -> Label {
         if self.rate() > rate { Label::of(rate) } else { self }
+    }
+
+    /// The label as a number, for records: 0 for none, 1 for short, the rate plus one, or a departure time in
+    /// picoseconds with the highest bit set.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The inverse of [`Label::bits`]. Each number is a label.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Label {
+        Label(bits)
     }
 }
 
@@ -50,12 +83,28 @@ mod tests {
         assert_eq!(Label::default(), Label::NONE);
         assert!(!Label::NONE.is_set() && Label::SHORT.is_set());
         assert_eq!((Label::NONE.rate(), Label::SHORT.rate()), (Rate::bit(0), Rate::bit(0)));
-        for bits in [1, 2, 80_000, u64::MAX - 1] {
+        for bits in [1, 2, 80_000, (1 << 63) - 2] {
             assert_eq!(Label::of(Rate::bit(bits)).rate(), Rate::bit(bits));
+            assert_eq!(Label::of(Rate::bit(bits)).departure(), None);
         }
-        // A rate never becomes the label of a short flow, and the largest number saturates.
+        // A rate never becomes the label of a short flow or a departure time, and the largest number
+        // saturates.
         assert_eq!(Label::of(Rate::bit(0)).rate(), Rate::bit(1));
-        assert_eq!(Label::of(Rate::bit(u64::MAX)).rate(), Rate::bit(u64::MAX - 1));
+        assert_eq!(Label::of(Rate::bit(u64::MAX)).rate(), Rate::bit((1 << 63) - 2));
+    }
+
+    /// A departure time is neither a rate nor the sign of an edge router, whatever the time.
+    #[test]
+    fn a_departure_time_is_no_label_to_an_edge_router() {
+        for at in [Time::ZERO, Time::ms(7), Time::s(9_000_000)] {
+            let label = Label::departing(at);
+            assert_eq!(label.departure(), Some(at));
+            assert_eq!((label.is_set(), label.rate()), (false, Rate::bit(0)));
+            assert_eq!(label.lowered(Rate::bit(1)), label);
+            assert_ne!(label, Label::NONE);
+        }
+        assert_eq!(Label::departing(Time::NEVER).departure(), Some(Time::from_ps((1 << 63) - 1)));
+        assert_eq!([Label::NONE, Label::SHORT].map(Label::departure), [None; 2]);
     }
 
     #[test]

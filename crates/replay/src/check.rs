@@ -256,9 +256,10 @@ fn first_difference<'a, T: PartialEq>(
 fn answer(answer: &Answer) -> String {
     match answer {
         Answer::Packet { number, label, ecn } => {
-            let label = match label.is_set() {
-                true => format!(", label {}", label.rate()),
-                false => String::new(),
+            let label = match label.departure() {
+                Some(at) => format!(", departing at {at}"),
+                None if label.is_set() => format!(", label {}", label.rate()),
+                None => String::new(),
             };
             format!("packet {number} ({ecn:?}{label})")
         }

@@ -139,7 +139,7 @@ impl Section {
             Call::Reset => RESET,
             Call::Rate(_) => RESET | RATE,
             Call::Dequeue(Answer::Packet { label, ecn, .. }) => {
-                PACKET | (ecn_bits(*ecn) << ECN_SHIFT) | if label.is_set() { LABELLED } else { 0 }
+                PACKET | (ecn_bits(*ecn) << ECN_SHIFT) | if *label == Label::NONE { 0 } else { LABELLED }
             }
             Call::Dequeue(Answer::At(_)) => NO_PACKET | AT,
             Call::Dequeue(Answer::Empty) => NO_PACKET,
@@ -155,8 +155,8 @@ impl Section {
             Call::Dequeue(Answer::Packet { number, label, .. }) => {
                 varint(out, signed(self.before.sent, *number));
                 self.before.sent = number.wrapping_add(1);
-                if label.is_set() {
-                    varint(out, label_number(*label));
+                if *label != Label::NONE {
+                    varint(out, label.bits());
                 }
             }
             Call::Dequeue(Answer::At(at)) => varint(out, signed(now.as_ps(), at.as_ps())),
@@ -225,7 +225,7 @@ fn metadata(out: &mut Vec<u8>, before: &Meta, meta: &Meta, now: Time) {
             4 => out.extend(flow.0.to_le_bytes()),
             5 => varint(out, from.into()),
             6 => varint(out, to.into()),
-            7 => varint(out, label_number(label)),
+            7 => varint(out, label.bits()),
             8 => varint(out, offset.into()),
             9 => varint(out, remaining.into()),
             10 => varint(out, reserved.as_bit()),
@@ -246,15 +246,6 @@ fn ecn_bits(ecn: Ecn) -> u8 {
         Ecn::Ect1 => 1,
         Ecn::Ect0 => 2,
         Ecn::Marked => 3,
-    }
-}
-
-fn label_number(label: Label) -> u64 {
-    match label {
-        Label::NONE => 0,
-        Label::SHORT => 1,
-        // A rate is at most 2^64 - 2 and at least 1.
-        label => label.rate().as_bit() + 1,
     }
 }
 

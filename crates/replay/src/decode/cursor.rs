@@ -88,11 +88,7 @@ impl<'a> Cursor<'a> {
         Ok(text.map_err(|_| ContentError::Invalid("a text is not UTF-8"))?.to_owned())
     }
     fn label(&mut self) -> Result<Label, ContentError> {
-        Ok(match self.varint()? {
-            0 => Label::NONE,
-            1 => Label::SHORT,
-            number => Label::of(Rate::bit(number - 1)),
-        })
+        self.varint().map(Label::from_bits)
     }
     fn ecn(bits: u8) -> Result<Ecn, ContentError> {
         [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Marked]
