@@ -66,6 +66,9 @@ pub struct Datagram {
     pub header: Header,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// The time before which it should not leave its host, if the sender gives one. The discipline `fq` holds
+    /// it until then; all others ignore it.
+    pub departure: Option<Time>,
 }
 
 /// Settings for all packets of a source.
@@ -175,6 +178,8 @@ pub trait Carrier {
     fn stream(&mut self, by: Caller<'_>, ends: (u16, u16), flow: Option<FlowKey>, start: Time) -> StreamId;
     /// Sends a datagram whose IP packet has `bytes` bytes.
     fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time);
+    /// Sends a datagram with a departure time: [`Datagram::departure`].
+    fn datagram_at(&mut self, stream: StreamId, bytes: u32, departure: Time, now: Time);
     /// Sends a datagram with all its fields.
     fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time);
     /// Returns a number for a flow that the source reports itself.
@@ -336,6 +341,11 @@ impl<'a> Net<'a> {
     /// Sends a datagram whose IP packet has `bytes` bytes.
     pub fn datagram(&mut self, stream: StreamId, bytes: u32) {
         self.carrier.datagram(stream, bytes, self.caller.now);
+    }
+
+    /// Hands over a datagram that should not leave before a time: [`Datagram::departure`].
+    pub fn datagram_at(&mut self, stream: StreamId, bytes: u32, departure: Time) {
+        self.carrier.datagram_at(stream, bytes, departure, self.caller.now);
     }
 
     /// Sends a datagram with all its fields, such as one of a capture.

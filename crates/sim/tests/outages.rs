@@ -65,6 +65,7 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         step: Rate::default(),
         stagger: None,
         fastest_first: false,
+        batch: 1,
     };
     let mut context = lab.context(&[(0, 4)], &TcpConfig::default());
     context.stop = Time::s(3);

@@ -301,6 +301,10 @@ impl<'a> Check<'a> {
                 );
                 self.refuse(stream.table.place("kind"), message, "simulate it: backend = \"network\"");
             }
+            if stream.table.has("batch") {
+                let message = format!("{what}: a test bed sends no departure times");
+                self.refuse(stream.table.place("batch"), message, "leave batch out");
+            }
             for (key, written) in [("class", stream.class != 0), ("reserved", stream.reserved.as_bit() != 0)]
             {
                 if written {

@@ -218,7 +218,12 @@ impl Replay {
         let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
         net.datagram_as(
             stream,
-            Datagram { bytes: packet.bytes, header: Header::new(ip.dscp, ip.short), ecn },
+            Datagram {
+                bytes: packet.bytes,
+                header: Header::new(ip.dscp, ip.short),
+                ecn,
+                departure: None,
+            },
         );
     }
 

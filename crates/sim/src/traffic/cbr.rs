@@ -13,6 +13,10 @@
 //!   them, then the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports
 //!   follow this order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are
 //!   alike and numbered as they begin.
+//! - With `batch` a flow hands over several packets at once, each with the time at which it would be sent
+//!   otherwise as its earliest departure time, as an application with `SO_TXTIME`. The discipline `fq` of the
+//!   host's link spreads them; with any other discipline they leave as a burst. Their delay counts from the
+//!   hand-over.
 //!
 //! # Deviations
 //! - Jitter is on by default (half the interval); ns-2's generator has it off.
@@ -59,6 +63,10 @@ pub struct Config {
     /// True if flows begin in reverse order: the last flow, which is the fastest, begins first.
     #[serde(default)]
     pub fastest_first: bool,
+    /// Number of packets that a flow hands over at once. With more than one, each has its time of sending as
+    /// its earliest departure time, which the discipline `fq` obeys.
+    #[serde(default = "default_batch")]
+    pub batch: u32,
 }
 
 fn default_packet() -> Bytes {
@@ -70,6 +78,11 @@ fn default_jitter() -> Share {
 fn default_flows() -> u32 {
     1
 }
+fn default_batch() -> u32 {
+    1
+}
+/// The largest batch.
+const MOST_BATCH: u32 = 10_000;
 
 impl Traffic for Config {
     const SUMMARY: &'static str =
@@ -87,6 +100,10 @@ impl Traffic for Config {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
         check_count("flows", self.flows, MOST_FLOWS, context)?;
+        if !(1..=MOST_BATCH).contains(&self.batch) {
+            let message = format!("{} is not between 1 and {MOST_BATCH}: write for example 10", self.batch);
+            return Err(Invalid::new("batch", message));
+        }
         let count = u64::from(self.flows) * context.pairs.len() as u64;
         let series = self.series(count, context)?;
         let mut rng = context.streams.rng();
@@ -103,7 +120,15 @@ impl Traffic for Config {
         let order = flows.iter().zip(0..).map(|(flow, number)| Reverse((flow.begin, number)));
         let order = order.filter(|Reverse((begin, _))| *begin < context.stop).collect();
         let in_order = self.step > Rate::default() || series.is_some();
-        Ok(Box::new(Cbr { flows, order, bytes, to_number: in_order, stop: context.stop, rng }))
+        Ok(Box::new(Cbr {
+            flows,
+            order,
+            bytes,
+            batch: self.batch,
+            to_number: in_order,
+            stop: context.stop,
+            rng,
+        }))
     }
 }
 
@@ -129,6 +154,8 @@ struct Cbr {
     /// Time of the next packet of each flow. At equal times the flow with the lower number is first.
     order: BinaryHeap<Reverse<(Time, u32)>>,
     bytes: u32,
+    /// Number of packets that a flow hands over at once.
+    batch: u32,
     /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
     /// begin.
     to_number: bool,
@@ -160,11 +187,22 @@ impl Source for Cbr {
             self.order.pop();
             let flow = &mut self.flows[number as usize];
             let stream = *flow.stream.get_or_insert_with(|| net.stream(flow.from, flow.to));
-            net.datagram(stream, self.bytes);
-            // Uniform in [interval - jitter, interval + jitter]: the mean stays.
-            let early = if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
             // From the time that was due: a late wake-up delays no later packet.
-            let next = due + (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
+            let mut next = due;
+            for _ in 0..self.batch {
+                if self.batch == 1 {
+                    net.datagram(stream, self.bytes);
+                } else {
+                    net.datagram_at(stream, self.bytes, next);
+                }
+                // Uniform in [interval - jitter, interval + jitter]: the mean stays.
+                let early =
+                    if flow.jitter.is_zero() { 0 } else { self.rng.below(2 * flow.jitter.as_ps() + 1) };
+                next += (flow.interval + Span::from_ps(early)).saturating_sub(flow.jitter);
+                if next >= self.stop {
+                    break;
+                }
+            }
             if next < self.stop {
                 self.order.push(Reverse((next, number)));
             }

@@ -113,9 +113,13 @@ impl Carrier for Simulated<'_> {
     }
 
     fn datagram(&mut self, stream: StreamId, bytes: u32, now: Time) {
-        let Stream { ecn, dscp, .. } = self.transport.streams[stream.0 as usize];
-        let header = Header::new(dscp, bytes <= 64);
-        self.datagram_as(stream, Datagram { bytes, header, ecn }, now);
+        let datagram = self.plain(stream, bytes);
+        self.datagram_as(stream, datagram, now);
+    }
+
+    fn datagram_at(&mut self, stream: StreamId, bytes: u32, departure: Time, now: Time) {
+        let datagram = Datagram { departure: Some(departure), ..self.plain(stream, bytes) };
+        self.datagram_as(stream, datagram, now);
     }
 
     fn datagram_as(&mut self, stream: StreamId, datagram: Datagram, now: Time) {
@@ -128,6 +132,14 @@ impl Carrier for Simulated<'_> {
 
     fn report(&mut self, report: FlowReport) {
         self.transport.reports.push(report);
+    }
+}
+
+impl Simulated<'_> {
+    /// A datagram with the fields of its stream.
+    fn plain(&self, stream: StreamId, bytes: u32) -> Datagram {
+        let Stream { ecn, dscp, .. } = self.transport.streams[stream.0 as usize];
+        Datagram { bytes, header: Header::new(dscp, bytes <= 64), ecn, departure: None }
     }
 }
 

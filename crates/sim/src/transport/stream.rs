@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use giveway_qdisc::{Dscp, Ecn, Ending, FlowKey, FlowKind, FlowReport, Meta, Packet, Rate, Time};
+use giveway_qdisc::{Dscp, Ecn, Ending, FlowKey, FlowKind, FlowReport, Label, Meta, Packet, Rate, Time};
 
 use crate::counters::Datagrams;
 use crate::net::Datagram;
@@ -38,7 +38,7 @@ impl Stream {
         now: Time,
         measured: &Range<Time>,
     ) -> Packet<Segment> {
-        let Datagram { bytes, header, ecn } = datagram;
+        let Datagram { bytes, header, ecn, departure } = datagram;
         let segment = Segment::datagram(number, self.source, self.number, payload(bytes) as u16, now);
         let meta = Meta {
             bytes,
@@ -50,6 +50,7 @@ impl Stream {
             to: self.to,
             offset: u32::try_from(self.offset).unwrap_or(u32::MAX),
             reserved: self.reserved,
+            label: departure.map_or(Label::NONE, Label::departing),
             ..Meta::default()
         };
         self.number += 1;
