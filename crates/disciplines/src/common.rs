@@ -5,6 +5,7 @@ pub(crate) mod classes;
 pub(crate) mod clock;
 #[macro_use]
 pub(crate) mod guaranteed;
+pub(crate) mod priority;
 pub(crate) mod sent;
 pub(crate) mod served;
 pub(crate) mod stamped;

@@ -80,6 +80,7 @@ registry! {
         drr,
         srr,
         sfq,
+        fq,
         fq_codel,
         cake,
         scfq,

@@ -105,6 +105,29 @@ impl<T> Slots<T> {
         Place::new(place)
     }
 
+    /// Inserts an item behind the last item of a list that `precedes` it, or at the front. The search begins
+    /// at the end, so it takes one step for each item that comes after it.
+    #[inline]
+    pub fn insert_behind(&mut self, list: &mut List, item: T, precedes: impl Fn(&T) -> bool) -> Place {
+        let (mut prev, mut next) = (list.tail, NONE);
+        while let Some(slot) = self.slots.get(prev as usize)
+            && !slot.item.as_ref().is_some_and(&precedes)
+        {
+            (prev, next) = (slot.prev, prev);
+        }
+        let place = self.take_slot(item, prev, next);
+        match prev {
+            NONE => list.head = place,
+            prev => self.slots[prev as usize].next = place,
+        }
+        match next {
+            NONE => list.tail = place,
+            next => self.slots[next as usize].prev = place,
+        }
+        list.len += 1;
+        Place::new(place)
+    }
+
     /// Removes the first item.
     #[inline]
     pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
@@ -321,6 +344,7 @@ mod tests {
         PopFront(u8),
         PopBack(u8),
         RemoveSecond(u8),
+        InsertBehind(u8, usize),
         Rotate(u8),
     }
 
@@ -331,6 +355,7 @@ mod tests {
             (0..3u8).prop_map(Op::PopFront),
             (0..3u8).prop_map(Op::PopBack),
             (0..3u8).prop_map(Op::RemoveSecond),
+            (0..3u8, 0..400usize).prop_map(|(list, number)| Op::InsertBehind(list, number)),
             (0..3u8).prop_map(Op::Rotate),
         ]
     }
@@ -360,6 +385,13 @@ mod tests {
                     Op::PopBack(i) => {
                         places[i as usize].pop_back();
                         prop_assert_eq!(slots.pop_back(&mut lists[i as usize]), deques[i as usize].pop_back());
+                    }
+                    Op::InsertBehind(i, number) => {
+                        let (list, deque) = (&mut lists[i as usize], &mut deques[i as usize]);
+                        let place = slots.insert_behind(list, serial, |other| *other < number);
+                        let at = deque.iter().rposition(|other| *other < number).map_or(0, |at| at + 1);
+                        deque.insert(at, serial);
+                        places[i as usize].insert(at, place);
                     }
                     Op::RemoveSecond(i) => {
                         if let Some(place) = places[i as usize].remove(1) {

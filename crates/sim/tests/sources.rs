@@ -543,6 +543,71 @@ fn cbr_flows_can_be_an_arithmetic_series() {
     }
 }
 
+/// With a batch a flow hands over five packets at once, with the times at which it sends them one by one
+/// otherwise. `fq` on the link of the host restores these times; any other discipline ignores them.
+#[test]
+fn a_batch_has_the_times_of_single_packets() {
+    let sent = |batch: u32| {
+        let (log, _) = run_one("cbr", json!({ "rate": "1mbit", "flows": 2, "batch": batch }), Time::s(2));
+        log.sent
+    };
+    let (single, batches) = (sent(1), sent(5));
+    let of_each = |sent: &[Sent], time: fn(&Sent) -> Time| {
+        let mut of_each: std::collections::BTreeMap<u64, Vec<Time>> = Default::default();
+        sent.iter().for_each(|one| of_each.entry(one.meta.flow.0).or_default().push(time(one)));
+        of_each
+    };
+    let departures = of_each(&batches, |one| one.meta.label.departure().expect("each packet has one"));
+    for times in departures.values() {
+        assert!(times.is_sorted() && times.len() > 200);
+    }
+    assert!(single.iter().all(|one| one.meta.label.departure().is_none()));
+    // All packets of a batch are handed over at the departure time of its first.
+    for (flow, times) in of_each(&batches, |one| one.at) {
+        for (handed, departs) in times.chunks(5).zip(departures[&flow].chunks(5)) {
+            assert!(handed.iter().all(|at| *at == departs[0]));
+        }
+    }
+
+    let leaves = |qdisc: &str| {
+        let mut lab = home(1, qdisc);
+        add(&mut lab, &spec("cbr", json!({ "rate": "1mbit", "batch": 5 })), &TcpConfig::default(), |_| ());
+        let mut departed = Departed::default();
+        let mut sim = Sim::new(Plan {
+            network: lab.network,
+            sources: lab.sources,
+            until: Time::s(2),
+            measured: Time::ZERO..Time::s(2),
+            sample: None,
+            sample_senders: false,
+            streams: lab.streams.within("run"),
+            lookahead: 0,
+            timing: giveway_sim::Timing::default(),
+        });
+        sim.step_to(Time::s(2), &mut departed);
+        departed.early
+    };
+    // Four of five packets leave before their time, back to back.
+    assert!(leaves("fifo limit 100p") > 150 && leaves("fq_codel") > 150);
+    assert_eq!(leaves("fq"), 0);
+    let refused = refusal("cbr", json!({ "rate": "1mbit", "batch": 0 }));
+    assert_eq!(refused.to_string(), "batch: 0 is not between 1 and 10000: write for example 10");
+}
+
+/// Counts packets that the link between the routers sends before their departure times.
+#[derive(Default)]
+struct Departed {
+    early: u64,
+}
+
+impl Probe<Segment> for Departed {
+    fn sent(&mut self, at: giveway_qdisc::PortId, meta: &Meta, _: &Segment, now: Time) {
+        // The two wires have the ports before it.
+        let between = at == giveway_qdisc::PortId(4);
+        self.early += u64::from(between && meta.label.departure().is_some_and(|departs| now < departs));
+    }
+}
+
 /// The start in the report is the time at which the first datagram left.
 #[test]
 fn a_staggered_flow_begins_at_its_reported_start() {

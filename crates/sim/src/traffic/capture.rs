@@ -218,12 +218,7 @@ impl Replay {
         let ecn = if self.keep_ecn { ip.ecn } else { Ecn::NotCapable };
         net.datagram_as(
             stream,
-            Datagram {
-                bytes: packet.bytes,
-                header: Header::new(ip.dscp, ip.short),
-                ecn,
-                departure: None,
-            },
+            Datagram { bytes: packet.bytes, header: Header::new(ip.dscp, ip.short), ecn, departure: None },
         );
     }
 
