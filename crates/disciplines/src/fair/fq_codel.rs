@@ -31,10 +31,8 @@
 //! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995
 //!   (DRR).
 
-use std::collections::VecDeque;
-
-use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
+use giveway_qdisc::blocks::{Fattest, NewAndOld};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet,
@@ -125,7 +123,6 @@ impl Discipline for Config {
         }
         let flows = self.flows as usize;
         Ok(FqCodel {
-            most: 0,
             limit: self.limit.0,
             memory_limit: self.memory_limit.0,
             quantum: quantum as i32,
@@ -134,8 +131,7 @@ impl Discipline for Config {
             perturbation: context.streams.rng().word(),
             flows: vec![Flow::default(); flows],
             fattest: Fattest::new(flows),
-            new: VecDeque::with_capacity(flows),
-            old: VecDeque::with_capacity(flows),
+            turns: NewAndOld::with_capacity(flows),
             packets: Slots::with_capacity((self.limit.0 as usize).saturating_add(1)),
             backlog: Backlog::ZERO,
         })
@@ -178,8 +174,6 @@ impl Discipline for Config {
 
 /// The discipline `fq_codel`: a queue for each bucket, and the lists of new and old queues.
 pub struct FqCodel<P> {
-    /// Largest number of queues in use so far.
-    most: u64,
     limit: u64,
     memory_limit: u64,
     /// Bytes per turn.
@@ -190,10 +184,7 @@ pub struct FqCodel<P> {
     perturbation: u64,
     flows: Vec<Flow>,
     fattest: Fattest,
-    /// New buckets, which have not used up their first quantum, in order.
-    new: VecDeque<u32>,
-    /// Old buckets, in order. They may be empty.
-    old: VecDeque<u32>,
+    turns: NewAndOld,
     packets: Slots<Packet<P>>,
     backlog: Backlog,
 }
@@ -228,8 +219,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.quantum;
-            self.new.push_back(bucket as u32);
-            self.most = self.most.max((self.new.len() + self.old.len()) as u64);
+            self.turns.join(bucket);
         }
         while self.backlog.packets > self.limit || self.backlog.bytes > self.memory_limit {
             self.drop_from_the_fattest(cx);
@@ -238,17 +228,13 @@ impl<P> Qdisc<P> for FqCodel<P> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        loop {
-            let (bucket, is_new) = match (self.new.front(), self.old.front()) {
-                (Some(bucket), _) => (*bucket as usize, true),
-                (None, Some(bucket)) => (*bucket as usize, false),
-                (None, None) => return Next::Empty,
-            };
-            // RFC 8290, section 4.2: new queues come first. A queue with negative credits gets one more
+        // RFC 8290, section 4.2: new queues come first.
+        while let Some((bucket, is_new)) = self.turns.turn() {
+            // RFC 8290, section 4.2: a queue with negative credits gets one more
             // quantum and moves to the end of the old queues.
             if self.flows[bucket].deficit <= 0 {
                 self.flows[bucket].deficit += self.quantum;
-                self.end_turn(is_new);
+                self.turns.end_turn(is_new);
                 continue;
             }
             match self.send(bucket, cx) {
@@ -259,16 +245,12 @@ impl<P> Qdisc<P> for FqCodel<P> {
                     return Next::Packet(pkt);
                 }
                 // RFC 8290, section 4.2: an empty new queue moves to the old queues. If it left the lists,
-                // its next packet would make it new again, and it could starve the old queues.
-                None if is_new => self.end_turn(true),
-                // RFC 8290, section 4.2: an empty old queue leaves the lists, so it becomes new with its next
-                // packet.
-                None => {
-                    self.old.pop_front();
-                    self.flows[bucket].listed = false;
-                }
+                // its next packet would make it new again, and it could starve the old queues. An empty old
+                // queue leaves the lists, so it becomes new with its next packet.
+                None => self.flows[bucket].listed = !self.turns.found_empty(is_new),
             }
         }
+        Next::Empty
     }
 
     fn backlog(&self) -> Backlog {
@@ -283,8 +265,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
             *flow = Flow::default();
         }
         self.fattest.clear();
-        self.new.clear();
-        self.old.clear();
+        self.turns.clear();
         self.backlog = Backlog::ZERO;
     }
 
@@ -292,16 +273,16 @@ impl<P> Qdisc<P> for FqCodel<P> {
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {
-            flows: (self.new.len() + self.old.len()) as u64,
-            most: self.most,
+            flows: self.turns.len() as u64,
+            most: self.turns.most() as u64,
             entry_bytes: entry as u32,
             bytes: (self.flows.len() * entry) as u64,
         }
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        visit("new_flows", self.new.len() as f64);
-        visit("old_flows", self.old.len() as f64);
+        visit("new_flows", self.turns.new_ones().len() as f64);
+        visit("old_flows", self.turns.old_ones().len() as f64);
     }
 }
 
@@ -345,13 +326,6 @@ impl<P> FqCodel<P> {
             *bytes -= u64::from(pkt.bytes());
             Some((pkt, *bytes))
         })
-    }
-
-    /// Moves the first bucket of its list to the end of the old buckets.
-    fn end_turn(&mut self, is_new: bool) {
-        let list = if is_new { &mut self.new } else { &mut self.old };
-        let bucket = list.pop_front().expect("the bucket whose turn it is");
-        self.old.push_back(bucket);
     }
 }
 
@@ -609,7 +583,7 @@ mod tests {
                 } else {
                     take(&mut q, now);
                 }
-                let mut listed: Vec<u32> = q.new.iter().chain(&q.old).copied().collect();
+                let mut listed: Vec<u32> = q.turns.new_ones().iter().chain(q.turns.old_ones()).copied().collect();
                 listed.sort_unstable();
                 let before = listed.len();
                 listed.dedup();
