@@ -82,6 +82,7 @@ registry! {
         sfq,
         fq,
         fq_codel,
+        fq_pie,
         cake,
         scfq,
         stfq,
