@@ -66,6 +66,9 @@ registry! {
     /// Order or pace by arrival, class, rate or downstream link.
     shape {
         fifo,
+        pfifo,
+        bfifo,
+        pfifo_fast,
         prio,
         tbf,
         ets,
