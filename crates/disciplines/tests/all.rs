@@ -11,6 +11,7 @@ mod extremes;
 mod hostile;
 mod memory_budget;
 mod starvation;
+mod trees;
 mod two_levels;
 
 #[path = "support/bytes.rs"]

@@ -8,12 +8,14 @@
 mod discipline;
 mod scenario;
 mod switch;
+mod trees;
 mod workload;
 
 use workload::Workload;
 
 fn main() {
     let all = scenario::workloads().chain(switch::workloads()).chain(discipline::workloads());
+    let all = all.chain(trees::workloads());
     for Workload { name, mut run } in all {
         let mut packets = 0;
         measured(&mut || packets = run());

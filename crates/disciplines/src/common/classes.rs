@@ -1,12 +1,16 @@
 //! Classes: what every discipline with classes shares. [`filter`] chooses the class of a packet, [`ranges`] writes
-//! many classes as one, [`leaves`] has the disciplines in which packets wait, with their counters, and [`bands`] is a
-//! numbered list of them.
+//! many classes as one, and [`leaves`] has the disciplines in which packets wait, with their counters. [`bands`] are
+//! classes with numbers; [`plan`] and [`nested`] are classes with names, in a tree.
 
 pub(crate) mod bands;
 pub(crate) mod filter;
 pub(crate) mod leaves;
+pub(crate) mod nested;
+pub(crate) mod plan;
 pub(crate) mod ranges;
 
 pub(crate) use bands::{BandFilter, Bands, Children};
 pub(crate) use filter::{Classifier, Filter};
 pub(crate) use leaves::{Leaf, Leaves};
+pub(crate) use nested::{Nested, each_leaf};
+pub(crate) use plan::{Plan, Written};

@@ -37,7 +37,7 @@
 //! - Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995: link-sharing goals.
 
 mod bucket;
-mod plan;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -52,9 +52,9 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::plan::Plan;
-use self::tree::{Shape, Tree};
-use crate::common::classes::{Classifier, Filter, Leaf, Leaves};
+use self::shapes::shapes;
+use self::tree::Tree;
+use crate::common::classes::{Filter, Nested, Plan, Written, each_leaf};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `htb`.
@@ -112,40 +112,12 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = Htb<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Htb<P>, Invalid> {
-        let plan = Plan::new(self, context)?;
-        let mut leaf_of = vec![u32::MAX; plan.classes.len()];
-        let (mut leaves, mut class_of) = (Vec::new(), Vec::new());
-        for (at, planned) in plan.classes.iter().enumerate() {
-            if !planned.written.classes.is_empty() {
-                continue;
-            }
-            let leaf = Leaf::build(
-                planned.written.leaf.as_deref(),
-                &plan.path(at),
-                Some(planned.shape.ceil),
-                context,
-            );
-            let leaf = leaf
-                .map_err(|wrong| Invalid::new("classes", format!("class \"{}\", leaf: {wrong}", planned.name)))?;
-            leaf_of[at] = leaves.len() as u32;
-            leaves.push(leaf);
-            class_of.push(at as u32);
-        }
-        let shapes: Vec<Shape> = plan.classes.iter().map(|planned| planned.shape.clone()).collect();
-        let about = plan.classes.iter().map(|planned| About {
-            name: planned.name.as_str().into(),
-            rate: planned.shape.rate,
-            ceil: planned.shape.ceil,
-            parent: planned.shape.parent,
-        });
+        let plan = self.plan(context)?;
+        let shapes = shapes(&plan, self, context)?;
         Ok(Htb {
             tree: Tree::new(&shapes),
-            about: about.collect(),
-            leaves: Leaves::new(leaves),
-            leaf_of,
-            class_of,
-            default: plan.default,
-            classifier: plan.classifier,
+            rates: shapes.iter().map(|shape| (shape.rate, shape.ceil)).collect(),
+            classes: Nested::build(plan, |class| Some(shapes[class].ceil), context)?,
             asleep: FlowHeap::with_capacity(0),
             direct: VecDeque::new(),
             direct_backlog: Backlog::ZERO,
@@ -156,7 +128,7 @@ impl Discipline for Config {
 
     fn properties(&self, context: &LinkContext) -> Properties {
         let mut marks = false;
-        self.each_leaf(&mut |spec| marks |= spec.properties(context).marks);
+        each_leaf(&self.classes, &mut |spec| marks |= spec.properties(context).marks);
         Properties {
             // A flow whose packets match several filters is in several classes.
             keeps_flow_order: false,
@@ -169,7 +141,7 @@ impl Discipline for Config {
 
     fn lookahead(&self) -> usize {
         let mut most = 0;
-        self.each_leaf(&mut |spec| most = most.max(spec.lookahead()));
+        each_leaf(&self.classes, &mut |spec| most = most.max(spec.lookahead()));
         most
     }
 
@@ -190,51 +162,59 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        let mut warnings = Plan::new(self, context).map_or_else(|_| Vec::new(), |plan| plan.warnings);
-        self.each_leaf(&mut |spec| warnings.extend(spec.warnings(context)));
+        let mut warnings = Vec::new();
+        if let Ok(plan) = self.plan(context)
+            && let Ok(shapes) = shapes(&plan, self, context)
+        {
+            warnings.extend(plan.warnings.iter().cloned());
+            if plan.default.is_none() && !shapes.is_empty() {
+                warnings.push(
+                    "packets that match no filter leave at the rate of the link, before all others: name a class in \
+                     \"default\""
+                        .to_owned(),
+                );
+            }
+            warnings.extend(shapes::warnings(&plan, &shapes, context));
+        }
+        each_leaf(&self.classes, &mut |spec| warnings.extend(spec.warnings(context)));
         warnings
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
         let mut advice = Vec::new();
-        self.each_leaf(&mut |spec| advice.extend(spec.advice(largest, context)));
+        each_leaf(&self.classes, &mut |spec| advice.extend(spec.advice(largest, context)));
         advice
     }
 }
 
 impl Config {
-    /// Visits the disciplines that are written in the tree.
-    fn each_leaf(&self, visit: &mut dyn FnMut(&Spec)) {
-        fn each(classes: &[Class], visit: &mut dyn FnMut(&Spec)) {
-            for class in classes {
-                class.leaf.iter().for_each(|spec| visit(spec));
-                each(&class.classes, visit);
-            }
-        }
-        each(&self.classes, visit);
+    fn plan(&self, context: &LinkContext) -> Result<Plan<'_, Class>, Invalid> {
+        Plan::new(&self.classes, self.default.as_deref(), &context.hosts)
     }
 }
 
-/// What outputs say about a class.
-struct About {
-    name: Box<str>,
-    rate: Rate,
-    ceil: Rate,
-    parent: Option<u32>,
+impl Written for Class {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+    fn leaf(&self) -> Option<&Spec> {
+        self.leaf.as_deref()
+    }
+    fn classes(&self) -> &[Class] {
+        &self.classes
+    }
 }
 
 /// Hierarchical token bucket.
 pub struct Htb<P> {
     tree: Tree,
-    about: Vec<About>,
-    leaves: Leaves<P>,
-    /// Leaf of each class; [`u32::MAX`] for an inner class.
-    leaf_of: Vec<u32>,
-    /// Class of each leaf.
-    class_of: Vec<u32>,
-    classifier: Classifier,
-    default: Option<u32>,
-    /// Leaves that hold their packets back, by the time at which they release one.
+    classes: Nested<P>,
+    /// Rate and ceil of each class.
+    rates: Vec<(Rate, Rate)>,
+    /// Classes whose leaves hold their packets back, by the time at which they release one.
     asleep: FlowHeap<Time>,
     /// Packets without a class.
     direct: VecDeque<Packet<P>>,
@@ -245,16 +225,14 @@ pub struct Htb<P> {
 
 impl<P> Qdisc<P> for Htb<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let Some(class) = self.classifier.class(&pkt.meta).or(self.default) else {
+        let Some(class) = self.classes.of(&pkt.meta) else {
             return self.enqueue_direct(pkt, cx);
         };
-        let leaf = self.leaf_of[class as usize];
-        self.leaves.enqueue(leaf, pkt, cx);
-        if self.leaves.is_empty(leaf) {
-            self.rests(leaf);
+        if !self.classes.enqueue(class, pkt, cx) {
+            self.rests(class);
         } else if !self.tree.is_active(class) {
             // An arrival may change the time at which a leaf releases a packet.
-            self.asleep.remove(leaf);
+            self.asleep.remove(class);
             self.tree.activate(class, cx.now());
         }
     }
@@ -267,38 +245,38 @@ impl<P> Qdisc<P> for Htb<P> {
             return Next::Packet(pkt);
         }
         self.tree.advance(now);
-        while let Some((at, leaf)) = self.asleep.first()
+        while let Some((at, class)) = self.asleep.first()
             && at <= now
         {
             self.asleep.pop();
-            self.tree.activate(self.class_of[leaf as usize], now);
+            self.tree.activate(class, now);
         }
         while let Some(choice) = self.tree.choose() {
-            let leaf = self.leaf_of[choice.class as usize];
-            match self.leaves.dequeue(leaf, cx) {
+            let class = choice.class;
+            match self.classes.dequeue(class, cx) {
                 Next::Packet(pkt) => {
                     self.tree.charge(choice, pkt.bytes(), now);
-                    if self.leaves.is_empty(leaf) {
-                        self.rests(leaf);
+                    if self.classes.is_empty(class) {
+                        self.rests(class);
                     }
                     return Next::Packet(pkt);
                 }
                 Next::At(at) => {
-                    self.rests(leaf);
-                    self.asleep.set(leaf, at);
+                    self.rests(class);
+                    self.asleep.set(class, at);
                 }
-                Next::Empty => self.rests(leaf),
+                Next::Empty => self.rests(class),
             }
         }
         let wake = [self.tree.next_change(), self.asleep.first().map(|(at, _)| at)];
         match wake.into_iter().flatten().min() {
-            Some(at) if self.leaves.backlog().packets > 0 => Next::At(at),
+            Some(at) if self.classes.backlog().packets > 0 => Next::At(at),
             _ => Next::Empty,
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.leaves.backlog().plus(self.direct_backlog)
+        self.classes.backlog().plus(self.direct_backlog)
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
@@ -306,50 +284,33 @@ impl<P> Qdisc<P> for Htb<P> {
             cx.drop(pkt, DropReason::Reset);
         }
         (self.direct_backlog, self.direct_sent) = (Backlog::ZERO, 0);
-        self.leaves.reset(cx);
+        self.classes.reset(cx);
         self.tree.reset();
         self.asleep.clear();
     }
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
-        self.leaves.rate_changed(rate, now);
+        self.classes.rate_changed(rate, now);
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.leaves.flow_table()
+        self.classes.flow_table()
     }
 
-    /// Packets that had no class, the number of classes, and their memory in bytes without packets.
+    /// Packets that had no class, the number of classes, and the memory of the schedule in bytes.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         visit("direct_packets_sent", self.direct_sent as f64);
-        visit("classes", self.about.len() as f64);
+        visit("classes", self.classes.len() as f64);
         visit("tree_bytes", self.tree.bytes() as f64);
     }
 
     fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        let mut states: Vec<ClassState> = Vec::with_capacity(self.about.len());
-        for (class, about) in self.about.iter().enumerate() {
-            let leaf = self.leaf_of[class];
-            let state =
-                if leaf == u32::MAX { ClassState::default() } else { self.leaves.get(leaf).state() };
-            let above = about.parent.map(|above| &states[above as usize]);
-            states.push(ClassState {
-                path: above.map_or(String::new(), |above| format!("{}/", above.path)) + &about.name,
-                level: above.map_or(1, |above| above.level + 1),
-                rate: Some(about.rate),
-                ceil: Some(about.ceil),
-                borrowed: self.tree.borrowed(class as u32),
-                ..state
-            });
-        }
-        // Children come after their parents.
-        for class in (0..states.len()).rev() {
-            if let Some(above) = self.about[class].parent {
-                let below = states[class].clone();
-                states[above as usize].include(&below);
-            }
-        }
-        self.visit_below(None, 0, &mut states, visit);
+        let complete = |class: u32, state: &mut ClassState| {
+            let (rate, ceil) = self.rates[class as usize];
+            (state.rate, state.ceil) = (Some(rate), Some(ceil));
+            state.borrowed = self.tree.borrowed(class);
+        };
+        self.classes.visit(complete, visit);
     }
 }
 
@@ -363,38 +324,11 @@ impl<P> Htb<P> {
         self.direct.push_back(pkt);
     }
 
-    /// A leaf has nothing to send.
-    fn rests(&mut self, leaf: u32) {
-        let class = self.class_of[leaf as usize];
+    /// A class has nothing to send.
+    fn rests(&mut self, class: u32) {
         if self.tree.is_active(class) {
             self.tree.deactivate(class);
         }
-        self.asleep.remove(leaf);
-    }
-
-    /// Visits the classes below one, which are the first from `from` on with this parent, each followed by those
-    /// below it.
-    fn visit_below(
-        &self,
-        parent: Option<u32>,
-        from: usize,
-        states: &mut [ClassState],
-        visit: &mut dyn FnMut(ClassState),
-    ) {
-        let first = (from..self.about.len()).find(|at| self.about[*at].parent == parent);
-        let Some(first) = first else { return };
-        for class in first..self.about.len() {
-            if self.about[class].parent != parent {
-                break;
-            }
-            let state = std::mem::take(&mut states[class]);
-            let (path, level, leaf) = (state.path.clone(), state.level, self.leaf_of[class]);
-            visit(state);
-            if leaf == u32::MAX {
-                self.visit_below(Some(class as u32), class + 1, states, visit);
-            } else {
-                self.leaves.get(leaf).below(&path, level, visit);
-            }
-        }
+        self.asleep.remove(class);
     }
 }

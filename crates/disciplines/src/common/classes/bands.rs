@@ -7,7 +7,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Classifier, Filter, Leaf, Leaves};
+use super::{Classifier, Filter, Leaf, Leaves, ranges};
 use crate::{Advice, Spec, fifo};
 
 /// Largest number of bands, as in Linux.
@@ -86,7 +86,7 @@ impl Children<'_> {
                 return Err(wrong(message));
             }
             let BandFilter { class, dscp, from, to, .. } = filter.clone();
-            let fields = Filter { class, dscp, from, to }.resolved(0, 1, &context.hosts).map_err(wrong)?;
+            let fields = Filter { class, dscp, from, to }.resolved(ranges::Copy::ONLY, &context.hosts).map_err(wrong)?;
             classifier.push(fields, u32::from(filter.band));
         }
         let band = |(spec, at): (Spec, usize)| {

@@ -23,19 +23,20 @@ pub struct Filter {
     /// The source host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The destination host. In a class that is a range, a range of as many hosts has one for each class.
+    /// The destination host. In a class that is a range, a range of as many hosts has one for each class; so does a
+    /// range of as many as there are below each class above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
 impl Filter {
-    /// The filter of class `at` of a range of `count` classes.
+    /// The filter of a class of a range.
     ///
     /// # Errors
     /// The mistake, in a sentence.
-    pub fn resolved(&self, at: usize, count: usize, hosts: &Hosts) -> Result<Fields, String> {
+    pub fn resolved(&self, copy: ranges::Copy, hosts: &Hosts) -> Result<Fields, String> {
         let host = |name: &Option<String>| {
-            let number = |name: &String| hosts.number(&ranges::item(name, at, count)?);
+            let number = |name: &String| hosts.number(&copy.of(name)?);
             name.as_ref().map(number).transpose()
         };
         let fields = Fields {

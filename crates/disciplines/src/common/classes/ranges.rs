@@ -1,7 +1,7 @@
 //! Ranges of names: "home[1-20]" is home1 to home20, as for the nodes of a scenario.
 
 /// The most names of one range.
-const MOST: u64 = 100_000;
+const MOST: u64 = 200_000;
 
 /// The names of a range; a name without brackets is a range of one.
 ///
@@ -23,16 +23,36 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
 }
 
-/// Item `at` of a range of `count` items. A range of one item is the same for all.
-///
-/// # Errors
-/// A sentence, if the range has another number of items.
-pub fn item(text: &str, at: usize, count: usize) -> Result<String, String> {
-    let mut names = expand(text)?;
-    match names.len() {
-        1 => Ok(names.swap_remove(0)),
-        items if items == count => Ok(names.swap_remove(at)),
-        items => Err(format!("the range \"{text}\" has {items} names, and there are {count} classes")),
+/// The place of a class of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// Its number among all classes of the range.
+    pub at: usize,
+    /// The number of classes of the range.
+    pub count: usize,
+    /// The number of classes of the range that have the same class above.
+    pub each: usize,
+}
+
+impl Copy {
+    /// The only class of its name.
+    pub const ONLY: Copy = Copy { at: 0, count: 1, each: 1 };
+
+    /// The item of another range for this class: of a range with one item for each class, or with one for each class
+    /// below the same one. A range of one item is the same for all.
+    ///
+    /// # Errors
+    /// A sentence, if the range has another number of items.
+    pub fn of(self, text: &str) -> Result<String, String> {
+        let mut names = expand(text)?;
+        match names.len() {
+            1 => Ok(names.swap_remove(0)),
+            items if items == self.count => Ok(names.swap_remove(self.at)),
+            items if items == self.each => Ok(names.swap_remove(self.at % self.each)),
+            items => {
+                Err(format!("the range \"{text}\" has {items} names, and there are {} classes", self.count))
+            }
+        }
     }
 }
 
@@ -44,8 +64,11 @@ mod tests {
     fn a_range_is_several_names() {
         assert_eq!(expand("nas").unwrap(), ["nas"]);
         assert_eq!(expand("h[9-11]x").unwrap(), ["h9x", "h10x", "h11x"]);
-        assert_eq!(item("h[5-7]", 2, 3).unwrap(), "h7");
-        assert_eq!(item("h", 2, 3).unwrap(), "h");
+        // The fifth of six, of which three are below each of two classes.
+        let copy = Copy { at: 4, count: 6, each: 3 };
+        assert_eq!(copy.of("h[5-10]").unwrap(), "h9");
+        assert_eq!(copy.of("h[5-7]").unwrap(), "h6");
+        assert_eq!(copy.of("h").unwrap(), "h");
     }
 
     #[test]
@@ -53,8 +76,8 @@ mod tests {
         let said = |text: &str| expand(text).unwrap_err();
         assert_eq!(said("h[1"), "\"h[1\" is not a name or a range of names, such as \"home[1-20]\"");
         assert_eq!(said("h[3-1]"), "the range \"h[3-1]\" is empty: 3 is above 1");
-        assert_eq!(said("h[0-100000]"), "the range \"h[0-100000]\" has more than 100000 names");
-        let other = item("h[1-2]", 0, 3).unwrap_err();
+        assert_eq!(said("h[0-200000]"), "the range \"h[0-200000]\" has more than 200000 names");
+        let other = Copy { count: 3, ..Copy::ONLY }.of("h[1-2]").unwrap_err();
         assert_eq!(other, "the range \"h[1-2]\" has 2 names, and there are 3 classes");
     }
 }

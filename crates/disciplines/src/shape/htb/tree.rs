@@ -8,9 +8,8 @@ use giveway_qdisc::blocks::{FlowHeap, NumberSet};
 use giveway_qdisc::{Bytes, Rate, Time};
 
 use super::bucket::Bucket;
+use crate::common::classes::plan::LEVELS;
 
-/// Largest number of levels, as in Linux.
-pub const LEVELS: usize = 8;
 /// Number of priorities, as in Linux.
 pub const PRIOS: usize = 8;
 /// No class.

@@ -1,0 +1,157 @@
+//! Classes in a tree, with their leaves: what a discipline needs beside its schedule.
+
+use giveway_qdisc::{
+    Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Rate, Time,
+};
+use giveway_qdisc::blocks::Head;
+
+use super::plan::{Plan, Written, wrong};
+use super::{Classifier, Leaf, Leaves};
+use crate::Spec;
+
+/// No leaf: an inner class.
+const INNER: u32 = u32::MAX;
+
+/// The classes of a discipline.
+pub struct Nested<P> {
+    /// Names and parents of the classes.
+    names: Vec<(Box<str>, Option<u32>)>,
+    leaves: Leaves<P>,
+    /// Leaf of each class; [`INNER`] for an inner class.
+    leaf_of: Vec<u32>,
+    classifier: Classifier,
+    default: Option<u32>,
+}
+
+impl<P: 'static> Nested<P> {
+    /// The classes of a plan. Packets of leaf `n` leave at up to `most(n)`, by the number of the class.
+    ///
+    /// # Errors
+    /// The leaf that is not valid.
+    pub fn build<C: Written>(
+        plan: Plan<'_, C>,
+        most: impl Fn(usize) -> Option<Rate>,
+        context: &LinkContext,
+    ) -> Result<Nested<P>, Invalid> {
+        let mut leaf_of = vec![INNER; plan.classes.len()];
+        let mut leaves = Vec::new();
+        for (class, planned) in plan.classes.iter().enumerate().filter(|(class, _)| plan.is_leaf(*class)) {
+            let leaf = Leaf::build(planned.written.leaf(), &plan.path(class), most(class), context);
+            leaf_of[class] = leaves.len() as u32;
+            leaves.push(leaf.map_err(|invalid| wrong(&planned.name, format!("leaf: {invalid}")))?);
+        }
+        leaves.shrink_to_fit();
+        let names = plan.classes.iter().map(|planned| (planned.name.as_str().into(), planned.parent));
+        Ok(Nested {
+            names: names.collect(),
+            leaves: Leaves::new(leaves),
+            leaf_of,
+            classifier: plan.classifier,
+            default: plan.default,
+        })
+    }
+}
+
+impl<P> Nested<P> {
+    /// The class of a packet, which is a leaf; `None` without a matching filter and a default.
+    #[inline]
+    pub fn of(&self, meta: &Meta) -> Option<u32> {
+        self.classifier.class(meta).or(self.default)
+    }
+
+    /// Number of classes.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Enqueues a packet in a class. Returns false if its queue is empty afterwards.
+    #[inline]
+    pub fn enqueue(&mut self, class: u32, pkt: Packet<P>, cx: &mut Cx<'_, P>) -> bool {
+        let leaf = self.leaf_of[class as usize];
+        self.leaves.enqueue(leaf, pkt, cx);
+        !self.leaves.is_empty(leaf)
+    }
+
+    /// Dequeues a packet of a class.
+    #[inline]
+    pub fn dequeue(&mut self, class: u32, cx: &mut Cx<'_, P>) -> Next<P> {
+        self.leaves.dequeue(self.leaf_of[class as usize], cx)
+    }
+
+    /// The packet that a class sends next.
+    #[inline]
+    pub fn head(&mut self, class: u32, cx: &mut Cx<'_, P>) -> Head {
+        self.leaves.head(self.leaf_of[class as usize], cx)
+    }
+
+    /// True if the queue of a class is empty.
+    #[inline]
+    pub fn is_empty(&self, class: u32) -> bool {
+        self.leaves.is_empty(self.leaf_of[class as usize])
+    }
+
+    /// Packets and bytes in all classes.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.leaves.backlog()
+    }
+
+    /// Drops all packets.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+        self.leaves.reset(cx);
+    }
+
+    /// Informs the leaves of the rate of the link.
+    pub fn rate_changed(&mut self, rate: Rate, now: Time) {
+        self.leaves.rate_changed(rate, now);
+    }
+
+    /// State per flow of all leaves.
+    pub fn flow_table(&self) -> FlowTable {
+        self.leaves.flow_table()
+    }
+
+    /// Visits all classes, each before those below it. `complete` adds what only the schedule knows about a class.
+    pub fn visit(&self, complete: impl Fn(u32, &mut ClassState), visit: &mut dyn FnMut(ClassState)) {
+        let mut states: Vec<ClassState> = Vec::with_capacity(self.names.len());
+        let mut below: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
+        for (class, (name, parent)) in self.names.iter().enumerate() {
+            let leaf = self.leaf_of[class];
+            let mut state = if leaf == INNER { ClassState::default() } else { self.leaves.get(leaf).state() };
+            let above = parent.map(|above| &states[above as usize]);
+            state.path = above.map_or(String::new(), |above| format!("{}/", above.path)) + name;
+            state.level = above.map_or(1, |above| above.level + 1);
+            complete(class as u32, &mut state);
+            states.push(state);
+            if let Some(above) = parent {
+                below[*above as usize].push(class as u32);
+            }
+        }
+        // Children come after their parents.
+        for class in (0..states.len()).rev() {
+            if let Some(above) = self.names[class].1 {
+                let own = states[class].clone();
+                states[above as usize].include(&own);
+            }
+        }
+        let top = (0..self.names.len()).rev().filter(|class| self.names[*class].1.is_none());
+        let mut left: Vec<u32> = top.map(|class| class as u32).collect();
+        while let Some(class) = left.pop() {
+            left.extend(below[class as usize].iter().rev());
+            let state = std::mem::take(&mut states[class as usize]);
+            let (path, level) = (state.path.clone(), state.level);
+            visit(state);
+            if let Some(leaf) = self.leaf_of.get(class as usize).filter(|leaf| **leaf != INNER) {
+                self.leaves.get(*leaf).below(&path, level, visit);
+            }
+        }
+    }
+}
+
+/// Visits the disciplines that are written in a tree.
+pub fn each_leaf<C: Written>(classes: &[C], visit: &mut dyn FnMut(&Spec)) {
+    for class in classes {
+        class.leaf().into_iter().for_each(&mut *visit);
+        each_leaf(class.classes(), visit);
+    }
+}
