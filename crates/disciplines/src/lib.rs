@@ -74,6 +74,7 @@ registry! {
         ets,
         wrr,
         htb,
+        hfsc,
         bsq,
         bsqred,
     }

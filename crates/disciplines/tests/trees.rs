@@ -43,9 +43,13 @@ fn check(spec: &Spec, qdisc: &dyn Qdisc<u64>, arrived: Backlog, sent: Backlog) {
         assert_eq!(path.matches('/').count() + 1, usize::from(*level), "{spec}: {path}");
         assert_eq!(*arrived, sent.plus(*dropped).plus(*backlog), "{spec}: {path}");
         if let Some((above, _)) = path.rsplit_once('/') {
-            assert!(all[..at].iter().any(|earlier| earlier.path == above), "{spec}: {path} comes after {above}");
+            assert!(
+                all[..at].iter().any(|earlier| earlier.path == above),
+                "{spec}: {path} comes after {above}"
+            );
         }
-        let below = all.iter().filter(|other| other.path.rsplit_once('/').is_some_and(|(above, _)| above == path));
+        let below =
+            all.iter().filter(|other| other.path.rsplit_once('/').is_some_and(|(above, _)| above == path));
         let below: Vec<&ClassState> = below.collect();
         // A leaf may have a discipline with classes, which has its own packets.
         if !below.is_empty() && !state.leaf {
@@ -125,8 +129,12 @@ fn a_large_tree_fits_into_64_megabytes() {
         *expected.entry(format!("net/tower{}/home{home}", from + 1)).or_insert(0) += 1;
     }
     let busy = classes(&*qdisc).into_iter().filter(|state| state.leaf && state.arrived.packets > 0);
-    assert_eq!(busy.map(|state| (state.path, state.arrived.packets)).collect::<Vec<_>>().len(), expected.len());
-    let of_class = |path: &str| classes(&*qdisc).into_iter().find(|state| state.path == path).unwrap().arrived.packets;
+    assert_eq!(
+        busy.map(|state| (state.path, state.arrived.packets)).collect::<Vec<_>>().len(),
+        expected.len()
+    );
+    let of_class =
+        |path: &str| classes(&*qdisc).into_iter().find(|state| state.path == path).unwrap().arrived.packets;
     let (path, packets) = expected.iter().next().unwrap();
     assert_eq!(of_class(path), *packets, "{path}");
 }

@@ -46,7 +46,8 @@ pub(crate) fn workloads() -> impl Iterator<Item = Workload> {
         let spec: Spec = text.parse().expect("the constant is a tree");
         let context = LinkContext::new(LINK, Streams::new(5).within("trees"));
         let qdisc = spec.build_numbered(&context).expect("the constant can be built");
-        let mut traffic = Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, sites, hosts };
+        let mut traffic =
+            Traffic { qdisc, out: Outbox::default(), now: Time::ms(1), serial: 0, sites, hosts };
         for _ in 0..QUEUED {
             traffic.arrive();
         }

@@ -24,8 +24,8 @@ use std::rc::Rc;
 
 use giveway_links::{Fate, Transmitter};
 use giveway_qdisc::{
-    Backlog, ClassState, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, Span,
-    Streams, Time,
+    Backlog, ClassState, DropReason, Ecn, FiveTuple, Next, Packet, Port, PortCounters, PortId, Probe, Qdisc,
+    Rate, Span, Streams, Time,
 };
 use giveway_watch::Status;
 use giveway_wire::fragment::{Cut, Taken};

@@ -38,7 +38,11 @@ fn of_row(row: &Row, style: Style) -> String {
     let levels = classes.all.iter().map(|(path, _)| level(path)).max().unwrap_or(0);
     let mut text = String::new();
     for level in 1..=levels {
-        text.push_str(&format!("\n{}: {}", row.qdisc.split(' ').next().unwrap_or_default(), classes.title(level)));
+        text.push_str(&format!(
+            "\n{}: {}",
+            row.qdisc.split(' ').next().unwrap_or_default(),
+            classes.title(level)
+        ));
         text.push_str(&classes.render(level, style));
     }
     text
@@ -53,7 +57,8 @@ impl<'a> Classes<'a> {
     fn of(row: &'a Row) -> Classes<'a> {
         let mut all: Vec<(&str, BTreeMap<&str, &Estimate>)> = Vec::new();
         for (name, estimate) in &row.metrics {
-            let Some((path, metric)) = name.strip_prefix("class.").and_then(|rest| rest.rsplit_once('.')) else {
+            let Some((path, metric)) = name.strip_prefix("class.").and_then(|rest| rest.rsplit_once('.'))
+            else {
                 continue;
             };
             // The metrics of a class follow each other.
@@ -109,13 +114,16 @@ impl<'a> Classes<'a> {
             .iter()
             .filter(|(_, metric, _)| listed.iter().any(|(class, _)| self.all[*class].1.contains_key(metric)))
             .collect();
-        let mut rows = vec![std::iter::once(String::new())
-            .chain(columns.iter().map(|(heading, ..)| (*heading).to_owned()))
-            .collect::<Vec<String>>()];
+        let mut rows = vec![
+            std::iter::once(String::new())
+                .chain(columns.iter().map(|(heading, ..)| (*heading).to_owned()))
+                .collect::<Vec<String>>(),
+        ];
         for (class, remark) in listed {
             let (path, metrics) = &self.all[class];
             let name = if remark.is_empty() { (*path).to_owned() } else { format!("{path} ({remark})") };
-            let cells = columns.iter().map(|(_, metric, scale)| cell(metrics.get(metric).copied(), *scale, sign));
+            let cells =
+                columns.iter().map(|(_, metric, scale)| cell(metrics.get(metric).copied(), *scale, sign));
             rows.push(std::iter::once(name).chain(cells).collect());
         }
         aligned(&rows)
@@ -167,7 +175,8 @@ mod tests {
             metrics.push("class.line.rate_bps", Some(1e8));
             metrics.push("class.line.throughput_bps", Some(5e7 + seed as f64 * 1e6));
             for home in 1..=homes {
-                let mut push = |name: &str, value| metrics.push(format!("class.line/home{home}.{name}"), value);
+                let mut push =
+                    |name: &str, value| metrics.push(format!("class.line/home{home}.{name}"), value);
                 push("rate_bps", Some(2e6));
                 push("throughput_bps", Some(home as f64 * 1e6));
                 push("borrowed", Some(0.25));

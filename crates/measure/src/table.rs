@@ -54,7 +54,8 @@ impl Table {
     pub(crate) fn row_names(&self) -> Vec<String> {
         let specs: Vec<&str> = self.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let short = short_names(&specs).into_iter();
-        let name = |(spec, short): (&str, String)| if spec.len() > LONGEST_NAME { short } else { spec.to_owned() };
+        let name =
+            |(spec, short): (&str, String)| if spec.len() > LONGEST_NAME { short } else { spec.to_owned() };
         specs.iter().copied().zip(short).map(name).collect()
     }
 

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
 use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
-    Backlog, Causes, ClassState, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable, Meta, Next,
-    NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span, Streams, Time,
+    Backlog, Causes, ClassState, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable,
+    Meta, Next, NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span,
+    Streams, Time,
 };
 
 fn packet(bytes: u32, arrived: Time) -> Meta {

@@ -202,7 +202,13 @@ impl Downstream {
 impl LinkContext {
     /// A link of `rate` with an MTU of 1,500 bytes and no known downstream links.
     pub fn new(rate: Rate, streams: Streams) -> LinkContext {
-        LinkContext { rate, mtu: Bytes(1500), streams, downstream: Downstream::default(), hosts: Hosts::default() }
+        LinkContext {
+            rate,
+            mtu: Bytes(1500),
+            streams,
+            downstream: Downstream::default(),
+            hosts: Hosts::default(),
+        }
     }
 
     /// Context of a child discipline: this link, with its own random streams.

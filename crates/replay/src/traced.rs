@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use giveway_qdisc::{Backlog, ClassState, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, ClassState, Cx, DropReason, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
+};
 use rtrb::Producer;
 
 use crate::format::{Answer, Call, Close, Mark};

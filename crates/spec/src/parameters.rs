@@ -41,9 +41,10 @@ pub fn parameters(schema: &Value) -> Vec<Parameter> {
     let shown = properties.filter(|(_, property)| property["x-hidden"] != true);
     shown
         .flat_map(|(name, property)| {
-            let inside = record(property, schema).into_iter().flatten().map(|(inner, property)| {
-                parameter(&format!("{name}.{inner}"), property, schema)
-            });
+            let inside = record(property, schema)
+                .into_iter()
+                .flatten()
+                .map(|(inner, property)| parameter(&format!("{name}.{inner}"), property, schema));
             std::iter::once(parameter(name, property, schema)).chain(inside.collect::<Vec<_>>())
         })
         .collect()

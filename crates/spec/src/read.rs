@@ -38,7 +38,6 @@ impl<S> Catalogue<S> {
             None => Ok(named),
         }
     }
-
 }
 
 /// A way to write a parameter.

@@ -12,7 +12,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use giveway_qdisc::{Backlog, ClassState, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, ClassState, Cx, DropReason, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Time,
+};
 
 use crate::headers::Frame;
 

@@ -1,7 +1,8 @@
 //! The events of a run, as a recorder observes them, and the parts of a divided run.
 
 use giveway_qdisc::{
-    Backlog, ClassState, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortId, Probe, SenderSample, Time,
+    Backlog, ClassState, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, PortId, Probe,
+    SenderSample, Time,
 };
 
 use super::Recorder;

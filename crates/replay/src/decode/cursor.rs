@@ -1,8 +1,8 @@
 //! Decoding of values in the content of a chunk.
 
 use giveway_qdisc::{
-    Bytes, Downstream, Hosts, DropReason, Ecn, FlowKey, Header, Label, LinkContext, Meta, NextHops, Rate, Streams,
-    Time,
+    Bytes, Downstream, DropReason, Ecn, FlowKey, Header, Hosts, Label, LinkContext, Meta, NextHops, Rate,
+    Streams, Time,
 };
 
 use crate::format::{
@@ -118,7 +118,11 @@ impl<'a> Cursor<'a> {
             links.push(((self.number()?, self.number()?), Rate::bit(self.varint()?)));
         }
         let downstream = Downstream::new(neighbour, links);
-        Ok(Build { name, spec, context: LinkContext { rate, mtu, streams, downstream, hosts: Hosts::default() } })
+        Ok(Build {
+            name,
+            spec,
+            context: LinkContext { rate, mtu, streams, downstream, hosts: Hosts::default() },
+        })
     }
 
     /// Decodes an operation into `operation`.

@@ -74,8 +74,7 @@ impl Children<'_> {
             return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
         }
         if self.written.len() > usize::from(self.bands) {
-            let message =
-                format!("{} disciplines for {} bands: remove some", self.written.len(), self.bands);
+            let message = format!("{} disciplines for {} bands: remove some", self.written.len(), self.bands);
             return Err(Invalid::new("children", message));
         }
         let mut classifier = Classifier::default();
@@ -86,7 +85,9 @@ impl Children<'_> {
                 return Err(wrong(message));
             }
             let BandFilter { class, dscp, from, to, .. } = filter.clone();
-            let fields = Filter { class, dscp, from, to }.resolved(ranges::Copy::ONLY, &context.hosts).map_err(wrong)?;
+            let fields = Filter { class, dscp, from, to }
+                .resolved(ranges::Copy::ONLY, &context.hosts)
+                .map_err(wrong)?;
             classifier.push(fields, u32::from(filter.band));
         }
         let band = |(spec, at): (Spec, usize)| {

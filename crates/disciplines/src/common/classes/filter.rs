@@ -46,7 +46,9 @@ impl Filter {
             to: host(&self.to)?,
         };
         if fields == Fields::default() {
-            return Err("a filter without fields matches every packet: write at least one, such as class 1".into());
+            return Err(
+                "a filter without fields matches every packet: write at least one, such as class 1".into()
+            );
         }
         Ok(fields)
     }
@@ -132,9 +134,10 @@ impl Classifier {
             fields.from.unwrap_or_default(),
             fields.to.unwrap_or_default(),
         );
-        let hidden = self.tables.iter().any(|table| {
-            table.mask & !mask == 0 && table.rules.get(spread(wanted & table.mask)).is_some()
-        });
+        let hidden = self
+            .tables
+            .iter()
+            .any(|table| table.mask & !mask == 0 && table.rules.get(spread(wanted & table.mask)).is_some());
         let rule = (self.rules, class);
         self.rules += 1;
         if hidden {

@@ -1,9 +1,9 @@
 //! Classes in a tree, with their leaves: what a discipline needs beside its schedule.
 
+use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
     Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Rate, Time,
 };
-use giveway_qdisc::blocks::Head;
 
 use super::plan::{Plan, Written, wrong};
 use super::{Classifier, Leaf, Leaves};

@@ -62,8 +62,12 @@ impl<'a, C: Written> Plan<'a, C> {
     /// # Errors
     /// The parameter that is not valid: "classes" or "default".
     pub fn new(list: &'a [C], default: Option<&str>, hosts: &Hosts) -> Result<Plan<'a, C>, Invalid> {
-        let mut plan =
-            Plan { classes: Vec::new(), classifier: Classifier::default(), default: None, warnings: Vec::new() };
+        let mut plan = Plan {
+            classes: Vec::new(),
+            classifier: Classifier::default(),
+            default: None,
+            warnings: Vec::new(),
+        };
         plan.add(list, None, hosts)?;
         // The list grows while it is read: children come after all classes of the level above.
         let mut at = 0;
@@ -184,7 +188,11 @@ impl<'a, C: Written> Plan<'a, C> {
                 format!("unknown class \"{wanted}\"; {help}")
             }
             [first, ..] => {
-                format!("there are {} classes \"{wanted}\": write a path, \"{}\"", found.len(), self.path(first))
+                format!(
+                    "there are {} classes \"{wanted}\": write a path, \"{}\"",
+                    found.len(),
+                    self.path(first)
+                )
             }
         };
         Err(Invalid::new("default", message))

@@ -167,7 +167,7 @@ fn mistakes_are_refused_with_the_class() {
             "classes: class \"a\": \"nas\" is not a host: no names are known here, write its number",
             "classes: class \"a\": there are two classes \"a\" here: rename one",
             "classes: class \"a\": its ceil 1mbit is below its rate 2mbit",
-            "classes: class \"a\", leaf: limit: 0 packets are too few: write at least \"1p\"",
+            "classes: class \"a\": leaf: limit: 0 packets are too few: write at least \"1p\"",
             "classes: class \"b[1-4]\": 4 classes cannot be divided among 3 classes above: use a multiple of 3",
             "default: class \"all\" has classes below: name one of them",
             "default: there are 2 classes \"b\": write a path, \"a1/b\"",
