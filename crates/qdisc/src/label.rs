@@ -9,9 +9,9 @@ use crate::units::{Rate, Time};
 /// flow, and may lower it. A sender may write the earliest departure time of the packet instead, as
 /// `SO_TXTIME` does in Linux; `fq` holds the packet until then, and all other disciplines ignore it.
 ///
-/// A label has one of four values: none (no edge router has seen the packet), short (the flow is short and has
-/// no rate), the rate of the flow, or a departure time. To an edge router a departure time is no label: it
-/// writes its own over it.
+/// A label has one of four values: none (no edge router has seen the packet), short (the flow is short and
+/// has no rate), the rate of the flow, or a departure time. An edge router takes a departure time for no
+/// label, and writes its own over it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(u64);
 
@@ -31,8 +31,8 @@ impl Label {
         Label(rate.as_bit().clamp(1, Label::MOST) + 1)
     }
 
-    /// The earliest departure time of a packet: a time on the clock of the backend, at most 106 days after its
-    /// epoch.
+    /// The earliest departure time of a packet: a time on the clock of the backend, at most 106 days after
+    /// its epoch.
     pub fn departing(at: Time) -> Label {
         Label(DEPARTURE | at.as_ps().min(DEPARTURE - 1))
     }

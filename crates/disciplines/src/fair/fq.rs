@@ -7,40 +7,40 @@
 //!   until then, and packets of a flow leave in the order of their times. A time beyond the `horizon` is an
 //!   error of the sender: the packet is dropped (`horizon_drop`), or leaves at the horizon (`horizon_cap`).
 //! - A flow may have a rate: the one that it has reserved, as `SO_MAX_PACING_RATE` does, and `maxrate` is an
-//!   upper bound for all flows. A flow sends its credit back to back and then pauses, so that its mean rate is
-//!   exact; at or below `low_rate_threshold` it pauses after each packet.
+//!   upper bound for all flows. A flow sends its credit back to back and then pauses, so that its mean rate
+//!   is exact; at or below `low_rate_threshold` it pauses after each packet. A departure time takes the place
+//!   of the flow's own rate.
 //! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. A new flow has the credit
 //!   `initial_quantum`, so that an initial window of ten packets leaves without a pause. A flow that was idle
 //!   for `refill_delay` has a `quantum` again.
-//! - Three bands by the DSCP, as in `pfifo_fast`, but none starves: they share the link by turns in proportion
-//!   to `weights` while all have packets.
+//! - Three bands by the DSCP, as in `pfifo_fast`, but none starves: they share the link by turns in
+//!   proportion to `weights` while all have packets.
 //! - A flow that has reached `flow_limit` loses its arriving packets; so do all flows of a band that has
 //!   reached `limit`.
 //!
 //! # Deviations
-//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has a queue of its own.
-//!   All other packets are those of a router: their flows are hashed into `orphan_mask` + 1 queues. The kernel
-//!   knows sockets, of which a packet here has no trace.
+//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has a queue of its
+//!   own. All other packets are those of a router: their flows are hashed into `orphan_mask` + 1 queues. The
+//!   kernel knows sockets, of which a packet here has no trace.
 //! - `buckets` has no effect: flows are found exactly, whatever the size of a table.
 //! - No packet has the priority that Linux gives to control packets, so there is no queue for them.
-//! - The pause is that of the whole quanta that the flow needs for its next packet. By lateness of the link it
-//!   is shortened to half at most, as in the kernel. The kernel limits it to a second; here a flow of 1 kbit/s
-//!   has its rate.
+//! - The pause is that of the whole quanta that the flow needs for its next packet. By lateness of the link
+//!   it is shortened to half at most.
 //! - `timer_slack`: the discipline is called again this time after the first packet may leave, unless another
 //!   call comes before.
 //! - `nopacing` ignores rates, not departure times. A departure time stays on the packet, so a second `fq` on
 //!   its route obeys it, too. The clock of all hosts is the same.
-//! - A flow is forgotten when it was idle for 3 s, as in the kernel, and a longest idle one if 65,536 are.
+//! - A flow is forgotten when it was idle for 3 s, and the longest idle one if 65,536 are.
 //!
 //! # Cost
-//! - One table look-up per arrival, and O(log flows) when a flow begins and ends a pause. A packet that leaves
-//!   before others of its flow passes them one by one, at most `flow_limit`.
-//! - 144 bytes per flow, idle ones included, and 32 in the table.
+//! - One table look-up per arrival, and O(log flows) when a flow begins and ends a pause. A packet that
+//!   leaves before others of its flow passes them one by one, at most `flow_limit`.
+//! - 72 bytes per flow, idle ones included, and 32 in the table.
 //!
 //! # References
 //! - Linux: tc-fq(8) for names and defaults, and the usage text of tc. The descriptions of its changes
 //!   "net_sched: sch_fq: add 3 bands and WRR scheduling" (2023) for bands, "add horizon attribute" (2020),
-//!   "do not assume EDT packets are ordered" (2018), "add low_rate_threshold parameter" (2016).
+//!   "do not assume EDT packets are ordered" (2019), "add low_rate_threshold parameter" (2016).
 //! - Saeed et al., "Carousel: Scalable Traffic Shaping at End Hosts", SIGCOMM 2017, for departure times.
 
 mod bands;
@@ -330,7 +330,7 @@ impl<P> Qdisc<P> for Fq<P> {
             let Some(head) = self.packets.front(&flow.queue) else {
                 // An emptied new flow waits for a turn as an old one, so that it cannot starve the others.
                 match is_new {
-                    true => self.bands.to_old(place, self.flows.slots_mut()),
+                    true => self.bands.end_turn(place, self.flows.slots_mut()),
                     false => {
                         self.bands.leave(place, self.flows.slots_mut());
                         self.flows.rest(place, now);
@@ -347,7 +347,7 @@ impl<P> Qdisc<P> for Fq<P> {
             }
             if flow.credit <= 0 {
                 flow.credit += self.quantum;
-                self.bands.to_old(place, self.flows.slots_mut());
+                self.bands.end_turn(place, self.flows.slots_mut());
                 continue;
             }
             let Timed { at, band: counted, mut pkt } =
@@ -425,7 +425,8 @@ impl<P> Fq<P> {
         if !self.pacing {
             return;
         }
-        let own = Some(pkt.meta.reserved).filter(|rate| rate.as_bit() > 0);
+        let own = pkt.meta.label.departure().is_none() && pkt.meta.reserved.as_bit() > 0;
+        let own = own.then_some(pkt.meta.reserved);
         let Some(rate) = own.into_iter().chain(self.maxrate).min() else { return };
         let bytes = if rate <= self.low_rate {
             flow.credit = 0;

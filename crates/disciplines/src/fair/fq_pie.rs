@@ -1,12 +1,12 @@
 //! FQ-PIE: a queue per flow, served in turns by bytes, new flows first, and PIE in each of them.
 //!
 //! # Principles
-//! - The queues and their turns are those of `fq_codel`: a hash assigns each flow to a queue, turns are counted
-//!   in bytes, and a flow whose queue was empty has one turn before the older flows.
+//! - The queues and their turns are those of `fq_codel`: a hash assigns each flow to a queue, turns are
+//!   counted in bytes, and a flow whose queue was empty has one turn before the older flows.
 //! - PIE runs separately in each queue, with a probability and a burst allowance of its own. Packets are
 //!   dropped at arrival, at random, by the probability of their queue.
-//! - An arriving packet is refused when all queues together are full, whatever its flow. `fq_codel` makes room
-//!   by dropping from the longest queue instead, so here a flood can take the buffer of others.
+//! - An arriving packet is refused when all queues together are full, whatever its flow. `fq_codel` makes
+//!   room by dropping from the longest queue instead, so here a flood can take the buffer of others.
 //!
 //! # Deviations
 //! - There is no timer: the updates of a queue that are due are made when the queue is called next, with the
@@ -90,7 +90,8 @@ impl Default for Config {
 
 /// Ethernet's header, which `tc` counts into the default quantum.
 const HEADER: u64 = 14;
-/// Bounds of the quantum. With a smaller one a packet needs so many turns that a call of `dequeue` takes long.
+/// Bounds of the quantum. With a smaller one a packet needs so many turns that a call of `dequeue` takes
+/// long.
 const QUANTA: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// The largest number of queues.
 const MOST_FLOWS: u32 = 65_536;
@@ -367,7 +368,7 @@ mod tests {
         );
     }
 
-    /// The arriving packet is refused, whoever fills the buffer.
+    /// The arriving packet is refused, even if another flow fills the buffer.
     #[test]
     fn a_full_buffer_refuses_arrivals() {
         assert_eq!(
@@ -376,12 +377,12 @@ mod tests {
         );
         assert_eq!(
             trace("fq_pie memory_limit 2500b", 1000, "0 A1 1000; 0.1 A2 1000, A3 1000, B1 600, B2 500"),
-            "A1[0-1] B2[1-1.5] A2[1.5-2.5] A3[2.5-3.5] | B1@0.1"
+            "A1[0-1] A2[1-2] B2[2-2.5] A3[2.5-3.5] | B1@0.1"
         );
     }
 
-    /// Two unresponsive flows on a link of 8 Mbit/s: A at twice the rate of the link, B at an eighth of it. The
-    /// drops are A's, and B has no delay.
+    /// Two unresponsive flows on a link of 8 Mbit/s: A at twice the rate of the link, B at an eighth of it.
+    /// The drops are A's, and B has no delay.
     #[test]
     fn only_a_flow_with_a_standing_queue_gets_drops() {
         let mut q: FqPie<u64> = Config::default().build(&context()).unwrap();

@@ -4,10 +4,10 @@
 //! - It is `fifo limit Nb`: `bfifo limit 30000` holds 30,000 bytes.
 //!
 //! # Deviations
-//! - Lengths are those that the backend counts, IP lengths in the simulator; tc counts the header of the link,
-//!   too.
-//! - The default limit is 1,000 packets of full size, as with the usual transmit queue length of an interface;
-//!   in Linux it is that of the interface.
+//! - Lengths are those that the backend counts, IP lengths in the simulator; tc counts the header of the
+//!   link, too.
+//! - The default limit is 1,000 packets of full size, as with the usual transmit queue length of an
+//!   interface; in Linux it is that of the interface.
 //!
 //! # Cost
 //! - That of `fifo`.
@@ -33,7 +33,7 @@ pub struct Config {
 const QUEUE: u64 = 1000;
 
 impl Config {
-    /// The same queue as a `fifo`.
+    /// Its queue as a `fifo`.
     fn fifo(&self, context: &LinkContext) -> fifo::Config {
         let bytes = self.limit.map_or(QUEUE * context.mtu.0, |limit| limit.0);
         fifo::Config { limit: Limit::Bytes(bytes), ..fifo::Config::default() }

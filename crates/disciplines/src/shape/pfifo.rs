@@ -34,7 +34,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same queue as a `fifo`.
+    /// Its queue as a `fifo`.
     fn fifo(&self) -> fifo::Config {
         fifo::Config { limit: Limit::Packets(self.limit.0), ..fifo::Config::default() }
     }

@@ -10,8 +10,8 @@
 //! - Each band holds `txqueuelen` packets; more are refused.
 //!
 //! # Deviations
-//! - An application cannot set the priority itself (`SO_PRIORITY`), and the traffic class of a scenario has no
-//!   effect: `prio` selects bands by it. So no packet has a priority above 6.
+//! - An application cannot set the priority itself (`SO_PRIORITY`), and the traffic class of a scenario has
+//!   no effect: `prio` selects bands by it. So no packet has a priority above 6.
 //! - `txqueuelen` is a property of the interface in Linux; tc accepts no parameters at all.
 //!
 //! # Cost

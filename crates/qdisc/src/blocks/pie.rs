@@ -1,5 +1,5 @@
-//! PIE: a drop probability for arriving packets that a controller moves, so that the delay of a queue stays at
-//! a target (RFC 8033).
+//! PIE: a drop probability for arriving packets that a controller moves, so that the delay of a queue stays
+//! at a target (RFC 8033).
 //!
 //! [`Controller`] is the state of one queue; [`Law`] has the parameters of all queues of a discipline. The
 //! caller owns the queue. It calls [`Controller::catch_up`] first at each call that concerns the queue, asks
@@ -394,8 +394,8 @@ mod tests {
         assert!(drops(8.4, 0.1, 0.99));
     }
 
-    /// The delay is that of the head when it leaves; with the estimator of rates it is the time to send what is
-    /// queued.
+    /// The delay is that of the head when it leaves; with the estimator of rates it is the time to send what
+    /// is queued.
     #[test]
     fn the_delay_has_two_definitions() {
         let mut stamps = Controller::new(&LAW);
@@ -414,7 +414,8 @@ mod tests {
         assert_eq!(rates.delay(&law, 8192), Span::from_ps(8_500_000_000));
     }
 
-    /// Without delay the probability falls to zero in fewer updates than the largest number between two calls.
+    /// Without delay the probability falls to zero in fewer updates than the largest number between two
+    /// calls.
     #[test]
     fn idle_time_is_replayed_in_bounds() {
         let mut state = State { probability: 1.0, delay_old: Span::ZERO, burst: Span::ZERO };

@@ -105,7 +105,7 @@ impl Bands {
 
     /// The flow with the turn moves to the end of the old flows.
     #[inline]
-    pub fn to_old(&mut self, place: Place, flows: &mut Slots<Flow>) {
+    pub fn end_turn(&mut self, place: Place, flows: &mut Slots<Flow>) {
         self.leave(place, flows);
         self.come_back(place, flows);
     }

@@ -28,7 +28,7 @@ pub(super) struct Flow {
     since: Time,
 }
 
-/// Where a flow is.
+/// Place of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Among the new flows of its band.
@@ -41,7 +41,7 @@ pub(super) enum Standing {
     Idle,
 }
 
-/// What distinguishes a flow.
+/// Identity of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Key {
     /// The flow of a socket.

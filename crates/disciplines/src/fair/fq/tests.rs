@@ -71,6 +71,14 @@ fn a_reserved_rate_paces_its_flow() {
         meta.reserved = if meta.class == 0 { Rate::mbit(2) } else { Rate::default() };
     });
     assert_eq!(out, "A1[0-1] B1[1-2] B2[2-3] A2[4-5] |");
+    // A departure time takes the place of the rate, but not of the bound for all.
+    let departing = |more: &str| {
+        dressed(&format!("{spec} {more}"), "0 A1 1000, A2 1000", |meta| {
+            (meta.reserved, meta.label) = (Rate::mbit(2), Label::departing(Time::ms(1)));
+        })
+    };
+    assert_eq!(departing(""), "A1[1-2] A2[2-3] |");
+    assert_eq!(departing("maxrate 1mbit"), "A1[1-2] A2[9-10] |");
     let bounded = dressed(&format!("{spec} maxrate 1mbit"), arrivals, |meta| meta.reserved = Rate::mbit(2));
     assert_eq!(bounded, "A1[0-1] B1[1-2] A2[8-9] B2[9-10] |");
 }
