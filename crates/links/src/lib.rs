@@ -62,6 +62,7 @@ mod rows;
 mod transmitter;
 
 pub use error::TraceError;
+pub use giveway_qdisc::blocks::Gilbert;
 pub use lateness::{Lateness, Wake, Waker};
 pub use line::{Fate, Impairments, Line, Reorder};
 pub use loss::Loss;

@@ -248,6 +248,7 @@ mod tests {
     use super::*;
     use crate::profile::Shape;
     use crate::quantity::Quantity;
+    use giveway_qdisc::blocks::Gilbert;
 
     const RATE: Rate = Rate::mbit(12);
 
@@ -299,7 +300,8 @@ mod tests {
     /// is 0.065 % (variance of a two-state chain). Bounds are four standard errors.
     #[test]
     fn gilbert_loses_its_share_in_bursts_of_its_length() {
-        let loss = Loss::Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.0) };
+        let loss =
+            Loss::Gilbert(Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.0) });
         assert!((loss.mean() - 0.01 / 0.21).abs() < 1e-12);
         let mut line =
             line(Share::default(), Span::ZERO, &Impairments { loss: Some(loss), ..Default::default() });
@@ -316,7 +318,8 @@ mod tests {
     /// The states of Gilbert and Elliott lose 50 % and 0.1 %: (1/11) 0.5 + (10/11) 0.001 = 4.636 %.
     #[test]
     fn elliott_loses_in_both_states() {
-        let loss = Loss::Gilbert { p: share(0.01), r: share(0.1), bad: share(0.5), good: share(0.001) };
+        let loss =
+            Loss::Gilbert(Gilbert { p: share(0.01), r: share(0.1), bad: share(0.5), good: share(0.001) });
         assert!((loss.mean() - 0.046_364).abs() < 1e-6);
         let mut line =
             line(Share::default(), Span::ZERO, &Impairments { loss: Some(loss), ..Default::default() });

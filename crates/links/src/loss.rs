@@ -1,5 +1,6 @@
 //! Models of loss.
 
+use giveway_qdisc::blocks::Gilbert;
 use giveway_qdisc::{Rng, Share, Span, Time};
 
 /// The packets that a wire loses.
@@ -7,19 +8,8 @@ use giveway_qdisc::{Rng, Share, Span, Time};
 pub enum Loss {
     /// Each with this probability, independently of all others.
     Random(Share),
-    /// The model of Gilbert and Elliott with the parameters of `netem`'s `loss gemodel`: a good and a bad
-    /// state, which change before a packet. A stationary share of p / (p + r) of the packets meets the bad
-    /// state, whose runs have a mean of 1 / r packets.
-    Gilbert {
-        /// Probability that the good state ends.
-        p: Share,
-        /// Probability that the bad state ends.
-        r: Share,
-        /// Probability of a loss in the bad state, 1-h.
-        bad: Share,
-        /// Probability of a loss in the good state, 1-k.
-        good: Share,
-    },
+    /// In bursts, by the model of Gilbert and Elliott.
+    Gilbert(Gilbert),
     /// A share of the packets that end their transmission in the first part of each interval but the first:
     /// the seam of a hand-over.
     Handover {
@@ -37,7 +27,9 @@ impl Loss {
     pub fn is_none(&self) -> bool {
         match self {
             Loss::Random(share) => share.get() == 0.0,
-            Loss::Gilbert { p, bad, good, .. } => good.get() == 0.0 && (p.get() == 0.0 || bad.get() == 0.0),
+            Loss::Gilbert(Gilbert { p, bad, good, .. }) => {
+                good.get() == 0.0 && (p.get() == 0.0 || bad.get() == 0.0)
+            }
             Loss::Handover { lasts, percent, .. } => lasts.is_zero() || percent.get() == 0.0,
         }
     }
@@ -46,11 +38,7 @@ impl Loss {
     pub fn mean(&self) -> f64 {
         match self {
             Loss::Random(share) => share.get(),
-            Loss::Gilbert { p, r, bad, good } => {
-                let (p, r) = (p.get(), r.get());
-                let in_bad = if p + r > 0.0 { p / (p + r) } else { 0.0 };
-                in_bad * bad.get() + (1.0 - in_bad) * good.get()
-            }
+            Loss::Gilbert(model) => model.mean(),
             Loss::Handover { every, lasts, percent } => percent.get() * lasts.as_s() / every.as_s(),
         }
     }
@@ -62,12 +50,7 @@ impl Loss {
         match self {
             // Without loss no random number is drawn, so that a lossless wire leaves its stream untouched.
             Loss::Random(share) => share.get() > 0.0 && rng.uniform() < share.get(),
-            Loss::Gilbert { p, r, bad, good } => {
-                let leaves = if *in_bad { r } else { p };
-                *in_bad ^= rng.uniform() < leaves.get();
-                let share = if *in_bad { bad } else { good };
-                rng.uniform() < share.get()
-            }
+            Loss::Gilbert(model) => model.loses(in_bad, rng),
             Loss::Handover { every, lasts, percent } => {
                 let since = end.since(start);
                 let passed = since.as_ps() % every.as_ps().max(1);

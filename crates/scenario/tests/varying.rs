@@ -1,6 +1,6 @@
 //! Links that vary: what their keys mean, and the messages about those that are wrong.
 
-use giveway_links::{Loss, Reorder};
+use giveway_links::{Gilbert, Loss, Reorder};
 use giveway_qdisc::{Bytes, Rate, Share, Span};
 use giveway_scenario::{Backend, Network, Scenario, ScenarioError};
 
@@ -62,7 +62,8 @@ fn impairments_are_those_of_their_direction() {
                 unordered = true\njitter = \"2ms\"\npolice = { rate = \"5mbit\", burst = \"10kb\" }";
     let network = network(keys);
     let [port, back] = &network.ports[..] else { panic!("there are two ports") };
-    let gilbert = Loss::Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.001) };
+    let gilbert =
+        Loss::Gilbert(Gilbert { p: share(0.01), r: share(0.2), bad: share(1.0), good: share(0.001) });
     assert_eq!(port.impairments.loss, Some(gilbert));
     assert_eq!(port.impairments.reorder, Some(Reorder { percent: share(0.02), distance: 5 }));
     assert_eq!(port.impairments.duplicate, share(0.03));
@@ -76,7 +77,9 @@ fn impairments_are_those_of_their_direction() {
 #[test]
 fn gemodel_with_p_alone_loses_independently() {
     let network = network("rate = \"10mbit\"\nloss = { model = \"gemodel\", p = \"5%\" }");
-    let Some(Loss::Gilbert { p, r, .. }) = network.ports[0].impairments.loss else { panic!("it has a loss") };
+    let Some(Loss::Gilbert(Gilbert { p, r, .. })) = network.ports[0].impairments.loss else {
+        panic!("it has a loss")
+    };
     assert!((p.get() + r.get() - 1.0).abs() < 1e-12, "the state before has no effect");
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use giveway_links::{Impairments, Lateness, Loss, Model, Profile, Quantity, Reorder, Shape};
+use giveway_links::{Gilbert, Impairments, Lateness, Loss, Model, Profile, Quantity, Reorder, Shape};
 use giveway_qdisc::{
     Backlog, Cx, Divisible, DropReason, FlowReport, FlowTable, Interest, Meta, Next, Packet, PortId, Probe,
     Qdisc, Rate, SenderSample, Share, Span, Streams, Time,
@@ -138,11 +138,8 @@ impl Vary {
                 _ => has(Vary::Rate).then(|| steps.expect("it is right")),
             },
             delay: has(Vary::Delay).then(|| delays.expect("it is right")),
-            loss: has(Vary::Wire).then(|| Loss::Gilbert {
-                p: share(0.01),
-                r: share(0.3),
-                bad: share(0.9),
-                good: share(0.0),
+            loss: has(Vary::Wire).then(|| {
+                Loss::Gilbert(Gilbert { p: share(0.01), r: share(0.3), bad: share(0.9), good: share(0.0) })
             }),
             corrupt: if has(Vary::Wire) { share(0.002) } else { Share::default() },
             duplicate: if has(Vary::Wire) { share(0.02) } else { Share::default() },

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use giveway_links::{Impairments, Loss, Model, Profile, Quantity, Reorder, Shape};
+use giveway_links::{Gilbert, Impairments, Loss, Model, Profile, Quantity, Reorder, Shape};
 use giveway_qdisc::{DropReason, Meta, PortId, Probe, Rate, Share, Span, Time};
 use giveway_sim::traffic::cbr;
 use giveway_sim::{LinkPlan, Segment, Sim, TcpConfig};
@@ -128,7 +128,12 @@ fn a_trace_of_one_rate_is_a_link_of_that_rate() {
 fn a_wire_loses_delivers_or_copies_each_packet() {
     let share = |share| Share::new(share).unwrap();
     let impairments = Impairments {
-        loss: Some(Loss::Gilbert { p: share(0.02), r: share(0.3), bad: share(1.0), good: share(0.0) }),
+        loss: Some(Loss::Gilbert(Gilbert {
+            p: share(0.02),
+            r: share(0.3),
+            bad: share(1.0),
+            good: share(0.0),
+        })),
         duplicate: share(0.1),
         corrupt: share(0.03),
         reorder: Some(Reorder { percent: share(0.05), distance: 4 }),
@@ -156,7 +161,12 @@ fn tcp_survives_every_impairment() {
             true,
         )),
         delay: Some(Profile::points(Quantity::Delay, Shape::Steps, &delay, false).unwrap()),
-        loss: Some(Loss::Gilbert { p: share(0.002), r: share(0.3), bad: share(0.8), good: share(0.0001) }),
+        loss: Some(Loss::Gilbert(Gilbert {
+            p: share(0.002),
+            r: share(0.3),
+            bad: share(0.8),
+            good: share(0.0001),
+        })),
         duplicate: share(0.01),
         corrupt: share(0.001),
         reorder: Some(Reorder { percent: share(0.01), distance: 3 }),

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use giveway_links::{Impairments, Loss, Model, Police, Profile, Quantity, Reorder, Shape, TraceError, Wake};
+use giveway_links::{
+    Gilbert, Impairments, Loss, Model, Police, Profile, Quantity, Reorder, Shape, TraceError, Wake,
+};
 use giveway_qdisc::{Bytes, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -208,7 +210,7 @@ fn loss_of(reading: &mut Reading, table: &Table) -> Option<Loss> {
             // The defaults of netem: with p alone losses are independent.
             let r = keys.r.or_else(|| Share::new(1.0 - p.get()))?;
             let bad = keys.bad.or_else(|| Share::new(1.0))?;
-            Some(Loss::Gilbert { p, r, bad, good: keys.good.unwrap_or_default() })
+            Some(Loss::Gilbert(Gilbert { p, r, bad, good: keys.good.unwrap_or_default() }))
         }
         "handover" => {
             only(reading, table, &what, &["every", "lasts", "percent"])?;
