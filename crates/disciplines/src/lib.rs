@@ -75,6 +75,7 @@ registry! {
         wrr,
         htb,
         hfsc,
+        netem,
         bsq,
         bsqred,
     }
