@@ -112,6 +112,7 @@ registry! {
     aqm {
         red,
         ared,
+        gred,
         choke,
         sfb,
         codel,

@@ -163,7 +163,8 @@ impl Discipline for Config {
             nodrop: false,
             victim: self.drop,
         };
-        Ok(Red::new(setup, detector, context.streams.rng()))
+        let monitor = setup.monitor(detector);
+        Ok(Red::new(setup, monitor, context.streams.rng()))
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

@@ -159,13 +159,12 @@ impl Config {
         let weight = self.thresholds().weight(unit, &curve, bandwidth(self.bandwidth, context)?)?;
         Ok((curve, weight))
     }
-}
 
-impl Discipline for Config {
-    const SUMMARY: &'static str = "random early detection: random drops by average queue length";
-    type Qdisc<P: 'static> = Red<P>;
-
-    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {
+    /// Everything of a queue that does not change, and the state of RED, also for disciplines with several.
+    ///
+    /// # Errors
+    /// The parameter that is invalid.
+    pub(crate) fn parts(&self, context: &LinkContext) -> Result<(Setup, Monitor), Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         self.thresholds().check_avpkt()?;
         if self.nodrop && !self.ecn {
@@ -191,7 +190,18 @@ impl Discipline for Config {
             victim: self.drop,
         };
         let detector = Detector::new(curve, weight, self.probability.get(), self.wait, adapt);
-        Ok(Red::new(setup, detector, context.streams.rng()))
+        let monitor = setup.monitor(detector);
+        Ok((setup, monitor))
+    }
+}
+
+impl Discipline for Config {
+    const SUMMARY: &'static str = "random early detection: random drops by average queue length";
+    type Qdisc<P: 'static> = Red<P>;
+
+    fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {
+        let (setup, monitor) = self.parts(context)?;
+        Ok(Red::new(setup, monitor, context.streams.rng()))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {
@@ -250,6 +260,27 @@ pub(crate) struct Setup {
     pub victim: Victim,
 }
 
+impl Setup {
+    /// The state of RED of an empty queue.
+    pub fn monitor(&self, detector: Detector) -> Monitor {
+        Monitor::new(self.unit, detector, Idle::new(self.bandwidth, self.avpkt))
+    }
+
+    /// Number of mean packets that a packet counts as.
+    #[inline]
+    pub fn size(&self, bytes: u32) -> f64 {
+        if self.bytemode { f64::from(bytes) / self.avpkt as f64 } else { 1.0 }
+    }
+
+    /// Marks a packet instead of an early drop. True if the packet stays.
+    pub fn spares<P>(&self, pkt: &mut Packet<P>, verdict: RedDecision, cx: &mut Cx<'_, P>) -> bool {
+        if !self.ecn || (self.harddrop && verdict == RedDecision::SignalAboveMax) {
+            return false;
+        }
+        cx.mark(pkt) || self.nodrop
+    }
+}
+
 /// The discipline `red`: one queue and the state of RED.
 pub struct Red<P> {
     setup: Setup,
@@ -262,7 +293,7 @@ impl<P> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let length = self.monitor.observe(self.queue.backlog(), cx.now());
-        let size = if self.setup.bytemode { f64::from(pkt.bytes()) / self.setup.avpkt as f64 } else { 1.0 };
+        let size = self.setup.size(pkt.bytes());
         let verdict = self.monitor.detector.decide(length, size, || self.rng.uniform());
 
         if !self.setup.limit.admits(self.queue.backlog(), pkt.bytes()) {
@@ -270,7 +301,7 @@ impl<P> Qdisc<P> for Red<P> {
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
             }
-        } else if verdict != RedDecision::Accept && !self.spares(&mut pkt, verdict, cx) {
+        } else if verdict != RedDecision::Accept && !self.setup.spares(&mut pkt, verdict, cx) {
             return cx.drop(pkt, DropReason::Early);
         }
         self.queue.push(pkt);
@@ -305,18 +336,9 @@ impl<P> Qdisc<P> for Red<P> {
 }
 
 impl<P> Red<P> {
-    pub(crate) fn new(setup: Setup, detector: Detector, rng: Rng) -> Red<P> {
-        let monitor = Monitor::new(setup.unit, detector, Idle::new(setup.bandwidth, setup.avpkt));
+    pub(crate) fn new(setup: Setup, monitor: Monitor, rng: Rng) -> Red<P> {
         let queue = Queue::new(setup.limit);
         Red { setup, monitor, rng, queue }
-    }
-
-    /// Marks a packet instead of an early drop. True if the packet stays.
-    fn spares(&self, pkt: &mut Packet<P>, verdict: RedDecision, cx: &mut Cx<'_, P>) -> bool {
-        if !self.setup.ecn || (self.setup.harddrop && verdict == RedDecision::SignalAboveMax) {
-            return false;
-        }
-        cx.mark(pkt) || self.setup.nodrop
     }
 
     /// Drops queued packets until the arriving one fits. Returns false if the policy selects the arriving
