@@ -83,7 +83,7 @@ pub fn bench(repository: &Repository) -> Done {
     let program = program(repository, Profile::Release)?;
     let folder = Scratch::new(repository, "bench")?;
     for name in all(repository).into_iter().filter(|name| name.starts_with("scenarios/bench/")) {
-        let result = run(repository, &program, &["--jobs", "1"], &folder.path, &name)?;
+        let result = run(repository, &program, &["--jobs", "1"], Some(&folder.path), &name)?;
         let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
         let (cpu, packets, events) = (number("cpu_s"), number("bottleneck_packets"), number("events"));
         println!(
@@ -140,7 +140,9 @@ fn run_all(
             let number = jobs.to_string();
             let divided: &[&str] = if jobs > 1 { &["--check-threads"] } else { &[] };
             let options = [&["--short", "--jobs", &number], divided].concat();
-            match run(repository, &program, &options, &folder.path, name) {
+            // With divisions the comparison is the test, and the folders of the first time are not written again.
+            let folder = (jobs == 1).then_some(&*folder.path);
+            match run(repository, &program, &options, folder, name) {
                 Ok(result) => {
                     let fingerprint = result["fingerprint"].as_str().unwrap_or("missing").to_owned();
                     println!("{:>7.2} s  {name}", begun.elapsed().as_secs_f64());
@@ -175,12 +177,12 @@ fn run(
     repository: &Repository,
     program: &Path,
     options: &[&str],
-    folder: &Path,
+    folder: Option<&Path>,
     name: &str,
 ) -> Result<Value, String> {
-    let out = folder.join(name.replace(['/', '.'], "-"));
-    let out = out.to_string_lossy();
-    let arguments = [&["run", "--json", "--quiet", "--out", &out], options, &[name]].concat();
+    let out = folder.map(|folder| folder.join(name.replace(['/', '.'], "-")).to_string_lossy().into_owned());
+    let out: Vec<&str> = out.iter().flat_map(|out| ["--out", out]).collect();
+    let arguments = [&["run", "--json", "--quiet"], &out[..], options, &[name]].concat();
     let text = repository.output(&program.to_string_lossy(), &arguments)?;
     serde_json::from_str(&text).map_err(|error| format!("the output is not JSON: {error}"))
 }

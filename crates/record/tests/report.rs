@@ -337,7 +337,7 @@ fn folders_without_a_report_have_a_reason() {
     the folder RUN does not exist
     RUN is not a run folder: it has no manifest.json. `giveway run SCENARIO --out RUN` makes one
     RUN is unfinished: none of its 4 trials is finished. It was made by `giveway run quick`. Run this command again with --out RUN
-    RUN was written by Giveway 0.1.0 in format 1, and this version reads format 9. It was made by `giveway run quick`. Run this command again with another --out, or with --out RUN --force
+    RUN was written by Giveway 0.1.0 in format 1, and this version reads format 10. It was made by `giveway run quick`. Run this command again with another --out, or with --out RUN --force
     RUN/trials/EFD/seed-1/sojourn.parquet is damaged: it is missing. It was made by `giveway run quick`. Run this command again with --out RUN
     RUN/manifest.json is damaged: EOF while parsing an object at line 1 column 1. Run the command that made it again, with --out RUN
     ");

@@ -53,4 +53,4 @@ pub struct Manifest {
 ///
 /// 9: in `flows` the columns `after_timeout_packets`, `probe_packets` and `needless_packets`; in `senders`
 /// the columns `inflight_bytes`, `rtt_s`, `pacing_bps` and `delivery_bps`.
-pub(crate) const FORMAT: u64 = 9;
+pub(crate) const FORMAT: u64 = 10;
