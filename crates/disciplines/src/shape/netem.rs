@@ -55,7 +55,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use delay::{Delay, Distribution, Transmitter};
+use delay::{Correlated, Delay, Distribution, Transmitter};
 use loss::{Chance, Loss};
 use slots::Slotted;
 
@@ -209,13 +209,18 @@ impl Discipline for Config {
         Ok(Netem {
             limit: self.limit.0,
             ecn: self.ecn,
-            loss: Loss::new(self, streams("loss"))?,
-            delay: Delay::new(self, streams("delay")),
-            transmitter: Transmitter::new(self),
+            loss: Loss::new((self.loss, self.loss_correlation), &self.gemodel, &self.state, streams("loss"))?,
+            delay: Delay::new(
+                self.delay,
+                self.jitter,
+                self.distribution,
+                Correlated::new(self.correlation, streams("delay")),
+            ),
+            transmitter: Transmitter::new(self.rate, self.overhead, (self.cellsize, self.celloverhead)),
             reorder: Chance::new(self.reorder, self.reorder_correlation, streams("reorder")),
             gap: self.gap,
             waited: 0,
-            slots: Slotted::new(self, streams("slot"))?,
+            slots: Slotted::new(&self.slot, self.packets, self.bytes, streams("slot"))?,
             queue: RankedPackets::with_capacity(Limit::Packets(self.limit.0).initial_capacity()),
         })
     }

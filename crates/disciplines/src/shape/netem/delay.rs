@@ -4,8 +4,6 @@ use giveway_qdisc::{Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Config;
-
 /// The distribution of the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -82,13 +80,9 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    pub fn new(config: &Config, rng: Rng) -> Delay {
-        Delay {
-            mean: config.delay,
-            jitter: config.jitter,
-            distribution: config.distribution,
-            correlated: Correlated::new(config.correlation, rng),
-        }
+    /// Delays around `mean`, each correlated with the one before.
+    pub fn new(mean: Span, jitter: Span, distribution: Distribution, correlated: Correlated) -> Delay {
+        Delay { mean, jitter, distribution, correlated }
     }
 
     /// The delay of the next packet.
@@ -123,12 +117,13 @@ pub(super) struct Transmitter {
 }
 
 impl Transmitter {
-    pub fn new(config: &Config) -> Transmitter {
+    /// A transmitter that adds bytes to each packet, and to each cell of a size.
+    pub fn new(rate: Option<Rate>, overhead: i32, (cellsize, celloverhead): (u32, i32)) -> Transmitter {
         Transmitter {
-            rate: config.rate,
-            overhead: config.overhead.into(),
-            cellsize: config.cellsize.into(),
-            celloverhead: config.celloverhead.into(),
+            rate,
+            overhead: overhead.into(),
+            cellsize: cellsize.into(),
+            celloverhead: celloverhead.into(),
             free_at: Time::ZERO,
         }
     }
@@ -162,14 +157,8 @@ mod tests {
     use giveway_qdisc::Streams;
 
     fn delays(distribution: Distribution, correlation: f64, packets: usize) -> Vec<f64> {
-        let config = Config {
-            delay: Span::s(100),
-            jitter: Span::s(1),
-            distribution,
-            correlation: Share::new(correlation).unwrap(),
-            ..Config::default()
-        };
-        let mut delay = Delay::new(&config, Streams::new(1).rng());
+        let correlated = Correlated::new(Share::new(correlation).unwrap(), Streams::new(1).rng());
+        let mut delay = Delay::new(Span::s(100), Span::s(1), distribution, correlated);
         (0..packets).map(|_| delay.next().as_s() - 100.0).collect()
     }
 
@@ -223,13 +212,9 @@ mod tests {
     /// 50 bytes takes two cells, 106 bytes on the wire.
     #[test]
     fn cells_are_counted_as_in_the_manual() {
-        let on_wire = |overhead, bytes| {
-            let config = Config { overhead, cellsize: 48, celloverhead: 5, ..Config::default() };
-            Transmitter::new(&config).on_wire(bytes)
-        };
+        let on_wire = |overhead, bytes| Transmitter::new(None, overhead, (48, 5)).on_wire(bytes);
         assert_eq!((on_wire(0, 50), on_wire(0, 48), on_wire(0, 0)), (106, 53, 0));
         assert_eq!((on_wire(-14, 62), on_wire(-14, 63), on_wire(-14, 10)), (53, 106, 0));
-        let plain = Config { overhead: 20, ..Config::default() };
-        assert_eq!(Transmitter::new(&plain).on_wire(100), 120);
+        assert_eq!(Transmitter::new(None, 20, (0, 0)).on_wire(100), 120);
     }
 }

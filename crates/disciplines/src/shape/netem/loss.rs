@@ -3,7 +3,6 @@
 use giveway_qdisc::blocks::Gilbert;
 use giveway_qdisc::{Invalid, Rng, Share};
 
-use super::Config;
 use super::delay::Correlated;
 
 /// A decision with a probability and a correlation with the one before.
@@ -40,13 +39,19 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    pub fn new(config: &Config, rng: Rng) -> Result<Loss, Invalid> {
-        let chosen = [config.loss.get() > 0.0, !config.gemodel.is_empty(), !config.state.is_empty()];
+    /// The one model that has parameters: a probability with a correlation, `gemodel` or `state`.
+    pub fn new(
+        (share, correlation): (Share, Share),
+        gemodel: &[Share],
+        state: &[Share],
+        rng: Rng,
+    ) -> Result<Loss, Invalid> {
+        let chosen = [share.get() > 0.0, !gemodel.is_empty(), !state.is_empty()];
         if chosen.iter().filter(|chosen| **chosen).count() > 1 {
             let message = "loss, gemodel and state are three models: write one of them";
             return Err(Invalid::new("loss", message));
         }
-        if let [p, rest @ ..] = &config.gemodel[..] {
+        if let [p, rest @ ..] = gemodel {
             let part = |at: usize, default| rest.get(at).copied().unwrap_or(default);
             let model = Gilbert {
                 p: *p,
@@ -54,14 +59,14 @@ impl Loss {
                 bad: part(1, rest_of(Share::default())),
                 good: part(2, Share::default()),
             };
-            at_most("gemodel", &config.gemodel, 4, "[p r 1-h 1-k]")?;
+            at_most("gemodel", gemodel, 4, "[p r 1-h 1-k]")?;
             return Ok(Loss::Gilbert { model, in_bad: false, rng });
         }
-        if !config.state.is_empty() {
-            at_most("state", &config.state, 5, "[p13 p31 p32 p23 p14]")?;
-            return Ok(Loss::States { model: States::new(&config.state)?, state: State::Good, rng });
+        if !state.is_empty() {
+            at_most("state", state, 5, "[p13 p31 p32 p23 p14]")?;
+            return Ok(Loss::States { model: States::new(state)?, state: State::Good, rng });
         }
-        Ok(Loss::Random(Chance::new(config.loss, config.loss_correlation, rng)))
+        Ok(Loss::Random(Chance::new(share, correlation, rng)))
     }
 
     /// True if the next packet is lost.

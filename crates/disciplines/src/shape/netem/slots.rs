@@ -1,8 +1,6 @@
 //! The slots of `netem`: packets leave in bursts.
 
-use giveway_qdisc::{Invalid, Rng, Span, Time};
-
-use super::Config;
+use giveway_qdisc::{Bytes, Invalid, Rng, Span, Time};
 
 /// Slots that open one after the other.
 #[derive(Debug)]
@@ -22,8 +20,9 @@ pub(super) struct Slotted {
 }
 
 impl Slotted {
-    pub fn new(config: &Config, rng: Rng) -> Result<Option<Slotted>, Invalid> {
-        let (shortest, longest) = match config.slot[..] {
+    /// Slots with these times between them, of so many packets and bytes; `None` without times.
+    pub fn new(slot: &[Span], packets: u32, bytes: Bytes, rng: Rng) -> Result<Option<Slotted>, Invalid> {
+        let (shortest, longest) = match *slot {
             [] => return Ok(None),
             [one] => (one, one),
             [shortest, longest] => (shortest, longest),
@@ -41,7 +40,7 @@ impl Slotted {
             );
             return Err(Invalid::new("slot", message));
         }
-        let (packets, bytes) = (any(config.packets.into()), any(config.bytes.0));
+        let (packets, bytes) = (any(packets.into()), any(bytes.0));
         let none = (0, 0);
         let (opened, next) = (Time::ZERO, Time::ZERO);
         Ok(Some(Slotted { shortest, longest, packets, bytes, opened, left: none, next, rng }))
