@@ -24,7 +24,7 @@
 //! - `diffserv3`: best effort, 100 %; bulk (LE, CS1), 6.25 %; voice (VA, EF, CS6, CS7, 4), 25 %.
 //! - `diffserv4`: best effort, 100 %; bulk (LE, CS1), 6.25 %; video (CS2, CS3, AF2x, AF3x, AF4x, 4), 50 %;
 //!   voice (CS4 to CS7, VA, EF), 25 %.
-//! - `diffserv8`: background (LE, CS1), high throughput (AF1x, 2), best effort, video (CS3, AF3x, AF4x),
+//! - `diffserv8`: background (LE), high throughput (CS1, AF1x, 2), best effort, video (CS3, AF3x, AF4x),
 //!   transactions (AF2x, 4), interactive (CS2), minimum latency (CS4, CS5, VA, EF), network control (CS6,
 //!   CS7). The first has 100 %, and each other one 7/8 of the one before.
 //! - `precedence`: the upper three bits of the DSCP, with the thresholds of `diffserv8`.
@@ -44,13 +44,14 @@
 //! - Where a set is full, the further flow shares the queue of its own place, and gets its own queue when one
 //!   is free. Then packets of this flow may leave in another order.
 //! - The square root of COBALT is exact, and BLUE's probability has 16 bits.
-//! - Without `bandwidth` the tins share the link by turns, in proportion to their thresholds, as in the
-//!   kernel; `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has
+//! - Without `bandwidth` the tins share the link by turns of up to 1,024 bytes, in proportion to their
+//!   thresholds, as in the kernel; `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has
 //!   no effect.
 //! - `autorate-ingress` changes the rate every 250 ms to 15/16 of the peak rate of arrivals, as the kernel.
 //!
 //! # Cost
-//! - O(1) per packet, and a division for the shaper. A host with n backlogged flows beside another host costs
+//! - O(1) per packet, and a division for the shaper. Without a shaper a tin of 1/16 has a turn of 64 bytes,
+//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows beside another host costs
 //!   up to n turns per packet, since each turn is worth 1/n of a quantum. The largest queue is found in
 //!   O(log queues) amortised, as in `fq_codel`.
 //! - 80 KB per tin: 64 bytes per queue, and 16 for its hash, its neighbours and its hosts.
@@ -78,11 +79,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
-use classes::Class;
 use sets::PLACES;
 use shaper::{Arrivals, OnWire, Shaper};
 use tin::{Flow, Tin, Tuning};
-use words::{Framing, Isolation, LinkLayer, Tins};
+
+pub use classes::{Class, classes, tins};
+pub use words::{Framing, Isolation, LinkLayer, Tins};
 
 /// Parameters of `cake`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,8 +130,8 @@ pub struct Config {
     /// The framing of the link. Each choice may be written alone, as in tc.
     #[schemars(extend("x-words" = true))]
     pub framing: Option<Framing>,
-    /// Capacity of all queues together. By default four times what the link sends in an `rtt`, and at least 4
-    /// MB; without `bandwidth` 10,240 packets of full size.
+    /// Capacity of all queues together. By default four times what the link sends in an `rtt`, at least 4 MB
+    /// and at most 10,240 packets of full size, which it is without `bandwidth`.
     pub memlimit: Option<Bytes>,
     /// Count dropped packets for the shaper, which is behind the bottleneck (`egress`: in front of it).
     #[schemars(extend("x-opposite" = "egress"))]
@@ -174,12 +176,14 @@ impl Default for Config {
 const HEADER: u64 = 14;
 /// Bytes as which a packet counts at least for the memory.
 const LEAST_MEMORY: u64 = 256;
-/// The default memory in packets, if nothing is shaped.
+/// The largest default memory, in packets of full size.
 const PACKETS: u64 = 10_240;
 /// The least default memory.
 const LEAST_DEFAULT: u64 = 4 << 20;
 /// The largest memory: queues count their bytes in 32 bits.
 const MOST_MEMORY: u64 = u32::MAX as u64;
+/// Bytes of a turn of a tin with the whole rate, if nothing is shaped.
+const TIN_TURN: u64 = 1024;
 /// The least quantum, bytes.
 const LEAST_QUANTUM: u64 = 300;
 /// The target as a part of the round-trip time.
@@ -214,9 +218,10 @@ impl Config {
     /// The capacity in bytes.
     fn memory(&self, context: &LinkContext) -> u64 {
         let given = self.memlimit.map(|bytes| bytes.0);
-        given.unwrap_or_else(|| match self.bandwidth {
-            Some(rate) => rate.bytes_in(self.rtt * 4).clamp(LEAST_DEFAULT, MOST_MEMORY),
-            None => PACKETS * (context.mtu.0 + HEADER),
+        given.unwrap_or_else(|| {
+            let packets = PACKETS * (context.mtu.0 + HEADER);
+            let by_rate = self.bandwidth.map(|rate| rate.bytes_in(self.rtt * 4).max(LEAST_DEFAULT));
+            by_rate.map_or(packets, |bytes| bytes.min(packets))
         })
     }
 
@@ -261,8 +266,7 @@ impl Tuner {
         let packet = own.map_or(Span::ZERO, |own| own.time_for(self.packet));
         let usual = self.rtt / TARGETS;
         let target = usual.max(packet * 3 / 2);
-        let interval = if class.urgent { usual } else { self.rtt };
-        let interval = interval.saturating_sub(usual) + target;
+        let interval = self.rtt.saturating_sub(usual) + target;
         let quantum = own.map_or(u64::MAX, |own| (own.as_bit() / 8) >> 12);
         let quantum = quantum.max(LEAST_QUANTUM).min(self.packet.max(LEAST_QUANTUM));
         Tuning {
@@ -305,7 +309,7 @@ impl Discipline for Config {
             return Err(Invalid::new("memlimit", message));
         }
         let tuner = self.tuner(context);
-        let tins: Vec<Tin> = classes::classes(self.tins)
+        let made: Vec<Tin> = classes(self.tins)
             .into_iter()
             .map(|class| Tin::new(class, tuner.tuning(&class, self.bandwidth)))
             .collect();
@@ -317,9 +321,9 @@ impl Discipline for Config {
             tuner,
             perturbation: rng.word(),
             rng,
-            tin_of: classes::tins(self.tins),
-            fattest: Fattest::new(tins.len() * PLACES),
-            tins,
+            tin_of: tins(self.tins),
+            fattest: Fattest::new(made.len() * PLACES),
+            tins: made,
             current: 0,
             shaper: Shaper::new(self.bandwidth),
             arrivals: self.autorate_ingress.then(Arrivals::default),
@@ -557,20 +561,18 @@ impl<P> Cake<P> {
         best.expect("with a backlog a queue has its turn")
     }
 
-    /// The tin whose turn it is: tins send bytes in proportion to their thresholds.
+    /// The tin whose turn it is: tins send bytes in proportion to their thresholds. An empty tin pays its
+    /// debt, and keeps at most a turn of credit.
     #[inline]
     fn next_in_turn(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];
-            if tin.is_waiting() {
-                if tin.credit > 0 {
-                    return self.current;
-                }
+            if tin.credit >= 0 && tin.is_waiting() {
+                return self.current;
+            }
+            if tin.credit <= 0 {
                 let (part, whole) = tin.class.share;
-                // The least share, 1/16, has a packet of full size.
-                tin.credit += (16 * self.tuner.packet * part / whole) as i64;
-            } else {
-                tin.credit = 0;
+                tin.credit += (TIN_TURN * part / whole) as i64;
             }
             self.current = (self.current + 1) % self.tins.len();
         }

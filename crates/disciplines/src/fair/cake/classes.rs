@@ -13,19 +13,17 @@ pub struct Class {
     /// Its threshold as a fraction of the rate, up to which it goes before the tins in front of it in the
     /// list.
     pub share: (u64, u64),
-    /// True if its interval is as short as the target.
-    pub urgent: bool,
     /// Its number in lists, where `bulk` comes before `best effort`.
     pub shown: usize,
 }
 
 /// The tins of a mode, the least urgent first: tc-cake(8).
 pub fn classes(tins: Tins) -> Vec<Class> {
-    let class = |shown, share| Class { share, urgent: false, shown };
+    let class = |shown, share| Class { share, shown };
     match tins {
         Tins::Besteffort => vec![class(0, (1, 1))],
         Tins::Diffserv3 => {
-            vec![class(1, (1, 1)), class(0, (1, 16)), Class { urgent: true, ..class(2, (1, 4)) }]
+            vec![class(1, (1, 1)), class(0, (1, 16)), class(2, (1, 4))]
         }
         Tins::Diffserv4 => {
             vec![class(1, (1, 1)), class(0, (1, 16)), class(2, (1, 2)), class(3, (1, 4))]
@@ -74,10 +72,10 @@ fn four(dscp: u8) -> u8 {
 
 fn eight(dscp: u8) -> u8 {
     match dscp {
-        // Background: LE and CS1.
-        1 | 8 => 0,
-        // High throughput: the former "maximise throughput", and AF1x.
-        2 | 10 | 12 | 14 => 1,
+        // Background: LE.
+        1 => 0,
+        // High throughput: CS1, the former "maximise throughput", and AF1x.
+        2 | 8 | 10 | 12 | 14 => 1,
         // Video streaming: CS3, AF3x and AF4x.
         24 | 26 | 28 | 30 | 34 | 36 | 38 => 3,
         // Transactions: the former "minimise delay", and AF2x.
