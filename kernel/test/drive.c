@@ -3,8 +3,9 @@
 // Tool of the virtual machine of `cargo xtask test-kernel`: sends traffic, and writes the journal of a
 // discipline to a file.
 //
-//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED
-//       bursts and pauses; flow f usually has the mark f % (MARKS + 1)
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED [hosts]
+//       bursts and pauses; flow f usually has the mark f % (MARKS + 1). With `hosts` flows are of several
+//       hosts, with several DSCPs and ECN fields, and the mark has all of them
 //   drive flood DEV SECONDS BYTES FLOWS MARK
 //       sends as fast as possible; prints packets and processor seconds
 //   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID
@@ -93,6 +94,18 @@ static void prepare(int bytes, int flow)
 	frame[38] = udp >> 8, frame[39] = udp;
 }
 
+// Hosts, DSCP and ECN field of a flow, which its mark repeats: 12 bits of the flow, 6 of the source, 6 of the
+// destination, 6 of the DSCP, and 2 of the ECN field. Hosts have different numbers of flows.
+static uint32_t prepare_host(int flow)
+{
+	static const unsigned char dscps[] = { 0, 0, 8, 46, 34, 0, 1, 10 }, ecns[] = { 0, 0, 2, 1 };
+	unsigned source = flow * flow % 5, to = flow / 2 % 3, dscp = dscps[flow / 3 % 8], ecn = ecns[flow % 4];
+	frame[15] = dscp << 2 | ecn;
+	frame[28] = source;
+	frame[32] = to;
+	return (uint32_t)flow | source << 12 | to << 18 | dscp << 24 | ecn << 30;
+}
+
 static void send_marked(int fd, int bytes, uint32_t mark)
 {
 	char control[CMSG_SPACE(sizeof mark)] = { 0 };
@@ -112,7 +125,7 @@ static void send_marked(int fd, int bytes, uint32_t mark)
 		fail("sendmsg");
 }
 
-static int send_traffic(char **word)
+static int send_traffic(char **word, int hosts)
 {
 	int fd = open_socket(word[0]);
 	long packets = atol(word[1]);
@@ -129,6 +142,8 @@ static int send_traffic(char **word)
 			if (marks && !drawn(50))
 				mark = drawn(marks + 1);
 			prepare(bytes, flow);
+			if (hosts)
+				mark = prepare_host(flow);
 			send_marked(fd, bytes, mark);
 		}
 		switch (drawn(40)) {
@@ -299,7 +314,9 @@ static int attach(char **word)
 int main(int words, char **word)
 {
 	if (words == 8 && !strcmp(word[1], "send"))
-		return send_traffic(word + 2);
+		return send_traffic(word + 2, 0);
+	if (words == 9 && !strcmp(word[1], "send") && !strcmp(word[8], "hosts"))
+		return send_traffic(word + 2, 1);
 	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
 	if (words == 10 && !strcmp(word[1], "bursts"))

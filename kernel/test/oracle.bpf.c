@@ -4,7 +4,7 @@
 // (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
-//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE] ...
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE | -DWATCH_CAKE] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
 //   the root. So there is one call at a time, and its data are in globals.
@@ -25,9 +25,9 @@
 
 #define INLINE static __always_inline __attribute__((unused))
 
-enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED };
-// Dropped packet: the arriving one, another one at an arrival, or one at a dequeue.
-enum reason { OVERLIMIT = 0, PUSHOUT = 1, CONGESTED = 3 };
+enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED, DRAWN };
+// Dropped packet: the arriving one, another one at an arrival, one at a dequeue in a list, or alone.
+enum reason { OVERLIMIT = 0, PUSHOUT = 1, LISTED = 2, CONGESTED = 3 };
 
 struct entry {
 	u64 now, key, reserved;
@@ -150,7 +150,11 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 #endif
 
 // ----------------------------------------------------------------------------------------------------
-// RED and PIE
+// RED, PIE and CAKE
+
+#ifdef WATCH_CAKE
+#include "oracle/cake.h"
+#endif
 
 #ifdef WATCH_RED
 struct red_vars {
@@ -208,7 +212,22 @@ int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_
 	arrival = arrivals++;
 	bpf_map_update_elem(&numbers, &address, &arrival, BPF_ANY);
 	enqueued_at = note(came_at, ENQUEUED, 0, arrival, length(skb), skb->mark, 0);
+#ifdef WATCH_CAKE
+	buffer = skb->truesize;
+	enter();
+#endif
 	return 0;
+}
+
+// Notes the dropped packets of a list up to `end`. The packet that was dropped last is the first of it.
+INLINE void note_list(struct sk_buff *at, struct sk_buff *end, u64 now, u32 reason)
+{
+	u32 number;
+	for (int turn = 0; turn < 256 && at && at != end; turn++) {
+		if (forget((u64)at, &number))
+			note(now, DROPPED, reason == PUSHOUT && number == arrival ? OVERLIMIT : reason, number, 0, 0, 0);
+		at = BPF_CORE_READ(at, next);
+	}
 }
 
 SEC("fexit/" QDISC_ENQUEUE)
@@ -216,8 +235,14 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 {
 	struct entry *entry = line(enqueued_at);
 	u64 at = 0;
-	u32 number;
 
+#ifdef WATCH_CAKE
+	came_at = leave(came_at);
+	if (entry && enqueued_at) {
+		entry->now = came_at;
+		entry->reserved = place << 32 | buffer;
+	}
+#endif
 	if (entry && enqueued_at) {
 #if SHIFT
 		if (answer != 1)
@@ -225,13 +250,8 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 #endif
 		note_state(entry, sch);
 	}
-	// The packet that was dropped last is the first of the list.
 	bpf_probe_read_kernel(&at, sizeof at, to_free);
-	for (int turn = 0; turn < 256 && at && at != freed_before; turn++) {
-		if (forget(at, &number))
-			note(came_at, DROPPED, number == arrival ? OVERLIMIT : PUSHOUT, number, 0, 0, 0);
-		at = (u64)BPF_CORE_READ((struct sk_buff *)at, next);
-	}
+	note_list((struct sk_buff *)at, (struct sk_buff *)freed_before, came_at, PUSHOUT);
 	return 0;
 }
 
@@ -249,6 +269,9 @@ int BPF_PROG(asked, struct Qdisc *sch)
 {
 	asked_at = clock();
 	dequeues = true;
+#ifdef WATCH_CAKE
+	enter();
+#endif
 	return 0;
 }
 
@@ -259,6 +282,11 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 	u32 number;
 
 	dequeues = false;
+#ifdef WATCH_CAKE
+	now = leave(asked_at);
+	// At the root, dropped packets are freed later.
+	note_list(BPF_CORE_READ(sch, to_free), NULL, now, LISTED);
+#endif
 	if (!skb) {
 		note(now, NOTHING_HELD, 0, 0, 0, 0, 0);
 		return 0;
@@ -272,6 +300,8 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 #elif defined(WATCH_PIE)
 	struct pie_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
 	state = BPF_CORE_READ(q, vars.qdelay);
+#elif defined(WATCH_CAKE)
+	state = is_marked(skb);
 #endif
 	note(now, SENT, 0, number, length(skb), skb->mark, state);
 	return 0;

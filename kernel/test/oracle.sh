@@ -1,27 +1,34 @@
 # The kernel's own qdiscs, watched: each stands below an HTB class that is the link, which asks its child for
 # a packet when there is room for one and never looks ahead. A flow is a mark; marks choose classes, queues
 # and buckets, so that no hash has a say.
+# CAKE reads the headers itself; the journal has the place that its hash selects.
 for module in sch_htb sch_drr sch_codel sch_red sch_pie cls_flow; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 
-# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS: one qdisc, one mix of traffic, and its
-# journal at a place of the disk. For drr the parameters are the quantum of the classes and the limit of their
-# queues.
+# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS [hosts]: one qdisc, one mix of traffic, and
+# its journal at a place of the disk. A qdisc whose rate is root stands at the root, since it is a shaper
+# itself. For drr the parameters are the quantum of the classes and the limit of their queues.
 oracle() {
 	lane=$1 name=$2 slot=$3 kind=$4 rate=$5 packets=$6 flows=$7 sizes=$8 parameters=$9
+	shift 9
 	{
-		echo "qdisc add dev $lane root handle 1: htb default 1"
-		echo "class add dev $lane parent 1: classid 1:1 htb rate $rate burst 15k cburst 15k quantum 1514"
+		parent="parent 1:1"
+		if [ "$rate" = root ]; then
+			parent=root
+		else
+			echo "qdisc add dev $lane root handle 1: htb default 1"
+			echo "class add dev $lane parent 1: classid 1:1 htb rate $rate burst 15k cburst 15k quantum 1514"
+		fi
 		if [ "$kind" = drr ]; then
-			echo "qdisc add dev $lane parent 1:1 handle 2: drr"
+			echo "qdisc add dev $lane $parent handle 2: drr"
 			for flow in $(seq "$flows"); do
 				class=$(printf %x "$flow")
 				echo "class add dev $lane parent 2: classid 2:$class drr quantum ${parameters% *}"
 				echo "qdisc add dev $lane parent 2:$class pfifo limit ${parameters#* }"
 			done
 		else
-			echo "qdisc add dev $lane parent 1:1 handle 2: $kind $parameters"
+			echo "qdisc add dev $lane $parent handle 2: $kind $parameters"
 		fi
 		case $kind in
 		drr | sfq | fq_codel) echo "filter add dev $lane parent 2: protocol all prio 1 handle 1 flow map key mark baseclass 2:1" ;;
@@ -32,7 +39,7 @@ oracle() {
 	bpftool prog loadall "/objects/oracle/$kind.o" "$pins/programs" pinmaps "$pins/maps" >"/run/$kind.log" 2>&1 &&
 		drive attach "$pins/programs" "$pins/links" ||
 		{ echo "FAILED: watch $name"; tail -5 "/run/$kind.log"; }
-	drive send "$lane" "$packets" "$flows" "$sizes" "$((flows - 1))" "$slot" || echo "FAILED: send $name"
+	drive send "$lane" "$packets" "$flows" "$sizes" "$((flows - 1))" "$slot" "$@" || echo "FAILED: send $name"
 	# All of it leaves.
 	while tc -s qdisc show dev "$lane" root | grep -q 'backlog.* [1-9][0-9]*p '; do usleep 100000; done
 	rm -r "$pins/links"

@@ -91,7 +91,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         if with_oracle {
             stages.time("programs of the oracle", || oracle::programs(repository, folder, kernel))?;
             plan.push_str(&oracle::plan(runs.len(), oracle_packets));
-            journals += oracle::JOURNALS;
+            journals += oracle::journal_count();
         }
         stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
         let output = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;

@@ -77,6 +77,9 @@ pub enum Event {
     Empty,
     /// A timer of a qdisc of Linux ran.
     Updated,
+    /// A qdisc of Linux drew a random number, which is in `flow`. `bytes` has its length in bits, and `number` is 1 in a
+    /// dequeue.
+    Drawn,
 }
 
 /// Parses a journal: entries of 40 bytes with little-endian integers. The first one is the head, which has
@@ -108,6 +111,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
             (3, _) => Event::Sent,
             (4, _) => Event::Empty,
             (5, _) => Event::Updated,
+            (6, _) => Event::Drawn,
             (kind, _) => return Err(JournalError::Entry { at, what: format!("unknown kind {kind}") }),
         };
         let word = |offset: usize| word(from + offset).expect("the length was checked");
@@ -184,6 +188,11 @@ pub fn to_trace(
             Event::Dropped(_) => return Err(error(format!("packet {number} is dropped without an arrival"))),
             Event::Updated => {
                 return Err(error("a timer ran, but disciplines of Giveway have no timer".to_owned()));
+            }
+            Event::Drawn => {
+                return Err(error(
+                    "a random number was drawn, but only qdiscs of Linux report one".to_owned(),
+                ));
             }
         }
         if let Some(missing) = script.borrow().missing {
@@ -286,6 +295,7 @@ mod tests {
                 Event::Sent => (3, 0),
                 Event::Empty => (4, 0),
                 Event::Updated => (5, 0),
+                Event::Drawn => (6, 0),
             };
             [now, flow, reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             [*number, *length, kind, reason].iter().for_each(|half| bytes.extend(half.to_le_bytes()));

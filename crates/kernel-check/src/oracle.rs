@@ -8,6 +8,7 @@
 //!   If the rules of CoDel differ, a [`model`] that can follow either set of rules finds the rules that
 //!   differ. The explanation is tested: with the rules of the Rust discipline, the model must decide like the
 //!   Rust discipline, and with the rules of Linux, like Linux.
+//! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
 //!   decisions without chance exactly, and random decisions by their number.
 //!
@@ -15,6 +16,7 @@
 //! discipline hashes to the bucket of the same number, so that neither side has collisions, and ties are
 //! resolved equally.
 
+pub mod cake;
 pub mod calls;
 mod error;
 pub mod model;
@@ -24,9 +26,9 @@ mod verdict;
 
 use giveway_disciplines::Spec;
 use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Bytes, FlowKey, LinkContext, Rate, Span, Streams};
+use giveway_qdisc::{Bytes, FlowKey, LinkContext, Meta, Rate, Span, Streams};
 
-use self::calls::{Call, Difference, calls, compare};
+use self::calls::{Arrival, Call, Difference, Headers, calls, compare};
 use self::model::{Model, Rule, STEP_NS, Setup};
 use crate::journal::{Entry, Event};
 
@@ -62,6 +64,11 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
     let verdict = match &spec {
         Spec::red(config) => red::judge(&calls, config, &context)?,
         Spec::pie(config) => pie::judge(journal, config, &context)?,
+        // CAKE adds the header of the link to the MTU.
+        Spec::cake(config) => {
+            let context = LinkContext { mtu: Bytes(1500), ..context };
+            cake::judge(&calls, &spec, config, &context)?
+        }
         _ => deterministic(&calls, &spec, &context)?,
     };
     Ok(Comparison { arrived, sent, dropped, verdict })
@@ -70,7 +77,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
 /// Compares a discipline without random numbers.
 fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<Verdict, OracleError> {
     let keys = keys(spec, context);
-    let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
+    let key = headers(&keys);
     let mut rust = spec.build_numbered(context)?;
     let flows = keys.len() as u64;
     let marks = calls.iter().filter_map(|call| Some(call.arrival?.mark));
@@ -84,21 +91,34 @@ fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<V
     }
 }
 
+/// Metadata of a packet whose mark is its flow.
+fn plain(arrival: &Arrival) -> Meta {
+    Meta { bytes: arrival.bytes, flow: FlowKey(arrival.mark), ..Meta::default() }
+}
+
+/// Metadata of a packet whose mark is the place of its flow in `keys`, or its flow.
+fn headers(keys: &[FlowKey]) -> impl Fn(&Arrival) -> Meta {
+    |arrival| {
+        let flow = keys.get(arrival.mark as usize).copied().unwrap_or(FlowKey(arrival.mark));
+        Meta { flow, ..plain(arrival) }
+    }
+}
+
 /// Finds the rules of Linux that explain a difference, if any do.
 fn explain(
     calls: &[Call],
     difference: Difference,
     spec: &Spec,
     context: &LinkContext,
-    key: &dyn Fn(u64) -> FlowKey,
+    key: Headers<'_>,
     setup: Setup,
 ) -> Verdict {
-    let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &FlowKey);
+    let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &plain);
     // With no rules of Linux, the model must decide like the Rust discipline, also after the first
     // difference.
     let mut rust = spec.build_numbered(context).expect("the discipline was built before");
     let results = calls::results(calls, &mut *rust, key);
-    if let Some(wrong) = compare(&results, &mut Model::new(setup, &[]), &FlowKey) {
+    if let Some(wrong) = compare(&results, &mut Model::new(setup, &[]), &plain) {
         return Verdict::Different(format!(
             "{difference}; the model differs from the Rust discipline: {wrong}"
         ));
@@ -108,11 +128,9 @@ fn explain(
     }
     let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
     let needed = Rule::ALL.into_iter().filter(|rule| modelled(&without(rule)).is_some()).collect::<Vec<_>>();
-    match modelled(&needed) {
-        None => Verdict::Explained(difference, needed),
-        // Two rules may each explain the difference alone: then neither is needed, but one of them is.
-        Some(_) => Verdict::Explained(difference, Rule::ALL.to_vec()),
-    }
+    // Two rules may each explain the difference alone: then neither is needed, but one of them is.
+    let needed = if modelled(&needed).is_none() { needed } else { Rule::ALL.to_vec() };
+    Verdict::Explained(difference, needed.into_iter().map(Rule::name).collect())
 }
 
 /// A flow for each bucket of the Rust discipline, in the order of buckets; empty if each flow has its own
@@ -196,12 +214,22 @@ mod tests {
                     dropped: vec![],
                     sent: None,
                     state: 0,
+                    drawn: vec![],
+                    marked: None,
                 });
                 number += 1;
                 now += random(30);
             }
             for _ in 0..random(70) {
-                calls.push(Call { now: now * STEP_NS, arrival: None, dropped: vec![], sent: None, state: 0 });
+                calls.push(Call {
+                    now: now * STEP_NS,
+                    arrival: None,
+                    dropped: vec![],
+                    sent: None,
+                    state: 0,
+                    drawn: vec![],
+                    marked: None,
+                });
                 now += random(900);
             }
         }
@@ -233,12 +261,12 @@ mod tests {
         for text in SPECS {
             let spec: Spec = text.parse().unwrap();
             let keys = keys(&spec, &context());
-            let key = |mark: u64| keys.get(mark as usize).copied().unwrap_or(FlowKey(mark));
-            let results = results(&calls, &mut *spec.build_numbered(&context()).unwrap(), &key);
+            let mut rust = spec.build_numbered(&context()).unwrap();
+            let results = results(&calls, &mut *rust, &headers(&keys));
             let dropped: usize = results.iter().map(|call| call.dropped.len()).sum();
             assert!(dropped > 100, "{text}: {dropped}");
             let setup = setup(&spec, &context()).unwrap();
-            assert_eq!(compare(&results, &mut Model::new(setup, &[]), &FlowKey), None, "{text}");
+            assert_eq!(compare(&results, &mut Model::new(setup, &[]), &plain), None, "{text}");
             assert!(matches!(deterministic(&results, &spec, &context()), Ok(Verdict::Equal)), "{text}");
         }
     }
@@ -253,11 +281,11 @@ mod tests {
         ] {
             let spec: Spec = text.parse().unwrap();
             let mut kernel = Model::new(setup(&spec, &context()).unwrap(), &Rule::ALL);
-            let results = results(&calls, &mut kernel, &FlowKey);
+            let results = results(&calls, &mut kernel, &plain);
             let Ok(Verdict::Explained(_, found)) = deterministic(&results, &spec, &context()) else {
                 panic!("{text}")
             };
-            assert_eq!(found, rules, "{text}");
+            assert_eq!(found, rules.into_iter().map(Rule::name).collect::<Vec<_>>(), "{text}");
         }
     }
 
@@ -265,7 +293,7 @@ mod tests {
     fn a_difference_that_no_rule_explains_is_reported() {
         let spec: Spec = SPECS[2].parse().unwrap();
         let mut kernel = Model::new(setup(&spec, &context()).unwrap(), &Rule::ALL);
-        let mut results = results(&traffic(5000), &mut kernel, &FlowKey);
+        let mut results = results(&traffic(5000), &mut kernel, &plain);
         let last = results.iter_mut().rfind(|call| call.sent.is_some()).unwrap();
         last.sent = Some(0);
         let verdict = deterministic(&results, &spec, &context()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use giveway_qdisc::{Cx, FlowKey, Meta, Outbox, Packet, Qdisc, Time};
+use giveway_qdisc::{Cx, Ecn, Meta, Outbox, Packet, Qdisc, Time};
 
 use crate::journal::{Entry, Event, JournalError};
 
@@ -19,6 +19,10 @@ pub struct Call {
     pub sent: Option<u64>,
     /// A word of the qdisc's state after this call, as `kernel/test/oracle.bpf.c` defines it.
     pub state: u64,
+    /// The random numbers that the call drew, if the journal has them.
+    pub drawn: Vec<u64>,
+    /// True if the packet that a dequeue returned was marked; `None` if marks are not compared.
+    pub marked: Option<bool>,
 }
 
 /// A packet that arrives.
@@ -42,6 +46,7 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, Journal
     let mut queued = std::collections::BTreeSet::new();
     // The packets that the current dequeue has dropped so far.
     let mut dropped = Vec::new();
+    let mut drawn = Vec::new();
     for (at, entry) in journal.iter().enumerate() {
         let number = u64::from(entry.number);
         let error = |what: String| JournalError::Entry { at: at + 1, what };
@@ -58,9 +63,13 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, Journal
                     dropped: Vec::new(),
                     sent: None,
                     state: entry.reserved,
+                    drawn: Vec::new(),
+                    marked: None,
                 });
             }
             Event::Dropped(giveway_qdisc::DropReason::Congested) => dropped.push(number),
+            // In a list, which has the last drop first.
+            Event::Dropped(giveway_qdisc::DropReason::Early) => dropped.insert(0, number),
             Event::Dropped(giveway_qdisc::DropReason::Overlimit | giveway_qdisc::DropReason::Pushout) => {
                 match calls.last_mut().filter(|call| call.arrival.is_some()) {
                     // Linux lists the last drop first.
@@ -74,10 +83,17 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, Journal
             }
             Event::Sent | Event::Empty => {
                 let sent = (entry.event == Event::Sent).then_some(number);
-                let dropped = std::mem::take(&mut dropped);
-                calls.push(Call { now: entry.now, arrival: None, dropped, sent, state: entry.reserved });
+                let (dropped, drawn) = (std::mem::take(&mut dropped), std::mem::take(&mut drawn));
+                let state = entry.reserved;
+                calls.push(Call { now: entry.now, arrival: None, dropped, sent, state, drawn, marked: None });
             }
             Event::Updated => {}
+            // The number is 1 in a dequeue.
+            Event::Drawn if number == 1 => drawn.push(entry.flow),
+            Event::Drawn => match calls.last_mut().filter(|call| call.arrival.is_some()) {
+                Some(call) => call.drawn.push(entry.flow),
+                None => return Err(error("a random number is drawn outside of a call".to_owned())),
+            },
         }
     }
     if omit_refused {
@@ -111,18 +127,16 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Makes the same calls of a discipline, and returns the first different result. `key` returns the flow of a
-/// mark.
-pub fn compare(
-    calls: &[Call],
-    qdisc: &mut dyn Qdisc<u64>,
-    key: &dyn Fn(u64) -> FlowKey,
-) -> Option<Difference> {
+/// Metadata of a packet that arrives, except its time of arrival.
+pub type Headers<'a> = &'a dyn Fn(&Arrival) -> Meta;
+
+/// Makes the same calls of a discipline, and returns the first different result.
+pub fn compare(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, headers: Headers<'_>) -> Option<Difference> {
     let mut out = Outbox::default();
     let mut packets = 0;
     for (at, call) in (1..).zip(calls) {
-        let (sent, dropped) = make(call, qdisc, key, &mut out);
-        if sent != call.sent || dropped != call.dropped {
+        let (sent, dropped, marked) = make(call, qdisc, headers, &mut out);
+        if sent != call.sent || dropped != call.dropped || call.marked.is_some_and(|here| here != marked) {
             let now = Time::from_ps(call.now.saturating_mul(1000));
             let what = match call.arrival {
                 Some(arrival) => {
@@ -130,7 +144,8 @@ pub fn compare(
                 }
                 None => format!("dequeue at {now}"),
             };
-            let (kernel, here) = (in_words(call.sent, &call.dropped), in_words(sent, &dropped));
+            let kernel = in_words(call.sent, &call.dropped, call.marked == Some(true));
+            let here = in_words(sent, &dropped, marked);
             return Some(Difference { packets, call: at, what, kernel, here });
         }
         packets += u64::from(call.arrival.is_some());
@@ -139,37 +154,41 @@ pub fn compare(
 }
 
 /// Returns the calls with the results of a discipline.
-pub fn results(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, key: &dyn Fn(u64) -> FlowKey) -> Vec<Call> {
+pub fn results(calls: &[Call], qdisc: &mut dyn Qdisc<u64>, headers: Headers<'_>) -> Vec<Call> {
     let mut out = Outbox::default();
     let with_results = |call: &Call| {
-        let (sent, dropped) = make(call, qdisc, key, &mut out);
-        Call { sent, dropped, ..call.clone() }
+        let (sent, dropped, marked) = make(call, qdisc, headers, &mut out);
+        Call { sent, dropped, marked: call.marked.map(|_| marked), ..call.clone() }
     };
     calls.iter().map(with_results).collect()
 }
 
-/// Makes a call. Returns the packet that left, and the packets that were dropped.
+/// Makes a call. Returns the packet that left, the packets that were dropped, and true if the packet that
+/// left is marked.
 fn make(
     call: &Call,
     qdisc: &mut dyn Qdisc<u64>,
-    key: &dyn Fn(u64) -> FlowKey,
+    headers: Headers<'_>,
     out: &mut Outbox<u64>,
-) -> (Option<u64>, Vec<u64>) {
+) -> (Option<u64>, Vec<u64>, bool) {
     let now = Time::from_ps(call.now.saturating_mul(1000));
     let cx = &mut Cx::new(now, out);
     let sent = match call.arrival {
-        Some(Arrival { number, bytes, mark }) => {
-            let meta = Meta { bytes, flow: key(mark), arrived: now, ..Meta::default() };
-            qdisc.enqueue(Packet { meta, payload: number }, cx);
+        Some(arrival) => {
+            let meta = Meta { arrived: now, ..headers(&arrival) };
+            qdisc.enqueue(Packet { meta, payload: arrival.number }, cx);
             None
         }
-        None => qdisc.dequeue(cx).packet().map(|pkt| pkt.payload),
+        None => qdisc.dequeue(cx).packet(),
     };
-    (sent, out.dropped.drain(..).map(|(victim, _)| victim.payload).collect())
+    let marked = sent.as_ref().is_some_and(|pkt| pkt.meta.ecn == Ecn::Marked);
+    out.marked.clear();
+    let dropped = out.dropped.drain(..).map(|(victim, _)| victim.payload).collect();
+    (sent.map(|pkt| pkt.payload), dropped, marked)
 }
 
-fn in_words(sent: Option<u64>, dropped: &[u64]) -> String {
-    let sent = sent.map(|number| format!("sends {number}"));
+fn in_words(sent: Option<u64>, dropped: &[u64], marked: bool) -> String {
+    let sent = sent.map(|number| format!("sends {number}{}", if marked { " with a mark" } else { "" }));
     let dropped = match dropped {
         [] => None,
         [first] => Some(format!("drops {first}")),

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::calls::Difference;
-use super::model::Rule;
 
 /// Result of the comparison of the decisions of a qdisc of Linux and of the Rust discipline.
 #[derive(Clone, Debug)]
@@ -15,7 +14,7 @@ pub enum Verdict {
     Alike(String),
     /// The first difference, and the rules of Linux that explain it: with all of them the decisions are
     /// equal, without any one of them they differ.
-    Explained(Difference, Vec<Rule>),
+    Explained(Difference, Vec<&'static str>),
     /// A difference without an explanation, in words.
     Different(String),
 }
@@ -34,7 +33,6 @@ impl fmt::Display for Verdict {
             Verdict::Alike(what) => write!(f, "alike: {what}"),
             Verdict::Different(difference) => write!(f, "DIFFERENT: {difference}"),
             Verdict::Explained(difference, rules) => {
-                let rules: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
                 write!(f, "equal with these rules of Linux: {}; without them, {difference}", rules.join(", "))
             }
         }

@@ -1,0 +1,213 @@
+//! The qdiscs of Linux that are compared, each with its mixes of traffic. A further qdisc is a constant here,
+//! or a file below this one, and a line in [`WATCHED`].
+
+mod cake;
+
+/// A qdisc of Linux, with the functions that are recorded.
+pub struct Watched {
+    pub kind: &'static str,
+    /// Interface of the qdisc. Both interfaces run in parallel.
+    pub lane: &'static str,
+    pub enqueue: &'static str,
+    pub dequeue: &'static str,
+    /// Macro for the part of the state that the journal records.
+    pub state: &'static str,
+    pub cases: &'static [Case],
+}
+
+/// A mix of traffic for a qdisc.
+pub struct Case {
+    pub flows: u32,
+    /// `equal` or `mixed`, for `drive send`.
+    pub sizes: &'static str,
+    pub headers: Headers,
+    /// Rate of the HTB class above the qdisc; for `root` there is none, because the qdisc has a shaper.
+    pub link: &'static str,
+    /// Parameters for tc.
+    pub parameters: &'static str,
+    /// The Rust discipline.
+    pub discipline: &'static str,
+}
+
+/// Headers of the packets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// All packets of one pair of hosts; the mark of a packet is its flow.
+    Flows,
+    /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
+    Hosts,
+}
+
+/// The compared qdiscs.
+pub const WATCHED: [Watched; 7] = [DRR, SFQ, FQ_CODEL, CODEL, RED, PIE, cake::CAKE];
+
+/// A mix of traffic in which marks are flows.
+const fn case(
+    flows: u32,
+    sizes: &'static str,
+    link: &'static str,
+    parameters: &'static str,
+    discipline: &'static str,
+) -> Case {
+    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline }
+}
+
+/// `drr`. The parameters for tc are the quantum of each class and the limit of its queue.
+const DRR: Watched = Watched {
+    kind: "drr",
+    lane: "lane0",
+    enqueue: "drr_enqueue",
+    dequeue: "drr_dequeue",
+    state: "WATCH_NONE",
+    cases: &[
+        case(2, "equal", "100mbit", "1514 60", "drr limit 100000p quantum 1514b"),
+        case(50, "mixed", "50mbit", "500 40", "drr limit 100000p quantum 500b"),
+        case(500, "mixed", "50mbit", "1514 20", "drr limit 100000p quantum 1514b"),
+    ],
+};
+
+/// `sfq`.
+const SFQ: Watched = Watched {
+    kind: "sfq",
+    lane: "lane1",
+    enqueue: "sfq_enqueue",
+    dequeue: "sfq_dequeue",
+    state: "WATCH_NONE",
+    cases: &[
+        case(
+            2,
+            "equal",
+            "100mbit",
+            "limit 127 depth 127 flows 127 divisor 1024 quantum 1514",
+            "sfq limit 127 depth 127 flows 127 divisor 1024 quantum 1514",
+        ),
+        case(
+            50,
+            "mixed",
+            "50mbit",
+            "limit 300 depth 20 flows 30 divisor 256 quantum 500 headdrop",
+            "sfq limit 300 depth 20 flows 30 divisor 256 quantum 500 headdrop",
+        ),
+        case(
+            500,
+            "mixed",
+            "50mbit",
+            "limit 250 depth 127 flows 500 divisor 1024 quantum 1514",
+            "sfq limit 250 depth 127 flows 500 divisor 1024 quantum 1514",
+        ),
+    ],
+};
+
+/// `fq_codel`. Linux rounds the times of CoDel down to multiples of 1,024 ns: 5 ms are 4,999,168 ns.
+const FQ_CODEL: Watched = Watched {
+    kind: "fq_codel",
+    lane: "lane1",
+    enqueue: "fq_codel_enqueue",
+    dequeue: "fq_codel_dequeue",
+    state: "WATCH_FQ_CODEL",
+    cases: &[
+        case(
+            2,
+            "equal",
+            "100mbit",
+            "limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms noecn memory_limit 512mb",
+            "fq_codel limit 10240p flows 1024 quantum 1514 target 4999168ns interval 99999744ns noecn memory_limit 512mb",
+        ),
+        case(
+            50,
+            "mixed",
+            "50mbit",
+            "limit 10240 flows 64 quantum 300 target 1ms interval 10ms noecn memory_limit 512mb",
+            "fq_codel limit 10240p flows 64 quantum 300 target 999424ns interval 9999360ns noecn memory_limit 512mb",
+        ),
+        case(
+            500,
+            "mixed",
+            "50mbit",
+            "limit 100 flows 512 quantum 300 target 1ms interval 10ms noecn memory_limit 512mb",
+            "fq_codel limit 100p flows 512 quantum 300 target 999424ns interval 9999360ns noecn memory_limit 512mb",
+        ),
+    ],
+};
+
+/// `codel`. Linux rounds the times of CoDel down to multiples of 1,024 ns: 5 ms are 4,999,168 ns.
+const CODEL: Watched = Watched {
+    kind: "codel",
+    lane: "lane0",
+    enqueue: "codel_qdisc_enqueue",
+    dequeue: "codel_qdisc_dequeue",
+    state: "WATCH_CODEL",
+    cases: &[
+        case(
+            2,
+            "equal",
+            "100mbit",
+            "limit 1000 target 5ms interval 100ms noecn",
+            "codel limit 1000p target 4999168ns interval 99999744ns noecn",
+        ),
+        case(
+            50,
+            "mixed",
+            "50mbit",
+            "limit 300 target 1ms interval 10ms noecn",
+            "codel limit 300p target 999424ns interval 9999360ns noecn",
+        ),
+        case(
+            500,
+            "mixed",
+            "50mbit",
+            "limit 10000 target 5ms interval 100ms noecn",
+            "codel limit 10000p target 4999168ns interval 99999744ns noecn",
+        ),
+    ],
+};
+
+/// `red`.
+const RED: Watched = Watched {
+    kind: "red",
+    lane: "lane1",
+    enqueue: "red_enqueue",
+    dequeue: "red_dequeue",
+    state: "WATCH_RED",
+    cases: &[
+        case(
+            50,
+            "equal",
+            "100mbit",
+            "limit 600000 min 50000 max 150000 avpkt 1000 burst 85 probability 0.02",
+            "red limit 600000b min 50000b max 150000b avpkt 1000b burst 85p probability 0.02",
+        ),
+        case(
+            500,
+            "mixed",
+            "50mbit",
+            "limit 300000 min 25000 max 75000 avpkt 1000 burst 42 probability 0.1",
+            "red limit 300000b min 25000b max 75000b avpkt 1000b burst 42p probability 0.1",
+        ),
+    ],
+};
+
+/// `pie`.
+const PIE: Watched = Watched {
+    kind: "pie",
+    lane: "lane0",
+    enqueue: "pie_qdisc_enqueue",
+    dequeue: "pie_qdisc_dequeue",
+    state: "WATCH_PIE",
+    cases: &[
+        case(
+            50,
+            "equal",
+            "100mbit",
+            "limit 1000 target 15ms tupdate 16ms alpha 2 beta 20 noecn",
+            "pie limit 1000p target 15ms tupdate 16ms alpha 2 beta 20 noecn",
+        ),
+        case(
+            500,
+            "mixed",
+            "50mbit",
+            "limit 10000 target 5ms tupdate 16ms alpha 2 beta 20 noecn",
+            "pie limit 10000p target 5ms tupdate 16ms alpha 2 beta 20 noecn",
+        ),
+    ],
+};
