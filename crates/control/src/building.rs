@@ -3,7 +3,7 @@
 use giveway_disciplines::Spec;
 use giveway_links::Profile;
 use giveway_live::{Build, LinkEmulation};
-use giveway_qdisc::{Hosts, Limit, LinkContext, Rate, Span, Streams};
+use giveway_qdisc::{Limit, Rate, Span, Streams};
 use giveway_replay::Tracer;
 
 use crate::config::DirectionConfig;
@@ -14,7 +14,7 @@ pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'sta
     let mut built = 0u64;
     Box::new(move |rate| {
         built += 1;
-        let context = context(rate, streams.within("qdisc").within(&built.to_string()));
+        let context = crate::link::context(rate, streams.within("qdisc").within(&built.to_string()));
         let valid = "the configuration was checked by building it";
         match &tracer {
             Some(tracer) => Box::new(tracer.build(name, &spec, &context).expect(valid)),
@@ -27,7 +27,7 @@ pub fn builder(spec: Spec, streams: Streams, tracer: Option<Tracer>, name: &'sta
 pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
     /// Assumed length of a frame where a limit is in bytes.
     const SMALL: u64 = 256;
-    let context = context(config.rate, streams.clone());
+    let context = crate::link::context(config.rate, streams.clone());
     let queued = match config.qdisc.properties(&context).limit {
         Some(Limit::Packets(packets)) => packets,
         Some(Limit::Bytes(bytes)) => bytes / SMALL,
@@ -46,9 +46,4 @@ pub fn buffers(config: &DirectionConfig, streams: &Streams) -> u32 {
     };
     // Reserve for frames between ring and queue, and for a later discipline with a larger limit.
     queued.saturating_add(in_flight).saturating_add(4096).clamp(8192, 131_072) as u32
-}
-
-/// The context of a discipline at a link of real frames.
-pub(crate) fn context(rate: Rate, streams: Streams) -> LinkContext {
-    LinkContext { hosts: Hosts::hashed(), ..LinkContext::new(rate, streams) }
 }

@@ -148,7 +148,7 @@ impl BridgeConfig {
                     message(format!("{}{help}", error.message))
                 })?;
                 // Build it once here, so that an error is reported now and not in the forwarding thread.
-                let context = crate::building::context(config.rate, Streams::new(0));
+                let context = crate::link::context(config.rate, Streams::new(0));
                 spec.build::<giveway_live::Frame>(&context)
                     .map_err(|invalid| message(invalid.to_string()))?;
                 config.qdisc = spec;

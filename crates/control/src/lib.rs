@@ -21,6 +21,7 @@ mod controller;
 mod error;
 pub mod http;
 pub mod leftovers;
+mod link;
 pub mod lock;
 pub mod protocol;
 pub mod reservations;

@@ -12,7 +12,7 @@ use crate::config::DirectionConfig;
 /// True if a discipline honours reservations.
 pub fn guarantees(spec: &Spec, rate: Rate) -> bool {
     let mut guarantees_rates = false;
-    if let Ok(built) = spec.build::<giveway_live::Frame>(&crate::building::context(rate, Streams::new(0))) {
+    if let Ok(built) = spec.build::<giveway_live::Frame>(&crate::link::context(rate, Streams::new(0))) {
         // A discipline that honours reservations has a gauge of the rate that it has admitted.
         built.gauges(&mut |name, _| guarantees_rates |= name == "reserved_bit");
     }

@@ -4,7 +4,7 @@
 //! A BPF program records each call of a qdisc of Linux with its result (`kernel/test/oracle.bpf.c`). The Rust
 //! discipline of the same name gets the same calls.
 //!
-//! - `drr`, `sfq`, `codel` and `fq_codel` use no random numbers: every departure and every drop is compared.
+//! - `drr`, `ets`, `sfq`, `codel` and `fq_codel` use no random numbers: every departure and every drop is compared.
 //!   If the rules of CoDel differ, a [`model`] that can follow either set of rules finds the rules that
 //!   differ. The explanation is tested: with the rules of the Rust discipline, the model must decide like the
 //!   Rust discipline, and with the rules of Linux, like Linux.
@@ -60,7 +60,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
     let arrived = count(|event| *event == Event::Enqueued);
     let sent = count(|event| *event == Event::Sent);
     let dropped = count(|event| matches!(event, Event::Dropped(_)));
-    let calls = calls(journal, matches!(spec, Spec::drr(_)))?;
+    let calls = calls(journal, matches!(spec, Spec::drr(_) | Spec::ets(_)))?;
     let verdict = match &spec {
         Spec::red(config) => red::judge(&calls, config, &context)?,
         Spec::pie(config) => pie::judge(journal, config, &context)?,
@@ -91,9 +91,10 @@ fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<V
     }
 }
 
-/// Metadata of a packet whose mark is its flow.
+/// Metadata of a packet whose mark is its flow, and its class.
 fn plain(arrival: &Arrival) -> Meta {
-    Meta { bytes: arrival.bytes, flow: FlowKey(arrival.mark), ..Meta::default() }
+    let class = u16::try_from(arrival.mark).unwrap_or(u16::MAX);
+    Meta { bytes: arrival.bytes, class, flow: FlowKey(arrival.mark), ..Meta::default() }
 }
 
 /// Metadata of a packet whose mark is the place of its flow in `keys`, or its flow.

@@ -222,7 +222,7 @@ fn a_complete_run_has_all_files() {
     assert_eq!(columns.last().unwrap(), "third");
     // The long form has a row for each number of the wide form.
     let (columns, rows) = table(&dir.path().join("metrics.parquet"));
-    assert_eq!(columns.join(" "), "qdisc seed source port metric value unit");
+    assert_eq!(columns.join(" "), "qdisc seed source port class metric value unit");
     let numbers = runs.iter().flat_map(|(_, run)| run.metrics.iter()).filter(|(_, value)| value.is_some());
     assert_eq!(rows, numbers.count());
 

@@ -323,7 +323,7 @@ fn folders_without_a_report_have_a_reason() {
     let manifest = path.join("manifest.json");
     folder(&path);
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"format\": 9", "\"formerly\": 8")).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 10", "\"formerly\": 8")).unwrap();
     reported.push(error());
 
     fs::write(&manifest, text).unwrap();

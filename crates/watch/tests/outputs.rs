@@ -67,6 +67,7 @@ fn counters_that_the_kernel_does_not_have_are_left_out() {
         "backlog",
         "drops",
         "gauges",
+        "classes",
         "scheduling",
     ];
     assert_eq!(keys, expected);

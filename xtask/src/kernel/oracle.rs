@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 mod qdiscs;
+mod watched;
 
-use self::qdiscs::{Case, Headers, WATCHED, Watched};
+use self::qdiscs::WATCHED;
+use self::watched::{Case, Headers, Watched};
 use super::disk::ENTRIES;
 use super::fetch::Kernel;
 use super::machine::journals;

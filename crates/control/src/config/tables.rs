@@ -110,7 +110,7 @@ impl DirectionConfig {
 
     /// Checks that the discipline can be built at the rate; the error is the message.
     pub(super) fn check_built(&self) -> Result<(), String> {
-        let context = crate::building::context(self.rate, Streams::new(0));
+        let context = crate::link::context(self.rate, Streams::new(0));
         let built = self.qdisc.build::<giveway_live::Frame>(&context);
         built.map(|_| ()).map_err(|invalid| invalid.to_string())
     }

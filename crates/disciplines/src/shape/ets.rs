@@ -11,6 +11,7 @@
 //! # Deviations
 //! - Linux maps the packet's priority to a band by a `priomap`. Here the backend sets the class.
 //! - A band whose child holds its packets back is passed over until they may leave. Linux serves no later band.
+//! - Linux 7.2 raises a quantum below 256 bytes to 256. Here it is as written.
 //! - The packet that waits for its turn has left the child: packets that arrive in the meantime come after it.
 //!
 //! # Cost

@@ -11,7 +11,8 @@ use giveway_qdisc::{LinkContext, Rate, Streams};
 use crate::memory::Memory;
 
 /// Qdiscs of Linux that are compared with Rust disciplines.
-const ORACLE: [&str; 4] = ["codel limit 20p", "fq_codel limit 20p", "pie limit 20p", "red limit 20p"];
+const ORACLE: [&str; 5] =
+    ["codel limit 20p", "fq_codel limit 20p", "pie limit 20p", "red limit 20p", "ets quanta [500b 1500b]"];
 /// Longest journal that is compared, in nanoseconds. Some disciplines process missed intervals one by one, so
 /// a jump of years would take hours.
 const LONGEST_NS: u64 = 100_000_000_000;

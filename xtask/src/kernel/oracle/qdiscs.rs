@@ -3,43 +3,10 @@
 
 mod cake;
 
-/// A qdisc of Linux, with the functions that are recorded.
-pub struct Watched {
-    pub kind: &'static str,
-    /// Interface of the qdisc. Both interfaces run in parallel.
-    pub lane: &'static str,
-    pub enqueue: &'static str,
-    pub dequeue: &'static str,
-    /// Macro for the part of the state that the journal records.
-    pub state: &'static str,
-    pub cases: &'static [Case],
-}
-
-/// A mix of traffic for a qdisc.
-pub struct Case {
-    pub flows: u32,
-    /// `equal` or `mixed`, for `drive send`.
-    pub sizes: &'static str,
-    pub headers: Headers,
-    /// Rate of the HTB class above the qdisc; for `root` there is none, because the qdisc has a shaper.
-    pub link: &'static str,
-    /// Parameters for tc.
-    pub parameters: &'static str,
-    /// The Rust discipline.
-    pub discipline: &'static str,
-}
-
-/// Headers of the packets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
-    /// All packets of one pair of hosts; the mark of a packet is its flow.
-    Flows,
-    /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
-    Hosts,
-}
+use super::watched::{Case, Headers, Watched};
 
 /// The compared qdiscs.
-pub const WATCHED: [Watched; 7] = [DRR, SFQ, FQ_CODEL, CODEL, RED, PIE, cake::CAKE];
+pub const WATCHED: [Watched; 8] = [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, PIE, cake::CAKE];
 
 /// A mix of traffic in which marks are flows.
 const fn case(
@@ -63,6 +30,34 @@ const DRR: Watched = Watched {
         case(2, "equal", "100mbit", "1514 60", "drr limit 100000p quantum 1514b"),
         case(50, "mixed", "50mbit", "500 40", "drr limit 100000p quantum 500b"),
         case(500, "mixed", "50mbit", "1514 20", "drr limit 100000p quantum 1514b"),
+    ],
+};
+
+/// `ets`. The parameters for tc are the limit of each band's queue, and the words of tc. Each mark is a band. Linux
+/// raises a quantum below 256 bytes to 256.
+const ETS: Watched = Watched {
+    kind: "ets",
+    lane: "lane0",
+    enqueue: "ets_qdisc_enqueue",
+    dequeue: "ets_qdisc_dequeue",
+    state: "WATCH_NONE",
+    cases: &[
+        case(
+            4,
+            "equal",
+            "100mbit",
+            "60 bands 4 strict 1 quanta 4542 3028 1514",
+            "ets strict 1 quanta [4542b 3028b 1514b] children [(fifo limit 100000p) (fifo limit 100000p) (fifo limit \
+             100000p) (fifo limit 100000p)]",
+        ),
+        case(
+            5,
+            "mixed",
+            "50mbit",
+            "40 bands 5 quanta 500 1000 1514 3000 256",
+            "ets quanta [500b 1000b 1514b 3000b 256b] children [(fifo limit 100000p) (fifo limit 100000p) (fifo limit \
+             100000p) (fifo limit 100000p) (fifo limit 100000p)]",
+        ),
     ],
 };
 

@@ -91,7 +91,7 @@ impl Children<'_> {
             classifier.push(fields, u32::from(filter.band));
         }
         let band = |(spec, at): (Spec, usize)| {
-            let leaf = Leaf::build(Some(&spec), NAMES[at].0, None, context);
+            let leaf = Leaf::build(Some(&spec), (NAMES[at].0, usize::from(MOST)), None, context);
             leaf.map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
         };
         let leaves = self.specs().zip(0..).map(band).collect::<Result<_, _>>()?;

@@ -8,7 +8,10 @@ use giveway_qdisc::{
     Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Qdisc, Rate, Span, Time,
 };
 
-use crate::{Spec, fifo};
+use crate::{Discipline, Spec, fifo};
+
+/// Most leaves that request the memory for their packets in advance. There may be 100,000.
+const FEW: usize = 256;
 
 /// A class with a queue of its own.
 pub struct Leaf<P> {
@@ -30,14 +33,14 @@ pub struct Leaves<P> {
 }
 
 impl<P: 'static> Leaf<P> {
-    /// A leaf of the class `name`, whose packets leave at up to `most`. By default it is a fifo of 1,000
-    /// packets.
+    /// A leaf of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a fifo of
+    /// 1,000 packets.
     ///
     /// # Errors
     /// The parameter of the discipline that is not valid.
     pub fn build(
         spec: Option<&Spec>,
-        name: &str,
+        (name, count): (&str, usize),
         most: Option<Rate>,
         context: &LinkContext,
     ) -> Result<Leaf<P>, Invalid> {
@@ -45,7 +48,7 @@ impl<P: 'static> Leaf<P> {
         inside.rate = most.map_or(context.rate, |most| most.min(context.rate));
         let qdisc = match spec {
             Some(spec) => spec.build(&inside)?,
-            // There may be 100,000 of these, so memory for packets is not requested in advance.
+            None if count <= FEW => Box::new(fifo::Config::default().build::<P>(&inside)?),
             None => Box::new(fifo::Config::default().growing()),
         };
         Ok(Leaf {

@@ -35,8 +35,10 @@ impl<P: 'static> Nested<P> {
     ) -> Result<Nested<P>, Invalid> {
         let mut leaf_of = vec![INNER; plan.classes.len()];
         let mut leaves = Vec::new();
+        let count = (0..plan.classes.len()).filter(|class| plan.is_leaf(*class)).count();
         for (class, planned) in plan.classes.iter().enumerate().filter(|(class, _)| plan.is_leaf(*class)) {
-            let leaf = Leaf::build(planned.written.leaf(), &plan.path(class), most(class), context);
+            let path = plan.path(class);
+            let leaf = Leaf::build(planned.written.leaf(), (&path, count), most(class), context);
             leaf_of[class] = leaves.len() as u32;
             leaves.push(leaf.map_err(|invalid| wrong(&planned.name, format!("leaf: {invalid}")))?);
         }

@@ -209,7 +209,7 @@ fn code_points_select_their_tins() {
     for (name, three, four, eight, precedence) in [
         ("CS0", 0, 0, 2, 0),
         ("LE", 1, 1, 0, 0),
-        ("CS1", 1, 1, 0, 1),
+        ("CS1", 1, 1, 1, 1),
         ("AF11", 0, 0, 1, 1),
         ("CS2", 0, 2, 5, 2),
         ("AF23", 0, 2, 4, 2),
@@ -431,8 +431,8 @@ fn the_target_is_a_twentieth_of_the_round_trip_time() {
     };
     assert_eq!(of("besteffort", 0), (0.005, 0.1, 1514.0));
     assert_eq!(of("besteffort bandwidth 100mbit metro", 0), (0.0005, 0.01, 1514.0));
-    // Tin 2 is voice, with an interval of twice its target; 25 % of 20 Mbit/s are 625,000 bytes per second.
-    assert_eq!(of("bandwidth 20mbit", 2), (0.005, 0.01, 300.0));
+    // Tin 2 is voice; 25 % of 20 Mbit/s are 625,000 bytes per second.
+    assert_eq!(of("bandwidth 20mbit", 2), (0.005, 0.1, 300.0));
     // At 1 Mbit/s a packet of 1,514 bytes takes 12.112 ms.
     assert_eq!(of("besteffort bandwidth 1mbit", 0), (0.018168, 0.113168, 300.0));
 }

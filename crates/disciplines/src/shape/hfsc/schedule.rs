@@ -95,8 +95,13 @@ pub struct Choice {
 }
 
 impl Below {
-    fn new() -> Below {
-        Below { fit: FlowHeap::with_capacity(0), limited: FlowHeap::with_capacity(0), latest: 0, newest: 0 }
+    fn new(children: usize) -> Below {
+        Below {
+            fit: FlowHeap::with_capacity(children),
+            limited: FlowHeap::with_capacity(children),
+            latest: 0,
+            newest: 0,
+        }
     }
 }
 
@@ -109,7 +114,7 @@ impl Schedule {
             position: 0,
             share: None,
             limit: None,
-            below: Below::new(),
+            below: Below::new(0),
             active: 0,
         };
         let mut nodes = vec![link];
@@ -128,9 +133,14 @@ impl Schedule {
                 position,
                 share,
                 limit: shape.upper_limit.map(|curve| (curve, None)),
-                below: Below::new(),
+                below: Below::new(0),
                 active: 0,
             });
+        }
+        let mut children = vec![0usize; nodes.len()];
+        nodes[1..].iter().for_each(|node| children[node.parent as usize] += 1);
+        for (node, children) in nodes.iter_mut().zip(children) {
+            node.below = Below::new(children);
         }
         let real_time = shapes.iter().map(|shape| {
             shape.real_time.map(|curve| Deadline { curve, deadlines: None, eligible: None, served: 0 })
@@ -138,8 +148,8 @@ impl Schedule {
         Schedule {
             nodes,
             real_time: real_time.collect(),
-            coming: FlowHeap::with_capacity(0),
-            due: FlowHeap::with_capacity(0),
+            coming: FlowHeap::with_capacity(shapes.len()),
+            due: FlowHeap::with_capacity(shapes.len()),
             deadline: vec![Time::ZERO; shapes.len()],
         }
     }

@@ -5,7 +5,7 @@
 //! The Rust discipline gets the lengths of the kernel, which have 14 bytes of the link header. With a word
 //! about overhead Linux takes the IP length, so the Rust discipline has 14 bytes less of overhead there.
 
-use super::{Case, Headers, Watched};
+use crate::kernel::oracle::watched::{Case, Headers, Watched};
 
 pub const CAKE: Watched = Watched {
     kind: "cake",
@@ -36,8 +36,8 @@ pub const CAKE: Watched = Watched {
             50,
             "mixed",
             "root",
-            "bandwidth 50mbit besteffort dual-dsthost overhead 30 ptm mpu 64 ingress rtt 20ms memlimit 15000000",
-            "cake bandwidth 50mbit besteffort dual-dsthost overhead 16 ptm mpu 64 ingress rtt 20ms memlimit 15000000b",
+            "bandwidth 50mbit diffserv4 dual-dsthost overhead 30 ptm mpu 64 ingress rtt 20ms memlimit 15000000",
+            "cake bandwidth 50mbit diffserv4 dual-dsthost overhead 16 ptm mpu 64 ingress rtt 20ms memlimit 15000000b",
         ),
     ],
 };

@@ -1,0 +1,36 @@
+//! A qdisc of Linux that is compared, and its mixes of traffic.
+
+/// A qdisc of Linux, with the functions that are recorded.
+pub struct Watched {
+    pub kind: &'static str,
+    /// Interface of the qdisc. Both interfaces run in parallel.
+    pub lane: &'static str,
+    pub enqueue: &'static str,
+    pub dequeue: &'static str,
+    /// Macro for the part of the state that the journal records.
+    pub state: &'static str,
+    pub cases: &'static [Case],
+}
+
+/// A mix of traffic for a qdisc.
+pub struct Case {
+    pub flows: u32,
+    /// `equal` or `mixed`, for `drive send`.
+    pub sizes: &'static str,
+    pub headers: Headers,
+    /// Rate of the HTB class above the qdisc; for `root` there is none, because the qdisc has a shaper.
+    pub link: &'static str,
+    /// Parameters for tc.
+    pub parameters: &'static str,
+    /// The Rust discipline.
+    pub discipline: &'static str,
+}
+
+/// Headers of the packets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// All packets of one pair of hosts; the mark of a packet is its flow.
+    Flows,
+    /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
+    Hosts,
+}
