@@ -27,8 +27,8 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc,
-    Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -253,7 +253,8 @@ mod tests {
     use crate::testing::trace::trace;
 
     /// All packets arrive before the link starts. The class is the letter's position in the alphabet.
-    const ARRIVALS: &str = "0 C1 1000, C2 1000, C3 1000, C4 1000, B1 1000, B2 1000, B3 1000, B4 1000, A1 1000";
+    const ARRIVALS: &str =
+        "0 C1 1000, C2 1000, C3 1000, C4 1000, B1 1000, B2 1000, B3 1000, B4 1000, A1 1000";
 
     #[test]
     fn strict_bands_go_first_and_others_share() {

@@ -124,7 +124,11 @@ impl ServiceCurve {
                 if m1.is_some() != d.is_some() {
                     return Err("\"m1\" and \"d\" belong together".to_owned());
                 }
-                Curve { m1: m1.map_or(m2.as_bit(), Rate::as_bit), d: d.unwrap_or_default().as_ps(), m2: m2.as_bit() }
+                Curve {
+                    m1: m1.map_or(m2.as_bit(), Rate::as_bit),
+                    d: d.unwrap_or_default().as_ps(),
+                    m2: m2.as_bit(),
+                }
             }
             ServiceCurve { m1: None, d: None, m2: None, umax, dmax: Some(dmax), rate: Some(rate) } => {
                 let bytes = umax.unwrap_or(mtu).0;
@@ -154,7 +158,8 @@ impl ServiceCurve {
 }
 
 impl Discipline for Config {
-    const SUMMARY: &'static str = "hierarchical fair service curve: delay and rate of each class chosen apart";
+    const SUMMARY: &'static str =
+        "hierarchical fair service curve: delay and rate of each class chosen apart";
     type Qdisc<P: 'static> = Hfsc<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Hfsc<P>, Invalid> {
@@ -222,9 +227,8 @@ impl Discipline for Config {
         {
             warnings.extend(plan.warnings.iter().cloned());
             if plan.default.is_none() && !shapes.is_empty() {
-                warnings.push(
-                    "packets that match no filter are dropped: name a class in \"default\"".to_owned(),
-                );
+                warnings
+                    .push("packets that match no filter are dropped: name a class in \"default\"".to_owned());
             }
             warnings.extend(overbooked(&shapes, context));
         }

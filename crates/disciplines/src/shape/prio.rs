@@ -22,8 +22,8 @@
 //! - Linux: tc-prio(8), whose three bands are the default.
 
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc,
-    Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,12 +77,12 @@ impl Discipline for Config {
         let read = |text: &str| text.parse().expect("the constant is a spec");
         let filters = vec![BandFilter { band: 1, to: Some("3".to_owned()), ..BandFilter::default() }];
         vec![
+            Config { bands: 1, children: vec![read("efd limit 5p threshold 1p")], filters: Vec::new() },
             Config {
-                bands: 1,
-                children: vec![read("efd limit 5p threshold 1p")],
-                filters: Vec::new(),
+                bands: 2,
+                children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")],
+                filters,
             },
-            Config { bands: 2, children: vec![read("tbf rate 3mbit burst 3kb"), read("drr limit 6000b")], filters },
             Config {
                 bands: 16,
                 children: vec![read("fifo limit 2p"), read("prio bands 2 children [(sfq)]")],

@@ -31,8 +31,8 @@
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext, MOST_PACKETS, Next,
-    Packet, Properties, Qdisc, Rate, Span, Time,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext,
+    MOST_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

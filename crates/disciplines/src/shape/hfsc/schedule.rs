@@ -125,8 +125,7 @@ impl Schedule {
                 above.first_child = class as u32 + 1;
             }
             let position = class as u32 + 1 - above.first_child;
-            let share =
-                shape.link_share.map(|curve| Share { curve, running: None, at: 0, total: 0 });
+            let share = shape.link_share.map(|curve| Share { curve, running: None, at: 0, total: 0 });
             nodes.push(Node {
                 parent,
                 first_child: NONE,

@@ -41,7 +41,11 @@ fn a_deadline_goes_before_shares() {
 #[test]
 fn an_upper_limit_leaves_the_link_idle() {
     assert_eq!(
-        trace("hfsc default a classes [(name a ls (rate 1mbit) ul (rate 4mbit))]", LINK, "0 A1 1000, A2 1000, A3 1000"),
+        trace(
+            "hfsc default a classes [(name a ls (rate 1mbit) ul (rate 4mbit))]",
+            LINK,
+            "0 A1 1000, A2 1000, A3 1000"
+        ),
         "A1[0-1] A2[2-3] A3[4-5] |"
     );
 }

@@ -27,8 +27,11 @@ impl Bucket {
     pub fn new(rate: Rate, burst: Bytes) -> Bucket {
         assert!(rate > Rate::bit(0), "a bucket fills at some rate");
         let per_byte = (8 * PS << FRACTION).div_ceil(u128::from(rate.as_bit()));
-        let mut bucket =
-            Bucket { full: Time::ZERO, depth: Span::ZERO, per_byte: per_byte.min(u128::from(u64::MAX)) as u64 };
+        let mut bucket = Bucket {
+            full: Time::ZERO,
+            depth: Span::ZERO,
+            per_byte: per_byte.min(u128::from(u64::MAX)) as u64,
+        };
         bucket.depth = bucket.time_of(burst.0);
         bucket
     }

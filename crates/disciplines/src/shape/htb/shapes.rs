@@ -14,15 +14,13 @@ const QUANTA: std::ops::RangeInclusive<u64> = 1000..=200_000;
 ///
 /// # Errors
 /// The class that is not valid.
-pub fn shapes(
-    plan: &Plan<'_, Class>,
-    config: &Config,
-    context: &LinkContext,
-) -> Result<Vec<Shape>, Invalid> {
+pub fn shapes(plan: &Plan<'_, Class>, config: &Config, context: &LinkContext) -> Result<Vec<Shape>, Invalid> {
     let mut shapes: Vec<Shape> = Vec::with_capacity(plan.classes.len());
     for planned in &plan.classes {
-        let above = planned.parent.map(|above| (&*plan.classes[above as usize].name, &shapes[above as usize]));
-        let shape = shape(planned, above, config, context).map_err(|message| wrong(&planned.name, message))?;
+        let above =
+            planned.parent.map(|above| (&*plan.classes[above as usize].name, &shapes[above as usize]));
+        let shape =
+            shape(planned, above, config, context).map_err(|message| wrong(&planned.name, message))?;
         shapes.push(shape);
     }
     Ok(shapes)

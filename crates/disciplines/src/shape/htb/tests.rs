@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use giveway_qdisc::{
-    ClassState, Cx, Dscp, FlowKey, Header, Hosts, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Streams, Time,
+    ClassState, Cx, Dscp, FlowKey, Header, Hosts, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate,
+    Streams, Time,
 };
 
+use crate::Spec;
 use crate::testing::events::build_error;
 use crate::testing::trace::{trace, trace_on};
-use crate::{Spec};
 
 /// A link of 1,000 bytes per millisecond.
 const LINK: u64 = 1000;
@@ -267,9 +268,10 @@ proptest! {
 #[test]
 fn a_dscp_is_not_a_class() {
     // The letter of a packet is its class; all have the DSCP 0.
-    let spec: Spec = "htb default b classes [(name a rate 1mbit match [(dscp CS0 class 0)]) (name b rate 1mbit)]"
-        .parse()
-        .unwrap();
+    let spec: Spec =
+        "htb default b classes [(name a rate 1mbit match [(dscp CS0 class 0)]) (name b rate 1mbit)]"
+            .parse()
+            .unwrap();
     let context = LinkContext::new(Rate::mbit(8), Streams::new(1));
     let line = trace_on(spec.build_numbered(&context).unwrap(), LINK, "0 A1 1000; 0.1 B1 1000", |_| {});
     assert_eq!(line, "A1[0-1] B1[1-2] |");

@@ -186,7 +186,8 @@ impl Tree {
                 tree.turns.push(Turns { quantum, left: [0; LEVELS] });
             } else {
                 node.first_list = tree.borrowing.len() as u32;
-                let lists = (0..node.below.count_ones()).map(|_| TurnList::new(node.first_child, children[class]));
+                let lists =
+                    (0..node.below.count_ones()).map(|_| TurnList::new(node.first_child, children[class]));
                 tree.borrowing.extend(lists);
             }
         }
@@ -408,7 +409,9 @@ impl Tree {
                     return;
                 }
                 Mode::Borrow => {
-                    let Some(parent) = self.nodes.get(self.nodes[class as usize].parent as usize) else { return };
+                    let Some(parent) = self.nodes.get(self.nodes[class as usize].parent as usize) else {
+                        return;
+                    };
                     let mut further = 0;
                     for prio in each(prios) {
                         let list = &mut self.borrowing[list_of(parent, prio)];
