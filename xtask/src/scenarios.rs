@@ -140,7 +140,8 @@ fn run_all(
             let number = jobs.to_string();
             let divided: &[&str] = if jobs > 1 { &["--check-threads"] } else { &[] };
             let options = [&["--short", "--jobs", &number], divided].concat();
-            // With divisions the comparison is the test, and the folders of the first time are not written again.
+            // With divisions the comparison is the test, and the folders of the first time are not written
+            // again.
             let folder = (jobs == 1).then_some(&*folder.path);
             match run(repository, &program, &options, folder, name) {
                 Ok(result) => {

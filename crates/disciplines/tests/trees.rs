@@ -75,7 +75,8 @@ fn check(spec: &Spec, qdisc: &dyn Qdisc<u64>, arrived: Backlog, sent: Backlog) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// At every class, what arrived was sent or dropped or is queued, and a class has the sum of those below it.
+    /// At every class, what arrived was sent or dropped or is queued, and a class has the sum of those below
+    /// it.
     #[test]
     fn packets_are_conserved_at_every_class(
         steps in prop::collection::vec((any::<bool>(), 40u32..1500, 0u16..16, 0u16..6, 0u64..3000), 1..300),
@@ -101,7 +102,8 @@ proptest! {
     }
 }
 
-/// Towers with as many homes each, 316 * 317 = 100,172 leaves. A filter of a tower is joined with one of its homes.
+/// Towers with as many homes each, 316 * 317 = 100,172 leaves. A filter of a tower is joined with one of its
+/// homes.
 const LARGE: &str = "htb classes [(name net rate 10gbit classes [(name tower[1-316] rate 30mbit ceil 1gbit match \
                      [(from [0-315])] classes [(name home[1-100172] rate 100kbit ceil 50mbit match \
                      [(to [0-316])])])])]";

@@ -4,10 +4,10 @@
 //! A BPF program records each call of a qdisc of Linux with its result (`kernel/test/oracle.bpf.c`). The Rust
 //! discipline of the same name gets the same calls.
 //!
-//! - `drr`, `ets`, `sfq`, `codel` and `fq_codel` use no random numbers: every departure and every drop is compared.
-//!   If the rules of CoDel differ, a [`model`] that can follow either set of rules finds the rules that
-//!   differ. The explanation is tested: with the rules of the Rust discipline, the model must decide like the
-//!   Rust discipline, and with the rules of Linux, like Linux.
+//! - `drr`, `ets`, `sfq`, `codel` and `fq_codel` use no random numbers: every departure and every drop is
+//!   compared. If the rules of CoDel differ, a [`model`] that can follow either set of rules finds the rules
+//!   that differ. The explanation is tested: with the rules of the Rust discipline, the model must decide
+//!   like the Rust discipline, and with the rules of Linux, like Linux.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
 //!   decisions without chance exactly, and random decisions by their number.

@@ -621,8 +621,8 @@ impl Core {
         self.snapshot_classes(now, status);
     }
 
-    /// Writes the classes into `status`. Their names are copied, which takes a while for many classes, so this
-    /// happens once a second and for a bounded number.
+    /// Writes the classes into `status`. Their names are copied, which takes a while for many classes, so
+    /// this happens once a second and for a bounded number.
     fn snapshot_classes(&mut self, now: Time, status: &mut Status) {
         const MOST: usize = 1000;
         const EVERY: Span = Span::s(1);

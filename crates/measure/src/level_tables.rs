@@ -26,8 +26,8 @@ const COLUMNS: [(&str, &str, f64); 7] = [
 ];
 
 impl Table {
-    /// The classes of the disciplines as text: a table for each discipline and each level of its tree. Empty if
-    /// no discipline has classes.
+    /// The classes of the disciplines as text: a table for each discipline and each level of its tree. Empty
+    /// if no discipline has classes.
     pub fn render_classes(&self, style: Style) -> String {
         self.rows.iter().map(|row| of_row(row, style)).collect()
     }

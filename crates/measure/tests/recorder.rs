@@ -567,8 +567,8 @@ fn recorder_links(
     links
 }
 
-/// The counters of a class before the measurement interval do not count, and a class without such a report began
-/// within it.
+/// The counters of a class before the measurement interval do not count, and a class without such a report
+/// began within it.
 #[test]
 fn classes_have_the_metrics_of_the_interval() {
     let mut recorder = Recorder::<()>::new(layout());

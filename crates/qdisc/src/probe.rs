@@ -48,8 +48,8 @@ pub trait Probe<P> {
         _now: Time,
     ) {
     }
-    /// The counters of a class of a discipline at the begin of the measurement interval, and again at the end of
-    /// the run. A class is reported before those below it.
+    /// The counters of a class of a discipline at the begin of the measurement interval, and again at the end
+    /// of the run. A class is reported before those below it.
     fn class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
     /// A periodic sample of a TCP sender.
     fn sender(&mut self, _sample: &SenderSample) {}

@@ -26,7 +26,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Kind of a schema without references to definitions. `refers` is true for references to the catalogue itself.
+    /// Kind of a schema without references to definitions. `refers` is true for references to the catalogue
+    /// itself.
     pub fn of(schema: &Value, refers: &dyn Fn(&str) -> bool) -> Kind {
         if schema.get("$ref").and_then(Value::as_str).is_some_and(refers) {
             return Kind::Spec;

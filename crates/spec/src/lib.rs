@@ -13,8 +13,8 @@
 //! negated (`noecn`), or with `on` or `off`. Some choices are written alone, too (`besteffort`). A list is in
 //! brackets: `[1 2 3]`. A spec inside another is in
 //! parentheses, `tbf rate 1mbit child (fq_codel limit 100p)`, and a list of specs in brackets: `[(fifo) (fifo
-//! limit 10p)]`. A record, such as a class of `htb`, is its parameters in parentheses: `classes [(name voice rate
-//! 1mbit)]`. A number without a unit is accepted where `tc` accepts it (`quantum 1514`, or `limit 10240`
+//! limit 10p)]`. A record, such as a class of `htb`, is its parameters in parentheses: `classes [(name voice
+//! rate 1mbit)]`. A number without a unit is accepted where `tc` accepts it (`quantum 1514`, or `limit 10240`
 //! of a discipline that only counts packets). If a number could have two units, the unit is required.
 //!
 //! ```

@@ -45,7 +45,8 @@ pub struct Status {
     pub top: Vec<TopFlow>,
     /// Gauges of the discipline, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
-    /// Classes of the discipline, each before those below it, as of the last second; the first thousand of more.
+    /// Classes of the discipline, each before those below it, as of the last second; the first thousand of
+    /// more.
     pub classes: Vec<ClassState>,
     /// Number of changes of rate, discipline, fragmentation or link emulation.
     pub changes: u64,

@@ -1,6 +1,6 @@
-//! Classes: what every discipline with classes shares. [`filter`] chooses the class of a packet, [`ranges`] writes
-//! many classes as one, and [`leaves`] has the disciplines in which packets wait, with their counters. [`bands`] are
-//! classes with numbers; [`plan`] and [`nested`] are classes with names, in a tree.
+//! Classes: what every discipline with classes shares. [`filter`] chooses the class of a packet, [`ranges`]
+//! writes many classes as one, and [`leaves`] has the disciplines in which packets wait, with their counters.
+//! [`bands`] are classes with numbers; [`plan`] and [`nested`] are classes with names, in a tree.
 
 pub(crate) mod bands;
 pub(crate) mod filter;

@@ -6,8 +6,8 @@
 //!   been sent. There is no bucket, so no burst fills the modem behind. It counts what the link adds to a
 //!   packet: `overhead`, `mpu`, and the cells of `atm` or `ptm`, or a word such as `docsis` for all of them.
 //! - A packet's DSCP selects a tin. A tin goes before those of lower urgency while it is below its threshold,
-//!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and
-//!   a sender that marks too much of it as urgent gains nothing.
+//!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and a
+//!   sender that marks too much of it as urgent gains nothing.
 //! - A tin has 1,024 queues in sets of eight. A flow whose place is taken gets another place of its set, so
 //!   flows share a queue only if nine are in one set.
 //! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. The quantum of a flow is divided
@@ -45,15 +45,15 @@
 //!   is free. Then packets of this flow may leave in another order.
 //! - The square root of COBALT is exact, and BLUE's probability has 16 bits.
 //! - Without `bandwidth` the tins share the link by turns of up to 1,024 bytes, in proportion to their
-//!   thresholds, as in the kernel; `target` and `quantum` do not depend on the rate of the link. A change of the link's rate has
-//!   no effect.
+//!   thresholds, as in the kernel; `target` and `quantum` do not depend on the rate of the link. A change of
+//!   the link's rate has no effect.
 //! - `autorate-ingress` changes the rate every 250 ms to 15/16 of the peak rate of arrivals, as the kernel.
 //!
 //! # Cost
 //! - O(1) per packet, and a division for the shaper. Without a shaper a tin of 1/16 has a turn of 64 bytes,
-//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows beside another host costs
-//!   up to n turns per packet, since each turn is worth 1/n of a quantum. The largest queue is found in
-//!   O(log queues) amortised, as in `fq_codel`.
+//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows beside
+//!   another host costs up to n turns per packet, since each turn is worth 1/n of a quantum. The largest
+//!   queue is found in O(log queues) amortised, as in `fq_codel`.
 //! - 80 KB per tin: 64 bytes per queue, and 16 for its hash, its neighbours and its hosts.
 //!
 //! # References

@@ -1,22 +1,24 @@
-//! Enhanced transmission selection: some bands in strict priority, and below them bands that share what is left in
-//! proportion to their quanta.
+//! Enhanced transmission selection: some bands in strict priority, and below them bands that share what is
+//! left in proportion to their quanta.
 //!
 //! # Principles
 //! - The first `strict` bands are served in order: a band waits while one above it has a packet to send.
-//! - The other bands take turns by deficit round robin. In its turn a band may send its quantum, and what it saved
-//!   because the next packet did not fit.
+//! - The other bands take turns by deficit round robin. In its turn a band may send its quantum, and what it
+//!   saved because the next packet did not fit.
 //! - The class of a packet is its band, up to the last one; filters by DSCP, host or class go before that.
 //! - Each band is a child: any discipline, a fifo by default. Each child has its own limit.
 //!
 //! # Deviations
 //! - Linux maps the packet's priority to a band by a `priomap`. Here the backend sets the class.
-//! - A band whose child holds its packets back is passed over until they may leave. Linux serves no later band.
+//! - A band whose child holds its packets back is passed over until they may leave. Linux serves no later
+//!   band.
 //! - Linux 7.2 raises a quantum below 256 bytes to 256. Here it is as written.
-//! - The packet that waits for its turn has left the child: packets that arrive in the meantime come after it.
+//! - The packet that waits for its turn has left the child: packets that arrive in the meantime come after
+//!   it.
 //!
 //! # Cost
-//! - A check of each strict band above the one that is served, one addition for each turn, and the cost of the
-//!   children.
+//! - A check of each strict band above the one that is served, one addition for each turn, and the cost of
+//!   the children.
 //!
 //! # References
 //! - Linux: tc-ets(8).
@@ -235,8 +237,8 @@ impl<P> Ets<P> {
         self.saved[at] = self.quanta[at];
     }
 
-    /// The turn of the first band ends, because its next packet does not fit. If it is the only one, it gets all the
-    /// turns that the packet needs at once.
+    /// The turn of the first band ends, because its next packet does not fit. If it is the only one, it gets
+    /// all the turns that the packet needs at once.
     fn next_turn(&mut self, at: usize, bytes: u32) {
         let rounds = match self.turns.len() {
             1 => (u64::from(bytes) - self.saved[at]).div_ceil(self.quanta[at]),

@@ -1,35 +1,35 @@
 //! Hierarchical fair service curve: classes in a tree, whose delay and rate are chosen apart from each other.
 //!
 //! # Principles
-//! - A service curve says how many bytes a class must have been served so long after it became busy. It has two
-//!   pieces: the slope `m1` for the time `d`, then `m2`. A steep first piece gives short delays to a class with a low
-//!   rate.
-//! - *Real-time criterion*: each packet of a leaf with a curve `rt` has a deadline, by which the curve has its bytes, and
-//!   an eligible time, from which it must be served lest deadlines be missed later. Of the eligible packets the one with
-//!   the earliest deadline leaves first.
-//! - *Link-share criterion*: while no packet is eligible, classes below one parent share its service in proportion to
-//!   their curves `ls`, by virtual times, from the top of the tree down to a leaf. This service does not count for
-//!   deadlines, so a class is not punished for what others left.
+//! - A service curve says how many bytes a class must have been served so long after it became busy. It has
+//!   two pieces: the slope `m1` for the time `d`, then `m2`. A steep first piece gives short delays to a
+//!   class with a low rate.
+//! - *Real-time criterion*: each packet of a leaf with a curve `rt` has a deadline, by which the curve has
+//!   its bytes, and an eligible time, from which it must be served lest deadlines be missed later. Of the
+//!   eligible packets the one with the earliest deadline leaves first.
+//! - *Link-share criterion*: while no packet is eligible, classes below one parent share its service in
+//!   proportion to their curves `ls`, by virtual times, from the top of the tree down to a leaf. This service
+//!   does not count for deadlines, so a class is not punished for what others left.
 //! - *Upper limit*: a class with a curve `ul` gets no more than this by link sharing.
-//! - Curves of a running class are the least of those that began with its busy periods, so that an idle class saves
-//!   nothing.
+//! - Curves of a running class are the least of those that began with its busy periods, so that an idle class
+//!   saves nothing.
 //!
 //! # Deviations
-//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a class has a
-//!   name and its filters.
-//! - Linux schedules by the length of the packet that it finds at the head of a leaf. Here that packet has left the
-//!   leaf's discipline, so packets that arrive in the meantime come after it.
-//! - A class that begins to share gets the mean of the least and of the latest virtual time of the others, as in the
-//!   paper; where it has been ahead of both, it keeps its own.
+//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a
+//!   class has a name and its filters.
+//! - Linux schedules by the length of the packet that it finds at the head of a leaf. Here that packet has
+//!   left the leaf's discipline, so packets that arrive in the meantime come after it.
+//! - A class that begins to share gets the mean of the least and of the latest virtual time of the others, as
+//!   in the paper; where it has been ahead of both, it keeps its own.
 //! - Real-time curves of inner classes have no effect and are refused.
 //!
 //! # Cost
-//! - A heap of the leaves, by eligible times and deadlines, and one for each class with classes below, by virtual
-//!   times: logarithmic in their numbers. One or two divisions for each class above the packet.
+//! - A heap of the leaves, by eligible times and deadlines, and one for each class with classes below, by
+//!   virtual times: logarithmic in their numbers. One or two divisions for each class above the packet.
 //!
 //! # References
-//! - Stoica, Zhang and Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and Priority
-//!   Services", SIGCOMM 1997; section numbers are those of the journal version, 2000.
+//! - Stoica, Zhang and Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and
+//!   Priority Services", SIGCOMM 1997; section numbers are those of the journal version, 2000.
 //! - Linux: tc-hfsc(7) and tc-hfsc(8), for the words of a curve.
 
 mod curve;
@@ -57,8 +57,8 @@ use crate::{Advice, Discipline, Spec};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they are
-    /// dropped.
+    /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they
+    /// are dropped.
     pub default: Option<String>,
     /// The classes directly at the link. Without any there is one, "all".
     pub classes: Vec<Class>,

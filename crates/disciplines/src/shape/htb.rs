@@ -1,40 +1,44 @@
-//! Hierarchical token bucket: classes in a tree, each with a guaranteed rate and a largest rate, that lend each other
-//! what they do not use.
+//! Hierarchical token bucket: classes in a tree, each with a guaranteed rate and a largest rate, that lend
+//! each other what they do not use.
 //!
 //! # Principles
-//! - A leaf of the tree has a queue: any discipline. Filters choose the leaf of a packet; the first match decides.
-//! - Each class has two buckets: `rate`, which is its own, and `ceil`, which it cannot exceed. A class with credit in
-//!   both may send. Without credit in the first it borrows from the class above, if that may send or can borrow
-//!   itself. Without credit in the second it waits.
-//! - A packet is charged to the rate of the lender and of all classes above it, and to the ceil of every class on the
-//!   way. So a class that lends keeps its own guarantee.
-//! - Classes that use their own rate go before those that borrow, since lenders of lower levels go first. At one
-//!   level the priorities decide (`prio`, 0 first), and within a priority classes take turns of `quantum` bytes.
-//! - Buckets may go into debt: a class with any credit sends a whole packet. Over any interval of length t a class
-//!   sends at most `ceil` t + `cburst` and one packet.
-//! - A range of names, as in `name home[1-200]`, stands for as many classes. Below a range of classes, the names of a
-//!   range are divided among them, and a filter with a range of hosts has one host for each class.
+//! - A leaf of the tree has a queue: any discipline. Filters choose the leaf of a packet; the first match
+//!   decides.
+//! - Each class has two buckets: `rate`, which is its own, and `ceil`, which it cannot exceed. A class with
+//!   credit in both may send. Without credit in the first it borrows from the class above, if that may send
+//!   or can borrow itself. Without credit in the second it waits.
+//! - A packet is charged to the rate of the lender and of all classes above it, and to the ceil of every
+//!   class on the way. So a class that lends keeps its own guarantee.
+//! - Classes that use their own rate go before those that borrow, since lenders of lower levels go first. At
+//!   one level the priorities decide (`prio`, 0 first), and within a priority classes take turns of `quantum`
+//!   bytes.
+//! - Buckets may go into debt: a class with any credit sends a whole packet. Over any interval of length t a
+//!   class sends at most `ceil` t + `cburst` and one packet.
+//! - A range of names, as in `name home[1-200]`, stands for as many classes. Below a range of classes, the
+//!   names of a range are divided among them, and a filter with a range of hosts has one host for each class.
 //!
 //! # Deviations
-//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a class has a
-//!   name and its filters. A tree is written as it is nested, so it has no cycles.
+//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a
+//!   class has a name and its filters. A tree is written as it is nested, so it has no cycles.
 //! - In Linux a filter may be at any class. Here the filters of an inner class hold for all classes below, in
 //!   addition to their own.
 //! - `ceil` above that of the parent is refused; in Linux it has no effect.
 //! - A leaf that holds its packets back, as a shaper does, is passed over until they may leave.
-//! - Default bursts are an MTU and 100 bytes, which is tc's default on a kernel with precise timers. Lengths are IP
-//!   lengths.
-//! - Classes with the same turn follow each other in the order in which they are written; in Linux by their numbers.
+//! - Default bursts are an MTU and 100 bytes, which is tc's default on a kernel with precise timers. Lengths
+//!   are IP lengths.
+//! - Classes with the same turn follow each other in the order in which they are written; in Linux by their
+//!   numbers.
 //!
 //! # Cost
-//! - Two multiplications for each class above the packet, the look-up of its class, and the cost of the leaf. Classes
-//!   whose mode will change are in a heap. Neither depends on the number of other classes, except the heap by its
-//!   logarithm.
+//! - Two multiplications for each class above the packet, the look-up of its class, and the cost of the leaf.
+//!   Classes whose mode will change are in a heap. Neither depends on the number of other classes, except the
+//!   heap by its logarithm.
 //!
 //! # References
 //! - Linux: tc-htb(8).
 //! - Devera, "Hierarchical token bucket theory", 2002: modes, levels, lenders.
-//! - Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995: link-sharing goals.
+//! - Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks", 1995:
+//!   link-sharing goals.
 
 mod bucket;
 mod shapes;
@@ -61,8 +65,8 @@ use crate::{Advice, Discipline, Spec};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they leave
-    /// before all others, at the rate of the link.
+    /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they
+    /// leave before all others, at the rate of the link.
     pub default: Option<String>,
     /// By this number the rate of a class, in bytes per second, is divided for its quantum.
     pub r2q: u32,

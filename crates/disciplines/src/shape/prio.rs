@@ -2,8 +2,8 @@
 //! above it are empty.
 //!
 //! # Principles
-//! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last. Filters
-//!   by DSCP, host or class go before that.
+//! - The class of a packet is its band: 0 is the most urgent. Classes beyond the last band go to the last.
+//!   Filters by DSCP, host or class go before that.
 //! - A band is served whenever it has a packet to send, so a busy band starves all below it. That is its
 //!   purpose. Limit the load of the upper bands, with a shaper if necessary.
 //! - Each band is a child: any discipline, a fifo by default. Each child has its own limit; there is no
@@ -11,8 +11,8 @@
 //! - While a child that shapes may not send yet, the bands below are served.
 //!
 //! # Deviations
-//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries. Here the backend sets the
-//!   class, so there is no map.
+//! - Linux `prio` maps the packet's priority to a band by a `priomap` of 16 entries. Here the backend sets
+//!   the class, so there is no map.
 //! - Linux bounds the bands to 2 to 16; one band is allowed here, and is its child.
 //!
 //! # Cost

@@ -1,9 +1,9 @@
 //! Weighted round robin: bands take turns, and in its turn a band sends as many packets as its weight says.
 //!
 //! # Principles
-//! - A turn is counted in packets, not in bytes. So shares of the link follow the weights only if all packets have
-//!   one length, as cells have; of two bands with equal weights, one with packets ten times as long gets ten times as
-//!   much. `ets` counts bytes.
+//! - A turn is counted in packets, not in bytes. So shares of the link follow the weights only if all packets
+//!   have one length, as cells have; of two bands with equal weights, one with packets ten times as long gets
+//!   ten times as much. `ets` counts bytes.
 //! - The class of a packet is its band, up to the last one; filters by DSCP, host or class go before that.
 //! - Each band is a child: any discipline, a fifo by default. Each child has its own limit.
 //!
@@ -16,8 +16,8 @@
 //! - At most one look at each band for a packet, and the cost of the children.
 //!
 //! # References
-//! - Katevenis, Sidiropoulos and Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM
-//!   Switch Chip", 1991.
+//! - Katevenis, Sidiropoulos and Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose
+//!   ATM Switch Chip", 1991.
 
 use giveway_qdisc::{
     Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,

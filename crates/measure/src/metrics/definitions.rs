@@ -48,8 +48,8 @@ pub enum Of {
     Ports,
     /// A group of sources. The metric has the prefix `src.NAME.`.
     Source,
-    /// A class of the discipline at the bottleneck. The metric has the prefix `class.PATH.`, with the names of the
-    /// classes above it and its own.
+    /// A class of the discipline at the bottleneck. The metric has the prefix `class.PATH.`, with the names
+    /// of the classes above it and its own.
     Class,
     /// A run on a switch.
     Switch,

@@ -33,8 +33,8 @@ const DRR: Watched = Watched {
     ],
 };
 
-/// `ets`. The parameters for tc are the limit of each band's queue, and the words of tc. Each mark is a band. Linux
-/// raises a quantum below 256 bytes to 256.
+/// `ets`. The parameters for tc are the limit of each band's queue, and the words of tc. Each mark is a band.
+/// Linux raises a quantum below 256 bytes to 256.
 const ETS: Watched = Watched {
     kind: "ets",
     lane: "lane0",

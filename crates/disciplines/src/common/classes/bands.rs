@@ -139,7 +139,8 @@ pub struct Bands<P> {
 }
 
 impl<P> Bands<P> {
-    /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last one.
+    /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last
+    /// one.
     #[inline]
     pub fn of(&self, meta: &Meta) -> u32 {
         let filtered = self.classifier.class(meta);

@@ -1,7 +1,8 @@
 //! Filters, which choose the class of a packet: the first filter that a packet matches decides.
 //!
-//! Filters with the same fields share a table, so that the look-up takes as many steps as there are combinations of
-//! fields, at most 15, however many classes there are (tuple space search, Srinivasan, Suri and Varghese 1999).
+//! Filters with the same fields share a table, so that the look-up takes as many steps as there are
+//! combinations of fields, at most 15, however many classes there are (tuple space search, Srinivasan, Suri
+//! and Varghese 1999).
 
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::{Dscp, FlowKey, Hosts, Meta};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ranges;
 
-/// What a packet must have to be in a class. All fields that are given must match.
+/// A condition for packets of a class. All fields that are given must match.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
@@ -23,8 +24,8 @@ pub struct Filter {
     /// The source host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The destination host. In a class that is a range, a range of as many hosts has one for each class; so does a
-    /// range of as many as there are below each class above.
+    /// The destination host. In a class that is a range, a range of as many hosts has one for each class; so
+    /// does a range of as many as there are below each class above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The leaves of a discipline with classes: a discipline for each class, with counters.
 //!
-//! A leaf may drop packets at any call, and may itself hold packets back. The total backlog follows each call, so
-//! that it costs the same for three leaves and for 100,000.
+//! A leaf may drop packets at any call, and may itself hold packets back. The total backlog follows each
+//! call, so that it costs the same for three leaves and for 100,000.
 
 use giveway_qdisc::blocks::{Head, Lookahead};
 use giveway_qdisc::{
@@ -33,8 +33,8 @@ pub struct Leaves<P> {
 }
 
 impl<P: 'static> Leaf<P> {
-    /// A leaf of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a fifo of
-    /// 1,000 packets.
+    /// A leaf of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a
+    /// fifo of 1,000 packets.
     ///
     /// # Errors
     /// The parameter of the discipline that is not valid.
@@ -123,8 +123,8 @@ impl<P> Leaves<P> {
         self.recount(at);
     }
 
-    /// The packet that a leaf sends next. After this call the leaf's discipline has released it, so it leaves next
-    /// whatever arrives.
+    /// The packet that a leaf sends next. After this call the leaf's discipline has released it, so it leaves
+    /// next whatever arrives.
     #[inline]
     pub fn head(&mut self, at: u32, cx: &mut Cx<'_, P>) -> Head {
         let head = self.leaves[at as usize].qdisc.head(cx);

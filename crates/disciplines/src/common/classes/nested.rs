@@ -113,7 +113,8 @@ impl<P> Nested<P> {
         self.leaves.flow_table()
     }
 
-    /// Visits all classes, each before those below it. `complete` adds what only the schedule knows about a class.
+    /// Visits all classes, each before those below it. `complete` adds what only the schedule knows about a
+    /// class.
     pub fn visit(&self, complete: impl Fn(u32, &mut ClassState), visit: &mut dyn FnMut(ClassState)) {
         let mut states: Vec<ClassState> = Vec::with_capacity(self.names.len());
         let mut below: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];

@@ -38,8 +38,8 @@ impl Copy {
     /// The only class of its name.
     pub const ONLY: Copy = Copy { at: 0, count: 1, each: 1 };
 
-    /// The item of another range for this class: of a range with one item for each class, or with one for each class
-    /// below the same one. A range of one item is the same for all.
+    /// The item of another range for this class: of a range with one item for each class, or with one for
+    /// each class below the same one. A range of one item is the same for all.
     ///
     /// # Errors
     /// A sentence, if the range has another number of items.

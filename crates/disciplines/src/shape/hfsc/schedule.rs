@@ -1,7 +1,7 @@
 //! The schedule of a tree of classes with service curves, without packets.
 //!
-//! A leaf with a real-time curve has an eligible time and a deadline for its next packet. All classes with a link-share
-//! curve have a virtual time, by which the classes below one parent share its service.
+//! A leaf with a real-time curve has an eligible time and a deadline for its next packet. All classes with a
+//! link-share curve have a virtual time, by which the classes below one parent share its service.
 
 use giveway_qdisc::Time;
 use giveway_qdisc::blocks::FlowHeap;
@@ -265,8 +265,8 @@ impl Schedule {
         self.coming.set(class, Time::from_ps(eligible.time_of(own.served)));
     }
 
-    /// A class has something to send: it gets a virtual time among the classes of its parent, and the parent has
-    /// something to send, too.
+    /// A class has something to send: it gets a virtual time among the classes of its parent, and the parent
+    /// has something to send, too.
     fn joins(&mut self, node: u32, now: Time) {
         let mut node = node;
         while node != 0 {
@@ -277,7 +277,8 @@ impl Schedule {
             }
             let below = &self.nodes[parent as usize].below;
             let is_first = below.fit.is_empty() && below.limited.is_empty();
-            // The middle of the range of the others, so that nobody waits for long; or where the last period ended.
+            // The middle of the range of the others, so that nobody waits for long; or where the last period
+            // ended.
             let from = match below.fit.first() {
                 Some((least, _)) if !is_first => least.midpoint(below.newest.max(least)),
                 _ if is_first => below.latest,

@@ -99,11 +99,11 @@ fn curves_that_exceed_the_link_are_warned_of() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Theorem 2 of the paper: if the real-time curves fit into the link, a packet leaves at most one packet of the
-    /// largest length after its deadline, whatever the others send.
+    /// Theorem 2 of the paper: if the real-time curves fit into the link, a packet leaves at most one packet
+    /// of the largest length after its deadline, whatever the others send.
     ///
-    /// The deadlines are computed here from the definition: the service that a class must have had by a time is the
-    /// least of its service curves from the begin of each busy period.
+    /// The deadlines are computed here from the definition: the service that a class must have had by a time
+    /// is the least of its service curves from the begin of each busy period.
     #[test]
     fn deadlines_are_met(
         curves in prop::collection::vec((1u64..8, 1u64..40, 1u64..8), 2..6),
@@ -133,7 +133,8 @@ proptest! {
         let slack = link.time_for(1500);
         let mut out = Outbox::default();
         let (mut now, mut n) = (Time::ms(1), 0);
-        // Of each class: begins of its busy periods with the bytes before, its bytes, and the deadline of its packet.
+        // Of each class: begins of its busy periods with the bytes before, its bytes, and the deadline of its
+        // packet.
         let mut periods: Vec<Vec<(Time, u64)>> = vec![Vec::new(); curves.len()];
         let mut served = vec![0u64; curves.len()];
         let mut due: Vec<Option<Time>> = vec![None; curves.len()];

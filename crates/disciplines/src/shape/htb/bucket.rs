@@ -1,5 +1,5 @@
-//! A token bucket that may go into debt: whoever has credit may send a packet of any length. It is kept as the time
-//! at which the bucket is full, so that a charge is one multiplication.
+//! A token bucket that may go into debt: a class with credit may send a packet of any length. The bucket is
+//! kept as the time at which it is full, so that a charge is one multiplication.
 
 use giveway_qdisc::{Bytes, Rate, Span, Time};
 

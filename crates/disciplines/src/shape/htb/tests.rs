@@ -16,7 +16,8 @@ const LINK: u64 = 1000;
 
 #[test]
 fn a_class_saves_its_burst_and_then_sends_at_its_rate() {
-    // Half of the link. A1 uses what was saved, A2 is sent on credit, and the others wait until it is paid off.
+    // Half of the link. A1 uses what was saved, A2 is sent on credit, and the others wait until it is paid
+    // off.
     assert_eq!(
         trace(
             "htb default a classes [(name a rate 4mbit burst 1000b cburst 1000b)]",
@@ -200,8 +201,8 @@ fn usual_mistakes_are_warned_of() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever others send, a class that always has packets gets its guaranteed rate, and none exceeds its ceil,
-    /// if the rates of siblings fit into that of their parent and those of all into the link.
+    /// Whatever others send, a class that always has packets gets its guaranteed rate, and none exceeds its
+    /// ceil, if the rates of siblings fit into that of their parent and those of all into the link.
     #[test]
     fn guaranteed_rates_are_kept_and_ceils_hold(
         rates in prop::collection::vec((50u64..400, 0u64..2000, 0u8..8), 2..6),

@@ -1,8 +1,9 @@
 //! The schedule of a tree of shaped classes, without packets: which leaf sends next, and when.
 //!
-//! A class has one of three modes: it may send at its own rate, it may borrow from the class above, or it may not
-//! send. A class that has something to send is in one *turn list*: with an own rate in that of its level, and when
-//! it borrows in that of its parent, so that a parent that may send finds those below that may borrow.
+//! A class has one of three modes: it may send at its own rate, it may borrow from the class above, or it may
+//! not send. A class that has something to send is in one *turn list*: with an own rate in that of its level,
+//! and when it borrows in that of its parent, so that a parent that may send finds those below that may
+//! borrow.
 
 use giveway_qdisc::blocks::{FlowHeap, NumberSet};
 use giveway_qdisc::{Bytes, Rate, Time};
@@ -34,7 +35,7 @@ pub struct Shape {
     pub quantum: u32,
 }
 
-/// What a class may do.
+/// The packets that a class may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Send at its own rate.
@@ -69,7 +70,7 @@ struct Node {
 #[derive(Debug)]
 struct Turns {
     quantum: i32,
-    /// What is left of its turn, by the level of the lender.
+    /// Bytes that are left of its turn, by the level of the lender.
     left: [i32; LEVELS],
 }
 
@@ -272,8 +273,8 @@ impl Tree {
         None
     }
 
-    /// Charges a packet of the chosen leaf: its turn, the rate of the lender and of all classes above it, and the
-    /// largest rates of all classes.
+    /// Charges a packet of the chosen leaf: its turn, the rate of the lender and of all classes above it, and
+    /// the largest rates of all classes.
     #[inline]
     pub fn charge(&mut self, choice: Choice, bytes: u32, now: Time) {
         self.spend_turn(choice, bytes);
@@ -292,8 +293,8 @@ impl Tree {
         }
     }
 
-    /// Lengths are known only after a departure, so a turn ends with the packet that exceeds it, and the next one
-    /// is shorter by the excess.
+    /// Lengths are known only after a departure, so a turn ends with the packet that exceeds it, and the next
+    /// one is shorter by the excess.
     fn spend_turn(&mut self, choice: Choice, bytes: u32) {
         let Choice { class, lender, prio } = choice;
         let turns = &mut self.turns[self.turn_of[class as usize] as usize];
@@ -383,8 +384,8 @@ impl Tree {
         }
     }
 
-    /// A class has something to send in further priorities: it joins the turn list for its mode, and so do the
-    /// classes above that have to lend for it.
+    /// A class has something to send in further priorities: it joins the turn list for its mode, and so do
+    /// the classes above that have to lend for it.
     fn join(&mut self, class: u32, prios: u8, now: Time) {
         let (mut class, mut prios) = (class, prios);
         while prios != 0 {

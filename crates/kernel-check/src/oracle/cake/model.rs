@@ -1,8 +1,8 @@
 //! A second, simple implementation of CAKE, which can follow each rule of Linux that differs from the Rust
 //! discipline.
 //!
-//! Flows have a queue each, without a hash: the mixes have too few flows for queues that are shared. Times are
-//! in picoseconds.
+//! Flows have a queue each, without a hash: the mixes have too few flows for queues that are shared. Times
+//! are in picoseconds.
 
 use std::collections::VecDeque;
 
@@ -312,7 +312,7 @@ impl Model {
         }
     }
 
-    /// What the journal has about a packet.
+    /// The facts of a packet in the journal.
     fn fact(&self, pkt: &Packet<u64>) -> (u64, usize) {
         self.facts.get(pkt.payload as usize).copied().unwrap_or_default()
     }
