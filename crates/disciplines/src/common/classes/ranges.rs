@@ -3,24 +3,47 @@
 /// The most names of one range.
 const MOST: u64 = 200_000;
 
+/// A range, taken apart.
+struct Range<'a> {
+    before: &'a str,
+    after: &'a str,
+    first: u64,
+    /// Number of names.
+    count: usize,
+}
+
+impl Range<'_> {
+    /// A range; `None` for a name without brackets.
+    fn read(text: &str) -> Result<Option<Range<'_>>, String> {
+        let Some((before, rest)) = text.split_once('[') else { return Ok(None) };
+        let wrong = || format!("\"{text}\" is not a name or a range of names, such as \"home[1-20]\"");
+        let (inside, after) = rest.split_once(']').ok_or_else(wrong)?;
+        let (first, last) = inside.split_once('-').ok_or_else(wrong)?;
+        let first: u64 = first.parse().map_err(|_| wrong())?;
+        let last: u64 = last.parse().map_err(|_| wrong())?;
+        if first > last {
+            return Err(format!("the range \"{text}\" is empty: {first} is above {last}"));
+        }
+        if last - first >= MOST {
+            return Err(format!("the range \"{text}\" has more than {MOST} names"));
+        }
+        Ok(Some(Range { before, after, first, count: (last - first + 1) as usize }))
+    }
+
+    fn name(&self, at: usize) -> String {
+        format!("{}{}{}", self.before, self.first + at as u64, self.after)
+    }
+}
+
 /// The names of a range; a name without brackets is a range of one.
 ///
 /// # Errors
 /// The mistake, in a sentence.
 pub fn expand(text: &str) -> Result<Vec<String>, String> {
-    let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };
-    let wrong = || format!("\"{text}\" is not a name or a range of names, such as \"home[1-20]\"");
-    let (inside, after) = rest.split_once(']').ok_or_else(wrong)?;
-    let (first, last) = inside.split_once('-').ok_or_else(wrong)?;
-    let first: u64 = first.parse().map_err(|_| wrong())?;
-    let last: u64 = last.parse().map_err(|_| wrong())?;
-    if first > last {
-        return Err(format!("the range \"{text}\" is empty: {first} is above {last}"));
-    }
-    if last - first >= MOST {
-        return Err(format!("the range \"{text}\" has more than {MOST} names"));
-    }
-    Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
+    Ok(match Range::read(text)? {
+        None => vec![text.to_owned()],
+        Some(range) => (0..range.count).map(|at| range.name(at)).collect(),
+    })
 }
 
 /// The place of a class of a range.
@@ -44,11 +67,11 @@ impl Copy {
     /// # Errors
     /// A sentence, if the range has another number of items.
     pub fn of(self, text: &str) -> Result<String, String> {
-        let mut names = expand(text)?;
-        match names.len() {
-            1 => Ok(names.swap_remove(0)),
-            items if items == self.count => Ok(names.swap_remove(self.at)),
-            items if items == self.each => Ok(names.swap_remove(self.at % self.each)),
+        let Some(range) = Range::read(text)? else { return Ok(text.to_owned()) };
+        match range.count {
+            1 => Ok(range.name(0)),
+            items if items == self.count => Ok(range.name(self.at)),
+            items if items == self.each => Ok(range.name(self.at % self.each)),
             items => {
                 Err(format!("the range \"{text}\" has {items} names, and there are {} classes", self.count))
             }
