@@ -274,7 +274,7 @@ impl Page<'_> {
         if self.snapshots.iter().all(|of| of.status.classes.is_empty()) {
             return;
         }
-        let counters: [(&str, &str, &str, fn(&ClassState) -> u64); 6] = [
+        let counters: [(&str, &str, &str, Counter); 6] = [
             ("sent_packets", "packets", "Packets that a class sent.", |of| of.sent.packets),
             ("sent_bytes", "bytes", "Bytes that a class sent, IP length.", |of| of.sent.bytes),
             ("dropped_packets", "packets", "Packets that a class dropped.", |of| of.dropped.packets),
@@ -294,7 +294,7 @@ impl Page<'_> {
         self.of_classes(family, |of| of.backlog.packets);
     }
 
-    fn of_classes(&mut self, name: &str, value: fn(&ClassState) -> u64) {
+    fn of_classes(&mut self, name: &str, value: Counter) {
         for (port, of) in self.snapshots.iter().enumerate() {
             for class in &of.status.classes {
                 self.sample(name, port, &format!(",class=\"{}\"", escaped(&class.path)), value(class));
@@ -302,6 +302,9 @@ impl Page<'_> {
         }
     }
 }
+
+/// A counter of a class.
+type Counter = fn(&ClassState) -> u64;
 
 /// The labels of a port.
 fn port(of: &Snapshot) -> String {

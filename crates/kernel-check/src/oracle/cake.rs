@@ -112,7 +112,7 @@ mod tests {
         while number < packets {
             for _ in 0..random(60) {
                 let flow = random(50);
-                let mark = flow | flow * flow % 5 << 12 | flow / 2 % 3 << 18 | flow % 4 << 30;
+                let mark = flow | (flow * flow % 5) << 12 | (flow / 2 % 3) << 18 | (flow % 4) << 30;
                 let bytes = 60 + random(1455) as u32;
                 calls.push(call(now, Some(Arrival { number, bytes, mark })));
                 number += 1;

@@ -64,7 +64,7 @@ pub struct Children<'a> {
     pub filters: &'a [BandFilter],
 }
 
-impl Children<'_> {
+impl<'a> Children<'a> {
     /// The bands of a link.
     ///
     /// # Errors
@@ -99,9 +99,9 @@ impl Children<'_> {
     }
 
     /// The discipline of every band.
-    pub fn specs(self) -> impl Iterator<Item = Spec> {
+    pub fn specs(self) -> impl Iterator<Item = Spec> + use<'a> {
         let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
-        self.written.to_vec().into_iter().chain(default).take(usize::from(self.bands))
+        self.written.iter().cloned().chain(default).take(usize::from(self.bands))
     }
 
     /// True if every band sends whenever it has a packet.

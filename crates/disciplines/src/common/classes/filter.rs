@@ -36,9 +36,9 @@ impl Filter {
     /// # Errors
     /// The mistake, in a sentence.
     pub fn resolved(&self, copy: ranges::Copy, hosts: &Hosts) -> Result<Fields, String> {
-        let host = |name: &Option<String>| {
+        let host = |written: &Option<String>| {
             let number = |name: &String| hosts.number(&copy.of(name)?);
-            name.as_ref().map(number).transpose()
+            written.as_ref().map(number).transpose()
         };
         let fields = Fields {
             class: self.class,

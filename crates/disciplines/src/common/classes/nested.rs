@@ -126,9 +126,7 @@ impl<P> Nested<P> {
             state.level = above.map_or(1, |above| above.level + 1);
             complete(class as u32, &mut state);
             states.push(state);
-            if let Some(above) = parent {
-                below[*above as usize].push(class as u32);
-            }
+            parent.iter().for_each(|parent| below[*parent as usize].push(class as u32));
         }
         // Children come after their parents.
         for class in (0..states.len()).rev() {

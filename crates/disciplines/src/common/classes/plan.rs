@@ -135,9 +135,8 @@ impl<'a, C: Written> Plan<'a, C> {
                     return Err(class(format!("there are two classes \"{name}\" here: rename one")));
                 }
                 let copy = ranges::Copy { at, count, each };
-                let parent = above.map(|above| &self.classes[above]);
-                let filters = joined(written, copy, parent, hosts).map_err(class)?;
-                let parent = above.map(|above| above as u32);
+                let filters = joined(written, copy, above.map(|above| &self.classes[above]), hosts);
+                let (filters, parent) = (filters.map_err(class)?, above.map(|above| above as u32));
                 self.classes.push(Planned { written, name: name.clone(), parent, level, filters, copy });
             }
         }

@@ -138,8 +138,8 @@ impl Schedule {
         }
         let mut children = vec![0usize; nodes.len()];
         nodes[1..].iter().for_each(|node| children[node.parent as usize] += 1);
-        for (node, children) in nodes.iter_mut().zip(children) {
-            node.below = Below::new(children);
+        for (node, count) in nodes.iter_mut().zip(children) {
+            node.below = Below::new(count);
         }
         let real_time = shapes.iter().map(|shape| {
             shape.real_time.map(|curve| Deadline { curve, deadlines: None, eligible: None, served: 0 })
@@ -302,11 +302,11 @@ impl Schedule {
                 share.at = running.time_of(share.total).max(from);
                 let at = share.at;
                 let may = self.may_send_at(node);
-                let below = &mut self.nodes[parent as usize].below;
-                below.newest = below.newest.max(at);
+                let others = &mut self.nodes[parent as usize].below;
+                others.newest = others.newest.max(at);
                 match may > now {
-                    true => below.limited.set(position, may),
-                    false => below.fit.set(position, at),
+                    true => others.limited.set(position, may),
+                    false => others.fit.set(position, at),
                 }
             }
             node = parent;

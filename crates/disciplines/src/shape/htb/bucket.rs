@@ -26,7 +26,7 @@ impl Bucket {
     /// If the rate is zero.
     pub fn new(rate: Rate, burst: Bytes) -> Bucket {
         assert!(rate > Rate::bit(0), "a bucket fills at some rate");
-        let per_byte = (8 * PS << FRACTION).div_ceil(u128::from(rate.as_bit()));
+        let per_byte = ((8 * PS) << FRACTION).div_ceil(u128::from(rate.as_bit()));
         let mut bucket = Bucket {
             full: Time::ZERO,
             depth: Span::ZERO,

@@ -76,12 +76,12 @@ pub fn warnings(plan: &Plan<'_, Class>, shapes: &[Shape], context: &LinkContext)
         *sum = sum.saturating_add(shape.rate.as_bit());
     }
     let classes = || plan.classes.iter().zip(shapes);
-    let over = classes().zip(&below).find(|((_, shape), below)| **below > shape.rate.as_bit());
-    if let Some(((planned, shape), below)) = over {
+    let over = classes().zip(&below).find(|((_, shape), sum)| **sum > shape.rate.as_bit());
+    if let Some(((planned, shape), sum)) = over {
         warnings.push(format!(
             "the classes below \"{}\" have rates of {} together, and it has {}: they cannot all have theirs",
             planned.name,
-            Rate::bit(*below),
+            Rate::bit(*sum),
             shape.rate
         ));
     }

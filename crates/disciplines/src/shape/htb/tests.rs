@@ -120,7 +120,7 @@ fn filters_choose_the_class() {
         let before = arrivals(&*qdisc);
         qdisc.enqueue(Packet { meta, payload: 0 }, &mut Cx::new(Time::ZERO, &mut out));
         let now = arrivals(&*qdisc);
-        let last = now.into_iter().zip(before).filter(|(now, before)| now != before).last();
+        let last = now.into_iter().zip(before).rfind(|(now, before)| now != before);
         last.expect("it is in a class").0.0
     };
     assert_eq!(arrive(46, 1, 2), "voice");

@@ -457,9 +457,9 @@ impl Tree {
                             gone |= 1 << prio;
                         }
                     }
-                    let parent = &mut self.nodes[above as usize];
-                    parent.active &= !gone;
-                    if parent.active == 0 {
+                    let lender = &mut self.nodes[above as usize];
+                    lender.active &= !gone;
+                    if lender.active == 0 {
                         self.changes.remove(above);
                     }
                     (class, prios) = (above, gone);

@@ -259,7 +259,7 @@ impl Model {
         let usual = self.config.rtt.as_ps() / 20;
         let target = usual.max(packet * 3 / 2);
         let interval = (self.config.rtt.as_ps().saturating_sub(usual) + target).max(target * 2);
-        let quantum = own.map_or(self.packet, |own| (own / 8 >> 12).clamp(300, self.packet));
+        let quantum = own.map_or(self.packet, |own| ((own / 8) >> 12).clamp(300, self.packet));
         Tin {
             class,
             target: self.rounded(target),
@@ -370,7 +370,7 @@ impl Model {
         if self.has(Rule::Root) {
             // Without the rule above, the root of a queue that has not signalled is 1.
             let root = if of.flows[flow].root == 0 { u64::from(u32::MAX) } else { of.flows[flow].root };
-            return (interval * u128::from(root) >> 32) as u64 / NS * NS;
+            return ((interval * u128::from(root)) >> 32) as u64 / NS * NS;
         }
         (interval * interval / u128::from(count)).isqrt() as u64
     }
