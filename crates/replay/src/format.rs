@@ -51,11 +51,11 @@
 //!    before (the first time: from all zero), and these fields, from the lowest bit: 0 length in bytes
 //!    (varint), 1 class (varint), 2 ECN field (byte), 3 headers (byte: the DSCP in the upper six bits, a
 //!    zero bit, and 1 if the packet is short), 4 flow (8 bytes), 5 from (varint), 6 to (varint), 7 label
-//!    (varint: 0 none, 1 short, a departure time in picoseconds with the highest of 64 bits set, otherwise the
-//!    rate in bit/s plus 1), 8 offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11 next
-//!    hops (a byte with their number, at most 6, and a varint each), 12 arrival: of this packet, signed,
-//!    since the time of this operation; where bit 12 is not set, it is that time. Packets are numbered in
-//!    the order of enqueues, from 0;
+//!    (varint: 0 none, 1 short, a departure time in picoseconds with the highest of 64 bits set, otherwise
+//!    the rate in bit/s plus 1), 8 offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11
+//!    next hops (a byte with their number, at most 6, and a varint each), 12 arrival: of this packet,
+//!    signed, since the time of this operation; where bit 12 is not set, it is that time. Packets are
+//!    numbered in the order of enqueues, from 0;
 //! 3. of a packet that left: its number, signed, relative to the one after that which left before (the first
 //!    time: to 0); the label as in an enqueue, where bit 6 is set;
 //! 4. of a time: signed, since the time of this operation; of a change of the rate: the rate in bit/s
