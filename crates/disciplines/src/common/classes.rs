@@ -12,5 +12,5 @@ pub(crate) mod ranges;
 pub(crate) use bands::{BandFilter, Bands, Children};
 pub(crate) use filter::{Classifier, Filter};
 pub(crate) use leaves::{Leaf, Leaves};
-pub(crate) use nested::{Nested, each_leaf};
+pub(crate) use nested::Nested;
 pub(crate) use plan::{Plan, Written};

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
     Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
@@ -85,14 +85,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        Properties {
-            // A flow whose packets have several classes is in several bands.
-            keeps_flow_order: false,
-            work_conserving: self.children().work_conserving(context),
-            limit: None,
-            marks: self.children().marks(context),
-            guarantee: Guarantee::Nothing,
-        }
+        self.children().properties(context)
     }
 
     fn lookahead(&self) -> usize {

@@ -41,7 +41,7 @@ use std::sync::LazyLock;
 
 use giveway_qdisc::blocks::{FlowHeap, Head};
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet,
     Properties, Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
@@ -50,7 +50,8 @@ use serde::{Deserialize, Serialize};
 use self::curve::Curve;
 use self::schedule::{Schedule, Shape};
 use crate::common::classes::plan::{Planned, wrong};
-use crate::common::classes::{Filter, Nested, Plan, Written, each_leaf};
+use crate::common::classes::nested::{self, leaf_specs};
+use crate::common::classes::{Filter, Nested, Plan, Written};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `hfsc`.
@@ -178,29 +179,15 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        let (mut marks, mut work_conserving) = (false, true);
-        each_leaf(&self.classes, &mut |spec| {
-            let properties = spec.properties(context);
-            marks |= properties.marks;
-            work_conserving &= properties.work_conserving;
-        });
         let shapes = self.plan(context).and_then(|plan| shapes(&plan, context)).unwrap_or_default();
         // A class that shares nothing, or that is limited, may leave the link idle.
         let shares = |shape: &Shape| shape.link_share.is_some() && shape.upper_limit.is_none();
-        Properties {
-            // A flow whose packets match several filters is in several classes.
-            keeps_flow_order: false,
-            work_conserving: work_conserving && shapes.iter().all(shares),
-            limit: None,
-            marks,
-            guarantee: Guarantee::Nothing,
-        }
+        let leaves = nested::properties(&self.classes, context);
+        Properties { work_conserving: leaves.work_conserving && shapes.iter().all(shares), ..leaves }
     }
 
     fn lookahead(&self) -> usize {
-        let mut most = 0;
-        each_leaf(&self.classes, &mut |spec| most = most.max(spec.lookahead()));
-        most
+        nested::lookahead(&self.classes)
     }
 
     fn variants() -> Vec<Config> {
@@ -232,14 +219,12 @@ impl Discipline for Config {
             }
             warnings.extend(overbooked(&shapes, context));
         }
-        each_leaf(&self.classes, &mut |spec| warnings.extend(spec.warnings(context)));
+        warnings.extend(leaf_specs(&self.classes).into_iter().flat_map(|spec| spec.warnings(context)));
         warnings
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        let mut advice = Vec::new();
-        each_leaf(&self.classes, &mut |spec| advice.extend(spec.advice(largest, context)));
-        advice
+        nested::advice(&self.classes, largest, context)
     }
 }
 

@@ -46,11 +46,9 @@ mod shapes;
 mod tests;
 mod tree;
 
-use std::collections::VecDeque;
-
-use giveway_qdisc::blocks::FlowHeap;
+use giveway_qdisc::blocks::{FlowHeap, Queue};
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet,
     Packets, Properties, Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
@@ -58,7 +56,8 @@ use serde::{Deserialize, Serialize};
 
 use self::shapes::shapes;
 use self::tree::Tree;
-use crate::common::classes::{Filter, Nested, Plan, Written, each_leaf};
+use crate::common::classes::nested::{self, leaf_specs};
+use crate::common::classes::{Filter, Nested, Plan, Written};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `htb`.
@@ -123,30 +122,19 @@ impl Discipline for Config {
             rates: shapes.iter().map(|shape| (shape.rate, shape.ceil)).collect(),
             classes: Nested::build(plan, |class| Some(shapes[class].ceil), context)?,
             asleep: FlowHeap::with_capacity(0),
-            direct: VecDeque::new(),
-            direct_backlog: Backlog::ZERO,
+            direct: Queue::growing(),
             direct_most: self.direct_qlen.0,
             direct_sent: 0,
         })
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        let mut marks = false;
-        each_leaf(&self.classes, &mut |spec| marks |= spec.properties(context).marks);
-        Properties {
-            // A flow whose packets match several filters is in several classes.
-            keeps_flow_order: false,
-            work_conserving: self.classes.is_empty(),
-            limit: None,
-            marks,
-            guarantee: Guarantee::Nothing,
-        }
+        let work_conserving = self.classes.is_empty();
+        Properties { work_conserving, ..nested::properties(&self.classes, context) }
     }
 
     fn lookahead(&self) -> usize {
-        let mut most = 0;
-        each_leaf(&self.classes, &mut |spec| most = most.max(spec.lookahead()));
-        most
+        nested::lookahead(&self.classes)
     }
 
     fn variants() -> Vec<Config> {
@@ -180,14 +168,12 @@ impl Discipline for Config {
             }
             warnings.extend(shapes::warnings(&plan, &shapes, context));
         }
-        each_leaf(&self.classes, &mut |spec| warnings.extend(spec.warnings(context)));
+        warnings.extend(leaf_specs(&self.classes).into_iter().flat_map(|spec| spec.warnings(context)));
         warnings
     }
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        let mut advice = Vec::new();
-        each_leaf(&self.classes, &mut |spec| advice.extend(spec.advice(largest, context)));
-        advice
+        nested::advice(&self.classes, largest, context)
     }
 }
 
@@ -221,8 +207,7 @@ pub struct Htb<P> {
     /// Classes whose leaves hold their packets back, by the time at which they release one.
     asleep: FlowHeap<Time>,
     /// Packets without a class.
-    direct: VecDeque<Packet<P>>,
-    direct_backlog: Backlog,
+    direct: Queue<P>,
     direct_most: u64,
     direct_sent: u64,
 }
@@ -243,8 +228,7 @@ impl<P> Qdisc<P> for Htb<P> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let now = cx.now();
-        if let Some(pkt) = self.direct.pop_front() {
-            self.direct_backlog.sub(pkt.bytes());
+        if let Some(pkt) = self.direct.pop() {
             self.direct_sent += 1;
             return Next::Packet(pkt);
         }
@@ -280,14 +264,12 @@ impl<P> Qdisc<P> for Htb<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.classes.backlog().plus(self.direct_backlog)
+        self.classes.backlog().plus(self.direct.backlog())
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        for pkt in self.direct.drain(..) {
-            cx.drop(pkt, DropReason::Reset);
-        }
-        (self.direct_backlog, self.direct_sent) = (Backlog::ZERO, 0);
+        self.direct.reset(cx);
+        self.direct_sent = 0;
         self.classes.reset(cx);
         self.tree.reset();
         self.asleep.clear();
@@ -324,8 +306,7 @@ impl<P> Htb<P> {
         if self.direct.len() as u64 >= self.direct_most {
             return cx.drop(pkt, DropReason::Overlimit);
         }
-        self.direct_backlog.add(pkt.bytes());
-        self.direct.push_back(pkt);
+        self.direct.push(pkt);
     }
 
     /// A class has nothing to send.

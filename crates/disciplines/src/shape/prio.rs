@@ -22,7 +22,7 @@
 //! - Linux: tc-prio(8), whose three bands are the default.
 
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
     Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
@@ -59,14 +59,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        Properties {
-            // A flow whose packets have several classes is in several bands.
-            keeps_flow_order: false,
-            work_conserving: self.children().work_conserving(context),
-            limit: None,
-            marks: self.children().marks(context),
-            guarantee: Guarantee::Nothing,
-        }
+        self.children().properties(context)
     }
 
     fn lookahead(&self) -> usize {

@@ -20,7 +20,7 @@
 //!   ATM Switch Chip", 1991.
 
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
     Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
@@ -61,14 +61,7 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        Properties {
-            // A flow whose packets have several classes is in several bands.
-            keeps_flow_order: false,
-            work_conserving: self.children().work_conserving(context),
-            limit: None,
-            marks: self.children().marks(context),
-            guarantee: Guarantee::Nothing,
-        }
+        self.children().properties(context)
     }
 
     fn lookahead(&self) -> usize {

@@ -2,7 +2,8 @@
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, Dscp, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, Dscp, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet,
+    Properties, Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,14 +105,17 @@ impl<'a> Children<'a> {
         self.written.iter().cloned().chain(default).take(usize::from(self.bands))
     }
 
-    /// True if every band sends whenever it has a packet.
-    pub fn work_conserving(self, context: &LinkContext) -> bool {
-        self.specs().all(|spec| spec.properties(context).work_conserving)
-    }
-
-    /// True if a band may mark packets.
-    pub fn marks(self, context: &LinkContext) -> bool {
-        self.specs().any(|spec| spec.properties(context).marks)
+    /// Properties of a discipline that always serves a band which has a packet to send.
+    pub fn properties(self, context: &LinkContext) -> Properties {
+        let each = || self.specs().map(|spec| spec.properties(context));
+        Properties {
+            // A flow whose packets have several classes is in several bands.
+            keeps_flow_order: false,
+            work_conserving: each().all(|properties| properties.work_conserving),
+            limit: None,
+            marks: each().any(|properties| properties.marks),
+            guarantee: Guarantee::Nothing,
+        }
     }
 
     /// Number of next hops that the bands use.

@@ -2,12 +2,13 @@
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet,
+    Properties, Rate, Time,
 };
 
 use super::plan::{Plan, Written, wrong};
 use super::{Classifier, Leaf, Leaves};
-use crate::Spec;
+use crate::{Advice, Spec};
 
 /// No leaf: an inner class.
 const INNER: u32 = u32::MAX;
@@ -149,10 +150,31 @@ impl<P> Nested<P> {
     }
 }
 
-/// Visits the disciplines that are written in a tree.
-pub fn each_leaf<C: Written>(classes: &[C], visit: &mut dyn FnMut(&Spec)) {
-    for class in classes {
-        class.leaf().into_iter().for_each(&mut *visit);
-        each_leaf(class.classes(), visit);
+/// The disciplines that are written in a tree.
+pub fn leaf_specs<C: Written>(classes: &[C]) -> Vec<&Spec> {
+    classes.iter().flat_map(|class| class.leaf().into_iter().chain(leaf_specs(class.classes()))).collect()
+}
+
+/// Properties of a discipline with these classes, if it always serves a leaf that has a packet to send.
+pub fn properties<C: Written>(classes: &[C], context: &LinkContext) -> Properties {
+    let leaves: Vec<Properties> =
+        leaf_specs(classes).into_iter().map(|spec| spec.properties(context)).collect();
+    Properties {
+        // A flow whose packets match several filters is in several classes.
+        keeps_flow_order: false,
+        work_conserving: leaves.iter().all(|leaf| leaf.work_conserving),
+        limit: None,
+        marks: leaves.iter().any(|leaf| leaf.marks),
+        guarantee: Guarantee::Nothing,
     }
+}
+
+/// Number of next hops that the leaves use.
+pub fn lookahead<C: Written>(classes: &[C]) -> usize {
+    leaf_specs(classes).into_iter().map(Spec::lookahead).max().unwrap_or(0)
+}
+
+/// Advice about the leaves.
+pub fn advice<C: Written>(classes: &[C], largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+    leaf_specs(classes).into_iter().flat_map(|spec| spec.advice(largest, context)).collect()
 }
