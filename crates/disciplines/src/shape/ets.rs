@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
-    Qdisc, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -41,16 +41,16 @@ use std::sync::LazyLock;
 
 use giveway_qdisc::blocks::{FlowHeap, Head};
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet,
-    Properties, Qdisc, Rate, Span, Time,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
+    Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::curve::Curve;
 use self::schedule::{Schedule, Shape};
-use crate::common::classes::plan::{Planned, wrong};
 use crate::common::classes::nested::{self, leaf_specs};
+use crate::common::classes::plan::{Planned, wrong};
 use crate::common::classes::{Filter, Nested, Plan, Written};
 use crate::{Advice, Discipline, Spec};
 

@@ -48,8 +48,8 @@ mod tree;
 
 use giveway_qdisc::blocks::{FlowHeap, Queue};
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet,
-    Packets, Properties, Qdisc, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet, Packets,
+    Properties, Qdisc, Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -22,8 +22,8 @@
 //! - Linux: tc-prio(8), whose three bands are the default.
 
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
-    Qdisc, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -20,8 +20,8 @@
 //!   ATM Switch Chip", 1991.
 
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
-    Qdisc, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
+    Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
