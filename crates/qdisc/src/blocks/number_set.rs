@@ -48,6 +48,10 @@ impl NumberSet {
     /// Inserts a number.
     #[inline]
     pub fn insert(&mut self, number: u32) {
+        if let [word] = &mut *self.words {
+            *word |= 1 << (number % 64);
+            return;
+        }
         let (mut at, mut begin, mut width) = (number as usize, 0, self.lowest as usize);
         for _ in 0..self.levels {
             let word = &mut self.words[begin + at / 64];
@@ -63,6 +67,10 @@ impl NumberSet {
     /// Removes a number.
     #[inline]
     pub fn remove(&mut self, number: u32) {
+        if let [word] = &mut *self.words {
+            *word &= !(1 << (number % 64));
+            return;
+        }
         let (mut at, mut begin, mut width) = (number as usize, 0, self.lowest as usize);
         for _ in 0..self.levels {
             let word = &mut self.words[begin + at / 64];
@@ -77,6 +85,10 @@ impl NumberSet {
     /// The least member that is at least `from`.
     #[inline]
     pub fn next(&self, from: u32) -> Option<u32> {
+        if let [word] = *self.words {
+            let later = if from < 64 { word & u64::MAX << from } else { 0 };
+            return (later != 0).then(|| later.trailing_zeros());
+        }
         let (mut at, mut begin, mut width) = (from as usize, 0, self.lowest as usize);
         // Up to a level with a later member, then down to the first of its members.
         let mut level = 0;
