@@ -41,6 +41,7 @@
 //!   link-sharing goals.
 
 mod bucket;
+mod changes;
 mod shapes;
 #[cfg(test)]
 mod tests;
