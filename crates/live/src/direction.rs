@@ -315,7 +315,8 @@ impl Core {
         if let Some(transmitter) = &mut self.transmitter {
             transmitter.inform(&mut self.port, then);
         }
-        self.port.offer(pkt, then, &mut (&mut self.statistics, &mut self.probe));
+        let probe = &mut (&mut self.statistics, &mut self.probe);
+        self.port.offer_with(pkt, tuple.as_ref(), then, probe);
         self.recycle(then);
         // After an arrival the discipline may have a packet earlier: call it as soon as the link is free.
         self.next_pull = self.port.free_at().max(then);

@@ -1,5 +1,6 @@
 //! The context of a call of a discipline: the time, and the packets that the call drops and marks.
 
+use crate::flow_key::FiveTuple;
 use crate::packet::{Ecn, Meta, Packet};
 use crate::units::Time;
 
@@ -7,6 +8,7 @@ use crate::units::Time;
 pub struct Cx<'a, P> {
     now: Time,
     out: &'a mut Outbox<P>,
+    headers: Option<&'a FiveTuple>,
 }
 
 /// Packets that a call dropped or marked. The backend empties it after each call and reuses it, so that drops
@@ -91,7 +93,29 @@ impl<P> Default for Outbox<P> {
 impl<'a, P> Cx<'a, P> {
     /// A context for one call at `now`, for backends and tests.
     pub fn new(now: Time, out: &'a mut Outbox<P>) -> Cx<'a, P> {
-        Cx { now, out }
+        Cx { now, out, headers: None }
+    }
+
+    /// This context, for the arrival of a packet with these addresses and ports.
+    #[inline]
+    pub fn with_headers(self, headers: Option<&'a FiveTuple>) -> Cx<'a, P> {
+        Cx { headers, ..self }
+    }
+
+    /// Addresses, ports and protocol of the packet that arrives with this call, if the backend has real
+    /// packets: for filters only.
+    #[inline]
+    pub fn headers(&self) -> Option<&FiveTuple> {
+        self.headers
+    }
+
+    /// The same call of a discipline that drops and marks into another outbox, possibly with another payload.
+    #[inline]
+    pub fn within<'b, Q>(&self, out: &'b mut Outbox<Q>) -> Cx<'b, Q>
+    where
+        'a: 'b,
+    {
+        Cx { now: self.now, out, headers: self.headers }
     }
 
     /// The time of this call. It never goes back.
@@ -134,7 +158,7 @@ impl<'a, P> Cx<'a, P> {
 
     /// This context for a call of a child discipline.
     pub fn child(&mut self) -> Cx<'_, P> {
-        Cx { now: self.now, out: self.out }
+        Cx { now: self.now, out: self.out, headers: self.headers }
     }
 }
 

@@ -27,6 +27,12 @@ impl Hosts {
         Hosts { hashed: true, ..Hosts::default() }
     }
 
+    /// True if packets may have real addresses and ports ([`Cx::headers`](crate::Cx::headers)): wherever
+    /// hosts have no names.
+    pub fn have_addresses(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// The number of a host.
     ///
     /// # Errors
@@ -34,7 +40,7 @@ impl Hosts {
     pub fn number(&self, name: &str) -> Result<u16, String> {
         if self.hashed {
             return Err(format!(
-                "host \"{name}\": filters by host exist in simulations only; here filter by dscp or class"
+                "host \"{name}\": hosts have names in simulations only: filter by src_ip or dst_ip, dscp or class"
             ));
         }
         if self.named.is_empty() {
@@ -62,7 +68,7 @@ mod tests {
         assert_eq!((hosts.number("nas"), hosts.number("home")), (Ok(3), Ok(0)));
         assert_eq!(hosts.number("hme").unwrap_err(), "unknown host \"hme\"; did you mean \"home\"?");
         assert_eq!(Hosts::default().number("17"), Ok(17));
-        assert!(Hosts::hashed().number("17").unwrap_err().contains("filter by dscp or class"));
+        assert!(Hosts::hashed().number("17").unwrap_err().contains("filter by src_ip or dst_ip"));
         assert!(Hosts::default().number("nas").unwrap_err().contains("write its number"));
     }
 }

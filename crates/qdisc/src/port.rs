@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use crate::backlog::Backlog;
 use crate::classes::ClassState;
 use crate::cx::{Cx, DropReason, Outbox};
+use crate::flow_key::FiveTuple;
 use crate::packet::Packet;
 use crate::probe::{Interest, PortId, Probe};
 use crate::qdisc::{FlowTable, Next, Qdisc};
@@ -75,12 +76,24 @@ impl<P> Port<P> {
 
     /// Enqueues a packet that arrives at `now`. Pull afterwards: the packet may leave at once.
     #[inline]
-    pub fn offer(&mut self, mut pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
+    pub fn offer(&mut self, pkt: Packet<P>, now: Time, probe: &mut impl Probe<P>) {
+        self.offer_with(pkt, None, now, probe);
+    }
+
+    /// Enqueues a packet whose addresses and ports are known, for filters.
+    #[inline]
+    pub fn offer_with(
+        &mut self,
+        mut pkt: Packet<P>,
+        headers: Option<&FiveTuple>,
+        now: Time,
+        probe: &mut impl Probe<P>,
+    ) {
         self.out.dropped.clear();
         pkt.meta.arrived = now;
         self.counters.arrived.add(pkt.meta.bytes);
         probe.arrived(self.id, &pkt.meta, now);
-        self.qdisc.enqueue(pkt, &mut Cx::new(now, &mut self.out));
+        self.qdisc.enqueue(pkt, &mut Cx::new(now, &mut self.out).with_headers(headers));
         self.settle(now, probe);
     }
 

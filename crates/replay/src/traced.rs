@@ -82,12 +82,12 @@ impl<P> Qdisc<P> for Traced<P> {
         let Packet { meta, payload } = pkt;
         let stamped = Stamped { number: self.next, payload };
         self.next += 1;
-        self.inner.enqueue(Packet { meta, payload: stamped }, &mut Cx::new(cx.now(), &mut self.out));
+        self.inner.enqueue(Packet { meta, payload: stamped }, &mut cx.within(&mut self.out));
         self.record(Call::Enqueue(meta), cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
-        match self.inner.dequeue(&mut Cx::new(cx.now(), &mut self.out)) {
+        match self.inner.dequeue(&mut cx.within(&mut self.out)) {
             Next::Packet(Packet { meta, payload: Stamped { number, payload } }) => {
                 let Meta { label, ecn, .. } = meta;
                 self.record(Call::Dequeue(Answer::Packet { number, label, ecn }), cx);
@@ -109,7 +109,7 @@ impl<P> Qdisc<P> for Traced<P> {
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
-        self.inner.reset(&mut Cx::new(cx.now(), &mut self.out));
+        self.inner.reset(&mut cx.within(&mut self.out));
         self.record(Call::Reset, cx);
     }
 

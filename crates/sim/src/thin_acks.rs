@@ -86,13 +86,13 @@ impl Qdisc<Segment> for ThinAcks {
             queued.packets += 1;
             queued.highest = queued.highest.max(pkt.payload.ack);
         }
-        self.inner.enqueue(pkt, &mut Cx::new(cx.now(), &mut self.out));
+        self.inner.enqueue(pkt, &mut cx.within(&mut self.out));
         self.settle(cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, Segment>) -> Next<Segment> {
         loop {
-            let next = self.inner.dequeue(&mut Cx::new(cx.now(), &mut self.out));
+            let next = self.inner.dequeue(&mut cx.within(&mut self.out));
             self.settle(cx);
             match next {
                 Next::Packet(pkt) if self.is_left_out(&pkt) => cx.drop(pkt, DropReason::Policy),
@@ -106,7 +106,7 @@ impl Qdisc<Segment> for ThinAcks {
     }
 
     fn reset(&mut self, cx: &mut Cx<'_, Segment>) {
-        self.inner.reset(&mut Cx::new(cx.now(), &mut self.out));
+        self.inner.reset(&mut cx.within(&mut self.out));
         self.settle(cx);
     }
 

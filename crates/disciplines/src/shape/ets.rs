@@ -141,7 +141,7 @@ pub struct Ets<P> {
 
 impl<P> Qdisc<P> for Ets<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let band = self.bands.of(&pkt.meta);
+        let band = self.bands.of(&pkt.meta, cx);
         let queued = self.bands.enqueue(band, pkt, cx);
         if band < self.strict {
             return;

@@ -328,7 +328,7 @@ pub struct Hfsc<P> {
 
 impl<P> Qdisc<P> for Hfsc<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let Some(class) = self.classes.of(&pkt.meta) else {
+        let Some(class) = self.classes.of(&pkt.meta, cx) else {
             return cx.drop(pkt, DropReason::NoClass);
         };
         self.classes.enqueue(class, pkt, cx);

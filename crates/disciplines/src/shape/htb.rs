@@ -215,7 +215,7 @@ pub struct Htb<P> {
 
 impl<P> Qdisc<P> for Htb<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        let Some(class) = self.classes.of(&pkt.meta) else {
+        let Some(class) = self.classes.of(&pkt.meta, cx) else {
             return self.enqueue_direct(pkt, cx);
         };
         if !self.classes.enqueue(class, pkt, cx) {

@@ -107,7 +107,7 @@ pub struct Prio<P> {
 
 impl<P> Qdisc<P> for Prio<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
-        self.bands.enqueue(self.bands.of(&pkt.meta), pkt, cx);
+        self.bands.enqueue(self.bands.of(&pkt.meta, cx), pkt, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {

@@ -132,7 +132,7 @@ impl PartialFrameDiscard {
         cx: &mut Cx<'_, Frame>,
         call: impl FnOnce(&mut dyn Qdisc<Frame>, &mut Cx<'_, Frame>) -> R,
     ) -> R {
-        let result = call(&mut *self.discipline, &mut Cx::new(cx.now(), &mut self.outbox));
+        let result = call(&mut *self.discipline, &mut cx.within(&mut self.outbox));
         if !self.outbox.dropped.is_empty() {
             let mut groups = self.groups.borrow_mut();
             let fragments = self.outbox.dropped.iter().filter(|(pkt, _)| pkt.payload.group > 0);

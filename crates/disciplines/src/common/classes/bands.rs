@@ -2,13 +2,14 @@
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, Dscp, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet,
-    Properties, Rate, Time,
+    Backlog, Bytes, ClassState, Cx, Dscp, FiveTuple, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next,
+    Packet, Properties, Rate, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Classifier, Filter, Leaf, Leaves, ranges};
+use super::headers::{Ports, Protocol};
+use super::{Classifier, Filter, Leaf, Leaves, leaves, ranges, service};
 use crate::{Advice, Spec, fifo};
 
 /// Largest number of bands, as in Linux.
@@ -52,6 +53,21 @@ pub struct BandFilter {
     /// The destination host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// The source address or prefix, such as 192.0.2.0/24, of real packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src_ip: Option<String>,
+    /// The destination address or prefix, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dst_ip: Option<String>,
+    /// The source port of real packets, or a range such as 5000-5999.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src_port: Option<Ports>,
+    /// The destination port, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dst_port: Option<Ports>,
+    /// The protocol of real packets, as a name such as udp or a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_proto: Option<Protocol>,
 }
 
 /// The disciplines of the bands as they are configured. Bands beyond the list are plain fifos.
@@ -85,8 +101,9 @@ impl<'a> Children<'a> {
                 let message = format!("there is no band {}: the last one is {}", filter.band, self.bands - 1);
                 return Err(wrong(message));
             }
-            let BandFilter { class, dscp, from, to, .. } = filter.clone();
-            let fields = Filter { class, dscp, from, to }
+            let BandFilter { band: _, class, dscp, from, to, src_ip, dst_ip, src_port, dst_port, ip_proto } =
+                filter.clone();
+            let fields = Filter { class, dscp, from, to, src_ip, dst_ip, src_port, dst_port, ip_proto }
                 .resolved(ranges::Copy::ONLY, &context.hosts)
                 .map_err(wrong)?;
             classifier.push(fields, u32::from(filter.band));
@@ -146,8 +163,13 @@ impl<P> Bands<P> {
     /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last
     /// one.
     #[inline]
-    pub fn of(&self, meta: &Meta) -> u32 {
-        let filtered = self.classifier.class(meta);
+    pub fn of(&self, meta: &Meta, cx: &Cx<'_, P>) -> u32 {
+        self.band(meta, cx.headers())
+    }
+
+    #[inline]
+    fn band(&self, meta: &Meta, headers: Option<&FiveTuple>) -> u32 {
+        let filtered = self.classifier.class(meta, headers);
         filtered.unwrap_or_else(|| u32::from(meta.class).min(self.last))
     }
 
@@ -199,6 +221,20 @@ impl<P> Bands<P> {
     /// State per flow of all bands.
     pub fn flow_table(&self) -> FlowTable {
         self.leaves.flow_table()
+    /// Takes over the bands of another configuration. Packets of a band that exists no more go where the
+    /// filters send them now.
+    pub fn take_over(&mut self, old: &mut Bands<P>, cx: &mut Cx<'_, P>) {
+        for band in old.numbers() {
+            if band <= self.last {
+                self.leaves.take_over(band, &mut old.leaves, band, cx);
+            } else {
+                old.leaves.drain(band, cx, &mut |pkt, cx| {
+                    self.enqueue(self.of(&pkt.meta, cx), pkt, cx);
+                });
+            }
+        }
+    }
+
     }
 
     /// The backlog of each band.

@@ -58,8 +58,8 @@ impl<P: 'static> Nested<P> {
 impl<P> Nested<P> {
     /// The class of a packet, which is a leaf; `None` without a matching filter and a default.
     #[inline]
-    pub fn of(&self, meta: &Meta) -> Option<u32> {
-        self.classifier.class(meta).or(self.default)
+    pub fn of(&self, meta: &Meta, cx: &Cx<'_, P>) -> Option<u32> {
+        self.classifier.of(meta, cx).or(self.default)
     }
 
     /// Number of classes.
@@ -101,6 +101,57 @@ impl<P> Nested<P> {
 
     /// Drops all packets.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
+    /// Takes over the queues of other classes, by their paths. Packets of a leaf that exists no more go where
+    /// the filters send them now; `homeless` gets those that have no class. Returns the classes that both
+    /// have, as their numbers here and there.
+    pub fn take_over(
+        &mut self,
+        old: &mut Nested<P>,
+        cx: &mut Cx<'_, P>,
+        homeless: &mut dyn FnMut(Packet<P>, &mut Cx<'_, P>),
+    ) -> Vec<(u32, u32)> {
+        let here: BTreeMap<String, u32> = self.paths().into_iter().zip(0..).collect();
+        let mut both = Vec::new();
+        let mut gone = Vec::new();
+        for (path, there) in old.paths().iter().zip(0..) {
+            let here = here.get(path).copied();
+            both.extend(here.map(|here| (here, there)));
+            let leaf = here.map_or(INNER, |here| self.leaf_of[here as usize]);
+            match old.leaf_of[there as usize] {
+                INNER => {}
+                from if leaf == INNER => gone.push(from),
+                from => self.leaves.take_over(leaf, &mut old.leaves, from, cx),
+            }
+        }
+        // They come last, so that none of them overtakes a packet of a class that stays.
+        for leaf in gone {
+            old.leaves.drain(leaf, cx, &mut |pkt, cx| match self.of(&pkt.meta, cx) {
+                Some(class) => drop(self.enqueue(class, pkt, cx)),
+                None => homeless(pkt, cx),
+            });
+        }
+        both
+    }
+
+    /// The classes that have packets.
+    pub fn busy(&self) -> Vec<u32> {
+        let leaves = self.leaf_of.iter().zip(0..);
+        leaves
+            .filter(|(leaf, _)| **leaf != INNER && !self.leaves.is_empty(**leaf))
+            .map(|(_, at)| at)
+            .collect()
+    }
+
+    /// The paths of all classes, by number.
+    fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = Vec::with_capacity(self.names.len());
+        for (name, parent) in &self.names {
+            let above = parent.map(|above| format!("{}/", paths[above as usize]));
+            paths.push(above.unwrap_or_default() + name);
+        }
+        paths
+    }
+
         self.leaves.reset(cx);
     }
 
