@@ -5,10 +5,11 @@
 //! and when it borrows in that of its parent, so that a parent that may send finds those below that may
 //! borrow.
 
-use giveway_qdisc::blocks::{FlowHeap, NumberSet};
+use giveway_qdisc::blocks::NumberSet;
 use giveway_qdisc::{Bytes, Rate, Time};
 
 use super::bucket::Bucket;
+use super::changes::Changes;
 use crate::common::classes::plan::LEVELS;
 
 /// Number of priorities, as in Linux.
@@ -66,6 +67,21 @@ struct Node {
     mode: Mode,
 }
 
+impl Node {
+    /// Its mode at `now`, and the time of the next change.
+    #[inline]
+    fn mode_at(&self, now: Time) -> (Mode, Option<Time>) {
+        let (ceil, rate) = (self.ceil.ready(), self.rate.ready());
+        if ceil > now {
+            (Mode::Wait, Some(ceil))
+        } else if rate > now {
+            (Mode::Borrow, Some(rate))
+        } else {
+            (Mode::Send, None)
+        }
+    }
+}
+
 /// A leaf's part of the state.
 #[derive(Debug)]
 struct Turns {
@@ -109,7 +125,7 @@ pub struct Tree {
     /// Priorities that have a sending class, by level.
     ready: [u8; LEVELS],
     /// Classes with something to send whose mode will change, by the time of the change.
-    changes: FlowHeap<Time>,
+    changes: Changes,
 }
 
 impl TurnList {
@@ -176,7 +192,7 @@ impl Tree {
             borrowing: Vec::new(),
             sending: (0..LEVELS * PRIOS).map(|_| None).collect(),
             ready: [0; LEVELS],
-            changes: FlowHeap::with_capacity(0),
+            changes: Changes::new(),
             nodes,
         };
         for (class, shape) in shapes.iter().enumerate() {
@@ -281,14 +297,20 @@ impl Tree {
         let mut class = choice.class;
         while class != NONE {
             let node = &mut self.nodes[class as usize];
-            if node.level >= choice.lender {
+            let owes = node.level >= choice.lender;
+            if owes {
                 node.rate.charge(bytes, now);
             } else {
                 node.borrowed += u64::from(bytes);
             }
             node.ceil.charge(bytes, now);
             let parent = node.parent;
-            self.refresh(class, now);
+            // A class that still may send has no change ahead, and one that still borrows and was not charged
+            // has the same as before.
+            let (mode, _) = node.mode_at(now);
+            if mode != node.mode || mode == Mode::Wait || mode == Mode::Borrow && owes {
+                self.refresh(class, now);
+            }
             class = parent;
         }
     }
@@ -341,131 +363,125 @@ impl Tree {
             + self.changes.bytes()
     }
 
-    /// The mode of a class at `now`, and the time of its next change.
-    fn mode(&self, class: u32, now: Time) -> (Mode, Option<Time>) {
-        let node = &self.nodes[class as usize];
-        let (ceil, rate) = (node.ceil.ready(), node.rate.ready());
-        if ceil > now {
-            (Mode::Wait, Some(ceil))
-        } else if rate > now {
-            (Mode::Borrow, Some(rate))
-        } else {
-            (Mode::Send, None)
-        }
-    }
-
     /// Brings the mode of a class with something to send up to date.
+    #[inline]
     fn refresh(&mut self, class: u32, now: Time) {
-        let (mode, until) = self.mode(class, now);
         let node = &self.nodes[class as usize];
         let prios = node.active;
         if prios == 0 {
             return;
         }
+        let (mode, until) = node.mode_at(now);
         if mode != node.mode {
             self.leave(class, prios);
-            self.nodes[class as usize].active = 0;
-            self.join(class, prios, now);
+            let node = &mut self.nodes[class as usize];
+            (node.mode, node.active) = (mode, 0);
+            self.schedule(class, until);
+            self.enter(class, prios, now);
         } else {
             self.schedule(class, until);
         }
     }
 
+    #[inline]
     fn schedule(&mut self, class: u32, until: Option<Time>) {
         match until {
-            Some(at) => {
-                if self.changes.key(class) != Some(at) {
-                    self.changes.set(class, at);
-                }
-            }
-            None => {
-                self.changes.remove(class);
-            }
+            Some(at) => self.changes.set(class, at),
+            None => self.changes.remove(class),
         }
     }
 
-    /// A class has something to send in further priorities: it joins the turn list for its mode, and so do
-    /// the classes above that have to lend for it.
+    /// A class has something to send in further priorities.
     fn join(&mut self, class: u32, prios: u8, now: Time) {
-        let (mut class, mut prios) = (class, prios);
-        while prios != 0 {
-            if self.nodes[class as usize].active == 0 {
-                // Its mode may be out of date.
-                let (mode, until) = self.mode(class, now);
-                self.nodes[class as usize].mode = mode;
-                self.schedule(class, until);
-            }
-            let node = &mut self.nodes[class as usize];
-            node.active |= prios;
-            match node.mode {
-                Mode::Wait => return,
-                Mode::Send => {
-                    let level = usize::from(node.level);
-                    self.ready[level] |= prios;
-                    let classes = self.nodes.len();
-                    for prio in each(prios) {
-                        let list = &mut self.sending[level * PRIOS + usize::from(prio)];
-                        list.get_or_insert_with(|| TurnList::new(0, classes)).insert(class);
-                    }
-                    return;
-                }
-                Mode::Borrow => {
-                    let Some(parent) = self.nodes.get(self.nodes[class as usize].parent as usize) else {
-                        return;
-                    };
-                    let mut further = 0;
-                    for prio in each(prios) {
-                        let list = &mut self.borrowing[list_of(parent, prio)];
-                        if list.members.is_empty() {
-                            further |= 1 << prio;
-                        }
-                        list.insert(class);
-                    }
-                    (class, prios) = (self.nodes[class as usize].parent, further);
+        if prios == 0 {
+            return;
+        }
+        let node = &mut self.nodes[class as usize];
+        if node.active == 0 {
+            // Its mode may be out of date.
+            let (mode, until) = node.mode_at(now);
+            node.mode = mode;
+            self.schedule(class, until);
+        }
+        self.enter(class, prios, now);
+    }
+
+    /// A class whose mode is up to date enters the turn lists for its mode, and so do the classes above that
+    /// have to lend for it.
+    #[inline]
+    fn enter(&mut self, class: u32, prios: u8, now: Time) {
+        let node = &mut self.nodes[class as usize];
+        node.active |= prios;
+        match node.mode {
+            Mode::Wait => {}
+            Mode::Send => {
+                let level = usize::from(node.level);
+                self.ready[level] |= prios;
+                let classes = self.nodes.len();
+                for prio in each(prios) {
+                    let list = &mut self.sending[level * PRIOS + usize::from(prio)];
+                    list.get_or_insert_with(|| TurnList::new(0, classes)).insert(class);
                 }
             }
+            Mode::Borrow => self.enter_above(class, prios, now),
         }
     }
 
-    /// A class has nothing more to send in some priorities, the inverse of [`Tree::join`].
+    fn enter_above(&mut self, class: u32, prios: u8, now: Time) {
+        let above = self.nodes[class as usize].parent;
+        let Some(parent) = self.nodes.get(above as usize) else { return };
+        let mut further = 0;
+        for prio in each(prios) {
+            let list = &mut self.borrowing[list_of(parent, prio)];
+            if list.members.is_empty() {
+                further |= 1 << prio;
+            }
+            list.insert(class);
+        }
+        self.join(above, further, now);
+    }
+
+    /// A class has nothing more to send in some priorities, the inverse of [`Tree::enter`].
+    #[inline]
     fn leave(&mut self, class: u32, prios: u8) {
-        let (mut class, mut prios) = (class, prios);
-        while prios != 0 {
-            let node = &self.nodes[class as usize];
-            match node.mode {
-                Mode::Wait => return,
-                Mode::Send => {
-                    let level = usize::from(node.level);
-                    for prio in each(prios) {
-                        let list = self.sending[level * PRIOS + usize::from(prio)].as_mut();
-                        let list = list.expect("it joined this list");
-                        list.remove(class);
-                        if list.members.is_empty() {
-                            self.ready[level] &= !(1 << prio);
-                        }
+        let node = &self.nodes[class as usize];
+        match node.mode {
+            Mode::Wait => {}
+            Mode::Send => {
+                let level = usize::from(node.level);
+                for prio in each(prios) {
+                    let list = self.sending[level * PRIOS + usize::from(prio)].as_mut();
+                    let list = list.expect("it entered this list");
+                    list.remove(class);
+                    if list.members.is_empty() {
+                        self.ready[level] &= !(1 << prio);
                     }
-                    return;
-                }
-                Mode::Borrow => {
-                    let above = node.parent;
-                    let Some(parent) = self.nodes.get(above as usize) else { return };
-                    let mut gone = 0;
-                    for prio in each(prios) {
-                        let list = &mut self.borrowing[list_of(parent, prio)];
-                        list.remove(class);
-                        if list.members.is_empty() {
-                            gone |= 1 << prio;
-                        }
-                    }
-                    let lender = &mut self.nodes[above as usize];
-                    lender.active &= !gone;
-                    if lender.active == 0 {
-                        self.changes.remove(above);
-                    }
-                    (class, prios) = (above, gone);
                 }
             }
+            Mode::Borrow => self.leave_above(class, prios),
         }
+    }
+
+    fn leave_above(&mut self, class: u32, prios: u8) {
+        let above = self.nodes[class as usize].parent;
+        let Some(parent) = self.nodes.get(above as usize) else { return };
+        let mut gone = 0;
+        for prio in each(prios) {
+            let list = &mut self.borrowing[list_of(parent, prio)];
+            list.remove(class);
+            if list.members.is_empty() {
+                gone |= 1 << prio;
+            }
+        }
+        if gone == 0 {
+            return;
+        }
+        let lender = &mut self.nodes[above as usize];
+        lender.active &= !gone;
+        if lender.active == 0 {
+            self.changes.remove(above);
+        }
+        self.leave(above, gone);
     }
 }
 
