@@ -100,14 +100,14 @@ fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {
         for (discipline, bound) in names.iter().zip(&stream.bounds) {
             let head = format!("    {discipline:widest$}  ");
             let indent = " ".repeat(head.chars().count());
-            write!(out, "{}", markdown::wrap(&in_words(*bound), width(), &head, &indent))?;
+            write!(out, "{}", markdown::wrap(&in_words(bound), width(), &head, &indent))?;
         }
     }
     Ok(())
 }
 
 /// Formats a bound, or the reason why there is none.
-fn in_words(bound: Bound) -> String {
+fn in_words(bound: &Bound) -> String {
     match bound {
         Bound::Delay(seconds) => format!("{:.3} ms at most", seconds * 1e3),
         Bound::Nothing => "no bound that holds".to_owned(),
@@ -117,6 +117,7 @@ fn in_words(bound: Bound) -> String {
         Bound::Uncounted => {
             "no bound: every flow gets a turn, and the number of flows is not limited".to_owned()
         }
+        Bound::Class(reason) => format!("no bound: {reason}"),
     }
 }
 
@@ -126,7 +127,7 @@ fn link_as_json(link: &LinkBounds) -> Value {
         let bounds = names.iter().zip(&stream.bounds).map(|(name, bound)| {
             let (delay, reason) = match bound {
                 Bound::Delay(seconds) => (Some(*seconds), None),
-                none => (None, Some(in_words(*none))),
+                none => (None, Some(in_words(none))),
             };
             json!({ "discipline": name, "delay_s": delay, "reason": reason })
         });

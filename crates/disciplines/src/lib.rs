@@ -58,6 +58,7 @@ mod spec;
 #[cfg(test)]
 mod testing;
 
+pub use common::classes::ClassService;
 pub use common::sent::Source;
 pub use giveway_spec::{Family, SpecError};
 pub use registry::{Advice, Discipline, Entry, Visit};

@@ -1,9 +1,11 @@
 //! The interface of a discipline file, and the macro that generates the registry from the list in `lib.rs`.
 
-use giveway_qdisc::{Bytes, Invalid, LinkContext, Properties, Qdisc};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, Meta, Properties, Qdisc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::ClassService;
 
 /// A discipline's configuration, which builds it. Every file has one, named `Config`.
 pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
@@ -26,6 +28,20 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// guarantee.
     fn turn(&self, _class: u16, context: &LinkContext) -> Bytes {
         context.mtu
+    }
+
+    /// Number of the class of packets like this one, if [`giveway_qdisc::Guarantee::Classes`] is the
+    /// guarantee; `None` without a class.
+    fn class_of(&self, _like: &Meta, _context: &LinkContext) -> Option<u32> {
+        None
+    }
+
+    /// Service that a class is guaranteed, if [`giveway_qdisc::Guarantee::Classes`] is the guarantee.
+    ///
+    /// # Errors
+    /// The reason why it is guaranteed nothing, in a sentence.
+    fn class_service(&self, _class: u32, _context: &LinkContext) -> Result<ClassService, String> {
+        Err("it has no classes".to_owned())
     }
 
     /// Number of next hops after the link that the discipline uses: the backend fills in as many of
@@ -166,6 +182,31 @@ macro_rules! registry {
             pub fn turn(&self, class: u16, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Bytes {
                 match self {
                     $($(Spec::$name(config) => config.turn(class, context),)*)*
+                }
+            }
+
+            /// Number of the class of packets like this one, if classes are guaranteed a service.
+            pub fn class_of(
+                &self,
+                like: &giveway_qdisc::Meta,
+                context: &giveway_qdisc::LinkContext,
+            ) -> Option<u32> {
+                match self {
+                    $($(Spec::$name(config) => config.class_of(like, context),)*)*
+                }
+            }
+
+            /// Service that a class is guaranteed.
+            ///
+            /// # Errors
+            /// The reason why it is guaranteed nothing, in a sentence.
+            pub fn class_service(
+                &self,
+                class: u32,
+                context: &giveway_qdisc::LinkContext,
+            ) -> ::std::result::Result<$crate::ClassService, String> {
+                match self {
+                    $($(Spec::$name(config) => config.class_service(class, context),)*)*
                 }
             }
 

@@ -291,6 +291,8 @@ impl Invalid {
     }
 }
 
+    /// A service of its class, whatever packets of other classes arrive. The configuration computes it.
+    Classes,
 impl std::fmt::Display for Invalid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.parameter, self.message)

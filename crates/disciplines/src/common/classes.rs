@@ -9,9 +9,11 @@ pub(crate) mod leaves;
 pub(crate) mod nested;
 pub(crate) mod plan;
 pub(crate) mod ranges;
+pub(crate) mod service;
 
 pub(crate) use bands::{BandFilter, Bands, Children};
 pub(crate) use filter::{Classifier, Filter};
 pub(crate) use leaves::{Leaf, Leaves};
 pub(crate) use nested::Nested;
 pub(crate) use plan::{Plan, Written};
+pub use service::ClassService;

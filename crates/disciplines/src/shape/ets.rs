@@ -28,14 +28,12 @@
 use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
-    Time,
-};
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::common::classes::{BandFilter, Bands, Children};
+use crate::common::classes::service::on_link;
+use crate::common::classes::{BandFilter, Bands, Children, ClassService};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `ets`.
@@ -106,6 +104,30 @@ impl Discipline for Config {
         .into()
     }
 
+    fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
+        self.children().band_of(like, context)
+    }
+
+    /// The first strict band has the link, and the others are guaranteed nothing. Without strict bands each
+    /// has its share, after the latency of deficit round robin (Lenzini, Mingozzi and Stea 2004; and a packet
+    /// for a band that leaves the turns when it is empty).
+    fn class_service(&self, band: u32, context: &LinkContext) -> Result<ClassService, String> {
+        let path = self.children().path_in_order(band)?;
+        match (band, self.strict) {
+            (0, 1..) => return Ok(ClassService::first(path, context)),
+            (_, 1..) => return Err(format!("{path} waits for strict bands, and nothing limits band 0")),
+            _ => {}
+        }
+        let quanta: Vec<u64> = self.shared(context).collect();
+        let (frame, own, packet) = (quanta.iter().sum::<u64>(), quanta[band as usize], context.mtu.0);
+        let share = u128::from(context.rate.as_bit()) * u128::from(own) / u128::from(frame);
+        // (F - q)(1 + L/q) + L for each band, and one more.
+        let waits = u128::from(frame - own) * u128::from(own + packet) / u128::from(own)
+            + u128::from(packet) * (quanta.len() as u128 + 1);
+        let latency = on_link(Bytes(u64::try_from(waits).unwrap_or(u64::MAX)), context);
+        Ok(ClassService::line(path, Rate::bit(u64::try_from(share).unwrap_or(u64::MAX)), latency))
+    }
+
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         self.children().warnings(context)
     }
@@ -116,6 +138,12 @@ impl Discipline for Config {
 }
 
 impl Config {
+    /// Quanta in bytes of the bands that take turns.
+    fn shared(&self, context: &LinkContext) -> impl Iterator<Item = u64> {
+        let given = self.quanta.iter().copied().chain(std::iter::repeat(context.mtu));
+        given.map(|quantum| quantum.0).take(usize::from(self.children().bands - self.strict))
+    }
+
     fn children(&self) -> Children<'_> {
         let written = u16::try_from(self.quanta.len()).unwrap_or(u16::MAX).saturating_add(self.strict);
         // Without any number there is one band.

@@ -40,10 +40,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use giveway_qdisc::blocks::{FlowHeap, Head};
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet, Properties,
-    Qdisc, Rate, Span, Time,
-};
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +48,8 @@ use self::curve::Curve;
 use self::schedule::{Schedule, Shape};
 use crate::common::classes::nested::{self, leaf_specs};
 use crate::common::classes::plan::{Planned, wrong};
-use crate::common::classes::{Filter, Nested, Plan, Written};
+use crate::common::classes::service::{in_order, on_link};
+use crate::common::classes::{ClassService, Filter, Nested, Plan, Written};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `hfsc`.
@@ -183,7 +181,7 @@ impl Discipline for Config {
         // A class that shares nothing, or that is limited, may leave the link idle.
         let shares = |shape: &Shape| shape.link_share.is_some() && shape.upper_limit.is_none();
         let leaves = nested::properties(&self.classes, context);
-        Properties { work_conserving: leaves.work_conserving && shapes.iter().all(shares), ..leaves }
+        Properties { work_conserving: leaves.work_conserving && shapes.iter().all(shares), guarantee: Guarantee::Classes, ..leaves }
     }
 
     fn lookahead(&self) -> usize {
@@ -208,6 +206,25 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
+    fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
+        self.plan(context).ok()?.class_of(like)
+    }
+
+    /// The real-time curve, after the transmission of one packet (Stoica, Zhang and Ng, theorem 2).
+    fn class_service(&self, class: u32, context: &LinkContext) -> Result<ClassService, String> {
+        let plan = self.plan(context).map_err(|invalid| invalid.message)?;
+        let shapes = shapes(&plan, context).map_err(|invalid| invalid.message)?;
+        if let Some(overbooked) = overbooked(&shapes, context) {
+            return Err(overbooked);
+        }
+        let path = plan.path(class as usize);
+        in_order(&path, plan.classes[class as usize].written.leaf())?;
+        let none = || format!("class \"{path}\" has no real-time curve: write rt or sc");
+        let Curve { m1, d, m2 } = shapes[class as usize].real_time.ok_or_else(none)?;
+        let latency = on_link(context.mtu, context);
+        Ok(ClassService { class: path, m1: Rate::bit(m1), d: Span::from_ps(d), m2: Rate::bit(m2), latency })
+    }
+
         let mut warnings = Vec::new();
         if let Ok(plan) = self.plan(context)
             && let Ok(shapes) = shapes(&plan, context)

@@ -48,17 +48,14 @@ mod tests;
 mod tree;
 
 use giveway_qdisc::blocks::{FlowHeap, Queue};
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Invalid, LinkContext, Next, Packet, Packets,
-    Properties, Qdisc, Rate, Time,
-};
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet, Packets, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::shapes::shapes;
 use self::tree::Tree;
 use crate::common::classes::nested::{self, leaf_specs};
-use crate::common::classes::{Filter, Nested, Plan, Written};
+use crate::common::classes::{ClassService, Filter, Nested, Plan, Written};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `htb`.
@@ -131,7 +128,8 @@ impl Discipline for Config {
 
     fn properties(&self, context: &LinkContext) -> Properties {
         let work_conserving = self.classes.is_empty();
-        Properties { work_conserving, ..nested::properties(&self.classes, context) }
+        let guarantee = Guarantee::Classes;
+        Properties { work_conserving, guarantee, ..nested::properties(&self.classes, context) }
     }
 
     fn lookahead(&self) -> usize {
@@ -156,6 +154,16 @@ impl Discipline for Config {
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
+    fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
+        self.plan(context).ok()?.class_of(like)
+    }
+
+    fn class_service(&self, class: u32, context: &LinkContext) -> Result<ClassService, String> {
+        let plan = self.plan(context).map_err(|invalid| invalid.message)?;
+        let shapes = shapes(&plan, self, context).map_err(|invalid| invalid.message)?;
+        shapes::service(&plan, &shapes, class as usize, context)
+    }
+
         if let Ok(plan) = self.plan(context)
             && let Ok(shapes) = shapes(&plan, self, context)
         {

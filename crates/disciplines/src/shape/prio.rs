@@ -21,14 +21,13 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
-    Time,
-};
+use std::any::Any;
+
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::common::classes::{BandFilter, Bands, Children};
+use crate::common::classes::{BandFilter, Bands, Children, ClassService};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `prio`.
@@ -82,6 +81,19 @@ impl Discipline for Config {
                 filters: Vec::new(),
             },
         ]
+    }
+
+    fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
+        self.children().band_of(like, context)
+    }
+
+    /// Band 0 has the link. Nothing limits it, so that the others are guaranteed nothing.
+    fn class_service(&self, band: u32, context: &LinkContext) -> Result<ClassService, String> {
+        let path = self.children().path_in_order(band)?;
+        match band {
+            0 => Ok(ClassService::first(path, context)),
+            _ => Err(format!("{path} waits for the bands before it, and nothing limits band 0")),
+        }
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {

@@ -19,10 +19,9 @@
 //! - Katevenis, Sidiropoulos and Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose
 //!   ATM Switch Chip", 1991.
 
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate,
-    Time,
-};
+use std::any::Any;
+
+use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +60,8 @@ impl Discipline for Config {
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {
-        self.children().properties(context)
+        // Its shares are of packets, whose lengths the others choose.
+        self.children().properties(context).with(Guarantee::Nothing)
     }
 
     fn lookahead(&self) -> usize {

@@ -10,9 +10,12 @@
 //! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without
 //! reservations, which gives every flow a turn, has a bound only for a known number of flows, and only if the
 //! turn is at least the reservation.
+//!
+//! A discipline with classes guarantees a service to each class. Its bound holds for the traffic of the class
+//! together: if all of it is reserved, and the reservations are at most the rate of the class.
 
-use giveway_disciplines::Spec;
-use giveway_qdisc::{Bytes, Downstream, Guarantee, LinkContext, Rate, Streams};
+use giveway_disciplines::{ClassService, Spec};
+use giveway_qdisc::{Bytes, Downstream, Guarantee, Header, LinkContext, Meta, Rate, Streams};
 use giveway_sim::Protocol;
 use giveway_theory::latency_rate::{Flow, Scheduler, Server};
 
@@ -58,7 +61,7 @@ pub struct StreamBounds {
 }
 
 /// The guarantee of a discipline for a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// The largest delay at the link, in seconds.
     Delay(f64),
@@ -68,6 +71,8 @@ pub enum Bound {
     Share(Rate),
     /// Every flow gets a turn, and the number of flows varies, so there is no bound.
     Uncounted,
+    /// The class of the flow has no bound: the reason, in a sentence.
+    Class(String),
 }
 
 impl Network {
@@ -181,12 +186,63 @@ impl<'a> Link<'a> {
         let scheduler = match spec.properties(&self.context).guarantee {
             Guarantee::Nothing => return Bound::Nothing,
             Guarantee::Turns => return self.turns(spec, crossing, burst),
+            Guarantee::Classes => return self.classes(spec, crossing, burst).unwrap_or_else(Bound::Class),
             Guarantee::Reserved => Scheduler::Wfq,
             Guarantee::ReservedInSlots(width) => Scheduler::TimestampRoundRobin(width.as_s()),
             Guarantee::ReservedInClasses(width) => Scheduler::VirtualTimeRoundRobin(width.as_s()),
             Guarantee::ReservedInGroups(packet) => Scheduler::QuickFair(packet.0 as f64),
         };
         delay(scheduler, server, burst)
+    }
+
+    /// The bound for a flow of `crossing` if its class has a service, or the reason why there is none.
+    fn classes(&self, spec: &Spec, crossing: &Crossing<'_>, burst: Bytes) -> Result<Bound, String> {
+        let mut own = self.classes_of(spec, crossing);
+        own.sort_unstable();
+        own.dedup();
+        let mut longest: f64 = 0.0;
+        for class in own {
+            let class = class.ok_or("its packets match no filter, so they are in no class")?;
+            let service = spec.class_service(class, &self.context)?;
+            let (mut rates, mut bursts) = (0.0, 0.0);
+            for other in self.crossings {
+                let here =
+                    self.classes_of(spec, other).iter().filter(|of| **of == Some(class)).count() as u64;
+                if here == 0 {
+                    continue;
+                }
+                let Some(each) = other.stream.spec.lasting() else { return Ok(Bound::Uncounted) };
+                if !other.data || other.stream.reserved.as_bit() == 0 {
+                    let name = &other.stream.name;
+                    return Err(format!(
+                        "class \"{}\" has packets of {name} without a reservation, too",
+                        service.class
+                    ));
+                }
+                let flows = (here * u64::from(each)) as f64;
+                rates += flows * other.stream.reserved.as_bit() as f64;
+                bursts += flows * 8.0 * burst.max(largest(other.stream, self.port.mtu)).0 as f64;
+            }
+            if rates > service.m2.as_bit() as f64 {
+                let ClassService { class, m2, .. } = service;
+                return Err(format!(
+                    "class \"{class}\" has {m2}, less than its reservations of {rates:.0} bit/s"
+                ));
+            }
+            longest = longest.max(wait_in_class(&service, bursts, rates));
+        }
+        Ok(Bound::Delay(longest))
+    }
+
+    /// The class of the packets of each pair of nodes of a stream.
+    fn classes_of(&self, spec: &Spec, crossing: &Crossing<'_>) -> Vec<Option<u32>> {
+        let stream = crossing.stream;
+        let class = |(from, to): &(u16, u16)| {
+            let (from, to) = if crossing.data { (*from, *to) } else { (*to, *from) };
+            let header = Header::new(stream.dscp, false);
+            spec.class_of(&Meta { class: stream.class, header, from, to, ..Meta::default() }, &self.context)
+        };
+        stream.pairs.iter().map(class).collect()
     }
 
     /// The bound for a flow of `crossing` if every flow gets a turn, which determines its rate.
@@ -210,6 +266,18 @@ impl<'a> Link<'a> {
         let server = Server { link, flows: flows.collect(), best_effort: 0.0 };
         delay(Scheduler::DrrThatForgets(&quanta), &server, burst)
     }
+}
+
+/// The longest wait behind a service curve, in seconds, of traffic with a burst in bits and a rate in bit/s:
+/// the largest horizontal distance between the two (Cruz 1991; Stoica, Zhang and Ng, theorem 1).
+fn wait_in_class(service: &ClassService, burst: f64, rate: f64) -> f64 {
+    let (m1, m2) = (service.m1.as_bit() as f64, service.m2.as_bit() as f64);
+    let (d, bits) = (service.d.as_s(), service.m1.as_bit() as f64 * service.d.as_s());
+    let served_at =
+        |bits_sent: f64| if bits_sent <= bits { bits_sent / m1 } else { d + (bits_sent - bits) / m2 };
+    // At the burst, and where the curve bends: there the traffic arrived earlier.
+    let bend = if bits > burst && rate > 0.0 { d - (bits - burst) / rate } else { 0.0 };
+    served_at(burst).max(bend) + service.latency.as_s()
 }
 
 /// The number of flows that cross a link; `None` if it varies.

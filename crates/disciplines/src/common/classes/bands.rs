@@ -117,6 +117,23 @@ impl<'a> Children<'a> {
     }
 
     /// The discipline of every band.
+    /// The band of packets like this one.
+    pub fn band_of(self, like: &Meta, context: &LinkContext) -> Option<u32> {
+        // Only the filters count, so that any payload will do.
+        self.build::<()>(context).ok().map(|bands| bands.band(like, None))
+    }
+
+    /// The path of a band, whose packets leave in the order of their arrival.
+    ///
+    /// # Errors
+    /// The reason why they do not, in a sentence.
+    pub fn path_in_order(self, band: u32) -> Result<String, String> {
+        let path =
+            NAMES.get(band as usize).map(|(name, _)| (*name).to_owned()).ok_or("there is no such band")?;
+        service::in_order(&path, self.written.get(band as usize))?;
+        Ok(path)
+    }
+
     pub fn specs(self) -> impl Iterator<Item = Spec> + use<'a> {
         let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
         self.written.iter().cloned().chain(default).take(usize::from(self.bands))
@@ -131,7 +148,7 @@ impl<'a> Children<'a> {
             work_conserving: each().all(|properties| properties.work_conserving),
             limit: None,
             marks: each().any(|properties| properties.marks),
-            guarantee: Guarantee::Nothing,
+            guarantee: Guarantee::Classes,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use giveway_qdisc::units::nearest;
-use giveway_qdisc::{Hosts, Invalid};
+use giveway_qdisc::{Hosts, Invalid, Meta};
 
 use super::filter::Fields;
 use super::{Classifier, Filter, ranges};
@@ -86,6 +86,11 @@ impl<'a, C: Written> Plan<'a, C> {
     /// True for a class without classes below.
     pub fn is_leaf(&self, class: usize) -> bool {
         self.classes[class].written.classes().is_empty()
+    }
+
+    /// The class of packets like this one.
+    pub fn class_of(&self, like: &Meta) -> Option<u32> {
+        self.classifier.class(like, None).or(self.default)
     }
 
     /// Names of the class and those above it.

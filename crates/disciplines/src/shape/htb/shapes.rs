@@ -1,12 +1,15 @@
 //! Rates, bursts and quanta of the classes of a configuration, checked.
 
-use giveway_qdisc::{Bytes, Invalid, LinkContext, Rate};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, Rate, Span};
 
 use super::tree::{PRIOS, Shape};
 use super::{Class, Config};
-use crate::common::classes::Plan;
+use crate::common::classes::service::{in_order, on_link};
+use crate::common::classes::{ClassService, Plan};
 use crate::common::classes::plan::{Planned, wrong};
 
+/// Picoseconds per second.
+const PS: u128 = 1_000_000_000_000;
 /// Bounds of a quantum that follows from the rate, bytes, as in Linux.
 const QUANTA: std::ops::RangeInclusive<u64> = 1000..=200_000;
 
@@ -64,6 +67,99 @@ fn shape(
         prio: *prio,
         quantum: u32::try_from(quantum).unwrap_or(u32::MAX),
     })
+}
+
+/// The service of a leaf: its rate, after a latency.
+///
+/// Over a time t a leaf k sends, at its own rate, at most R_k t + b_k and one packet L, since its bucket pays
+/// for it. While leaf i has credit and a packet, the link sends nothing else than such packets of others, its
+/// own, and one that was in transmission. Two limits of its wait follow, and the smaller one counts:
+/// - The others send no more than their buckets pay for, whatever the priorities are: the sum of (b_k + L) and
+///   L, at the rate that they leave, C - sum of R_k.
+/// - Only leaves of higher priority send all of that. Those of the same priority take turns, of q_k and a
+///   packet. With F the sum of q at this priority, that is (F - q_i)(1 + 2L/q_i) and L for each, at the rate
+///   that the higher ones leave; and F/q_i at this rate must be enough for R_i.
+///
+/// Without credit the leaf has had its rate. Its bucket must not be full while it waits, or credit is lost:
+/// the burst, and that of the ceil, must cover the wait. At the beginning it may owe one packet, and the last
+/// bit of a packet leaves after its transmission.
+///
+/// # Errors
+/// The reason why there is no such service, in a sentence.
+pub fn service(
+    plan: &Plan<'_, Class>,
+    shapes: &[Shape],
+    class: usize,
+    context: &LinkContext,
+) -> Result<ClassService, String> {
+    let (path, shape) = (plan.path(class), &shapes[class]);
+    in_order(&path, plan.classes[class].written.leaf.as_deref())?;
+    if plan.default.is_none() {
+        let message = "packets that match no filter leave before all others: name a class in \"default\"";
+        return Err(message.to_owned());
+    }
+    let others: Vec<&Shape> = (0..shapes.len())
+        .filter(|other| plan.is_leaf(*other) && *other != class)
+        .map(|other| &shapes[other])
+        .collect();
+    let own = u128::from(shape.rate.as_bit());
+    let all = own + others.iter().map(|other| u128::from(other.rate.as_bit())).sum::<u128>();
+    if all > u128::from(context.rate.as_bit()) {
+        return Err(format!("the leaves have rates of {all} bit/s together, and the link has {}", context.rate));
+    }
+    let waits = [by_buckets(&others, context), by_turns(shape, &others, context)];
+    let wait = waits.into_iter().flatten().min().unwrap_or(Span::from_ps(u64::MAX));
+    // What the class earns while it waits, and a packet.
+    let mtu = u128::from(context.mtu.0);
+    let credit = (u128::from(wait.as_ps()) * own).div_ceil(8 * PS) + mtu;
+    for (name, burst) in [("burst", shape.burst), ("cburst", shape.cburst)] {
+        if u128::from(burst.0) < credit {
+            return Err(format!(
+                "class \"{path}\" may wait for others for {wait}, and then its {name} of {} bytes is full, so that \
+                 credit is lost: write {name} {credit}b",
+                burst.0
+            ));
+        }
+    }
+    let latency = wait + time(mtu, own) + on_link(context.mtu, context);
+    Ok(ClassService::line(path, shape.rate, latency))
+}
+
+/// Time in which bytes leave at a rate in bit/s, rounded up.
+fn time(bytes: u128, rate: u128) -> Span {
+    Span::from_ps(u64::try_from((8 * PS * bytes).div_ceil(rate.max(1))).unwrap_or(u64::MAX))
+}
+
+/// Bytes that leaves send at once at most, and the rate in bit/s that they leave of the link.
+fn taken<'a>(leaves: impl Iterator<Item = &'a Shape>, context: &LinkContext) -> (u128, u128) {
+    let (mut bursts, mut rate) = (0, u128::from(context.rate.as_bit()));
+    for leaf in leaves {
+        bursts += u128::from(leaf.burst.0 + context.mtu.0);
+        rate = rate.saturating_sub(u128::from(leaf.rate.as_bit()));
+    }
+    (bursts, rate)
+}
+
+/// The longest wait of a leaf if the buckets of all others are full.
+fn by_buckets(others: &[&Shape], context: &LinkContext) -> Option<Span> {
+    let (bursts, rate) = taken(others.iter().copied(), context);
+    (rate > 0).then(|| time(bursts + u128::from(context.mtu.0), rate))
+}
+
+/// The longest wait of a leaf among leaves of its priority, which take turns; `None` if its turns are too
+/// small for its rate.
+fn by_turns(shape: &Shape, others: &[&Shape], context: &LinkContext) -> Option<Span> {
+    let higher = others.iter().copied().filter(|other| other.prio < shape.prio);
+    let (bursts, rate) = taken(higher, context);
+    let (own, mtu) = (u128::from(shape.quantum), u128::from(context.mtu.0));
+    let equals = others.iter().filter(|other| other.prio == shape.prio);
+    let (count, rest) =
+        equals.fold((0, 0), |(count, sum), other| (count + 1, sum + u128::from(other.quantum)));
+    if own == 0 || rate * own < u128::from(shape.rate.as_bit()) * (rest + own) {
+        return None;
+    }
+    let turns = rest + (2 * rest * mtu).div_ceil(own) + (count + 2) * mtu;
+    Some(time(bursts + mtu + turns, rate))
 }
 
 /// Warnings about the rates of classes.
