@@ -7,7 +7,7 @@ use giveway_qdisc::{
 use proptest::prelude::*;
 
 /// Every variant of every discipline that has classes.
-fn trees() -> Vec<Spec> {
+pub fn trees() -> Vec<Spec> {
     let variants = ALL.iter().flat_map(|entry| entry.default().variants());
     variants.filter(|spec| !classes(&*build(spec)).is_empty()).collect()
 }

@@ -521,7 +521,9 @@ impl Core {
         };
         if let Some(rate) = rate {
             self.port.set_rate(rate);
-            self.port.replace(build_discipline(&mut self.build, rate, self.groups.as_ref()));
+            let qdisc = build_discipline(&mut self.build, rate, self.groups.as_ref());
+            let probe = &mut (&mut self.statistics, &mut self.probe);
+            self.port.replace(qdisc, self.at, probe);
         }
         self.statistics.changes += 1;
     }

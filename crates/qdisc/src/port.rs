@@ -118,11 +118,15 @@ impl<P> Port<P> {
         next
     }
 
-    /// Replaces the discipline. The old one keeps its backlog and decides about it until it is empty; only
-    /// then does the new one release packets. Arrivals go to the new one at once. So no packet is lost or
-    /// overtaken.
-    pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>) {
-        let old = std::mem::replace(&mut self.qdisc, qdisc);
+    /// Replaces the discipline. The new one takes over what it can ([`Qdisc::take_over`]). The old one keeps
+    /// the rest of its backlog and decides about it until it is empty; only then does the new one release
+    /// packets. Arrivals go to the new one at once. So no packet is overtaken, or lost for the reason that
+    /// its discipline is gone.
+    pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>, now: Time, probe: &mut impl Probe<P>) {
+        let mut old = std::mem::replace(&mut self.qdisc, qdisc);
+        self.out.dropped.clear();
+        self.qdisc.take_over(&mut *old, &mut Cx::new(now, &mut self.out));
+        self.settle(now, probe);
         if old.backlog() != Backlog::ZERO {
             self.leaving.push_back(old);
         }
@@ -331,9 +335,9 @@ mod tests {
         let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
         offer(&mut port, "A", Time::us(1));
         offer(&mut port, "B", Time::us(2));
-        port.replace(plain(false));
+        port.replace(plain(false), Time::us(3), &mut ());
         offer(&mut port, "C", Time::us(3));
-        port.replace(plain(false));
+        port.replace(plain(false), Time::us(3), &mut ());
         offer(&mut port, "D", Time::us(4));
         assert_eq!(port.leaving(), 2);
         assert!(
@@ -350,10 +354,10 @@ mod tests {
     #[test]
     fn an_empty_discipline_is_replaced_at_once_and_reset_empties_all() {
         let mut port = Port::new(PortId(0), plain(true), Rate::mbit(1));
-        port.replace(plain(true));
+        port.replace(plain(true), Time::us(3), &mut ());
         assert_eq!(port.leaving(), 0);
         offer(&mut port, "A", Time::us(1));
-        port.replace(plain(true));
+        port.replace(plain(true), Time::us(3), &mut ());
         offer(&mut port, "B", Time::us(2));
         port.reset(Time::us(3), &mut ());
         assert_eq!((port.counters().dropped.packets, port.leaving()), (2, 0));

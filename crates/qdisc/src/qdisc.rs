@@ -1,5 +1,6 @@
 //! The contract of a queue discipline.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::backlog::Backlog;
@@ -35,6 +36,17 @@ pub trait Qdisc<P> {
     /// dequeues again. A discipline whose decisions do not depend on the rate of the link ignores it. A
     /// discipline that cannot follow the rate says so in its header.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
+
+    /// Takes over from `old`, which this discipline replaces, what both have: queues with their packets,
+    /// credits, counters. It is called once, before any other call. A packet that remains in `old` leaves
+    /// before those of this discipline. Disciplines with classes do this, so that a class can be added,
+    /// changed or removed while packets are in the tree.
+    fn take_over(&mut self, _old: &mut dyn Qdisc<P>, _cx: &mut Cx<'_, P>) {}
+
+    /// Itself, for a discipline of its own type that takes over from it.
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
 
     /// The limit of a plain queue: first in, first out, where a packet that does not fit is refused
     /// ([`DropReason::Overlimit`](crate::DropReason)). It must have no other state, no marks, and no gauges.
@@ -132,6 +144,12 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         (**self).rate_changed(rate, now)
+    }
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        (**self).take_over(old, cx)
+    }
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        (**self).as_any_mut()
     }
     fn plain(&self) -> Option<Limit> {
         (**self).plain()
@@ -273,6 +291,8 @@ pub enum Guarantee {
     ReservedInGroups(Bytes),
     /// A turn in each round, with the bytes of its class.
     Turns,
+    /// A service of its class, whatever packets of other classes arrive. The configuration computes it.
+    Classes,
 }
 
 /// A parameter with which a configuration cannot be built.
@@ -291,8 +311,6 @@ impl Invalid {
     }
 }
 
-    /// A service of its class, whatever packets of other classes arrive. The configuration computes it.
-    Classes,
 impl std::fmt::Display for Invalid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.parameter, self.message)

@@ -25,6 +25,7 @@
 //! - IEEE 802.1Q-2018, section 8.6.8.4: the selection algorithm.
 //! - Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", 1995.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
@@ -71,11 +72,10 @@ impl Discipline for Config {
             return Err(Invalid::new("quanta", "a quantum of 0 bytes never sends: write at least 1b"));
         }
         let shared = usize::from(bands - self.strict);
-        let given = self.quanta.iter().copied().chain(std::iter::repeat(context.mtu));
         Ok(Ets {
             bands: self.children().build(context)?,
             strict: u32::from(self.strict),
-            quanta: given.take(shared).map(|quantum| quantum.0).collect(),
+            quanta: self.shared(context).collect(),
             saved: vec![0; shared],
             turns: VecDeque::with_capacity(shared),
             waiting: vec![None; shared],
@@ -167,7 +167,7 @@ pub struct Ets<P> {
     waiting: Vec<Option<Time>>,
 }
 
-impl<P> Qdisc<P> for Ets<P> {
+impl<P: 'static> Qdisc<P> for Ets<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let band = self.bands.of(&pkt.meta, cx);
         let queued = self.bands.enqueue(band, pkt, cx);
@@ -234,6 +234,21 @@ impl<P> Qdisc<P> for Ets<P> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.bands.rate_changed(rate, now);
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Ets<P>>());
+        let Some(old) = old else { return };
+        self.bands.take_over(&mut old.bands, cx);
+        for band in self.bands.numbers() {
+            if band >= self.strict && !self.bands.is_empty(band) {
+                self.takes_turns(band);
+            }
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

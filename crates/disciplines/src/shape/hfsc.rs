@@ -37,6 +37,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::sync::LazyLock;
 
 use giveway_qdisc::blocks::{FlowHeap, Head};
@@ -205,7 +206,6 @@ impl Discipline for Config {
         .into()
     }
 
-    fn warnings(&self, context: &LinkContext) -> Vec<String> {
     fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
         self.plan(context).ok()?.class_of(like)
     }
@@ -225,6 +225,7 @@ impl Discipline for Config {
         Ok(ClassService { class: path, m1: Rate::bit(m1), d: Span::from_ps(d), m2: Rate::bit(m2), latency })
     }
 
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Ok(plan) = self.plan(context)
             && let Ok(shapes) = shapes(&plan, context)
@@ -343,7 +344,7 @@ pub struct Hfsc<P> {
     asleep: FlowHeap<Time>,
 }
 
-impl<P> Qdisc<P> for Hfsc<P> {
+impl<P: 'static> Qdisc<P> for Hfsc<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let Some(class) = self.classes.of(&pkt.meta, cx) else {
             return cx.drop(pkt, DropReason::NoClass);
@@ -394,6 +395,20 @@ impl<P> Qdisc<P> for Hfsc<P> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.classes.rate_changed(rate, now);
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Hfsc<P>>());
+        let Some(old) = old else { return };
+        let mut homeless = |pkt, cx: &mut Cx<'_, P>| cx.drop(pkt, DropReason::NoClass);
+        self.classes.take_over(&mut old.classes, cx, &mut homeless);
+        for class in self.classes.busy() {
+            self.looks(class, cx);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

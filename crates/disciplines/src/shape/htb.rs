@@ -47,6 +47,8 @@ mod shapes;
 mod tests;
 mod tree;
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::{FlowHeap, Queue};
 use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet, Packets, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
@@ -152,8 +154,6 @@ impl Discipline for Config {
         .into()
     }
 
-    fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        let mut warnings = Vec::new();
     fn class_of(&self, like: &Meta, context: &LinkContext) -> Option<u32> {
         self.plan(context).ok()?.class_of(like)
     }
@@ -164,6 +164,8 @@ impl Discipline for Config {
         shapes::service(&plan, &shapes, class as usize, context)
     }
 
+    fn warnings(&self, context: &LinkContext) -> Vec<String> {
+        let mut warnings = Vec::new();
         if let Ok(plan) = self.plan(context)
             && let Ok(shapes) = shapes(&plan, self, context)
         {
@@ -221,7 +223,7 @@ pub struct Htb<P> {
     direct_sent: u64,
 }
 
-impl<P> Qdisc<P> for Htb<P> {
+impl<P: 'static> Qdisc<P> for Htb<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let Some(class) = self.classes.of(&pkt.meta, cx) else {
             return self.enqueue_direct(pkt, cx);
@@ -286,6 +288,25 @@ impl<P> Qdisc<P> for Htb<P> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.classes.rate_changed(rate, now);
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Htb<P>>());
+        let Some(old) = old else { return };
+        let mut homeless = |pkt, _: &mut Cx<'_, P>| old.direct.push(pkt);
+        let both = self.classes.take_over(&mut old.classes, cx, &mut homeless);
+        self.tree.take_over(&old.tree, &both, cx.now());
+        for class in self.classes.busy() {
+            self.tree.activate(class, cx.now());
+        }
+        self.direct_sent = old.direct_sent;
+        while let Some(pkt) = old.direct.pop() {
+            self.enqueue_direct(pkt, cx);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -117,7 +117,7 @@ pub struct Prio<P> {
     bands: Bands<P>,
 }
 
-impl<P> Qdisc<P> for Prio<P> {
+impl<P: 'static> Qdisc<P> for Prio<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.bands.enqueue(self.bands.of(&pkt.meta, cx), pkt, cx);
     }
@@ -144,6 +144,17 @@ impl<P> Qdisc<P> for Prio<P> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.bands.rate_changed(rate, now);
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Prio<P>>());
+        if let Some(old) = old {
+            self.bands.take_over(&mut old.bands, cx);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -106,7 +106,7 @@ pub struct Wrr<P> {
     left: u32,
 }
 
-impl<P> Qdisc<P> for Wrr<P> {
+impl<P: 'static> Qdisc<P> for Wrr<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.bands.enqueue(self.bands.of(&pkt.meta, cx), pkt, cx);
     }
@@ -145,6 +145,17 @@ impl<P> Qdisc<P> for Wrr<P> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.bands.rate_changed(rate, now);
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Wrr<P>>());
+        if let Some(old) = old {
+            self.bands.take_over(&mut old.bands, cx);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

@@ -9,6 +9,7 @@
 //! of the link. ATM switches treat the cells of a packet in the same way (partial packet discard: Romanow and
 //! Floyd, IEEE JSAC 13(4), 1995), but only at the tail of the queue.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -160,6 +161,14 @@ impl Qdisc<Frame> for PartialFrameDiscard {
                 Some(why) => cx.drop(pkt, why),
             }
         }
+    }
+
+    fn take_over(&mut self, old: &mut dyn Qdisc<Frame>, cx: &mut Cx<'_, Frame>) {
+        self.call(cx, |discipline, cx| discipline.take_over(old, cx));
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        self.discipline.as_any_mut()
     }
 
     fn backlog(&self) -> Backlog {

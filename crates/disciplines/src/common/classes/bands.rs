@@ -109,14 +109,14 @@ impl<'a> Children<'a> {
             classifier.push(fields, u32::from(filter.band));
         }
         let band = |(spec, at): (Spec, usize)| {
-            let leaf = Leaf::build(Some(&spec), (NAMES[at].0, usize::from(MOST)), None, context);
+            let alike = leaves::written(Some(&spec));
+            let leaf = Leaf::build(Some(&spec), alike, (NAMES[at].0, usize::from(MOST)), None, context);
             leaf.map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
         };
         let leaves = self.specs().zip(0..).map(band).collect::<Result<_, _>>()?;
         Ok(Bands { leaves: Leaves::new(leaves), classifier, last: u32::from(self.bands) - 1 })
     }
 
-    /// The discipline of every band.
     /// The band of packets like this one.
     pub fn band_of(self, like: &Meta, context: &LinkContext) -> Option<u32> {
         // Only the filters count, so that any payload will do.
@@ -134,6 +134,7 @@ impl<'a> Children<'a> {
         Ok(path)
     }
 
+    /// The discipline of every band.
     pub fn specs(self) -> impl Iterator<Item = Spec> + use<'a> {
         let default = std::iter::repeat_with(|| Spec::fifo(fifo::Config::default()));
         self.written.iter().cloned().chain(default).take(usize::from(self.bands))
@@ -220,6 +221,20 @@ impl<P> Bands<P> {
         self.leaves.is_empty(band)
     }
 
+    /// Takes over the bands of another configuration. Packets of a band that exists no more go where the
+    /// filters send them now.
+    pub fn take_over(&mut self, old: &mut Bands<P>, cx: &mut Cx<'_, P>) {
+        for band in old.numbers() {
+            if band <= self.last {
+                self.leaves.take_over(band, &mut old.leaves, band, cx);
+            } else {
+                old.leaves.drain(band, cx, &mut |pkt, cx| {
+                    self.enqueue(self.of(&pkt.meta, cx), pkt, cx);
+                });
+            }
+        }
+    }
+
     /// Packets and bytes in all bands.
     pub fn backlog(&self) -> Backlog {
         self.leaves.backlog()
@@ -238,20 +253,6 @@ impl<P> Bands<P> {
     /// State per flow of all bands.
     pub fn flow_table(&self) -> FlowTable {
         self.leaves.flow_table()
-    /// Takes over the bands of another configuration. Packets of a band that exists no more go where the
-    /// filters send them now.
-    pub fn take_over(&mut self, old: &mut Bands<P>, cx: &mut Cx<'_, P>) {
-        for band in old.numbers() {
-            if band <= self.last {
-                self.leaves.take_over(band, &mut old.leaves, band, cx);
-            } else {
-                old.leaves.drain(band, cx, &mut |pkt, cx| {
-                    self.enqueue(self.of(&pkt.meta, cx), pkt, cx);
-                });
-            }
-        }
-    }
-
     }
 
     /// The backlog of each band.

@@ -4,11 +4,17 @@
 //! call, so that it costs the same for three leaves and for 100,000.
 
 use giveway_qdisc::blocks::{Head, Lookahead};
+use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{
     Backlog, ClassState, Cx, FlowTable, Invalid, LinkContext, Next, Packet, Qdisc, Rate, Span, Time,
 };
 
 use crate::{Discipline, Spec, fifo};
+
+/// Hash of a discipline as it is written.
+pub fn written(spec: Option<&Spec>) -> u64 {
+    spec.map_or(0, |spec| SipHasher::new(0, 0).hash(spec.to_string().as_bytes()))
+}
 
 /// Most leaves that request the memory for their packets in advance. There may be 100,000.
 const FEW: usize = 256;
@@ -24,6 +30,10 @@ pub struct Leaf<P> {
     longest: Span,
     /// The most that its rate of the link can be.
     most: Option<Rate>,
+    /// The rate that its discipline knows.
+    rate: Rate,
+    /// Hash of the discipline as it is written: leaves with equal ones are alike.
+    written: u64,
 }
 
 /// The leaves of a discipline, by number.
@@ -33,13 +43,14 @@ pub struct Leaves<P> {
 }
 
 impl<P: 'static> Leaf<P> {
-    /// A leaf of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a
+    /// A leaf with the discipline `spec`, whose text has the hash `written`, of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a
     /// fifo of 1,000 packets.
     ///
     /// # Errors
     /// The parameter of the discipline that is not valid.
     pub fn build(
         spec: Option<&Spec>,
+        written: u64,
         (name, count): (&str, usize),
         most: Option<Rate>,
         context: &LinkContext,
@@ -59,6 +70,8 @@ impl<P: 'static> Leaf<P> {
             waited: Span::ZERO,
             longest: Span::ZERO,
             most,
+            rate: inside.rate,
+            written,
         })
     }
 }
@@ -150,6 +163,34 @@ impl<P> Leaves<P> {
         next
     }
 
+    /// Continues a leaf of other leaves: with its discipline, if both are written alike, or else with its
+    /// packets. The counters go on.
+    pub fn take_over(&mut self, at: u32, others: &mut Leaves<P>, other: u32, cx: &mut Cx<'_, P>) {
+        let (leaf, old) = (&mut self.leaves[at as usize], &mut others.leaves[other as usize]);
+        (leaf.arrived, leaf.sent) = (old.arrived, old.sent);
+        (leaf.waited, leaf.longest) = (old.waited, old.longest);
+        if leaf.written == old.written {
+            std::mem::swap(&mut leaf.qdisc, &mut old.qdisc);
+            if leaf.rate != old.rate {
+                leaf.qdisc.rate_changed(leaf.rate, cx.now());
+            }
+        } else {
+            others.drain(other, cx, &mut |pkt, cx| leaf.qdisc.enqueue(pkt, cx));
+        }
+        others.recount(other);
+        self.recount(at);
+    }
+
+    /// Takes all packets from a leaf. Those that its discipline holds back are dropped.
+    pub fn drain(&mut self, at: u32, cx: &mut Cx<'_, P>, give: &mut dyn FnMut(Packet<P>, &mut Cx<'_, P>)) {
+        let leaf = &mut self.leaves[at as usize];
+        while let Next::Packet(pkt) = leaf.qdisc.dequeue(&mut cx.child()) {
+            give(pkt, &mut cx.child());
+        }
+        leaf.qdisc.reset(&mut cx.child());
+        self.recount(at);
+    }
+
     /// Updates the total by the change of a leaf's backlog.
     #[inline]
     fn recount(&mut self, at: u32) {
@@ -174,7 +215,8 @@ impl<P> Leaves<P> {
     /// Informs the leaves of the rate of the link, up to what each may have.
     pub fn rate_changed(&mut self, rate: Rate, now: Time) {
         for leaf in &mut self.leaves {
-            leaf.qdisc.rate_changed(leaf.most.map_or(rate, |most| most.min(rate)), now);
+            leaf.rate = leaf.most.map_or(rate, |most| most.min(rate));
+            leaf.qdisc.rate_changed(leaf.rate, now);
         }
     }
 

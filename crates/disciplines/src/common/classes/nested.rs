@@ -1,5 +1,7 @@
 //! Classes in a tree, with their leaves: what a discipline needs beside its schedule.
 
+use std::collections::BTreeMap;
+
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
     Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet,
@@ -7,7 +9,7 @@ use giveway_qdisc::{
 };
 
 use super::plan::{Plan, Written, wrong};
-use super::{Classifier, Leaf, Leaves};
+use super::{Classifier, Leaf, Leaves, leaves};
 use crate::{Advice, Spec};
 
 /// No leaf: an inner class.
@@ -37,9 +39,15 @@ impl<P: 'static> Nested<P> {
         let mut leaf_of = vec![INNER; plan.classes.len()];
         let mut leaves = Vec::new();
         let count = (0..plan.classes.len()).filter(|class| plan.is_leaf(*class)).count();
+        let mut alike: Option<(&C, u64)> = None;
         for (class, planned) in plan.classes.iter().enumerate().filter(|(class, _)| plan.is_leaf(*class)) {
             let path = plan.path(class);
-            let leaf = Leaf::build(planned.written.leaf(), (&path, count), most(class), context);
+            // The classes of a range are written once.
+            let known = alike.filter(|(written, _)| std::ptr::eq(*written, planned.written));
+            let spec = planned.written.leaf();
+            let hash = known.map_or_else(|| leaves::written(spec), |(_, hash)| hash);
+            alike = Some((planned.written, hash));
+            let leaf = Leaf::build(spec, hash, (&path, count), most(class), context);
             leaf_of[class] = leaves.len() as u32;
             leaves.push(leaf.map_err(|invalid| wrong(&planned.name, format!("leaf: {invalid}")))?);
         }
@@ -93,14 +101,6 @@ impl<P> Nested<P> {
         self.leaves.is_empty(self.leaf_of[class as usize])
     }
 
-    /// Packets and bytes in all classes.
-    #[inline]
-    pub fn backlog(&self) -> Backlog {
-        self.leaves.backlog()
-    }
-
-    /// Drops all packets.
-    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
     /// Takes over the queues of other classes, by their paths. Packets of a leaf that exists no more go where
     /// the filters send them now; `homeless` gets those that have no class. Returns the classes that both
     /// have, as their numbers here and there.
@@ -152,6 +152,14 @@ impl<P> Nested<P> {
         paths
     }
 
+    /// Packets and bytes in all classes.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.leaves.backlog()
+    }
+
+    /// Drops all packets.
+    pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.leaves.reset(cx);
     }
 

@@ -55,6 +55,24 @@ impl Bucket {
         self.full = self.full.max(now) + self.time_of(u64::from(bytes));
     }
 
+    /// Bytes that this time fills, rounded down.
+    fn bytes_in(&self, time: Span) -> u64 {
+        let bytes = (u128::from(time.as_ps()) << FRACTION) / u128::from(self.per_byte.max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Continues another bucket, which may have another rate: it has the same credit or debt, in bytes, but
+    /// no more than its own burst.
+    pub fn take_over(&mut self, old: &Bucket, now: Time) {
+        let missing = match old.full.since(now) {
+            Span::ZERO => 0,
+            left => old.bytes_in(left) + 1,
+        };
+        let bursts = (old.bytes_in(old.depth), self.bytes_in(self.depth));
+        let missing = (missing + bursts.1).saturating_sub(bursts.0);
+        self.full = now + self.time_of(missing);
+    }
+
     /// Fills the bucket.
     pub fn refill(&mut self) {
         self.full = Time::ZERO;

@@ -336,6 +336,17 @@ impl Tree {
         }
     }
 
+    /// Continues the credits and the debts of another tree, for classes of both: its number here and there. So
+    /// a class that is changed again and again does not exceed its rates.
+    pub fn take_over(&mut self, old: &Tree, both: &[(u32, u32)], now: Time) {
+        for (here, there) in both {
+            let (node, old) = (&mut self.nodes[*here as usize], &old.nodes[*there as usize]);
+            node.rate.take_over(&old.rate, now);
+            node.ceil.take_over(&old.ceil, now);
+            node.borrowed = old.borrowed;
+        }
+    }
+
     /// Fills all buckets, and forgets what there is to send.
     pub fn reset(&mut self) {
         for node in &mut self.nodes {
