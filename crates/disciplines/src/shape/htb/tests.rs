@@ -277,3 +277,17 @@ fn a_dscp_is_not_a_class() {
     let line = trace_on(spec.build_numbered(&context).unwrap(), LINK, "0 A1 1000; 0.1 B1 1000", |_| {});
     assert_eq!(line, "A1[0-1] B1[1-2] |");
 }
+
+/// While C occupies the link, A and B get credit again. The turn was B's, and passed on when B had to wait.
+#[test]
+fn a_class_that_has_to_wait_loses_its_turn() {
+    assert_eq!(
+        trace(
+            "htb default c classes [(name a rate 1mbit burst 1000b cburst 1000b quantum 9000b match [(class 0)]) \
+             (name b rate 1mbit burst 1000b cburst 1000b quantum 9000b match [(class 1)]) (name c rate 8mbit prio 1)]",
+            LINK,
+            "0 A1 1000, A2 1000, A3 1000; 1.5 B1 1000, B2 1000, B3 1000, C1 9000"
+        ),
+        "A1[0-1] A2[1-2] B1[2-3] B2[3-4] C1[4-13] A3[13-14] B3[14-15] |"
+    );
+}

@@ -94,8 +94,10 @@ struct Turns {
 #[derive(Debug)]
 struct TurnList {
     members: NumberSet,
-    /// Number of the class whose turn it is, or of a later one.
-    next: u32,
+    /// The member whose turn it is; `None` after the last one.
+    turn: Option<u32>,
+    /// The class whose turn it was when it left; at the next turn it, or the one behind it, continues.
+    left: Option<u32>,
     /// Number of the class that is 0 in the set.
     base: u32,
 }
@@ -130,24 +132,57 @@ pub struct Tree {
 
 impl TurnList {
     fn new(base: u32, classes: usize) -> TurnList {
-        TurnList { members: NumberSet::new(classes), next: base, base }
+        TurnList { members: NumberSet::new(classes), turn: None, left: None, base }
     }
 
     fn insert(&mut self, class: u32) {
         self.members.insert(class - self.base);
     }
 
-    fn remove(&mut self, class: u32) {
+    /// Removes a class of those that send at their own rates. If it has the turn, the turn passes on.
+    fn remove_sending(&mut self, class: u32) {
+        self.pass_on(class);
         self.members.remove(class - self.base);
     }
 
-    /// The class whose turn it is; `None` after the last one.
-    fn turn(&self) -> Option<u32> {
-        self.members.next(self.next - self.base).map(|at| at + self.base)
+    /// Removes a class of those that borrow. If it has the turn and is back in time, it continues.
+    fn remove_borrowing(&mut self, class: u32) {
+        if self.turn == Some(class) {
+            (self.turn, self.left) = (None, Some(class));
+        }
+        self.members.remove(class - self.base);
     }
 
+    /// Passes the turn of a class on to the next member.
+    fn pass_on(&mut self, class: u32) {
+        if self.turn == Some(class) {
+            self.turn = self.from(class + 1);
+        }
+    }
+
+    /// The class whose turn it is; `None` after the last one.
+    fn turn(&mut self) -> Option<u32> {
+        if self.turn.is_none()
+            && let Some(class) = self.left.take()
+        {
+            self.turn = self.from(class);
+        }
+        self.turn
+    }
+
+    /// Gives the first member the turn.
     fn restart(&mut self) {
-        self.next = self.base;
+        self.turn = self.from(self.base);
+    }
+
+    /// The first member with this number or a larger one.
+    fn from(&self, class: u32) -> Option<u32> {
+        self.members.next(class - self.base).map(|at| at + self.base)
+    }
+
+    fn clear(&mut self) {
+        self.members.clear();
+        (self.turn, self.left) = (None, None);
     }
 }
 
@@ -263,11 +298,10 @@ impl Tree {
                 list.restart();
                 list.turn().expect("a ready priority has a class")
             });
-            list.next = top;
             if let Some(class) = Self::descend(&self.nodes, &mut self.borrowing, top, prio) {
                 return Some(Choice { class, lender: level as u8, prio });
             }
-            list.next = top + 1;
+            list.pass_on(top);
         }
     }
 
@@ -279,11 +313,10 @@ impl Tree {
         }
         let list = list_of(node, prio);
         while let Some(child) = borrowing[list].turn() {
-            borrowing[list].next = child;
             if let Some(leaf) = Self::descend(nodes, borrowing, child, prio) {
                 return Some(leaf);
             }
-            borrowing[list].next = child + 1;
+            borrowing[list].pass_on(child);
         }
         borrowing[list].restart();
         None
@@ -328,11 +361,12 @@ impl Tree {
         *left = left.saturating_add(turns.quantum);
         if lender == 0 {
             if let Some(list) = &mut self.sending[usize::from(prio)] {
-                list.next = class + 1;
+                list.pass_on(class);
             }
         } else {
             let parent = &self.nodes[self.nodes[class as usize].parent as usize];
-            self.borrowing[list_of(parent, prio)].next = class + 1;
+            let list = list_of(parent, prio);
+            self.borrowing[list].pass_on(class);
         }
     }
 
@@ -356,8 +390,7 @@ impl Tree {
         }
         self.turns.iter_mut().for_each(|turns| turns.left = [0; LEVELS]);
         for list in self.borrowing.iter_mut().chain(self.sending.iter_mut().flatten()) {
-            list.members.clear();
-            list.restart();
+            list.clear();
         }
         self.ready = [0; LEVELS];
         self.changes.clear();
@@ -463,7 +496,7 @@ impl Tree {
                 for prio in each(prios) {
                     let list = self.sending[level * PRIOS + usize::from(prio)].as_mut();
                     let list = list.expect("it entered this list");
-                    list.remove(class);
+                    list.remove_sending(class);
                     if list.members.is_empty() {
                         self.ready[level] &= !(1 << prio);
                     }
@@ -479,7 +512,7 @@ impl Tree {
         let mut gone = 0;
         for prio in each(prios) {
             let list = &mut self.borrowing[list_of(parent, prio)];
-            list.remove(class);
+            list.remove_borrowing(class);
             if list.members.is_empty() {
                 gone |= 1 << prio;
             }
