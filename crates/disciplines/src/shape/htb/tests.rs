@@ -291,3 +291,19 @@ fn a_class_that_has_to_wait_loses_its_turn() {
         "A1[0-1] A2[1-2] B1[2-3] B2[3-4] C1[4-13] A3[13-14] B3[14-15] |"
     );
 }
+
+/// A borrows from a class without further inner classes, and B from one with: both lend at the same level.
+#[test]
+fn levels_count_from_the_link() {
+    assert_eq!(
+        trace(
+            "htb default b classes [(name all rate 8mbit classes [(name x rate 4mbit ceil 8mbit burst 9000b classes [\
+             (name a rate 8kbit ceil 8mbit burst 1b cburst 9000b quantum 1000b match [(class 0)])]) \
+             (name y rate 4mbit ceil 8mbit burst 9000b classes [(name z rate 8kbit ceil 8mbit burst 1b cburst 9000b \
+             classes [(name b rate 8kbit ceil 8mbit burst 1b cburst 9000b quantum 1000b)])])])]",
+            LINK,
+            "0 A1 1000, A2 1000, A3 1000, A4 1000, B1 1000, B2 1000, B3 1000, B4 1000"
+        ),
+        "A1[0-1] B1[1-2] A2[2-3] A3[3-4] B2[4-5] A4[5-6] B3[6-7] B4[7-8] |"
+    );
+}

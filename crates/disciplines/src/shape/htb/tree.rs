@@ -62,7 +62,7 @@ struct Node {
     below: u8,
     /// Priorities in which it has something to send.
     active: u8,
-    /// Distance to its lowest leaf.
+    /// 0 for a leaf; otherwise the larger, the closer the class is to the link.
     level: u8,
     mode: Mode,
 }
@@ -208,8 +208,10 @@ impl Tree {
             })
             .collect();
         let mut children = vec![0usize; nodes.len()];
+        let depths = depths(shapes);
+        assert!(depths.iter().all(|depth| usize::from(*depth) < LEVELS), "at most {LEVELS} levels");
         for class in (0..nodes.len()).rev() {
-            let Node { parent, level, below, .. } = nodes[class];
+            let Node { parent, below, .. } = nodes[class];
             let Some(above) = nodes.get_mut(parent as usize) else { continue };
             if above.first_child == NONE {
                 // Until now it counted as a leaf.
@@ -217,10 +219,10 @@ impl Tree {
             }
             above.first_child = class as u32;
             above.below |= below;
-            above.level = above.level.max(level + 1);
+            // Levels count from the link, as in Linux, so inner classes of one depth have one level.
+            above.level = LEVELS as u8 - 1 - depths[parent as usize];
             children[parent as usize] += 1;
         }
-        assert!(nodes.iter().all(|node| usize::from(node.level) < LEVELS), "at most {LEVELS} levels");
         let mut tree = Tree {
             turns: Vec::new(),
             turn_of: vec![NONE; nodes.len()],
@@ -527,6 +529,15 @@ impl Tree {
         }
         self.leave(above, gone);
     }
+}
+
+/// The number of classes above each class.
+fn depths(shapes: &[Shape]) -> Vec<u8> {
+    let mut depths: Vec<u8> = Vec::with_capacity(shapes.len());
+    for shape in shapes {
+        depths.push(shape.parent.map_or(0, |above| depths[above as usize].saturating_add(1)));
+    }
+    depths
 }
 
 /// Number of the turn list of an inner class for a priority.
