@@ -4,7 +4,7 @@
 // (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
-//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE | -DWATCH_CAKE] ...
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE | -DWATCH_CAKE | -DWATCH_HTB | -DWATCH_CLOCK] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
 //   the root. So there is one call at a time, and its data are in globals.
@@ -152,8 +152,18 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 // ----------------------------------------------------------------------------------------------------
 // RED, PIE and CAKE
 
+#if defined(WATCH_CAKE) || defined(WATCH_CLOCK)
+#define WATCH_READINGS
+#include "oracle/clock.h"
+#endif
 #ifdef WATCH_CAKE
 #include "oracle/cake.h"
+#endif
+
+#ifdef WATCH_HTB
+struct htb_sched {
+	s64 now;
+} __attribute__((preserve_access_index));
 #endif
 
 #ifdef WATCH_RED
@@ -214,6 +224,8 @@ int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_
 	enqueued_at = note(came_at, ENQUEUED, 0, arrival, length(skb), skb->mark, 0);
 #ifdef WATCH_CAKE
 	buffer = skb->truesize;
+#endif
+#ifdef WATCH_READINGS
 	enter();
 #endif
 	return 0;
@@ -236,12 +248,14 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	struct entry *entry = line(enqueued_at);
 	u64 at = 0;
 
-#ifdef WATCH_CAKE
+#ifdef WATCH_READINGS
 	came_at = leave(came_at);
-	if (entry && enqueued_at) {
+	if (entry && enqueued_at)
 		entry->now = came_at;
+#endif
+#ifdef WATCH_CAKE
+	if (entry && enqueued_at)
 		entry->reserved = place << 32 | buffer;
-	}
 #endif
 	if (entry && enqueued_at) {
 #if SHIFT
@@ -269,7 +283,7 @@ int BPF_PROG(asked, struct Qdisc *sch)
 {
 	asked_at = clock();
 	dequeues = true;
-#ifdef WATCH_CAKE
+#ifdef WATCH_READINGS
 	enter();
 #endif
 	return 0;
@@ -282,8 +296,14 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 	u32 number;
 
 	dequeues = false;
-#ifdef WATCH_CAKE
+#ifdef WATCH_HTB
+	struct htb_sched *htb = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
+	now = BPF_CORE_READ(htb, now);
+#endif
+#ifdef WATCH_READINGS
 	now = leave(asked_at);
+#endif
+#ifdef WATCH_CAKE
 	// At the root, dropped packets are freed later.
 	note_list(BPF_CORE_READ(sch, to_free), NULL, now, LISTED);
 #endif

@@ -2,14 +2,15 @@
 # a packet when there is room for one and never looks ahead. A flow is a mark; marks choose classes, queues
 # and buckets, so that no hash has a say.
 # CAKE reads the headers itself; the journal has the place that its hash selects.
-for module in sch_htb sch_drr sch_ets sch_codel sch_red sch_pie cls_flow; do
+for module in sch_htb sch_hfsc sch_drr sch_ets sch_codel sch_red sch_pie cls_flow; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 
 # oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS [hosts]: one qdisc, one mix of traffic, and
 # its journal at a place of the disk. A qdisc whose rate is root stands at the root, since it is a shaper
 # itself. For drr the parameters are the quantum of the classes and the limit of their queues; for ets they are the
-# limit of the queues and the words of tc.
+# limit of the queues and the words of tc. For htb and hfsc they are the words of the qdisc and, after a slash each,
+# the number of the parent or 0, the number of a class, and its words; mark m belongs to the class m + 1.
 oracle() {
 	lane=$1 name=$2 slot=$3 kind=$4 rate=$5 packets=$6 flows=$7 sizes=$8 parameters=$9
 	shift 9
@@ -33,11 +34,19 @@ oracle() {
 			for band in $(seq "$flows"); do
 				echo "qdisc add dev $lane parent 2:$(printf %x "$band") pfifo limit ${parameters%% *}"
 			done
+		elif [ "$kind" = htb ] || [ "$kind" = hfsc ]; then
+			echo "qdisc add dev $lane $parent handle 2: $kind ${parameters%%/*}"
+			echo "${parameters#*/}" | tr / '\n' | while read -r above class words; do
+				echo "class add dev $lane parent 2:${above#0} classid 2:$class $kind $words"
+			done
+			for leaf in $(seq "$flows"); do
+				echo "qdisc add dev $lane parent 2:$(printf %x "$leaf") pfifo limit 100000"
+			done
 		else
 			echo "qdisc add dev $lane $parent handle 2: $kind $parameters"
 		fi
 		case $kind in
-		drr | ets | sfq | fq_codel) echo "filter add dev $lane parent 2: protocol all prio 1 handle 1 flow map key mark baseclass 2:1" ;;
+		drr | ets | sfq | fq_codel | htb | hfsc) echo "filter add dev $lane parent 2: protocol all prio 1 handle 1 flow map key mark baseclass 2:1" ;;
 		esac
 	} | tc -batch - || echo "FAILED: set up $name"
 	pins=/sys/fs/bpf/oracle-$kind

@@ -4,10 +4,11 @@
 //! A BPF program records each call of a qdisc of Linux with its result (`kernel/test/oracle.bpf.c`). The Rust
 //! discipline of the same name gets the same calls.
 //!
-//! - `drr`, `ets`, `sfq`, `codel` and `fq_codel` use no random numbers: every departure and every drop is
-//!   compared. If the rules of CoDel differ, a [`model`] that can follow either set of rules finds the rules
-//!   that differ. The explanation is tested: with the rules of the Rust discipline, the model must decide
-//!   like the Rust discipline, and with the rules of Linux, like Linux.
+//! - `drr`, `ets`, `sfq`, `htb`, `codel` and `fq_codel` use no random numbers: every departure and every
+//!   drop is compared. If the rules of CoDel differ, a [`model`] that can follow either set of rules finds
+//!   the rules that differ. The explanation is tested: with the rules of the Rust discipline, the model must
+//!   decide like the Rust discipline, and with the rules of Linux, like Linux.
+//! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
 //!   decisions without chance exactly, and random decisions by their number.
@@ -22,6 +23,7 @@ mod error;
 pub mod model;
 pub mod pie;
 pub mod red;
+pub mod service;
 mod verdict;
 
 use giveway_disciplines::Spec;
@@ -69,6 +71,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
             let context = LinkContext { mtu: Bytes(1500), ..context };
             cake::judge(&calls, &spec, config, &context)?
         }
+        Spec::hfsc(_) => service::judge(&calls, &spec, &context)?,
         _ => deterministic(&calls, &spec, &context)?,
     };
     Ok(Comparison { arrived, sent, dropped, verdict })
