@@ -152,13 +152,8 @@ impl<T> Slots<T> {
     /// If the item has left.
     #[inline]
     pub fn remove(&mut self, list: &mut List, place: Place) -> T {
-        let slot = &mut self.slots[place.index() as usize];
-        let item = slot.item.take().expect("a place holds its item until it leaves");
-        let (prev, next) = (slot.prev, slot.next);
-        slot.next = self.free;
-        self.free = place.index();
-        self.unlink(list, prev, next);
-        item
+        self.detach(list, place);
+        self.release(place)
     }
 
     /// Unlinks an item from its list. The item keeps its place, and is in no list.
@@ -178,10 +173,10 @@ impl<T> Slots<T> {
     #[inline]
     pub fn release(&mut self, place: Place) -> T {
         let slot = &mut self.slots[place.index() as usize];
-        let item = slot.item.take().expect("a place holds its item until it leaves");
         slot.next = self.free;
         self.free = place.index();
-        item
+        // Last, so that the item moves to the caller without a copy in between.
+        slot.item.take().expect("a place holds its item until it leaves")
     }
 
     /// Appends an item that is in no list to a list. The item keeps its place.

@@ -63,6 +63,7 @@
 
 mod classes;
 mod gauges;
+mod ring;
 mod sets;
 mod shaper;
 mod tin;
@@ -182,8 +183,6 @@ const PACKETS: u64 = 10_240;
 const LEAST_DEFAULT: u64 = 4 << 20;
 /// The largest memory: queues count their bytes in 32 bits.
 const MOST_MEMORY: u64 = u32::MAX as u64;
-/// Bytes of a turn of a tin with the whole rate, if nothing is shaped.
-const TIN_TURN: u64 = 1024;
 /// The least quantum, bytes.
 const LEAST_QUANTUM: u64 = 300;
 /// The target as a part of the round-trip time.
@@ -316,8 +315,9 @@ impl Discipline for Config {
         let mut rng = context.streams.rng();
         Ok(Cake {
             config: self.clone(),
-            on_wire,
+            on_wire: Some(on_wire).filter(|on_wire| *on_wire != OnWire::default()),
             memory,
+            most_packets: (memory / LEAST_MEMORY).max(1),
             tuner,
             perturbation: rng.word(),
             rng,
@@ -395,9 +395,12 @@ impl Discipline for Config {
 /// The discipline `cake`: the shaper, and the tins with their queues.
 pub struct Cake<P> {
     config: Config,
-    on_wire: OnWire,
+    /// How the link counts lengths; `None` if it adds nothing.
+    on_wire: Option<OnWire>,
     /// Capacity in bytes.
     memory: u64,
+    /// Capacity in packets of the least size.
+    most_packets: u64,
     tuner: Tuner,
     /// Key of the hash, so that collisions differ from one instance to the next.
     perturbation: u64,
@@ -435,7 +438,7 @@ impl<P> Qdisc<P> for Cake<P> {
             pkt.meta.header = pkt.meta.header.with_dscp(Dscp::default());
         }
         let flow = tin.queue_of(hash);
-        let (bytes, meta) = (pkt.bytes(), pkt.meta);
+        let (bytes, hosts) = (pkt.bytes(), (pkt.meta.from, pkt.meta.to));
         self.packets.push_back(&mut tin.flows[flow].queue, pkt);
         let queued = &mut tin.flows[flow].bytes;
         *queued += bytes;
@@ -444,7 +447,7 @@ impl<P> Qdisc<P> for Cake<P> {
         self.backlog.add(bytes);
         tin.counters.packets += 1;
         tin.counters.bytes += u64::from(bytes);
-        tin.arrived(flow, &meta, self.config.isolation, &mut self.rng);
+        tin.arrived(flow, hosts, self.config.isolation, &mut self.rng);
         while self.is_full() {
             self.drop_from_the_fattest(cx);
         }
@@ -461,20 +464,19 @@ impl<P> Qdisc<P> for Cake<P> {
         {
             return Next::At(at);
         }
-        let isolation = self.config.isolation;
         let mut number = self.choose(now);
         self.tins[number].let_one_rest(now);
         loop {
-            let tin = &mut self.tins[number];
-            let flow = tin.first().expect("a tin that is chosen has queues in turns");
-            if tin.flows[flow].deficit <= 0 {
-                tin.end_turn(flow, isolation, &mut self.rng);
-                continue;
+            let place = self.tins[number].whose_turn(self.config.isolation, &mut self.rng);
+            if self.passes(number, place, now) {
+                // Nearly all packets move from the queue to the caller in one step.
+                let queue = &mut self.tins[number].flows[place].queue;
+                return Next::Packet(self.packets.pop_front(queue).expect("a packet that passes is queued"));
             }
-            if let Some(pkt) = self.send(number, flow, cx) {
+            if let Some(pkt) = self.decide(number, place, cx) {
                 return Next::Packet(pkt);
             }
-            self.tins[number].emptied(flow, isolation, now);
+            self.tins[number].emptied(place, self.config.isolation, now);
             number = self.choose(now);
         }
     }
@@ -485,7 +487,7 @@ impl<P> Qdisc<P> for Cake<P> {
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         for tin in &mut self.tins {
-            for flow in &mut tin.flows {
+            for flow in tin.flows.iter_mut() {
                 while let Some(pkt) = self.packets.pop_front(&mut flow.queue) {
                     cx.drop(pkt, DropReason::Reset);
                 }
@@ -523,21 +525,18 @@ impl<P> Cake<P> {
     fn hash(&self, meta: &Meta) -> u64 {
         let (from, to) = (u64::from(meta.from), u64::from(meta.to));
         let key = match self.config.isolation {
-            Isolation::Flowblind => 0,
+            isolation if isolation.has_queues_of_flows() => meta.flow.0,
             Isolation::Srchost => from,
             Isolation::Dsthost => to,
             Isolation::Hosts => from << 16 | to,
-            Isolation::Flows | Isolation::DualSrchost | Isolation::DualDsthost | Isolation::TripleIsolate => {
-                meta.flow.0
-            }
+            _ => 0,
         };
         mix(key, self.perturbation)
     }
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.backlog.bytes > self.memory
-            || self.backlog.packets * LEAST_MEMORY > self.memory.max(LEAST_MEMORY)
+        self.backlog.bytes > self.memory || self.backlog.packets > self.most_packets
     }
 
     /// The tin that sends next. There is a backlog.
@@ -565,32 +564,68 @@ impl<P> Cake<P> {
     /// debt, and keeps at most a turn of credit.
     #[inline]
     fn next_in_turn(&mut self) -> usize {
+        let mut number = self.current;
         loop {
-            let tin = &mut self.tins[self.current];
-            if tin.credit >= 0 && tin.is_waiting() {
-                return self.current;
+            // Behind the last tin follows the first one.
+            let Some(tin) = self.tins.get_mut(number) else {
+                number = 0;
+                continue;
+            };
+            if tin.credit < 0 {
+                tin.credit += tin.turn;
+            } else if tin.is_waiting() {
+                self.current = number;
+                return number;
+            } else if tin.credit == 0 {
+                tin.credit = tin.turn;
             }
-            if tin.credit <= 0 {
-                let (part, whole) = tin.class.share;
-                tin.credit += (TIN_TURN * part / whole) as i64;
-            }
-            self.current = (self.current + 1) % self.tins.len();
+            number += 1;
         }
     }
 
-    /// Dequeues a packet of one queue, after the drops of COBALT; `None` if it is empty.
+    /// True if a queue has a packet, and COBALT has nothing to decide about it. The packet has been counted as
+    /// sent.
     #[inline]
-    fn send(&mut self, number: usize, flow: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
-        let now = cx.now();
+    fn passes(&mut self, number: usize, place: usize, now: Time) -> bool {
+        let above = self.above(number);
         let tin = &mut self.tins[number];
-        let above = if self.config.ingress {
+        let Flow { queue, bytes: queued, state, .. } = &mut tin.flows[place];
+        let Some(Packet { meta: Meta { bytes, arrived, .. }, .. }) = self.packets.front(queue) else {
+            return false;
+        };
+        let (bytes, arrived) = (*bytes, *arrived);
+        let passes = state.passes(&tin.tuning.law, above, arrived, now);
+        if passes {
+            *queued -= bytes;
+            tin.backlog.sub(bytes);
+            self.backlog.sub(bytes);
+            let length = OnWire::length(self.on_wire, bytes);
+            tin.charge(place, length, self.shaper.charge(length, false), now);
+            tin.sent(now.since(arrived), length);
+        }
+        passes
+    }
+
+    /// Sojourn time above which a tin is congested.
+    #[inline]
+    fn above(&self, number: usize) -> Span {
+        let tin = &self.tins[number];
+        if self.config.ingress {
             // On the way in, each backlogged flow has two packets in front of the bottleneck.
             tin.tuning.above.max(tin.tuning.packet * (2 * u64::from(tin.bulk_flows)))
         } else {
             tin.tuning.above
-        };
+        }
+    }
+
+    /// Dequeues a packet of one queue, after the drops of COBALT; `None` if it is empty.
+    #[inline(never)]
+    fn decide(&mut self, number: usize, place: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
+        let now = cx.now();
+        let above = self.above(number);
+        let tin = &mut self.tins[number];
         loop {
-            let Flow { queue, bytes, state, .. } = &mut tin.flows[flow];
+            let Flow { queue, bytes, state, .. } = &mut tin.flows[place];
             let mut pkt = self.packets.pop_front(queue)?;
             *bytes -= pkt.bytes();
             tin.backlog.sub(pkt.bytes());
@@ -602,9 +637,9 @@ impl<P> Cake<P> {
             tin.counters.marks += u64::from(pkt.meta.ecn != ecn);
             tin.counters.drops += u64::from(dropped);
             if !dropped || self.config.ingress {
-                let length = self.on_wire.bytes(pkt.bytes());
+                let length = OnWire::length(self.on_wire, pkt.bytes());
                 let lasts = self.shaper.charge(length, dropped);
-                tin.charge(flow, length, lasts, now);
+                tin.charge(place, length, lasts, now);
                 if !dropped {
                     tin.sent(now.since(pkt.meta.arrived), length);
                     return Some(pkt);
@@ -634,7 +669,8 @@ impl<P> Cake<P> {
         backlog.sub(pkt.bytes());
         tin.counters.drops += 1;
         if self.config.ingress {
-            let lasts = self.shaper.charge(self.on_wire.bytes(pkt.bytes()), true);
+            let length = OnWire::length(self.on_wire, pkt.bytes());
+            let lasts = self.shaper.charge(length, true);
             tin.advance(lasts, cx.now());
         }
         cx.drop(pkt, DropReason::Pushout);
@@ -643,7 +679,7 @@ impl<P> Cake<P> {
     #[cold]
     #[inline(never)]
     fn follow_arrivals(&mut self, bytes: u32, now: Time) {
-        let length = self.on_wire.bytes(bytes);
+        let length = OnWire::length(self.on_wire, bytes);
         if let Some(rate) = self.arrivals.as_mut().and_then(|arrivals| arrivals.packet(length, now)) {
             self.shaper.rate = Some(rate);
             self.retune();

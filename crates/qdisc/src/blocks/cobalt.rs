@@ -92,13 +92,19 @@ impl Cobalt {
         cx: &mut Cx<'_, P>,
         rng: &mut Rng,
     ) -> bool {
-        let now = cx.now();
-        if now.since(pkt.meta.arrived) <= above && self.count == 0 && self.probability.0 == 0 {
+        !self.passes(law, above, pkt.meta.arrived, cx.now()) && self.decides(law, above, pkt, cx, rng)
+    }
+
+    /// True if a packet that arrived at this time leaves and there is nothing to decide. Otherwise
+    /// [`Cobalt::drops`] decides, and this call has changed nothing.
+    #[inline]
+    pub fn passes(&mut self, law: &Law, above: Span, arrived: Time, now: Time) -> bool {
+        let passes = now.since(arrived) <= above && self.count == 0 && self.probability.0 == 0;
+        if passes {
             self.dropping = false;
             self.next = now + law.interval;
-            return false;
         }
-        self.decides(law, above, pkt, cx, rng)
+        passes
     }
 
     #[inline(never)]
@@ -177,6 +183,13 @@ impl Cobalt {
     #[inline]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.count == 0 && self.probability.0 == 0 && now >= self.next
+    }
+
+    /// True if the state of an empty queue will be at rest later, and [`Cobalt::emptied`] changes nothing of
+    /// it until then.
+    #[inline]
+    pub fn waits(&self, now: Time) -> bool {
+        self.count == 0 && self.probability.0 == 0 && !self.dropping && now < self.next
     }
 
     /// CoDel's count.

@@ -5,6 +5,73 @@ pub const PLACES: usize = 1024;
 /// Places at which a key may be.
 pub const WAYS: usize = 8;
 
+/// Number of sets.
+const SETS: usize = PLACES / WAYS;
+
+/// The flows at the places of a tin, and which places are free.
+#[derive(Debug)]
+pub struct Tags {
+    /// Hash of the flow at each place, set by set.
+    tags: Box<[[u32; WAYS]; SETS]>,
+    /// The free places of each set, a bit each.
+    free: Box<[u8; SETS]>,
+}
+
+impl Tags {
+    /// Places that are all free.
+    pub fn new() -> Tags {
+        Tags { tags: Box::new([[0; WAYS]; SETS]), free: Box::new([u8::MAX; SETS]) }
+    }
+
+    /// The tag at a place, also of a flow that has left it.
+    #[inline]
+    pub fn at(&self, place: usize) -> u32 {
+        self.tags[place / WAYS % SETS][place % WAYS]
+    }
+
+    /// The place of a tag in the set of its own place.
+    #[inline]
+    pub fn find(&self, own: usize, tag: u32) -> Option<usize> {
+        let set = &self.tags[own / WAYS % SETS];
+        // Without branches, so that the compiler compares all of them at once.
+        if !set.iter().fold(false, |found, other| found | (*other == tag)) {
+            return None;
+        }
+        ways(own).find(|place| set[place % WAYS] == tag)
+    }
+
+    /// A free place in the set of an own place.
+    #[inline]
+    pub fn free(&self, own: usize) -> Option<usize> {
+        first(own, self.free[own / WAYS % SETS])
+    }
+
+    /// Writes a tag.
+    #[inline]
+    pub fn put(&mut self, place: usize, tag: u32) {
+        self.tags[place / WAYS % SETS][place % WAYS] = tag;
+    }
+
+    /// A place is free.
+    #[inline]
+    pub fn set_free(&mut self, place: usize) {
+        self.free[place / WAYS % SETS] |= 1 << (place % WAYS);
+    }
+
+    /// A place is no longer free.
+    #[inline]
+    pub fn set_taken(&mut self, place: usize) {
+        self.free[place / WAYS % SETS] &= !(1 << (place % WAYS));
+    }
+}
+
+/// The first place of a set whose bit is set, in the order of [`ways`].
+#[inline]
+fn first(own: usize, bits: u8) -> Option<usize> {
+    let behind = bits.rotate_right((own % WAYS) as u32).trailing_zeros() as usize;
+    (bits != 0).then_some(own & !(WAYS - 1) | ((own + behind) % WAYS))
+}
+
 /// The places of a key: its own place first, then the others of its set.
 #[inline]
 pub fn ways(own: usize) -> impl Iterator<Item = usize> {

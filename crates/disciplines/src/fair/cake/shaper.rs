@@ -16,10 +16,18 @@ pub struct OnWire {
 }
 
 impl OnWire {
+    /// Length of a packet of `bytes` on a link that may add nothing, bytes.
+    #[inline]
+    pub fn length(on_wire: Option<OnWire>, bytes: u32) -> u32 {
+        on_wire.map_or(bytes, |on_wire| on_wire.bytes(bytes))
+    }
+
     /// Length of a packet of `bytes` on the link, bytes.
     #[inline]
     pub fn bytes(self, bytes: u32) -> u32 {
-        let length = bytes.saturating_add_signed(self.overhead).max(self.least);
+        // In 64 bits, so that one bound is enough for each end.
+        let length = (i64::from(bytes) + i64::from(self.overhead)).max(i64::from(self.least));
+        let length = length.min(i64::from(u32::MAX)) as u32;
         match self.framing {
             Framing::Noatm => length,
             // Whole cells of 53 bytes, which carry 48.

@@ -239,7 +239,7 @@ fn eight_flows_of_a_set_do_not_share_queues() {
     let hash = |flow: u64| (83 << 32) | (flow + 1);
     let mut place = |flow: u64| {
         let place = tin.queue_of(hash(flow));
-        tin.flows[place].set = Set::Bulk;
+        tin.tags.set_taken(place);
         place
     };
     let queues: Vec<usize> = (0..8).map(&mut place).collect();
@@ -466,7 +466,8 @@ proptest! {
                 prop_assert_eq!(count(&[Set::Bulk]), tin.bulk_flows);
                 prop_assert_eq!(count(&[Set::Decaying]), tin.decaying_flows);
                 let mut backlog = Backlog::ZERO;
-                for flow in &tin.flows {
+                for (place, flow) in tin.flows.iter().enumerate() {
+                    prop_assert_eq!(tin.tags.free(place) == Some(place), flow.set == Set::Free);
                     prop_assert!(flow.queue.is_empty() || matches!(flow.set, Set::Sparse | Set::Bulk));
                     backlog.packets += flow.queue.len() as u64;
                     backlog.bytes += u64::from(flow.bytes);

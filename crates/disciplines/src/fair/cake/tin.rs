@@ -1,10 +1,11 @@
 //! A tin: its queues in turns (DRR++), its virtual clock, and its counters.
 
 use giveway_qdisc::blocks::cobalt::{Cobalt, Law};
-use giveway_qdisc::{Backlog, List, Meta, Rng, Span, Time};
+use giveway_qdisc::{Backlog, List, Rng, Span, Time};
 
 use super::classes::Class;
-use super::sets::{Hosts, PLACES, ways};
+use super::ring::{Links, Ring};
+use super::sets::{Hosts, PLACES, Tags};
 use super::shaper::averaged;
 use super::words::Isolation;
 
@@ -43,15 +44,8 @@ pub struct Flow {
 
 const _: () = assert!(size_of::<Flow>() == 64);
 
-/// Queues in order, linked by their neighbours.
-#[derive(Clone, Copy, Debug)]
-struct Ring {
-    head: u16,
-    tail: u16,
-}
-
-const NONE: u16 = u16::MAX;
-const EMPTY: Ring = Ring { head: NONE, tail: NONE };
+/// Bytes of a turn of a tin with the whole rate, if nothing is shaped.
+const TURN: u64 = 1024;
 
 /// Counters of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,11 +84,11 @@ pub struct Tuning {
 pub struct Tin {
     pub class: Class,
     pub tuning: Tuning,
-    pub flows: Box<[Flow]>,
-    /// Hash of the flow at each place.
-    tags: Box<[u32; PLACES]>,
-    /// Neighbours of each queue in its list: before and after.
-    links: Box<[(u16, u16); PLACES]>,
+    /// A fixed number, so that a place is compared with a constant.
+    pub flows: Box<[Flow; PLACES]>,
+    /// The flow at each place.
+    pub tags: Tags,
+    links: Links,
     new: Ring,
     old: Ring,
     decaying: Ring,
@@ -104,6 +98,8 @@ pub struct Tin {
     pub next: Time,
     /// Bytes that the tin may send in its turn, if nothing is shaped.
     pub credit: i64,
+    /// Bytes of a turn, if nothing is shaped.
+    pub turn: i64,
     pub backlog: Backlog,
     pub sparse_flows: u32,
     pub bulk_flows: u32,
@@ -120,16 +116,17 @@ impl Tin {
         Tin {
             class,
             tuning,
-            flows: vec![Flow::default(); PLACES].into_boxed_slice(),
-            tags: Box::new([0; PLACES]),
-            links: Box::new([(NONE, NONE); PLACES]),
-            new: EMPTY,
-            old: EMPTY,
-            decaying: EMPTY,
+            flows: Box::new([Flow::default(); PLACES]),
+            tags: Tags::new(),
+            links: Links::new(),
+            new: Ring::EMPTY,
+            old: Ring::EMPTY,
+            decaying: Ring::EMPTY,
             sources: Hosts::new(),
             destinations: Hosts::new(),
             next: Time::ZERO,
             credit: 0,
+            turn: (TURN * class.share.0 / class.share.1) as i64,
             backlog: Backlog::ZERO,
             sparse_flows: 0,
             bulk_flows: 0,
@@ -154,7 +151,7 @@ impl Tin {
     #[inline]
     pub fn queue_of(&mut self, hash: u64) -> usize {
         let (own, tag) = ((hash >> 32) as usize % PLACES, hash as u32);
-        if self.tags[own] == tag && self.flows[own].set != Set::Free {
+        if self.tags.at(own) == tag {
             return own;
         }
         self.search(own, tag)
@@ -162,14 +159,14 @@ impl Tin {
 
     #[inline(never)]
     fn search(&mut self, own: usize, tag: u32) -> usize {
-        if let Some(place) = ways(own).find(|place| self.tags[*place] == tag) {
-            self.counters.indirect += u64::from(place != own);
+        if let Some(place) = self.tags.find(own, tag) {
+            self.counters.indirect += 1;
             return place;
         }
-        match ways(own).find(|place| self.flows[*place].set == Set::Free) {
+        match self.tags.free(own) {
             Some(place) => {
                 self.counters.misses += 1;
-                self.tags[place] = tag;
+                self.tags.put(place, tag);
                 place
             }
             None => {
@@ -181,24 +178,31 @@ impl Tin {
 
     /// A packet has been appended to a queue.
     #[inline]
-    pub fn arrived(&mut self, flow: usize, meta: &Meta, isolation: Isolation, rng: &mut Rng) {
-        match self.flows[flow].set {
-            Set::Sparse | Set::Bulk => {}
-            Set::SparseWaiting => self.becomes_bulk(flow, isolation),
-            Set::Free | Set::Decaying => {
-                if self.flows[flow].set == Set::Decaying {
-                    self.decaying_flows -= 1;
-                    self.unlink(flow);
-                }
-                self.flows[flow].set = Set::Sparse;
-                self.flows[flow].hosts = (meta.from, meta.to);
-                self.sparse_flows += 1;
-                self.most_flows = self.most_flows.max(self.flows_in_use());
-                push(&mut self.new, &mut self.links, flow);
-                let load = self.load_of((meta.from, meta.to), isolation);
-                self.flows[flow].deficit = self.quantum(load, rng);
-            }
+    pub fn arrived(&mut self, flow: usize, hosts: (u16, u16), isolation: Isolation, rng: &mut Rng) {
+        let set = self.flows[flow].set;
+        if !matches!(set, Set::Sparse | Set::Bulk) {
+            self.begins(flow, hosts, isolation, rng);
         }
+    }
+
+    /// A queue that has had no backlog has one.
+    #[inline(never)]
+    fn begins(&mut self, flow: usize, hosts: (u16, u16), isolation: Isolation, rng: &mut Rng) {
+        if self.flows[flow].set == Set::SparseWaiting {
+            return self.becomes_bulk(flow, isolation);
+        }
+        if self.flows[flow].set == Set::Decaying {
+            self.decaying_flows -= 1;
+            self.decaying.remove(&mut self.links, flow);
+        }
+        self.tags.set_taken(flow);
+        self.flows[flow].set = Set::Sparse;
+        self.flows[flow].hosts = hosts;
+        self.sparse_flows += 1;
+        self.most_flows = self.most_flows.max(self.flows_in_use());
+        self.new.push(&mut self.links, flow);
+        let load = self.load_of(hosts, isolation);
+        self.flows[flow].deficit = self.quantum(load, rng);
     }
 
     /// True if a queue has its turn: the new and the old ones. They may be empty.
@@ -207,33 +211,46 @@ impl Tin {
         self.sparse_flows + self.bulk_flows > 0
     }
 
-    /// The queue whose turn it is: new ones first.
+    /// The queue whose turn it is, new ones first. Those whose credits are used up end their turns.
+    ///
+    /// # Panics
+    /// If no queue is waiting.
     #[inline]
-    pub fn first(&self) -> Option<usize> {
-        let head = if self.new.head == NONE { self.old.head } else { self.new.head };
-        (head != NONE).then_some(usize::from(head))
+    pub fn whose_turn(&mut self, isolation: Isolation, rng: &mut Rng) -> usize {
+        loop {
+            let flow = self.new.first().or_else(|| self.old.first());
+            let flow = flow.expect("a tin that is chosen has queues in turns");
+            if self.flows[flow].deficit > 0 {
+                return flow;
+            }
+            self.end_turn(flow, isolation, rng);
+        }
     }
 
-    /// The credits of a queue are used up: it gets a quantum and goes to the end of the old queues.
+    /// The credits of the queue whose turn it is are used up: it gets a quantum and goes to the end of the
+    /// old queues.
     #[inline]
-    pub fn end_turn(&mut self, flow: usize, isolation: Isolation, rng: &mut Rng) {
-        self.unlink(flow);
+    fn end_turn(&mut self, flow: usize, isolation: Isolation, rng: &mut Rng) {
         if self.flows[flow].set == Set::Sparse {
+            self.new.pop(&mut self.links);
             if self.flows[flow].queue.is_empty() {
                 self.flows[flow].set = Set::SparseWaiting;
             } else {
                 self.becomes_bulk(flow, isolation);
             }
+            self.old.push(&mut self.links, flow);
+        } else {
+            self.old.rotate(&mut self.links);
         }
-        push(&mut self.old, &mut self.links, flow);
         let load = if self.flows[flow].set == Set::Bulk { self.load_at(flow, isolation) } else { 1 };
         self.flows[flow].deficit += self.quantum(load, rng);
     }
 
-    /// A queue whose turn it is is empty. It leaves the turns, and decays until its COBALT is at rest.
+    /// The queue whose turn it is is empty. It leaves the turns, and decays until its COBALT is at rest.
     #[inline]
     pub fn emptied(&mut self, flow: usize, isolation: Isolation, now: Time) {
-        self.unlink(flow);
+        let ring = if self.flows[flow].set == Set::Sparse { &mut self.new } else { &mut self.old };
+        ring.pop(&mut self.links);
         match self.flows[flow].set {
             Set::Bulk => {
                 self.bulk_flows -= 1;
@@ -247,35 +264,40 @@ impl Tin {
             }
             _ => self.sparse_flows -= 1,
         }
-        self.rests(flow, now);
+        if self.steps_down(flow, now) {
+            self.flows[flow].set = Set::Decaying;
+            self.decaying_flows += 1;
+            self.decaying.push(&mut self.links, flow);
+        }
     }
 
     /// Lets the first decaying queue rest.
     #[inline]
     pub fn let_one_rest(&mut self, now: Time) {
-        if self.decaying.head != NONE {
-            let flow = usize::from(self.decaying.head);
-            self.unlink(flow);
-            self.decaying_flows -= 1;
-            self.rests(flow, now);
+        if let Some(flow) = self.decaying.first() {
+            if self.flows[flow].state.waits(now) || self.steps_down(flow, now) {
+                self.decaying.rotate(&mut self.links);
+            } else {
+                self.decaying.pop(&mut self.links);
+                self.decaying_flows -= 1;
+            }
         }
     }
 
-    /// Steps the COBALT of an empty queue down, and frees the queue or lets it decay.
-    #[inline]
-    fn rests(&mut self, flow: usize, now: Time) {
+    /// Steps the COBALT of an empty queue down. True if it is not at rest yet, and decays; otherwise the
+    /// queue is free.
+    #[inline(never)]
+    fn steps_down(&mut self, flow: usize, now: Time) -> bool {
         let Flow { state, set, .. } = &mut self.flows[flow];
         self.unresponsive_flows -= u32::from(state.emptied(&self.tuning.law, now));
         if state.is_at_rest(now) {
             *set = Set::Free;
-        } else {
-            *set = Set::Decaying;
-            self.decaying_flows += 1;
-            push(&mut self.decaying, &mut self.links, flow);
+            self.tags.set_free(flow);
         }
+        *set != Set::Free
     }
 
-    #[inline]
+    #[inline(never)]
     fn becomes_bulk(&mut self, flow: usize, isolation: Isolation) {
         self.sparse_flows -= 1;
         self.bulk_flows += 1;
@@ -322,22 +344,24 @@ impl Tin {
         load
     }
 
-    /// The quantum, divided by the load. What is less than a byte is drawn.
+    /// The quantum, divided by the load.
     #[inline]
     fn quantum(&self, load: u16, rng: &mut Rng) -> i32 {
-        match load {
-            0 | 1 => self.tuning.quantum,
-            load => {
-                let scaled = (self.tuning.quantum as u64) << 16;
-                ((scaled / u64::from(load) + (rng.word() >> 48)) >> 16) as i32
-            }
-        }
+        if load <= 1 { self.tuning.quantum } else { self.part_of_quantum(load, rng) }
+    }
+
+    /// A part of the quantum. What is less than a byte is drawn.
+    #[inline(never)]
+    fn part_of_quantum(&self, load: u16, rng: &mut Rng) -> i32 {
+        let scaled = (self.tuning.quantum as u64) << 16;
+        ((scaled / u64::from(load) + (rng.word() >> 48)) >> 16) as i32
     }
 
     /// A packet leaves, or is charged although it was dropped.
     #[inline]
     pub fn charge(&mut self, flow: usize, bytes: u32, lasts: Span, now: Time) {
-        self.flows[flow].deficit = self.flows[flow].deficit.saturating_sub_unsigned(bytes);
+        let deficit = i64::from(self.flows[flow].deficit) - i64::from(bytes);
+        self.flows[flow].deficit = deficit.max(i64::from(i32::MIN)) as i32;
         self.credit -= i64::from(bytes);
         self.advance(lasts, now);
     }
@@ -361,8 +385,10 @@ impl Tin {
         let sojourn = sojourn.as_ps();
         let Counters { peak, average, sparse, longest, .. } = &mut self.counters;
         *average = averaged(*average, sojourn, 8);
-        *peak = averaged(*peak, sojourn, if sojourn > *peak { 2 } else { 8 });
-        *sparse = averaged(*sparse, sojourn, if sojourn < *sparse { 2 } else { 8 });
+        // Written so that each shift is a constant.
+        *peak = if sojourn > *peak { averaged(*peak, sojourn, 2) } else { averaged(*peak, sojourn, 8) };
+        *sparse =
+            if sojourn < *sparse { averaged(*sparse, sojourn, 2) } else { averaged(*sparse, sojourn, 8) };
         *longest = bytes.max(*longest);
     }
 
@@ -370,38 +396,15 @@ impl Tin {
     pub fn reset(&mut self) {
         *self = Tin { most_flows: self.most_flows, ..Tin::new(self.class, self.tuning) };
     }
-
-    #[inline]
-    fn unlink(&mut self, flow: usize) {
-        let ring = match self.flows[flow].set {
-            Set::Sparse => &mut self.new,
-            Set::SparseWaiting | Set::Bulk => &mut self.old,
-            Set::Decaying => &mut self.decaying,
-            Set::Free => return,
-        };
-        let (before, after) = self.links[flow];
-        match before {
-            NONE => ring.head = after,
-            before => self.links[usize::from(before)].1 = after,
-        }
-        match after {
-            NONE => ring.tail = before,
-            after => self.links[usize::from(after)].0 = before,
-        }
-    }
-}
-
-#[inline]
-fn push(ring: &mut Ring, links: &mut [(u16, u16); PLACES], flow: usize) {
-    links[flow] = (ring.tail, NONE);
-    match ring.tail {
-        NONE => ring.head = flow as u16,
-        tail => links[usize::from(tail)].1 = flow as u16,
-    }
-    ring.tail = flow as u16;
 }
 
 impl Isolation {
+    /// True if each flow has a queue.
+    #[inline]
+    pub fn has_queues_of_flows(self) -> bool {
+        !matches!(self, Isolation::Flowblind | Isolation::Srchost | Isolation::Dsthost | Isolation::Hosts)
+    }
+
     /// True if sources get equal shares.
     #[inline]
     fn counts_sources(self) -> bool {
