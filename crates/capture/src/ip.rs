@@ -34,6 +34,16 @@ pub struct Tcp {
     pub ack: u32,
     /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN, from the highest bit down.
     pub flags: u8,
+    /// True if all options were captured and are timestamps or padding, and the flag AE (RFC 9768) is off.
+    pub plain: bool,
+}
+
+impl Tcp {
+    /// True for a segment with the flag ACK alone, and no options but timestamps. With no data it is an
+    /// acknowledgement that reports nothing but its number.
+    pub fn is_plain_ack(&self) -> bool {
+        self.flags == 0x10 && self.plain
+    }
 }
 
 /// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
@@ -177,7 +187,22 @@ impl Network {
 fn tcp(header: &[u8]) -> Option<Tcp> {
     let fixed = header.first_chunk::<14>()?;
     let number = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
-    Some(Tcp { seq: number(4), ack: number(8), flags: fixed[13] })
+    let bytes = usize::from(fixed[12] >> 4) * 4;
+    let plain = fixed[12] & 1 == 0 && header.get(20..bytes).is_some_and(has_only_timestamps);
+    Some(Tcp { seq: number(4), ack: number(8), flags: fixed[13], plain })
+}
+
+/// True if TCP options are timestamps (RFC 7323) and padding.
+fn has_only_timestamps(mut options: &[u8]) -> bool {
+    loop {
+        options = match options {
+            // The end of the options, or none are left.
+            [] | [0, ..] => return true,
+            [1, rest @ ..] => rest,
+            [8, 10, rest @ ..] if rest.len() >= 8 => &rest[8..],
+            _ => return false,
+        };
+    }
 }
 
 /// RFC 3168 section 5.

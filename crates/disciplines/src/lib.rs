@@ -90,6 +90,7 @@ registry! {
         fq_codel,
         fq_pie,
         cake,
+        cake_mq,
         scfq,
         stfq,
         afd,

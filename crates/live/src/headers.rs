@@ -10,7 +10,8 @@
 //!   (LE, CS1) has class 2, all others have class 1.
 //! - `ecn`: the IP header.
 //! - `header`: the DSCP, and whether the packet is short; a short packet has at most 64 bytes after the link
-//!   header.
+//!   header. Whether it advances follows from its TCP header, and from the highest acknowledgement number of
+//!   the flow before it, which is in the same table as `offset`.
 //! - `from`, `to`: 16 bits of a hash of each address.
 //! - `offset`: bytes of the flow before this packet, from a table of 4,096 flows. A flow that another one has
 //!   evicted restarts at 0.
@@ -27,7 +28,7 @@
 
 use std::num::NonZeroU32;
 
-use giveway_capture::LinkType;
+use giveway_capture::{Ip, LinkType, Tcp};
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Dscp, FiveTuple, FlowHash, FlowKey, Header, Meta, Streams, Time};
 
@@ -82,7 +83,33 @@ struct FlowBytes {
     flow: FlowKey,
     bytes: u32,
     last_s: u32,
+    /// The highest acknowledgement number of the flow, if it is TCP.
+    acknowledged: Option<u32>,
 }
+
+impl FlowBytes {
+    /// An entry of a flow that has sent nothing.
+    const fn new(flow: FlowKey, last_s: u32) -> FlowBytes {
+        FlowBytes { flow, bytes: 0, last_s, acknowledged: None }
+    }
+
+    /// Records the acknowledgement number of a segment. True if it is higher than those before. The first one
+    /// has none before.
+    fn acknowledges(&mut self, tcp: &Tcp) -> bool {
+        if tcp.flags & ACK == 0 {
+            return false;
+        }
+        // RFC 9293, section 3.4: numbers are compared modulo 2^32.
+        let higher = self.acknowledged.map(|before| tcp.ack.wrapping_sub(before).cast_signed() > 0);
+        if higher != Some(false) {
+            self.acknowledged = Some(tcp.ack);
+        }
+        higher == Some(true)
+    }
+}
+
+/// The flag ACK of TCP.
+const ACK: u8 = 0x10;
 
 /// Time without a packet after which a flow restarts at offset 0, in seconds.
 const FORGOTTEN_S: u32 = 60;
@@ -90,6 +117,10 @@ const FORGOTTEN_S: u32 = 60;
 /// Length of the longest short packet ([`Header::is_short`]), in bytes after the link header. Ethernet pads
 /// only packets that are shorter.
 const SHORT: u32 = 64;
+
+/// Length of the longest acknowledgement without data, in bytes after the link header: both headers with all
+/// their options. A longer frame carries data, whatever its headers state.
+const LONGEST_ACK: u32 = 120;
 
 /// The parsed headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +144,7 @@ impl HeaderParser {
             counting,
             hasher,
             flows: FlowHash::Keyed(hasher),
-            offsets: Box::new([FlowBytes { flow: FlowKey(0), bytes: 0, last_s: 0 }; FLOWS]),
+            offsets: Box::new([FlowBytes::new(FlowKey(0), 0); FLOWS]),
         }
     }
 
@@ -143,6 +174,7 @@ impl HeaderParser {
     #[inline]
     pub fn parse(&mut self, frame: &[u8], now: Time) -> ParsedHeaders {
         let headers = giveway_capture::parse_headers(self.link, frame, frame.len() as u32);
+        let is_connection = matches!(self.flows, FlowHash::Keyed(_));
         let charged = self.charge(headers.behind_link);
         let mut meta = Meta { bytes: charged, class: 1, ..Meta::default() };
         match headers.ip {
@@ -163,7 +195,16 @@ impl HeaderParser {
             // The first 14 bytes: both link addresses and the EtherType.
             None => meta.flow = FlowKey(self.hasher.hash(&frame[..frame.len().min(14)])),
         }
-        meta.offset = self.offset(meta.flow, headers.behind_link, now);
+        let state = self.state(meta.flow, now);
+        meta.offset = state.bytes;
+        state.bytes = state.bytes.saturating_add(headers.behind_link);
+        // Only a flow that is one connection has acknowledgements that can be compared.
+        if let Some(Ip { data, tcp: Some(tcp), .. }) = &headers.ip
+            && is_connection
+        {
+            let is_plain = *data == Some(0) && tcp.is_plain_ack() && headers.behind_link <= LONGEST_ACK;
+            meta.header = meta.header.with_advance(state.acknowledges(tcp) && is_plain);
+        }
         ParsedHeaders { meta, ip_at: headers.at as u16, tuple: headers.ip.map(|ip| ip.tuple) }
     }
 
@@ -177,17 +218,15 @@ impl HeaderParser {
         self.hasher.hash(address) as u16
     }
 
-    /// Adds `bytes` to a flow and returns its bytes before.
-    fn offset(&mut self, flow: FlowKey, bytes: u32, now: Time) -> u32 {
+    /// The state of a flow that has a packet now.
+    fn state(&mut self, flow: FlowKey, now: Time) -> &mut FlowBytes {
         let now_s = (now.as_ps() / Time::s(1).as_ps()) as u32;
         let entry = &mut self.offsets[flow.0 as usize & (FLOWS - 1)];
         if entry.flow != flow || now_s.wrapping_sub(entry.last_s) > FORGOTTEN_S {
-            *entry = FlowBytes { flow, bytes: 0, last_s: now_s };
+            *entry = FlowBytes::new(flow, now_s);
         }
-        let before = entry.bytes;
-        entry.bytes = before.saturating_add(bytes);
         entry.last_s = now_s;
-        before
+        entry
     }
 }
 
@@ -251,6 +290,44 @@ mod tests {
             0,
             "after a minute without packets"
         );
+    }
+
+    /// An Ethernet frame with a TCP segment over IPv4, of 6 bytes of padding if it has no options.
+    fn tcp(ack: u32, flags: u8, options: &[u8], data: u16) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
+        let header = 20 + options.len() as u16;
+        frame.extend((20 + header + data).to_be_bytes());
+        frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x13, 0x88, 0, 80, 0, 0, 0, 1]);
+        frame.extend(ack.to_be_bytes());
+        frame.extend([(header / 4) as u8 * 16, flags, 1, 0, 0, 0, 0, 0]);
+        frame.extend(options);
+        frame.resize((frame.len() + usize::from(data)).max(60), 0);
+        frame
+    }
+
+    /// A download: each line is a packet on the way back, and whether it advances.
+    #[test]
+    fn a_higher_acknowledgement_without_other_news_advances() {
+        const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        const SACK: [u8; 12] = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let mut parser = parser();
+        let mut advances = |ack: u32, flags: u8, options: &[u8], data: u16| {
+            parser.parse(&tcp(ack, flags, options, data), Time::ZERO).meta.header.advances()
+        };
+        let first = u32::MAX - 2000;
+        assert!(!advances(0, 0x02, &[], 0), "SYN");
+        assert!(!advances(first, 0x10, &[], 0), "the first number is not known to be higher");
+        assert!(advances(first + 1000, 0x10, &[], 0));
+        assert!(!advances(first + 1000, 0x10, &[], 0), "a duplicate");
+        assert!(!advances(first, 0x10, &[], 0), "a late one");
+        assert!(advances(first + 2000, 0x10, &TIMESTAMPS, 0));
+        assert!(!advances(first + 2000, 0x10, &SACK, 0), "SACK blocks");
+        assert!(!advances(first.wrapping_add(3000), 0x10, &SACK, 0));
+        assert!(!advances(first.wrapping_add(4000), 0x50, &[], 0), "ECE");
+        assert!(!advances(first.wrapping_add(5000), 0x18, &[], 0), "PSH");
+        assert!(!advances(first.wrapping_add(6000), 0x10, &[], 100), "data");
+        assert!(!advances(first.wrapping_add(6000), 0x10, &[], 0), "the data had the same number");
+        assert!(advances(first.wrapping_add(7000), 0x10, &[], 0), "modulo 2^32");
     }
 
     #[test]

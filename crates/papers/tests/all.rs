@@ -5,6 +5,7 @@ mod delays;
 mod families;
 mod lockout;
 mod measures;
+mod slow_upstream;
 mod studies;
 
 /// An error and its causes in one line, as the front end prints them.

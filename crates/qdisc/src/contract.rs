@@ -167,7 +167,7 @@ impl<'a, Q: Qdisc<u64>> Run<'a, Q> {
             to: u16::from(flow % 5),
             next_hops: next_hops(flow),
             class: u16::from(class % 4),
-            header: Header::new(dscp(flow), bytes.is_multiple_of(8)),
+            header: Header::new(dscp(flow), bytes.is_multiple_of(8)).with_advance(bytes.is_multiple_of(3)),
             ecn: if ecn { capable(bytes) } else { Ecn::NotCapable },
             arrived: self.now,
             offset: u32::try_from(self.serial * 700).unwrap_or(u32::MAX),

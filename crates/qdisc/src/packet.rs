@@ -24,7 +24,7 @@ pub struct Meta {
     pub class: u16,
     /// Explicit congestion notification, RFC 3168 section 5.
     pub ecn: Ecn,
-    /// DSCP and length class of the packet.
+    /// DSCP, length class and acknowledgement of the packet.
     pub header: Header,
     /// Flow of the packet.
     pub flow: FlowKey,
@@ -51,15 +51,22 @@ pub struct Meta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 
-/// Facts from the headers of a packet, in one byte: its DSCP, and whether it is short.
+/// Facts from the headers of a packet, in one byte: its DSCP, whether it is short, and whether it advances.
 ///
 /// A short packet, in the sense of P-SPF (section 2.2), has at most 64 bytes, and is UDP or TCP without data.
+///
+/// A packet advances if it is a TCP acknowledgement whose only news is its number: that number is higher than
+/// in each packet of its flow before, and the packet has no data, no SACK blocks, no feedback of ECN, and no
+/// flag but ACK. If two such packets are one behind the other, the first is redundant (RFC 3449, section
+/// 5.2.1). A byte has no space for the number itself, and the order of the flow is enough.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header(u8);
 
 impl Header {
     /// Bit of a short packet. The DSCP is in the upper six bits.
     const SHORT: u8 = 1;
+    /// Bit of a packet that advances.
+    const ADVANCES: u8 = 2;
 
     /// The facts of a packet with this DSCP.
     #[inline]
@@ -67,15 +74,16 @@ impl Header {
         Header(dscp.number() << 2 | short as u8)
     }
 
-    /// The facts as a byte: the DSCP in the upper six bits, and the bit 0 of a short packet.
+    /// The facts as a byte: the DSCP in the upper six bits, bit 1 of a packet that advances, and bit 0 of a
+    /// short packet.
     #[inline]
     pub const fn byte(self) -> u8 {
         self.0
     }
 
-    /// The inverse of [`Header::byte`]; `None` if an unused bit is set.
-    pub const fn from_byte(byte: u8) -> Option<Header> {
-        if byte & 0b10 == 0 { Some(Header(byte)) } else { None }
+    /// The inverse of [`Header::byte`].
+    pub const fn from_byte(byte: u8) -> Header {
+        Header(byte)
     }
 
     /// The DSCP; 0 if the packet has none.
@@ -90,16 +98,29 @@ impl Header {
         self.0 & Header::SHORT != 0
     }
 
+    /// True for a packet that advances.
+    #[inline]
+    pub const fn advances(self) -> bool {
+        self.0 & Header::ADVANCES != 0
+    }
+
+    /// The facts, of a packet that advances or does not.
+    #[inline]
+    pub const fn with_advance(self, advances: bool) -> Header {
+        Header(self.0 & !Header::ADVANCES | (advances as u8) << 1)
+    }
+
     /// The facts with another DSCP.
     #[inline]
     pub const fn with_dscp(self, dscp: Dscp) -> Header {
-        Header::new(dscp, self.is_short())
+        Header(dscp.number() << 2 | self.0 & 0b11)
     }
 }
 
 impl std::fmt::Debug for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Header({}{})", self.dscp(), if self.is_short() { ", short" } else { "" })
+        let short = if self.is_short() { ", short" } else { "" };
+        write!(f, "Header({}{short}{})", self.dscp(), if self.advances() { ", advances" } else { "" })
     }
 }
 

@@ -49,8 +49,8 @@
 //! 1. the time, signed, since the operation before;
 //! 2. of an enqueue: a varint of bits for the fields of the metadata that differ from the packet enqueued
 //!    before (the first time: from all zero), and these fields, from the lowest bit: 0 length in bytes
-//!    (varint), 1 class (varint), 2 ECN field (byte), 3 headers (byte: the DSCP in the upper six bits, a
-//!    zero bit, and 1 if the packet is short), 4 flow (8 bytes), 5 from (varint), 6 to (varint), 7 label
+//!    (varint), 1 class (varint), 2 ECN field (byte), 3 headers (byte: the DSCP in the upper six bits, 2 if
+//!    the packet advances, and 1 if it is short), 4 flow (8 bytes), 5 from (varint), 6 to (varint), 7 label
 //!    (varint: 0 none, 1 short, a departure time in picoseconds with the highest of 64 bits set, otherwise
 //!    the rate in bit/s plus 1), 8 offset (varint), 9 remaining (varint), 10 reserved (varint, bit/s), 11
 //!    next hops (a byte with their number, at most 6, and a varint each), 12 arrival: of this packet,

@@ -128,6 +128,11 @@ impl Segment {
     pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
+    /// True if the segment is an acknowledgement without data, SACK blocks and flags of its own.
+    #[inline]
+    pub fn is_plain_ack(&self) -> bool {
+        self.flags & !Segment::REPLY == Segment::ACK && self.len == 0 && self.sacks == 0
+    }
     /// Length in sequence space: the data bytes, and one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u64 {

@@ -74,9 +74,7 @@ impl ThinAcks {
 /// The key of a pure acknowledgement: its connection and direction. `None` for any other packet.
 #[inline]
 fn pure_ack(meta: &Meta, segment: &Segment) -> Option<FlowKey> {
-    let flags = segment.flags & !Segment::REPLY;
-    let is_pure = flags == Segment::ACK && segment.len == 0 && segment.sacks == 0;
-    is_pure.then(|| FlowKey(meta.flow.0 ^ u64::from(segment.flags & Segment::REPLY)))
+    segment.is_plain_ack().then(|| FlowKey(meta.flow.0 ^ u64::from(segment.flags & Segment::REPLY)))
 }
 
 impl Qdisc<Segment> for ThinAcks {

@@ -75,7 +75,7 @@ fn any_packets_give_a_workload() {
             let data = rng.below(2_000) as u32;
             let is_tcp = rng.below(10) > 0;
             let tuple = FiveTuple { from, to, from_port, to_port, protocol: if is_tcp { 6 } else { 17 } };
-            let tcp = is_tcp.then_some(Tcp { seq, ack, flags });
+            let tcp = is_tcp.then_some(Tcp { seq, ack, flags, plain: false });
             let ip = Ip {
                 tuple,
                 dscp: Dscp::default(),

@@ -18,6 +18,11 @@
 //!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link.
 //! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
 //!   to drop.
+//! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three
+//!   of a flow that advance ([`giveway_qdisc::Header`]) are one behind another at the end of the queue, the
+//!   first of them. So two remain, and one with `ack-filter-aggressive`. It is for a link whose way back is so
+//!   slow that acknowledgements limit the way forth. A duplicate, or one with SACK blocks, feedback of ECN or
+//!   data, is never dropped.
 //!
 //! The tins of each mode, the least urgent first, with their thresholds:
 //! - `besteffort`: all packets, 100 %.
@@ -35,8 +40,13 @@
 //! - `overhead` and a kind of link cannot be combined, except with `raw` and `ether-vlan`: in tc the later
 //!   word wins. `mpu` and the framing replace those of the kind of link.
 //! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
-//!   `ack-filter` and `fwmark` are refused: the metadata of a packet has no acknowledgement number and no
-//!   mark. `split-gso` has no effect, because packets are not aggregates.
+//! - `fwmark` is refused: the metadata of a packet has no mark.
+//! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the simulator
+//!   with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for interfaces that
+//!   do not merge packets.
+//! - The ack filter knows the order of a flow's acknowledgements, not their numbers, so it looks at the end of
+//!   the queue. A packet of another kind between two acknowledgements keeps both, where the kernel compares
+//!   all in the queue. An acknowledgement with data, or with SACK blocks, makes none redundant.
 //! - `memlimit` counts the bytes of packets, and a packet as 256 bytes at least; the kernel counts the size
 //!   of its buffers.
 //! - If all backlogged flows of a tin have a host in common, their quantum is not divided. All of them would
@@ -73,7 +83,7 @@ use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Dscp, FlowTable, Invalid, Limit, LinkContext, Meta, Next, Packet,
+    Backlog, Bytes, Cx, DropReason, Dscp, FlowKey, FlowTable, Invalid, Limit, LinkContext, Meta, Next, Packet,
     Properties, Qdisc, Rate, Rng, Slots, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
@@ -102,12 +112,12 @@ pub struct Config {
     /// Flows and hosts that get equal shares. Each choice may be written alone, as in tc.
     #[schemars(extend("x-words" = true))]
     pub isolation: Isolation,
-    /// Use the addresses behind a translation; without effect here.
+    /// Use the addresses behind a translation; without effect, because there is none here.
     pub nat: bool,
     /// Set the DSCP of each packet to 0, after it has selected the tin. `giveway live` writes it into whole
     /// IP packets behind an Ethernet header.
     pub wash: bool,
-    /// Split aggregates into packets; without effect here.
+    /// Split aggregates into packets; without effect, because a discipline gets no aggregates here.
     #[schemars(extend("x-opposite" = "no-split-gso"))]
     pub split_gso: bool,
     /// The usual round-trip time, from which target and interval follow. `datacentre` (100 us), `lan` (1 ms),
@@ -137,11 +147,10 @@ pub struct Config {
     /// Count dropped packets for the shaper, which is behind the bottleneck (`egress`: in front of it).
     #[schemars(extend("x-opposite" = "egress"))]
     pub ingress: bool,
-    /// Refused: the metadata of a packet has no acknowledgement number.
-    #[schemars(extend("x-opposite" = "no-ack-filter", "x-hidden" = true))]
+    /// Drop redundant acknowledgements of TCP, and keep at least two of a flow that are in a row.
+    #[schemars(extend("x-opposite" = "no-ack-filter"))]
     pub ack_filter: bool,
-    /// Refused: the metadata of a packet has no acknowledgement number.
-    #[schemars(extend("x-hidden" = true))]
+    /// Drop redundant acknowledgements of TCP, and keep only the last in a row.
     pub ack_filter_aggressive: bool,
     /// Refused: packets have no mark of a firewall.
     #[schemars(extend("x-hidden" = true))]
@@ -226,12 +235,9 @@ impl Config {
 
     /// Refuses what a packet's metadata does not allow.
     fn check_words(&self) -> Result<(), Invalid> {
-        let ack = "acknowledgements are not filtered, because the metadata of a packet has no acknowledgement number: leave it out";
-        if self.ack_filter {
-            return Err(Invalid::new("ack-filter", ack));
-        }
-        if self.ack_filter_aggressive {
-            return Err(Invalid::new("ack-filter-aggressive", ack));
+        if self.ack_filter && self.ack_filter_aggressive {
+            let message = "it drops more than ack-filter: write one of the two";
+            return Err(Invalid::new("ack-filter-aggressive", message));
         }
         if self.fwmark.is_some() {
             let message =
@@ -239,6 +245,15 @@ impl Config {
             return Err(Invalid::new("fwmark", message));
         }
         Ok(())
+    }
+
+    /// Number of acknowledgements in a row that the filter keeps; `None` without a filter.
+    fn kept_acks(&self) -> Option<usize> {
+        match (self.ack_filter, self.ack_filter_aggressive) {
+            (false, false) => None,
+            (true, _) => Some(2),
+            (false, true) => Some(1),
+        }
     }
 
     fn tuner(&self, context: &LinkContext) -> Tuner {
@@ -314,6 +329,7 @@ impl Discipline for Config {
             .collect();
         let mut rng = context.streams.rng();
         Ok(Cake {
+            kept_acks: self.kept_acks(),
             config: self.clone(),
             on_wire: Some(on_wire).filter(|on_wire| *on_wire != OnWire::default()),
             memory,
@@ -352,6 +368,7 @@ impl Discipline for Config {
                 tins: Tins::Besteffort,
                 isolation: Isolation::Flows,
                 link: Some(LinkLayer::PppoePtm),
+                ack_filter: true,
                 ..shaped.clone()
             },
             Config {
@@ -359,6 +376,7 @@ impl Discipline for Config {
                 memlimit: Some(Bytes(6000)),
                 ingress: true,
                 link: Some(LinkLayer::Conservative),
+                ack_filter_aggressive: true,
                 wash: true,
                 ..shaped
             },
@@ -395,6 +413,8 @@ impl Discipline for Config {
 /// The discipline `cake`: the shaper, and the tins with their queues.
 pub struct Cake<P> {
     config: Config,
+    /// Number of acknowledgements in a row that the filter keeps; `None` without a filter.
+    kept_acks: Option<usize>,
     /// How the link counts lengths; `None` if it adds nothing.
     on_wire: Option<OnWire>,
     /// Capacity in bytes.
@@ -439,6 +459,7 @@ impl<P> Qdisc<P> for Cake<P> {
         }
         let flow = tin.queue_of(hash);
         let (bytes, hosts) = (pkt.bytes(), (pkt.meta.from, pkt.meta.to));
+        let (key, advances) = (pkt.meta.flow, pkt.meta.header.advances());
         self.packets.push_back(&mut tin.flows[flow].queue, pkt);
         let queued = &mut tin.flows[flow].bytes;
         *queued += bytes;
@@ -448,6 +469,9 @@ impl<P> Qdisc<P> for Cake<P> {
         tin.counters.packets += 1;
         tin.counters.bytes += u64::from(bytes);
         tin.arrived(flow, hosts, self.config.isolation, &mut self.rng);
+        if advances && let Some(kept) = self.kept_acks {
+            self.filter(number, flow, (key, kept), cx);
+        }
         while self.is_full() {
             self.drop_from_the_fattest(cx);
         }
@@ -676,6 +700,31 @@ impl<P> Cake<P> {
         cx.drop(pkt, DropReason::Pushout);
     }
 
+    /// An acknowledgement has been appended to a queue. Drops the first of more than `kept` in a row.
+    #[inline(never)]
+    fn filter(&mut self, number: usize, place: usize, (key, kept): (FlowKey, usize), cx: &mut Cx<'_, P>) {
+        let tin = &mut self.tins[number];
+        let Flow { queue, bytes, .. } = &mut tin.flows[place];
+        let Some(first) = queue.len().checked_sub(kept + 1) else { return };
+        let packets = &self.packets;
+        let in_a_row = (first..queue.len()).filter_map(|nth| packets.nth_place(queue, nth)).all(|place| {
+            let meta = &packets[place].meta;
+            meta.flow == key && meta.header.advances()
+        });
+        if let Some(redundant) = packets.nth_place(queue, first).filter(|_| in_a_row) {
+            let pkt = self.packets.remove(queue, redundant);
+            *bytes -= pkt.bytes();
+            tin.backlog.sub(pkt.bytes());
+            self.backlog.sub(pkt.bytes());
+            tin.counters.acks += 1;
+            if self.config.ingress {
+                let lasts = self.shaper.charge(OnWire::length(self.on_wire, pkt.bytes()), true);
+                tin.advance(lasts, cx.now());
+            }
+            cx.drop(pkt, DropReason::Policy);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn follow_arrivals(&mut self, bytes: u32, now: Time) {
@@ -684,6 +733,16 @@ impl<P> Cake<P> {
             self.shaper.rate = Some(rate);
             self.retune();
         }
+    }
+
+    /// The rate of the shaper; `None` if nothing is shaped.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        self.shaper.rate
+    }
+
+    /// Changes the rate of the shaper, and leaves target and quantum as they are.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.shaper.rate = Some(rate);
     }
 
     /// Computes what follows from the rate of the shaper.

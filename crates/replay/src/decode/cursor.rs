@@ -209,11 +209,7 @@ impl<'a> Cursor<'a> {
                 0 => meta.bytes = self.number()?,
                 1 => meta.class = self.number()?,
                 2 => meta.ecn = Cursor::ecn(self.byte()?)?,
-                3 => {
-                    let header = Header::from_byte(self.byte()?);
-                    meta.header = header
-                        .ok_or(ContentError::Invalid("an unused bit of the header of a packet is set"))?;
-                }
+                3 => meta.header = Header::from_byte(self.byte()?),
                 4 => meta.flow = FlowKey(self.word()?),
                 5 => meta.from = self.number()?,
                 6 => meta.to = self.number()?,

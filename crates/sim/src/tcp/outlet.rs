@@ -116,7 +116,7 @@ impl Outlet {
             self.retransmit_at = now + self.rtt.timeout();
         }
         let bytes = header(&segment, config) + u32::from(segment.len);
-        self.emit(segment, bytes, ecn, end, out);
+        self.emit(segment, bytes, (ecn, false), end, out);
     }
 
     /// Writes the acknowledgement, the SACK blocks with `sack`, and the reports of the receiver.
@@ -135,8 +135,10 @@ impl Outlet {
     #[inline]
     pub fn emit_ack(&mut self, (seq, end): (u64, u64), config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(seq);
+        let more = self.receiver.pending() > 0;
         self.acknowledge(&mut segment, config.sack);
-        self.emit(segment, header(&segment, config), Ecn::NotCapable, end, out);
+        let advances = more && segment.is_plain_ack() && !self.echo;
+        self.emit(segment, header(&segment, config), (Ecn::NotCapable, advances), end, out);
     }
 
     /// Sends a SYN with the flags AE, CWR and ECE in `ecn`.
@@ -145,11 +147,18 @@ impl Outlet {
         segment.ace = ecn;
         segment.ack = u64::from(flags & Segment::ACK != 0);
         segment.flags |= Segment::SYN | flags;
-        self.emit(segment, SYN_BYTES, Ecn::NotCapable, end, out);
+        self.emit(segment, SYN_BYTES, (Ecn::NotCapable, false), end, out);
     }
 
     #[inline]
-    fn emit(&self, mut segment: Segment, bytes: u32, ecn: Ecn, end: u64, out: &mut Vec<Packet<Segment>>) {
+    fn emit(
+        &self,
+        mut segment: Segment,
+        bytes: u32,
+        (ecn, advances): (Ecn, bool),
+        end: u64,
+        out: &mut Vec<Packet<Segment>>,
+    ) {
         if self.echo {
             segment.flags |= Segment::ECE;
         }
@@ -157,7 +166,7 @@ impl Outlet {
             bytes,
             class: self.identity.class,
             ecn,
-            header: Header::new(self.identity.dscp, bytes <= 64 && segment.len == 0),
+            header: Header::new(self.identity.dscp, bytes <= 64 && segment.len == 0).with_advance(advances),
             flow: self.identity.flow,
             from: self.identity.from,
             to: self.identity.to,

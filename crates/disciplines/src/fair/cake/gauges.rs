@@ -7,7 +7,7 @@ use super::shaper::Shaper;
 use super::tin::Tin;
 
 /// The values of a tin, in the order of [`NAMES`].
-fn values(tin: &Tin, rate: f64) -> [f64; 20] {
+fn values(tin: &Tin, rate: f64) -> [f64; 21] {
     let (part, whole) = tin.class.share;
     let s = |ps: u64| Time::from_ps(ps).as_s();
     let (tuning, counters) = (&tin.tuning, &tin.counters);
@@ -27,6 +27,7 @@ fn values(tin: &Tin, rate: f64) -> [f64; 20] {
         counters.collisions as f64,
         counters.drops as f64,
         counters.marks as f64,
+        counters.acks as f64,
         f64::from(tin.sparse_flows + tin.decaying_flows),
         f64::from(tin.bulk_flows),
         f64::from(tin.unresponsive_flows),
@@ -53,6 +54,7 @@ macro_rules! names {
             concat!("tin", $tin, "_collisions"),
             concat!("tin", $tin, "_dropped_packets"),
             concat!("tin", $tin, "_marked_packets"),
+            concat!("tin", $tin, "_dropped_acks"),
             concat!("tin", $tin, "_sparse_flows"),
             concat!("tin", $tin, "_bulk_flows"),
             concat!("tin", $tin, "_unresponsive_flows"),
@@ -63,7 +65,7 @@ macro_rules! names {
 }
 
 /// The names of the gauges of each tin.
-const NAMES: [[&str; 20]; MOST] = names!(0, 1, 2, 3, 4, 5, 6, 7);
+const NAMES: [[&str; 21]; MOST] = names!(0, 1, 2, 3, 4, 5, 6, 7);
 
 /// Visits the rate of the shaper, and the counters of each tin in the order in which tc lists them: bulk
 /// before best effort.

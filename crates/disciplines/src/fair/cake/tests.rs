@@ -250,6 +250,56 @@ fn eight_flows_of_a_set_do_not_share_queues() {
     assert_eq!((counters.misses, counters.indirect, counters.collisions), (8, 7, 1));
 }
 
+/// The packets that leave and those that are dropped, of arrivals at once. A capital letter is an
+/// acknowledgement with a higher number than those before, of the flow with this letter; a small letter is
+/// any other packet of the flow, such as a duplicate.
+fn filtered(spec: &str, arrivals: &str) -> String {
+    let names: Vec<&str> = arrivals.split_whitespace().collect();
+    let mut bench = Bench::new(spec);
+    for (number, name) in names.iter().enumerate() {
+        let letter = name.chars().next().unwrap();
+        let mut pkt = Packet::new(FlowKey(letter.to_ascii_uppercase().into()), 40, number as u64);
+        pkt.meta.arrived = bench.now;
+        pkt.meta.header = pkt.meta.header.with_advance(letter.is_uppercase());
+        bench.q.enqueue(pkt, &mut Cx::new(bench.now, &mut bench.out));
+    }
+    let acks = bench.gauge("tin0_dropped_acks") + bench.gauge("tin1_dropped_acks");
+    let dropped: Vec<&str> =
+        bench.out.dropped.drain(..).map(|(pkt, _)| names[pkt.payload as usize]).collect();
+    assert_eq!(acks, dropped.len() as f64);
+    let mut left = Vec::new();
+    while let Some(pkt) = bench.take() {
+        left.push(names[pkt.payload as usize]);
+    }
+    format!("{} | {}", left.join(" "), dropped.join(" "))
+}
+
+/// Of five acknowledgements in a row the last two remain, which still clock the sender. The first goes when
+/// the third arrives, and so on.
+#[test]
+fn of_acknowledgements_in_a_row_the_last_two_remain() {
+    assert_eq!(filtered("cake ack-filter", "A1 A2 A3 A4 A5"), "A4 A5 | A1 A2 A3");
+    assert_eq!(filtered("cake ack-filter-aggressive", "A1 A2 A3 A4 A5"), "A5 | A1 A2 A3 A4");
+    assert_eq!(filtered("cake no-ack-filter", "A1 A2 A3"), "A1 A2 A3 | ");
+}
+
+/// The duplicates a3, a4 and a5 of A2 make the sender retransmit. None of them is dropped, nor is A2, without
+/// which one of them would be news.
+#[test]
+fn duplicates_and_what_they_duplicate_remain() {
+    let arrivals = "A1 A2 a3 a4 a5 A6 A7 A8";
+    assert_eq!(filtered("cake ack-filter", arrivals), "A1 A2 a3 a4 a5 A7 A8 | A6");
+    assert_eq!(filtered("cake ack-filter-aggressive", arrivals), "A2 a3 a4 a5 A8 | A1 A6 A7");
+}
+
+/// Two connections have a queue together. An acknowledgement of B says nothing about A.
+#[test]
+fn only_acknowledgements_of_one_connection_are_redundant() {
+    let spec = "cake flowblind ack-filter-aggressive";
+    assert_eq!(filtered(spec, "A1 B1 A2 B2 A3 B3"), "A1 B1 A2 B2 A3 B3 | ");
+    assert_eq!(filtered(spec, "A1 A2 B1 B2 A3"), "A2 B2 A3 | A1 B1");
+}
+
 /// A flood at three times the rate beside a call. The call loses nothing and waits for a packet; BLUE thins
 /// the flood, so that less of it finds the memory full.
 #[test]
@@ -396,8 +446,7 @@ fn mistakes_are_answered_with_the_nearest_word() {
         "overhead: \"x\" is not a whole number; write for example \"overhead -4\""
     );
     for (words, parameter) in [
-        ("ack-filter", "ack-filter"),
-        ("ack-filter-aggressive", "ack-filter-aggressive"),
+        ("ack-filter ack-filter-aggressive", "ack-filter-aggressive"),
         ("fwmark 0xff", "fwmark"),
         ("docsis overhead 22", "overhead"),
         ("overhead 300", "overhead"),

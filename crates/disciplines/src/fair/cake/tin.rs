@@ -54,6 +54,8 @@ pub struct Counters {
     pub bytes: u64,
     pub drops: u64,
     pub marks: u64,
+    /// Redundant acknowledgements that were dropped.
+    pub acks: u64,
     /// Packets of a flow in another place of its set than its own.
     pub indirect: u64,
     /// Packets that made a flow known.
