@@ -41,9 +41,9 @@
 //!   word wins. `mpu` and the framing replace those of the kind of link.
 //! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
 //! - `fwmark` is refused: the metadata of a packet has no mark.
-//! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the simulator
-//!   with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for interfaces that
-//!   do not merge packets.
+//! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the
+//!   simulator with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for
+//!   interfaces that do not merge packets.
 //! - The ack filter knows the order of a flow's acknowledgements, not their numbers, so it looks at the end of
 //!   the queue. A packet of another kind between two acknowledgements keeps both, where the kernel compares
 //!   all in the queue. An acknowledgement with data, or with SACK blocks, makes none redundant.
@@ -415,7 +415,7 @@ pub struct Cake<P> {
     config: Config,
     /// Number of acknowledgements in a row that the filter keeps; `None` without a filter.
     kept_acks: Option<usize>,
-    /// How the link counts lengths; `None` if it adds nothing.
+    /// Lengths on the link; `None` if it adds nothing.
     on_wire: Option<OnWire>,
     /// Capacity in bytes.
     memory: u64,
@@ -607,8 +607,8 @@ impl<P> Cake<P> {
         }
     }
 
-    /// True if a queue has a packet, and COBALT has nothing to decide about it. The packet has been counted as
-    /// sent.
+    /// True if a queue has a packet, and COBALT has nothing to decide about it. The packet has been counted
+    /// as sent.
     #[inline]
     fn passes(&mut self, number: usize, place: usize, now: Time) -> bool {
         let above = self.above(number);
@@ -707,8 +707,8 @@ impl<P> Cake<P> {
         let Flow { queue, bytes, .. } = &mut tin.flows[place];
         let Some(first) = queue.len().checked_sub(kept + 1) else { return };
         let packets = &self.packets;
-        let in_a_row = (first..queue.len()).filter_map(|nth| packets.nth_place(queue, nth)).all(|place| {
-            let meta = &packets[place].meta;
+        let in_a_row = (first..queue.len()).filter_map(|nth| packets.nth_place(queue, nth)).all(|at| {
+            let meta = &packets[at].meta;
             meta.flow == key && meta.header.advances()
         });
         if let Some(redundant) = packets.nth_place(queue, first).filter(|_| in_a_row) {

@@ -287,8 +287,8 @@ mod tests {
         }
     }
 
-    /// Shares are equal among queues, then among the flows of a queue. With eleven flows in two queues, those of
-    /// the fuller queue have less.
+    /// Shares are equal among queues, then among the flows of a queue. With eleven flows in two queues, those
+    /// of the fuller queue have less.
     #[test]
     fn flows_of_one_queue_share_its_part() {
         let mut q = built("cake_mq queues 2 cake (bandwidth 80mbit interplanetary)");
