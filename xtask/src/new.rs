@@ -57,7 +57,7 @@ pub fn try_it(repository: &Repository) -> Done {
     // The same target folder, in which the dependencies are built. Cargo distinguishes crates by their paths,
     // so the crates of the copy do not replace those of the workspace.
     let target = repository.target()?.to_string_lossy().into_owned();
-    // The tests that depend on the template; the slow tests of all disciplines ran before.
+    // The suites for this discipline; all others were tested before.
     let tests = ["--lib", "--test", "all", "--", "contract::", "bytes::", "allocations::", NAME];
     let test = ["--quiet", "--package", "giveway-disciplines", "--target-dir", &target];
     // Without optimisation, because compiling these tests takes longer than running them.
@@ -66,7 +66,8 @@ pub fn try_it(repository: &Repository) -> Done {
         "--config=profile.dev.package.giveway-qdisc.opt-level=0",
         "--config=profile.dev.package.giveway-disciplines.opt-level=0",
     ];
-    let tested = elsewhere.tests(&[&test[..], &plain, &tests].concat());
+    let only = [("GIVEWAY_DISCIPLINE", NAME)];
+    let tested = elsewhere.tests_with(&[&test[..], &plain, &tests].concat(), &only);
     let _ = std::fs::remove_dir_all(&copy);
     formatted.and(tested)
 }

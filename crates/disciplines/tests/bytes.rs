@@ -6,7 +6,9 @@ use giveway_qdisc::Streams;
 #[test]
 fn any_bytes_keep_the_contract() {
     let mut rng = Streams::new(11).within("bytes").rng();
-    for (discipline, entry) in ALL.iter().enumerate() {
+    let tested = crate::tested();
+    let all = ALL.iter().enumerate();
+    for (discipline, entry) in all.filter(|(_, entry)| tested.iter().any(|one| one.name == entry.name)) {
         for variant in 0..entry.default().variants().len() {
             for _ in 0..40 {
                 let mut input = vec![discipline as u8, variant as u8, rng.word() as u8];
