@@ -20,9 +20,9 @@
 //!   to drop.
 //! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three
 //!   of a flow that advance ([`giveway_qdisc::Header`]) are one behind another at the end of the queue, the
-//!   first of them. So two remain, and one with `ack-filter-aggressive`. It is for a link whose way back is so
-//!   slow that acknowledgements limit the way forth. A duplicate, or one with SACK blocks, feedback of ECN or
-//!   data, is never dropped.
+//!   first of them. So two remain, and one with `ack-filter-aggressive`. It is for a link whose way back is
+//!   so slow that acknowledgements limit the way forth. A duplicate, or one with SACK blocks, feedback of ECN
+//!   or data, is never dropped.
 //!
 //! The tins of each mode, the least urgent first, with their thresholds:
 //! - `besteffort`: all packets, 100 %.
@@ -44,9 +44,9 @@
 //! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the
 //!   simulator with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for
 //!   interfaces that do not merge packets.
-//! - The ack filter knows the order of a flow's acknowledgements, not their numbers, so it looks at the end of
-//!   the queue. A packet of another kind between two acknowledgements keeps both, where the kernel compares
-//!   all in the queue. An acknowledgement with data, or with SACK blocks, makes none redundant.
+//! - The ack filter knows the order of a flow's acknowledgements, not their numbers, so it looks at the end
+//!   of the queue. A packet of another kind between two acknowledgements keeps both, where the kernel
+//!   compares all in the queue. An acknowledgement with data, or with SACK blocks, makes none redundant.
 //! - `memlimit` counts the bytes of packets, and a packet as 256 bytes at least; the kernel counts the size
 //!   of its buffers.
 //! - If all backlogged flows of a tin have a host in common, their quantum is not divided. All of them would
