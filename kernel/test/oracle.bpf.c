@@ -212,10 +212,18 @@ INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 // ----------------------------------------------------------------------------------------------------
 // calls
 
+// True for the watched qdisc. The link above other qdiscs is an HTB, too, with another handle.
+INLINE bool watched(struct Qdisc *sch)
+{
+	return BPF_CORE_READ(sch, handle) == 2 << 16;
+}
+
 SEC("fentry/" QDISC_ENQUEUE)
 int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	u64 address = (u64)skb;
+	if (!watched(sch))
+		return 0;
 	came_at = clock();
 	freed_before = 0;
 	bpf_probe_read_kernel(&freed_before, sizeof freed_before, to_free);
@@ -248,6 +256,8 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	struct entry *entry = line(enqueued_at);
 	u64 at = 0;
 
+	if (!watched(sch))
+		return 0;
 #ifdef WATCH_READINGS
 	came_at = leave(came_at);
 	if (entry && enqueued_at)
@@ -281,6 +291,8 @@ int BPF_PROG(freed, struct sk_buff *skb)
 SEC("fentry/" QDISC_DEQUEUE)
 int BPF_PROG(asked, struct Qdisc *sch)
 {
+	if (!watched(sch))
+		return 0;
 	asked_at = clock();
 	dequeues = true;
 #ifdef WATCH_READINGS
@@ -295,6 +307,8 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 	u64 now = asked_at, state = 0;
 	u32 number;
 
+	if (!watched(sch))
+		return 0;
 	dequeues = false;
 #ifdef WATCH_HTB
 	struct htb_sched *htb = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
