@@ -37,4 +37,5 @@ shipped! {
     "dctcp": "long-lived" "sawtooth" "convergence" "multihop" "incast" "chunks";
     "bbr": "loss" "single" "change" "several" "mobile" "beside";
     "l4s-tests": "shares" "step" "bursts";
+    "stratum-ns3": "isolation" "two-flows";
 }
