@@ -645,10 +645,15 @@ impl Core {
     /// Ends the direction: drops the backlog, writes the last snapshot, and returns the probe.
     pub fn finish(mut self, status: &mut Status) -> Option<Box<dyn Probe<Frame> + Send>> {
         let now = self.clock.now().max(self.at);
+        // A reset clears the counters of the classes, so they are read before, and what waits is dropped.
+        self.classes_due = now;
+        self.snapshot_classes(now, status);
+        for class in &mut self.classes {
+            class.dropped = class.dropped.plus(std::mem::take(&mut class.backlog));
+        }
         self.port.reset(now, &mut (&mut self.statistics, &mut self.probe));
         self.recycle(now);
         self.statistics.roll(now + Span::s(1));
-        self.classes_due = now;
         self.snapshot(now, status);
         self.probe
     }

@@ -385,3 +385,42 @@ fn the_counters_continue_when_the_clock_restarts() {
     assert_eq!((out.names().as_str(), status.counters.sent.packets), ("AB", 2));
     assert!(status.uptime > Clock::OLD);
 }
+
+/// A frame of IPv4 and UDP, 1,000 bytes long after the link header, from 10.0.0.`host` to port 53.
+fn datagram(host: u8, name: char) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, host];
+    bytes.extend([8, 0, 0x45, 0, 3, 232, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, host, 10, 0, 1, 1]);
+    bytes.extend([0x13, 0x88, 0, 53, 3, 212, 0, 0]);
+    bytes.resize(1013, 0);
+    bytes.push(name as u8);
+    bytes
+}
+
+/// Filters see the addresses of frames. A new tree takes over the class of both, and the packets of the other
+/// one; the counters go on to the end of the direction, where what waits is dropped.
+#[test]
+fn a_tree_of_classes_sees_addresses_and_is_changed_in_place() {
+    const BOTH: &str = "htb default rest classes [(name one rate 8mbit match [(src_ip 10.0.0.1 dst_port 50-59)]) \
+                        (name two rate 8kbit match [(src_ip 10.0.0.2)]) (name rest rate 8kbit)]";
+    const FEWER: &str = "htb default rest classes [(name one rate 8mbit match [(src_ip 10.0.0.1 dst_port 50-59)]) \
+                         (name rest rate 8mbit)]";
+    let mut core = core(build(BOTH), RATE, LinkEmulation::none());
+    let mut out = Out::default();
+    for (host, name) in [(1, 'A'), (1, 'B'), (2, 'C'), (2, 'D'), (2, 'E'), (2, 'F'), (1, 'G')] {
+        arrive(&mut core, &datagram(host, name), Time::ms(10), Time::ms(10));
+    }
+    core.advance(Time::ms(16));
+    core.flush(Time::ms(16), &mut out);
+    core.apply(Command::Qdisc(build(FEWER)));
+    core.advance(Time::ms(17));
+    core.flush(Time::ms(17), &mut out);
+    assert_eq!(out.names(), "ABGCDE", "F waits in the class of all others");
+    let mut status = Status::default();
+    let _ = core.finish(&mut status);
+    let counted: Vec<_> = status
+        .classes
+        .iter()
+        .map(|class| (&*class.path, class.arrived.packets, class.sent.packets, class.dropped.packets))
+        .collect();
+    assert_eq!(counted, [("one", 3, 3, 0), ("rest", 2, 1, 1)]);
+}
