@@ -44,6 +44,9 @@ Examples:
 
 Exit codes: 0 success, 2 the scenario is invalid or has no reservation.";
 
+/// Length of the longest discipline beside which its bounds are printed.
+const LONGEST_BESIDE: usize = 50;
+
 /// Runs `giveway bound`.
 pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario = check::read(&args.file, &args.set)?;
@@ -98,8 +101,15 @@ fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {
             packet.0
         )?;
         for (discipline, bound) in names.iter().zip(&stream.bounds) {
-            let head = format!("    {discipline:widest$}  ");
-            let indent = " ".repeat(head.chars().count());
+            // A tree of classes takes a line of its own, and its bound the next one.
+            let (head, indent) = if widest <= LONGEST_BESIDE {
+                let head = format!("    {discipline:widest$}  ");
+                let indent = " ".repeat(head.chars().count());
+                (head, indent)
+            } else {
+                write!(out, "{}", markdown::wrap(discipline, width(), "    ", "      "))?;
+                ("        ".to_owned(), "        ".to_owned())
+            };
             write!(out, "{}", markdown::wrap(&in_words(bound), width(), &head, &indent))?;
         }
     }

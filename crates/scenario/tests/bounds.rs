@@ -147,3 +147,40 @@ fn no_simulated_packet_exceeds_its_bound() {
         }
     }
 }
+
+/// Disciplines with classes: the bounds of classes hold in simulations, too. Only the first band of `prio` has
+/// one.
+#[test]
+fn no_simulated_packet_exceeds_the_bound_of_its_class() {
+    let (before, rest) = TEXT.split_once("disciplines = [").unwrap();
+    let (_, after) = rest.split_once("]\n\n[[link]]").unwrap();
+    let disciplines = [
+        "htb default flood classes [(name video rate 4mbit quantum 4000b burst 30kb cburst 30kb match [(class 0)]) (name calls \
+         rate 200kbit quantum 1500b burst 10kb cburst 10kb match [(class 1)]) (name flood rate 3mbit quantum 4000b)]",
+        "hfsc classes [(name video sc (rate 4mbit) match [(class 0)]) (name calls rt (m1 1mbit d 10ms m2 200kbit) ls (rate 200kbit) \
+         match [(class 1)]) (name flood ls (rate 3mbit) match [(class 2)])]",
+        "ets quanta [5000b 1500b 1500b]",
+        "prio",
+    ];
+    let disciplines = disciplines.map(|text| format!("{text:?}")).join(", ");
+    let (scenario, network) = network(&format!("{before}disciplines = [{disciplines}]\n\n[[link]]{after}"));
+    let link = &network.bounds(None)[0];
+    let bounded = |stream: &str| us(link, stream).iter().map(Option::is_some).collect::<Vec<_>>();
+    assert_eq!(bounded("video"), [true; 4], "{:?}", link.streams[0].bounds);
+    assert_eq!(bounded("calls"), [true, true, true, false], "{:?}", link.streams[1].bounds);
+    for trial in scenario.trials() {
+        let mut largest = Largest::default();
+        network.run(&trial, &mut largest, &|_| true).unwrap();
+        for (source, stream) in link.streams.iter().enumerate() {
+            let found = largest.0[source].as_s();
+            if let Bound::Delay(bound) = stream.bounds[trial.discipline] {
+                assert!(
+                    found <= bound,
+                    "{} of {}: {found} s, {bound} s are allowed",
+                    trial.name,
+                    stream.name
+                );
+            }
+        }
+    }
+}
