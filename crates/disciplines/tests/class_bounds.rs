@@ -1,7 +1,7 @@
 //! The services that classes are guaranteed hold for any traffic: a search for violations.
 //!
-//! With the finish times of a class at its guaranteed rate, F_k = max(a_k, F_(k-1)) + L_k / R, the last bit of
-//! packet k leaves by F_k and the latency. The greatest share of the allowance that a run used is compared,
+//! With the finish times of a class at its rate, F_k = max(a_k, F_(k-1)) + L_k / R, the last bit of packet k
+//! leaves by F_k and the latency. The greatest share of the allowance that a run used is compared,
 //! too, so that a bound that is far too large is noticed.
 
 use giveway_disciplines::Spec;

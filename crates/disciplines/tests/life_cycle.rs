@@ -76,7 +76,7 @@ impl Tree {
     }
 }
 
-/// How many packets of each class left.
+/// Number of packets of each class that left.
 fn counts(left: &[(u16, u64)]) -> [usize; 4] {
     [0, 1, 2, 3].map(|class| left.iter().filter(|(of, _)| *of == class).count())
 }

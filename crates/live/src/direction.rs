@@ -524,6 +524,9 @@ impl Core {
             let qdisc = build_discipline(&mut self.build, rate, self.groups.as_ref());
             let probe = &mut (&mut self.statistics, &mut self.probe);
             self.port.replace(qdisc, self.at, probe);
+            self.recycle(self.at);
+            // It may have a packet earlier than the one before, whose packets it has taken over.
+            self.next_pull = self.port.free_at().max(self.at);
         }
         self.statistics.changes += 1;
     }

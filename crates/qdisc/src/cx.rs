@@ -109,7 +109,7 @@ impl<'a, P> Cx<'a, P> {
         self.headers
     }
 
-    /// The same call of a discipline that drops and marks into another outbox, possibly with another payload.
+    /// A context of this call, for a discipline with another outbox and perhaps another payload.
     #[inline]
     pub fn within<'b, Q>(&self, out: &'b mut Outbox<Q>) -> Cx<'b, Q>
     where

@@ -148,8 +148,7 @@ fn no_simulated_packet_exceeds_its_bound() {
     }
 }
 
-/// Disciplines with classes: the bounds of classes hold in simulations, too. Only the first band of `prio` has
-/// one.
+/// The bounds of classes hold in simulations, too. Only the first band of `prio` has one.
 #[test]
 fn no_simulated_packet_exceeds_the_bound_of_its_class() {
     let (before, rest) = TEXT.split_once("disciplines = [").unwrap();

@@ -83,8 +83,8 @@ use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
 use giveway_qdisc::hash::mix;
 use giveway_qdisc::{
-    Backlog, Bytes, Cx, DropReason, Dscp, FlowKey, FlowTable, Invalid, Limit, LinkContext, Meta, Next, Packet,
-    Properties, Qdisc, Rate, Rng, Slots, Span, Time, check_limit,
+    Backlog, Bytes, Cx, DropReason, Dscp, FlowKey, FlowTable, Invalid, Limit, LinkContext, Meta, Next,
+    Packet, Properties, Qdisc, Rate, Rng, Slots, Span, Time, check_limit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -29,7 +29,10 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
-use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc,
+    Rate, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,10 @@ use std::any::Any;
 use std::sync::LazyLock;
 
 use giveway_qdisc::blocks::{FlowHeap, Head};
-use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Span, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next,
+    Packet, Properties, Qdisc, Rate, Span, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +185,11 @@ impl Discipline for Config {
         // A class that shares nothing, or that is limited, may leave the link idle.
         let shares = |shape: &Shape| shape.link_share.is_some() && shape.upper_limit.is_none();
         let leaves = nested::properties(&self.classes, context);
-        Properties { work_conserving: leaves.work_conserving && shapes.iter().all(shares), guarantee: Guarantee::Classes, ..leaves }
+        Properties {
+            work_conserving: leaves.work_conserving && shapes.iter().all(shares),
+            guarantee: Guarantee::Classes,
+            ..leaves
+        }
     }
 
     fn lookahead(&self) -> usize {

@@ -50,7 +50,10 @@ mod tree;
 use std::any::Any;
 
 use giveway_qdisc::blocks::{FlowHeap, Queue};
-use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next, Packet, Packets, Properties, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, LinkContext, Meta, Next,
+    Packet, Packets, Properties, Qdisc, Rate, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -23,7 +23,10 @@
 
 use std::any::Any;
 
-use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc,
+    Rate, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

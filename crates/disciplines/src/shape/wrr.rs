@@ -21,7 +21,10 @@
 
 use std::any::Any;
 
-use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate, Time};
+use giveway_qdisc::{
+    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
+    Qdisc, Rate, Time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -341,7 +341,7 @@ mod tests {
     }
 
     proptest! {
-        /// So it is with addresses, prefixes, ranges of ports, and with filters that ask for other fields, too.
+        /// So it is with addresses, prefixes and ranges of ports, beside filters that ask for other fields.
         #[test]
         fn the_first_match_decides_with_headers(
             filters in prop::collection::vec((prop::option::of(0..2u16), conditions()), 1..20),

@@ -43,8 +43,8 @@ pub struct Leaves<P> {
 }
 
 impl<P: 'static> Leaf<P> {
-    /// A leaf with the discipline `spec`, whose text has the hash `written`, of the class `name`, one of `count`, whose packets leave at up to `most`. By default it is a
-    /// fifo of 1,000 packets.
+    /// A leaf with the discipline `spec`, whose text has the hash `written`, of the class `name`, one of
+    /// `count`, whose packets leave at up to `most`. By default it is a fifo of 1,000 packets.
     ///
     /// # Errors
     /// The parameter of the discipline that is not valid.

@@ -4,9 +4,9 @@ use giveway_qdisc::{Bytes, Invalid, LinkContext, Rate, Span};
 
 use super::tree::{PRIOS, Shape};
 use super::{Class, Config};
+use crate::common::classes::plan::{Planned, wrong};
 use crate::common::classes::service::{in_order, on_link};
 use crate::common::classes::{ClassService, Plan};
-use crate::common::classes::plan::{Planned, wrong};
 
 /// Picoseconds per second.
 const PS: u128 = 1_000_000_000_000;
@@ -72,10 +72,10 @@ fn shape(
 /// The service of a leaf: its rate, after a latency.
 ///
 /// Over a time t a leaf k sends, at its own rate, at most R_k t + b_k and one packet L, since its bucket pays
-/// for it. While leaf i has credit and a packet, the link sends nothing else than such packets of others, its
-/// own, and one that was in transmission. Two limits of its wait follow, and the smaller one counts:
-/// - The others send no more than their buckets pay for, whatever the priorities are: the sum of (b_k + L) and
-///   L, at the rate that they leave, C - sum of R_k.
+/// for it. While leaf i has credit and a packet, the link sends only such packets of others, its
+/// own, and one that was in transmission. Two limits of its wait follow, and the smaller counts:
+/// - The others send no more than their buckets pay for, whatever the priorities are: the sum of (b_k + L)
+///   and L, at the rate that they leave, C - sum of R_k.
 /// - Only leaves of higher priority send all of that. Those of the same priority take turns, of q_k and a
 ///   packet. With F the sum of q at this priority, that is (F - q_i)(1 + 2L/q_i) and L for each, at the rate
 ///   that the higher ones leave; and F/q_i at this rate must be enough for R_i.
@@ -105,7 +105,10 @@ pub fn service(
     let own = u128::from(shape.rate.as_bit());
     let all = own + others.iter().map(|other| u128::from(other.rate.as_bit())).sum::<u128>();
     if all > u128::from(context.rate.as_bit()) {
-        return Err(format!("the leaves have rates of {all} bit/s together, and the link has {}", context.rate));
+        return Err(format!(
+            "the leaves have rates of {all} bit/s together, and the link has {}",
+            context.rate
+        ));
     }
     let waits = [by_buckets(&others, context), by_turns(shape, &others, context)];
     let wait = waits.into_iter().flatten().min().unwrap_or(Span::from_ps(u64::MAX));

@@ -372,8 +372,8 @@ impl Tree {
         }
     }
 
-    /// Continues the credits and the debts of another tree, for classes of both: its number here and there. So
-    /// a class that is changed again and again does not exceed its rates.
+    /// Continues the credits and the debts of another tree, for classes of both: the number here and there. A
+    /// class that is changed again and again does not exceed its rates.
     pub fn take_over(&mut self, old: &Tree, both: &[(u32, u32)], now: Time) {
         for (here, there) in both {
             let (node, old) = (&mut self.nodes[*here as usize], &old.nodes[*there as usize]);
