@@ -4,7 +4,8 @@
 // (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
-//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_PIE | -DWATCH_CAKE | -DWATCH_HTB | -DWATCH_CLOCK] ...
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_CAKE | -DWATCH_HTB |
+//   -DWATCH_CLOCK] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
 //   the root. So there is one call at a time, and its data are in globals.
@@ -150,7 +151,7 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 #endif
 
 // ----------------------------------------------------------------------------------------------------
-// RED, PIE and CAKE
+// RED, GRED, PIE and CAKE
 
 #if defined(WATCH_CAKE) || defined(WATCH_CLOCK)
 #define WATCH_READINGS
@@ -166,7 +167,7 @@ struct htb_sched {
 } __attribute__((preserve_access_index));
 #endif
 
-#ifdef WATCH_RED
+#if defined(WATCH_RED) || defined(WATCH_GRED)
 struct red_vars {
 	int qcount;
 	u32 qR;
@@ -176,6 +177,9 @@ struct red_vars {
 struct red_sched_data {
 	struct red_vars vars;
 } __attribute__((preserve_access_index));
+#endif
+#ifdef WATCH_GRED
+#include "oracle/gred.h"
 #endif
 
 #ifdef WATCH_PIE
@@ -197,7 +201,7 @@ int BPF_PROG(updated, void *params, struct pie_vars *vars, u32 backlog)
 #endif
 
 // State after an arrival: RED's average; PIE's accumulated probability, and its burst allowance.
-INLINE void note_state(struct entry *entry, struct Qdisc *sch)
+INLINE void note_state(struct entry *entry, struct Qdisc *sch, struct sk_buff *skb)
 {
 #if defined(WATCH_RED)
 	struct red_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
@@ -206,6 +210,8 @@ INLINE void note_state(struct entry *entry, struct Qdisc *sch)
 	struct pie_sched_data *q = (void *)sch + bpf_core_field_offset(struct Qdisc, privdata);
 	entry->reserved = BPF_CORE_READ(q, vars.accu_prob);
 	entry->key = BPF_CORE_READ(q, vars.burst_time);
+#elif defined(WATCH_GRED)
+	entry->reserved = average_of(sch, skb);
 #endif
 }
 
@@ -272,7 +278,7 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		if (answer != 1)
 			entry->now = unwrapped(arrived(skb));
 #endif
-		note_state(entry, sch);
+		note_state(entry, sch, skb);
 	}
 	bpf_probe_read_kernel(&at, sizeof at, to_free);
 	note_list((struct sk_buff *)at, (struct sk_buff *)freed_before, came_at, PUSHOUT);

@@ -11,7 +11,8 @@
 //! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
-//!   decisions without chance exactly, and random decisions by their number.
+//!   decisions without chance exactly, and random decisions by their number. [`gred`] does the
+//!   same for each virtual queue, and compares the departures of the packets that Linux kept.
 //!
 //! In Linux the mark of a packet selects its queue. Here a flow is chosen for each queue that the Rust
 //! discipline hashes to the bucket of the same number, so that neither side has collisions, and ties are
@@ -20,6 +21,7 @@
 pub mod cake;
 pub mod calls;
 mod error;
+pub mod gred;
 pub mod model;
 pub mod pie;
 pub mod red;
@@ -65,6 +67,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
     let calls = calls(journal, matches!(spec, Spec::drr(_) | Spec::ets(_)))?;
     let verdict = match &spec {
         Spec::red(config) => red::judge(&calls, config, &context)?,
+        Spec::gred(config) => gred::judge(&calls, config, &context)?,
         Spec::pie(config) => pie::judge(journal, config, &context)?,
         // CAKE adds the header of the link to the MTU.
         Spec::cake(config) => {

@@ -13,8 +13,18 @@ use crate::repository::{Done, Repository};
 const END: &str = "END OF THE KERNEL TEST";
 
 /// Modules of the qdiscs of Linux that the oracle compares.
-const QDISC_MODULES: [&str; 8] =
-    ["sch_htb", "sch_hfsc", "sch_drr", "sch_ets", "sch_codel", "sch_red", "sch_pie", "cls_flow"];
+const QDISC_MODULES: [&str; 10] = [
+    "sch_htb",
+    "sch_hfsc",
+    "sch_drr",
+    "sch_ets",
+    "sch_codel",
+    "sch_red",
+    "sch_gred",
+    "sch_pie",
+    "sch_ingress",
+    "cls_flow",
+];
 
 /// Options of qemu: two emulated processors at full speed.
 pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=multi", "-smp", "2"];

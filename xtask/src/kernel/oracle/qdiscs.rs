@@ -2,14 +2,15 @@
 //! or a file below this one, and a line in [`WATCHED`].
 
 mod cake;
+mod gred;
 mod hfsc;
 mod htb;
 
 use super::watched::{Case, Headers, Watched};
 
 /// The compared qdiscs.
-pub const WATCHED: [Watched; 10] =
-    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, PIE, cake::CAKE, htb::HTB, hfsc::HFSC];
+pub const WATCHED: [Watched; 11] =
+    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, cake::CAKE, htb::HTB, hfsc::HFSC];
 
 /// A mix of traffic in which marks are flows.
 const fn case(
