@@ -4,7 +4,7 @@
 // (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
-//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_CAKE | -DWATCH_HTB |
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_FQ_PIE | -DWATCH_CAKE | -DWATCH_HTB |
 //   -DWATCH_CLOCK] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
@@ -151,7 +151,7 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 #endif
 
 // ----------------------------------------------------------------------------------------------------
-// RED, GRED, PIE and CAKE
+// RED, GRED, PIE, FQ-PIE and CAKE
 
 #if defined(WATCH_CAKE) || defined(WATCH_CLOCK)
 #define WATCH_READINGS
@@ -182,12 +182,17 @@ struct red_sched_data {
 #include "oracle/gred.h"
 #endif
 
-#ifdef WATCH_PIE
+#if defined(WATCH_PIE) || defined(WATCH_FQ_PIE)
 struct pie_vars {
 	u64 qdelay, qdelay_old, burst_time;
 	u64 prob, accu_prob;
 } __attribute__((preserve_access_index));
+#endif
+#ifdef WATCH_FQ_PIE
+#include "oracle/fq_pie.h"
+#endif
 
+#ifdef WATCH_PIE
 struct pie_sched_data {
 	struct pie_vars vars;
 } __attribute__((preserve_access_index));
@@ -195,7 +200,7 @@ struct pie_sched_data {
 SEC("fexit/pie_calculate_probability")
 int BPF_PROG(updated, void *params, struct pie_vars *vars, u32 backlog)
 {
-	note(clock(), UPDATED, 0, 0, 0, BPF_CORE_READ(vars, qdelay), BPF_CORE_READ(vars, prob));
+	note(clock(), UPDATED, 0, 0, backlog, BPF_CORE_READ(vars, qdelay), BPF_CORE_READ(vars, prob));
 	return 0;
 }
 #endif
@@ -212,6 +217,8 @@ INLINE void note_state(struct entry *entry, struct Qdisc *sch, struct sk_buff *s
 	entry->key = BPF_CORE_READ(q, vars.burst_time);
 #elif defined(WATCH_GRED)
 	entry->reserved = average_of(sch, skb);
+#elif defined(WATCH_FQ_PIE)
+	note_flow(entry, sch, skb);
 #endif
 }
 

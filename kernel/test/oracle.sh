@@ -2,7 +2,7 @@
 # a packet when there is room for one and never looks ahead. A flow is a mark; marks choose classes, queues
 # and buckets, so that no hash has a say.
 # CAKE reads the headers itself; the journal has the place that its hash selects.
-for module in sch_htb sch_hfsc sch_drr sch_ets sch_codel sch_red sch_gred sch_pie sch_ingress cls_flow; do
+for module in sch_htb sch_hfsc sch_drr sch_ets sch_codel sch_red sch_gred sch_pie sch_fq_pie sch_ingress cls_flow; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 

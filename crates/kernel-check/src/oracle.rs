@@ -11,8 +11,8 @@
 //! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
-//!   decisions without chance exactly, and random decisions by their number. [`gred`] does the
-//!   same for each virtual queue, and compares the departures of the packets that Linux kept.
+//!   decisions without chance exactly, and random decisions by their number. [`gred`] and [`fq_pie`] do the
+//!   same for each virtual queue and each flow, and compare the departures of the packets that Linux kept.
 //!
 //! In Linux the mark of a packet selects its queue. Here a flow is chosen for each queue that the Rust
 //! discipline hashes to the bucket of the same number, so that neither side has collisions, and ties are
@@ -21,6 +21,7 @@
 pub mod cake;
 pub mod calls;
 mod error;
+pub mod fq_pie;
 pub mod gred;
 pub mod model;
 pub mod pie;
@@ -69,6 +70,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
         Spec::red(config) => red::judge(&calls, config, &context)?,
         Spec::gred(config) => gred::judge(&calls, config, &context)?,
         Spec::pie(config) => pie::judge(journal, config, &context)?,
+        Spec::fq_pie(config) => fq_pie::judge(journal, config, &context)?,
         // CAKE adds the header of the link to the MTU.
         Spec::cake(config) => {
             let context = LinkContext { mtu: Bytes(1500), ..context };
@@ -151,6 +153,10 @@ fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
         }
         Spec::fq_codel(config) => {
             let flows = u128::from(config.flows);
+            (config.flows, Box::new(move |flow| ((u128::from(mix(flow, secret)) * flows) >> 64) as u64))
+        }
+        Spec::fq_pie(config) => {
+            let (flows, secret) = (u128::from(config.flows), context.streams.within("hash").rng().word());
             (config.flows, Box::new(move |flow| ((u128::from(mix(flow, secret)) * flows) >> 64) as u64))
         }
         _ => return Vec::new(),

@@ -13,7 +13,7 @@ use crate::repository::{Done, Repository};
 const END: &str = "END OF THE KERNEL TEST";
 
 /// Modules of the qdiscs of Linux that the oracle compares.
-const QDISC_MODULES: [&str; 10] = [
+const QDISC_MODULES: [&str; 11] = [
     "sch_htb",
     "sch_hfsc",
     "sch_drr",
@@ -22,6 +22,7 @@ const QDISC_MODULES: [&str; 10] = [
     "sch_red",
     "sch_gred",
     "sch_pie",
+    "sch_fq_pie",
     "sch_ingress",
     "cls_flow",
 ];

@@ -10,6 +10,8 @@
 //! random, and the number of drops is compared with the expected number. The burst allowance is taken from
 //! the journal, because Linux decreases it at departures, and the RFC and the Rust discipline at updates.
 
+use std::collections::BTreeSet;
+
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Span, Time};
 
@@ -39,9 +41,11 @@ enum Rule {
     Quarter,
     /// The probability can be above 1.
     Beyond,
+    /// Without delay the probability decreases only if nothing is queued.
+    Empty,
 }
 
-const RULES: [Rule; 3] = [Rule::Sixtyfourth, Rule::Quarter, Rule::Beyond];
+const RULES: [Rule; 4] = [Rule::Sixtyfourth, Rule::Quarter, Rule::Beyond, Rule::Empty];
 
 /// Largest plausible delay in a journal.
 const LONGEST: Span = Span::s(60);
@@ -51,11 +55,18 @@ const LONGEST: Span = Span::s(60);
 struct Update {
     delay: Span,
     probability: f64,
+    /// Bytes queued.
+    bytes: u32,
 }
 
 /// The probability after an update, by the formula of RFC 8033, sections 4.2 and 5.5, and with some rules of
 /// Linux.
-fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, rules: &[Rule]) -> f64 {
+fn law(
+    before: Update,
+    (delay, bytes): (Span, u32),
+    config: &giveway_disciplines::pie::Config,
+    rules: &[Rule],
+) -> f64 {
     let seconds = |a: Span, b: Span| a.as_s() - b.as_s();
     let step = f64::from(config.alpha) / 16.0 * seconds(delay, config.target)
         + f64::from(config.beta) / 16.0 * seconds(delay, before.delay);
@@ -76,7 +87,8 @@ fn law(before: Update, delay: Span, config: &giveway_disciplines::pie::Config, r
         step += 0.02;
     }
     let mut probability = before.probability + step;
-    if delay.is_zero() && before.delay.is_zero() {
+    let steady = rules.contains(&Rule::Empty) && bytes > 0;
+    if delay.is_zero() && before.delay.is_zero() && !steady {
         probability *= if rules.contains(&Rule::Sixtyfourth) { 1.0 - 1.0 / 64.0 } else { 0.98 };
     }
     probability.clamp(0.0, if rules.contains(&Rule::Beyond) { f64::INFINITY } else { 1.0 })
@@ -91,12 +103,76 @@ pub fn judge(
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
 ) -> Result<Verdict, OracleError> {
+    Ok(match found(journal, config, context, &BTreeSet::new())? {
+        Ok(found) => found.verdict(""),
+        Err(wrong) => Verdict::Different(wrong),
+    })
+}
+
+/// Compared updates and decisions, of one queue or of several.
+#[derive(Default)]
+pub(super) struct Found {
+    updates: usize,
+    /// Updates that do not follow the formula of the RFC, but rules of Linux.
+    others: usize,
+    /// Decisions without chance.
+    certain: u64,
+    by_departure: u64,
+    random: u64,
+    /// Random drops.
+    drops: u64,
+    expected: f64,
+    variance: f64,
+}
+
+impl Found {
+    /// Adds what was found for another queue.
+    pub fn add(&mut self, other: &Found) {
+        self.updates += other.updates;
+        self.others += other.others;
+        self.certain += other.certain;
+        self.by_departure += other.by_departure;
+        self.random += other.random;
+        self.drops += other.drops;
+        self.expected += other.expected;
+        self.variance += other.variance;
+    }
+
+    /// The verdict. `more` is a further result, in words.
+    pub fn verdict(&self, more: &str) -> Verdict {
+        let Found { updates, others, certain, by_departure, random, drops, expected, variance } = self;
+        let laws = match others {
+            0 => format!("{updates} updates by the formula of the RFC"),
+            others => format!(
+                "{updates} updates, {} by the formula of the RFC, {others} by rules of Linux (1/64 less without delay if nothing is queued, 2 % more above 250 ms, \
+                 no limit at 1)",
+                updates - others
+            ),
+        };
+        let deviation = if *variance > 0.0 { (*drops as f64 - expected) / f64::sqrt(*variance) } else { 0.0 };
+        let what = format!(
+            "{laws}; {certain} arrivals without chance have equal decisions ({by_departure} of all decided by the delay of the last departure, not of the last update); of {random} others {drops} dropped, {expected:.0} expected \
+             ({deviation:+.1} sigma){more}"
+        );
+        if deviation.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) }
+    }
+}
+
+/// Compares a journal of PIE. `beyond` are packets that exceed a limit of other queues, too. The inner error is
+/// the first difference, in words.
+pub(super) fn found(
+    journal: &[Entry],
+    config: &giveway_disciplines::pie::Config,
+    context: &LinkContext,
+    beyond: &BTreeSet<u32>,
+) -> Result<Result<Found, String>, OracleError> {
     let kernel: Vec<Update> = journal
         .iter()
         .filter(|entry| entry.event == Event::Updated)
         .map(|entry| Update {
             delay: Span::ns(entry.flow.saturating_mul(TICK_NS)),
             probability: entry.reserved as f64 / CERTAIN,
+            bytes: entry.bytes,
         })
         .collect();
     if let Some(at) = kernel.iter().position(|update| update.delay > LONGEST) {
@@ -104,36 +180,25 @@ pub fn judge(
     }
     let steps = |rules: &[Rule]| -> Vec<usize> {
         let deviates = |(at, pair): (usize, &[Update])| {
-            let probability = law(pair[0], pair[1].delay, config, rules);
+            let probability = law(pair[0], (pair[1].delay, pair[1].bytes), config, rules);
             ((probability - pair[1].probability).abs() > CLOSE * probability.max(1e-4)).then_some(at)
         };
         kernel.windows(2).enumerate().filter_map(deviates).collect()
     };
     if let Some(wrong) = rust_difference(&kernel, config, context) {
-        return Ok(Verdict::Different(wrong));
+        return Ok(Err(wrong));
     }
     let by_rfc = steps(&[]);
     if let Some(at) = steps(&RULES).first() {
         let (before, after) = (kernel[*at], kernel[at + 1]);
-        let here = law(before, after.delay, config, &RULES);
-        return Ok(Verdict::Different(format!(
+        let here = law(before, (after.delay, after.bytes), config, &RULES);
+        return Ok(Err(format!(
             "update {at}: from {:.6} with delays of {} and {} to {:.6} in the kernel, {here:.6} by the formula",
             before.probability, before.delay, after.delay, after.probability
         )));
     }
-    let updates = kernel.len();
-    let laws = match by_rfc.len() {
-        0 => format!("{updates} updates by the formula of the RFC"),
-        others => format!(
-            "{updates} updates, {} by the formula of the RFC, {others} by rules of Linux (1/64 less without delay, 2 % more above 250 ms, \
-             no limit at 1)",
-            updates - others
-        ),
-    };
-    Ok(match decisions(journal, &kernel, config, context)? {
-        Verdict::Alike(decided) => Verdict::Alike(format!("{laws}; {decided}")),
-        other => other,
-    })
+    let (updates, others) = (kernel.len(), by_rfc.len());
+    Ok(decisions(journal, &kernel, config, context, beyond)?.map(|found| Found { updates, others, ..found }))
 }
 
 /// Gives the Rust discipline the delays of the journal. Returns a message if its probability differs from
@@ -145,7 +210,7 @@ fn rust_difference(
 ) -> Option<String> {
     let mut qdisc = Spec::pie(config.clone()).build_numbered(context).ok()?;
     let mut out = Outbox::default();
-    let mut update = Update { delay: Span::ZERO, probability: 0.0 };
+    let mut update = Update { delay: Span::ZERO, probability: 0.0, bytes: 0 };
     // Late enough that a packet can have the largest delay.
     let mut now = Time::ZERO + LONGEST;
     let arrive = |qdisc: &mut dyn Qdisc<u64>, out: &mut Outbox<u64>, at: Time, arrived: Time| {
@@ -165,8 +230,8 @@ fn rust_difference(
         }
         now += config.tupdate;
         arrive(&mut *qdisc, &mut out, now, now);
-        let probability = law(update, of.delay, config, &[]);
-        update = Update { delay: of.delay, probability };
+        let probability = law(update, (of.delay, of.bytes), config, &[]);
+        update = Update { delay: of.delay, probability, bytes: of.bytes };
         let mut actual = 0.0;
         qdisc.gauges(&mut |name, value| {
             if name == "drop_probability" {
@@ -182,13 +247,14 @@ fn rust_difference(
     None
 }
 
-/// Compares the decisions at arrivals. Returns [`Verdict::Alike`] or [`Verdict::Different`].
+/// Compares the decisions at arrivals. The inner error is the first difference, in words.
 fn decisions(
     journal: &[Entry],
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,
     context: &LinkContext,
-) -> Result<Verdict, JournalError> {
+    beyond: &BTreeSet<u32>,
+) -> Result<Result<Found, String>, JournalError> {
     let calls = calls(journal, false)?;
     let updates_before = updates_before(journal);
     let (mut backlog, mut bytes_of) = (0u64, std::collections::BTreeMap::new());
@@ -197,7 +263,9 @@ fn decisions(
     // Sojourn time of the last departure, as in Linux: zero if the queue was empty after it.
     let mut sojourn = Span::ZERO;
     let mut by_departure = 0u64;
-    let mut nth = 0;
+    let (mut nth, mut updates) = (0, 0);
+    // True if an update came after the last compared sum.
+    let mut updated = false;
     for call in &calls {
         let Some(Arrival { number, bytes, mark }) = call.arrival else {
             if let Some((arrived, bytes)) = call.sent.and_then(|sent| bytes_of.remove(&sent)) {
@@ -207,15 +275,18 @@ fn decisions(
             }
             continue;
         };
-        let update = match updates_before[nth] {
-            0 => Update { delay: Span::ZERO, probability: 0.0 },
+        updated |= updates < updates_before[nth];
+        updates = updates_before[nth];
+        let update = match updates {
+            0 => Update { delay: Span::ZERO, probability: 0.0, bytes: 0 },
             n => kernel[n - 1],
         };
         nth += 1;
         let dropped = call.dropped == [number];
         // The mark is the burst allowance after the call, in ticks.
         let burst = mark > 0;
-        let full = packets >= config.limit.0;
+        let full =
+            packets >= config.limit.0 || u32::try_from(number).is_ok_and(|number| beyond.contains(&number));
         // The RFC and the Rust discipline also spare exactly two packets.
         let low = |delay: Span| delay < config.target / 2 && update.probability < 0.2;
         let always = burst || backlog < 2 * context.mtu.0;
@@ -242,7 +313,7 @@ fn decisions(
             };
             match expected_drop {
                 Some(expected_drop) if expected_drop != dropped => {
-                    return Ok(Verdict::Different(format!(
+                    return Ok(Err(format!(
                         "packet {number}: {} in the kernel, with a probability of {:.4}, accumulated to {accumulated:.4}, a delay of {sojourn} and {backlog} bytes queued",
                         if dropped { "dropped" } else { "kept" },
                         update.probability,
@@ -261,8 +332,13 @@ fn decisions(
             if dropped {
                 accumulated = 0.0;
             }
+            // After a time without delay Linux begins the sum anew, at an update.
+            if updated && !spared && !full && !dropped && (update.probability - kernel).abs() <= CLOSE {
+                accumulated = kernel;
+            }
+            updated &= spared || full;
             if !spared && !full && (accumulated - kernel).abs() > CLOSE {
-                return Ok(Verdict::Different(format!(
+                return Ok(Err(format!(
                     "packet {number}: the accumulated probability is {accumulated:.6}, in the kernel {kernel:.6}"
                 )));
             }
@@ -273,12 +349,7 @@ fn decisions(
             bytes_of.insert(number, (call.now, bytes));
         }
     }
-    let deviation = if variance > 0.0 { (drops as f64 - expected) / f64::sqrt(variance) } else { 0.0 };
-    let what = format!(
-        "{certain} arrivals without chance have equal decisions ({by_departure} of all decided by the delay of the last departure, not of the last update); of {random} others {drops} dropped, {expected:.0} expected \
-         ({deviation:+.1} sigma)"
-    );
-    Ok(if deviation.abs() <= SIGMA { Verdict::Alike(what) } else { Verdict::Different(what) })
+    Ok(Ok(Found { certain, by_departure, random, drops, expected, variance, ..Found::default() }))
 }
 
 /// The number of updates before each arrival.
@@ -309,11 +380,11 @@ mod tests {
     fn journal(rules: &[Rule], config: &giveway_disciplines::pie::Config) -> Vec<Entry> {
         let delays =
             [0, 8000, 16_000, 40_000, 120_000, 240_000, 320_000, 320_000, 64_000, 16_000, 0, 0, 0, 0, 0];
-        let mut before = Update { delay: Span::ZERO, probability: 0.0 };
+        let mut before = Update { delay: Span::ZERO, probability: 0.0, bytes: 0 };
         let mut entries = Vec::new();
         for delay in delays.iter().cycle().take(300) {
-            let probability = law(before, Span::us(*delay), config, rules);
-            before = Update { delay: Span::us(*delay), probability };
+            let probability = law(before, (Span::us(*delay), 0), config, rules);
+            before = Update { delay: Span::us(*delay), probability, bytes: 0 };
             entries.push(update(*delay, probability));
         }
         entries
@@ -340,7 +411,11 @@ mod tests {
         let config = giveway_disciplines::pie::Config { tupdate: Span::ms(16), ..Default::default() };
         let updates: Vec<Update> = journal(&[], &config)
             .iter()
-            .map(|entry| Update { delay: Span::ns(entry.flow.saturating_mul(TICK_NS)), probability: 0.0 })
+            .map(|entry| Update {
+                delay: Span::ns(entry.flow.saturating_mul(TICK_NS)),
+                probability: 0.0,
+                bytes: 0,
+            })
             .collect();
         assert_eq!(rust_difference(&updates, &config, &context), None);
         let other = giveway_disciplines::pie::Config { alpha: 3, ..config };

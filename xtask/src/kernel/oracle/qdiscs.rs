@@ -9,8 +9,8 @@ mod htb;
 use super::watched::{Case, Headers, Watched};
 
 /// The compared qdiscs.
-pub const WATCHED: [Watched; 11] =
-    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, cake::CAKE, htb::HTB, hfsc::HFSC];
+pub const WATCHED: [Watched; 12] =
+    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, FQ_PIE, cake::CAKE, htb::HTB, hfsc::HFSC];
 
 /// A mix of traffic in which marks are flows.
 const fn case(
@@ -207,6 +207,38 @@ const PIE: Watched = Watched {
             "50mbit",
             "limit 10000 target 5ms tupdate 16ms alpha 2 beta 20 noecn",
             "pie limit 10000p target 5ms tupdate 16ms alpha 2 beta 20 noecn",
+        ),
+    ],
+};
+
+/// `fq_pie`.
+const FQ_PIE: Watched = Watched {
+    kind: "fq_pie",
+    lane: "lane0",
+    enqueue: "fq_pie_qdisc_enqueue",
+    dequeue: "fq_pie_qdisc_dequeue",
+    state: "WATCH_FQ_PIE",
+    cases: &[
+        case(
+            3,
+            "equal",
+            "20mbit",
+            "limit 10000 flows 64 target 15ms tupdate 16ms alpha 2 beta 20 quantum 1514 memory_limit 512mb",
+            "fq_pie limit 10000p flows 64 target 15ms tupdate 16ms alpha 2 beta 20 quantum 1514 memory_limit 512mb",
+        ),
+        case(
+            20,
+            "mixed",
+            "20mbit",
+            "limit 10000 flows 64 target 5ms tupdate 16ms alpha 2 beta 20 quantum 300 memory_limit 512mb",
+            "fq_pie limit 10000p flows 64 target 5ms tupdate 16ms alpha 2 beta 20 quantum 300 memory_limit 512mb",
+        ),
+        case(
+            20,
+            "mixed",
+            "20mbit",
+            "limit 40 flows 64 target 15ms tupdate 16ms alpha 2 beta 20 quantum 1514 memory_limit 512mb",
+            "fq_pie limit 40p flows 64 target 15ms tupdate 16ms alpha 2 beta 20 quantum 1514 memory_limit 512mb",
         ),
     ],
 };
