@@ -4,8 +4,8 @@
 // (kernel/giveway.h).
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
-//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_FQ_PIE | -DWATCH_CAKE | -DWATCH_HTB |
-//   -DWATCH_CLOCK] ...
+//   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_FQ_PIE | -DWATCH_CAKE |
+//   -DWATCH_HTB | -DWATCH_CLOCK] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
 //   the root. So there is one call at a time, and its data are in globals.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// FQ-PIE: PIE's state in the flow of a packet. FQ-PIE has no filters, so the flow is that of the packet's hash.
+// FQ-PIE: PIE's state in the flow of a packet. FQ-PIE has no filters, so the flow is that of the packet's
+// hash.
 
 struct fq_pie_flow {
 	struct pie_vars vars;
@@ -11,7 +12,7 @@ struct fq_pie_sched_data {
 	u32 flows_cnt;
 } __attribute__((preserve_access_index));
 
-// Larger flows are not in the journal.
+// Updates of flows with larger numbers are not in the journal.
 #define FLOWS 64
 
 u64 first_flow;

@@ -158,8 +158,8 @@ impl Found {
     }
 }
 
-/// Compares a journal of PIE. `beyond` are packets that exceed a limit of other queues, too. The inner error is
-/// the first difference, in words.
+/// Compares a journal of PIE. `beyond` are packets that exceed a limit of several queues together. The inner
+/// error is the first difference, in words.
 pub(super) fn found(
     journal: &[Entry],
     config: &giveway_disciplines::pie::Config,

@@ -99,8 +99,8 @@ pub(super) struct Follower {
     /// Packets since the last drop, and the value that R is known to exceed since; `None` outside of the
     /// thresholds.
     count: Option<(f64, f64)>,
-    /// True after a packet beyond the limit, because Linux may have drawn before it looked at the limit, until
-    /// the count begins anew.
+    /// True after a packet beyond the limit, until the count begins anew: Linux may have drawn before it
+    /// looked at the limit.
     unknown: bool,
 }
 
