@@ -67,7 +67,7 @@ pub fn try_it(repository: &Repository) -> Done {
         "--config=profile.dev.package.giveway-disciplines.opt-level=0",
     ];
     let only = [("GIVEWAY_DISCIPLINE", NAME)];
-    let tested = elsewhere.tests_with(&[&test[..], &plain, &tests].concat(), &only);
+    let tested = elsewhere.tests(&[&test[..], &plain, &tests].concat(), &only);
     let _ = std::fs::remove_dir_all(&copy);
     formatted.and(tested)
 }

@@ -407,7 +407,7 @@ impl<P: 'static> Qdisc<P> for Hfsc<P> {
     fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
         let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Hfsc<P>>());
         let Some(old) = old else { return };
-        let mut homeless = |pkt, cx: &mut Cx<'_, P>| cx.drop(pkt, DropReason::NoClass);
+        let mut homeless = |pkt, inner: &mut Cx<'_, P>| inner.drop(pkt, DropReason::NoClass);
         self.classes.take_over(&mut old.classes, cx, &mut homeless);
         for class in self.classes.busy() {
             self.looks(class, cx);

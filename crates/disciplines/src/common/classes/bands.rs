@@ -228,8 +228,8 @@ impl<P> Bands<P> {
             if band <= self.last {
                 self.leaves.take_over(band, &mut old.leaves, band, cx);
             } else {
-                old.leaves.drain(band, cx, &mut |pkt, cx| {
-                    self.enqueue(self.of(&pkt.meta, cx), pkt, cx);
+                old.leaves.drain(band, cx, &mut |pkt, inner| {
+                    self.enqueue(self.of(&pkt.meta, inner), pkt, inner);
                 });
             }
         }

@@ -175,7 +175,7 @@ impl<P> Leaves<P> {
                 leaf.qdisc.rate_changed(leaf.rate, cx.now());
             }
         } else {
-            others.drain(other, cx, &mut |pkt, cx| leaf.qdisc.enqueue(pkt, cx));
+            others.drain(other, cx, &mut |pkt, inner| leaf.qdisc.enqueue(pkt, inner));
         }
         others.recount(other);
         self.recount(at);

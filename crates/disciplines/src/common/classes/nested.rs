@@ -125,9 +125,9 @@ impl<P> Nested<P> {
         }
         // They come last, so that none of them overtakes a packet of a class that stays.
         for leaf in gone {
-            old.leaves.drain(leaf, cx, &mut |pkt, cx| match self.of(&pkt.meta, cx) {
-                Some(class) => drop(self.enqueue(class, pkt, cx)),
-                None => homeless(pkt, cx),
+            old.leaves.drain(leaf, cx, &mut |pkt, inner| match self.of(&pkt.meta, inner) {
+                Some(class) => drop(self.enqueue(class, pkt, inner)),
+                None => homeless(pkt, inner),
             });
         }
         both

@@ -420,8 +420,8 @@ impl Tree {
         let (mode, until) = node.mode_at(now);
         if mode != node.mode {
             self.leave(class, prios);
-            let node = &mut self.nodes[class as usize];
-            (node.mode, node.active) = (mode, 0);
+            let changed = &mut self.nodes[class as usize];
+            (changed.mode, changed.active) = (mode, 0);
             self.schedule(class, until);
             self.enter(class, prios, now);
         } else {
