@@ -21,6 +21,7 @@
 pub mod cake;
 pub mod calls;
 mod error;
+mod flows;
 pub mod fq_pie;
 pub mod gred;
 pub mod model;
@@ -30,10 +31,10 @@ pub mod service;
 mod verdict;
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Bytes, FlowKey, LinkContext, Meta, Rate, Span, Streams};
+use giveway_qdisc::{Bytes, LinkContext, Rate, Span, Streams};
 
-use self::calls::{Arrival, Call, Difference, Headers, calls, compare};
+use self::calls::{Call, Difference, Headers, calls, compare};
+use self::flows::{headers, keys, plain};
 use self::model::{Model, Rule, STEP_NS, Setup};
 use crate::journal::{Entry, Event};
 
@@ -99,20 +100,6 @@ fn deterministic(calls: &[Call], spec: &Spec, context: &LinkContext) -> Result<V
     }
 }
 
-/// Metadata of a packet whose mark is its flow, and its class.
-fn plain(arrival: &Arrival) -> Meta {
-    let class = u16::try_from(arrival.mark).unwrap_or(u16::MAX);
-    Meta { bytes: arrival.bytes, class, flow: FlowKey(arrival.mark), ..Meta::default() }
-}
-
-/// Metadata of a packet whose mark is the place of its flow in `keys`, or its flow.
-fn headers(keys: &[FlowKey]) -> impl Fn(&Arrival) -> Meta {
-    |arrival| {
-        let flow = keys.get(arrival.mark as usize).copied().unwrap_or(FlowKey(arrival.mark));
-        Meta { flow, ..plain(arrival) }
-    }
-}
-
 /// Finds the rules of Linux that explain a difference, if any do.
 fn explain(
     calls: &[Call],
@@ -140,40 +127,6 @@ fn explain(
     // Two rules may each explain the difference alone: then neither is needed, but one of them is.
     let needed = if modelled(&needed).is_none() { needed } else { Rule::ALL.to_vec() };
     Verdict::Explained(difference, needed.into_iter().map(Rule::name).collect())
-}
-
-/// A flow for each bucket of the Rust discipline, in the order of buckets; empty if each flow has its own
-/// queue.
-fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
-    let secret = context.streams.rng().word();
-    let (buckets, bucket): (u32, Box<dyn Fn(u64) -> u64>) = match spec {
-        Spec::sfq(config) => {
-            let (key, mask) = (mix(0, secret), u64::from(config.divisor - 1));
-            (config.divisor, Box::new(move |flow| mix(flow, key) & mask))
-        }
-        Spec::fq_codel(config) => {
-            let flows = u128::from(config.flows);
-            (config.flows, Box::new(move |flow| ((u128::from(mix(flow, secret)) * flows) >> 64) as u64))
-        }
-        Spec::fq_pie(config) => {
-            let (flows, secret) = (u128::from(config.flows), context.streams.within("hash").rng().word());
-            (config.flows, Box::new(move |flow| ((u128::from(mix(flow, secret)) * flows) >> 64) as u64))
-        }
-        _ => return Vec::new(),
-    };
-    let mut keys = vec![None; buckets as usize];
-    let mut missing = buckets;
-    for flow in 0.. {
-        let key = &mut keys[bucket(flow) as usize];
-        if key.is_none() {
-            *key = Some(FlowKey(flow));
-            missing -= 1;
-            if missing == 0 {
-                break;
-            }
-        }
-    }
-    keys.into_iter().flatten().collect()
 }
 
 /// Parameters of the model.
@@ -205,6 +158,8 @@ fn setup(spec: &Spec, context: &LinkContext) -> Option<Setup> {
 
 #[cfg(test)]
 mod tests {
+    use giveway_qdisc::hash::mix;
+
     use super::calls::{Arrival, results};
     use super::*;
 

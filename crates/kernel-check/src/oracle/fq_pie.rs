@@ -15,10 +15,10 @@ use giveway_qdisc::{Bytes, LinkContext, Span};
 
 use super::calls::{Call, calls, compare};
 use super::error::OracleError;
+use super::flows::{headers, keys, plain};
 use super::model::{Model, Rule, Setup};
 use super::pie::Found;
 use super::verdict::Verdict;
-use super::{headers, keys, plain};
 use crate::journal::{Entry, Event};
 
 /// Bits of the flow in the journal; above them is the burst allowance.

@@ -15,7 +15,7 @@ use giveway_qdisc::{Bytes, Invalid, Limit, LinkContext, Share, Time};
 
 use super::calls::{Arrival, Call, compare};
 use super::error::OracleError;
-use super::plain;
+use super::flows::plain;
 use super::red::{Follower, Found, Seen};
 use super::verdict::Verdict;
 

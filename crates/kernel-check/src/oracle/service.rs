@@ -11,7 +11,7 @@ use giveway_qdisc::LinkContext;
 
 use super::calls::{Call, compare, results};
 use super::error::OracleError;
-use super::plain;
+use super::flows::plain;
 use super::verdict::Verdict;
 
 /// Largest difference of the service of a class, in bytes.

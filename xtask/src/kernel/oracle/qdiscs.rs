@@ -6,22 +6,11 @@ mod gred;
 mod hfsc;
 mod htb;
 
-use super::watched::{Case, Headers, Watched};
+use super::watched::{Watched, case};
 
 /// The compared qdiscs.
 pub const WATCHED: [Watched; 12] =
     [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, FQ_PIE, cake::CAKE, htb::HTB, hfsc::HFSC];
-
-/// A mix of traffic in which marks are flows.
-const fn case(
-    flows: u32,
-    sizes: &'static str,
-    link: &'static str,
-    parameters: &'static str,
-    discipline: &'static str,
-) -> Case {
-    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline }
-}
 
 /// `drr`. The parameters for tc are the quantum of each class and the limit of its queue.
 const DRR: Watched = Watched {

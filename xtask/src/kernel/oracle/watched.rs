@@ -34,3 +34,14 @@ pub enum Headers {
     /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
     Hosts,
 }
+
+/// A mix of traffic in which marks are flows.
+pub const fn case(
+    flows: u32,
+    sizes: &'static str,
+    link: &'static str,
+    parameters: &'static str,
+    discipline: &'static str,
+) -> Case {
+    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline }
+}

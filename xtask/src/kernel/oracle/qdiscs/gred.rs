@@ -1,8 +1,7 @@
 //! `gred`: virtual queues with thresholds of their own, alone (the first two mixes; in the second one a limit
 //! is reached, and some packets belong to the default queue), with equal priorities, and with different ones.
 
-use super::case;
-use crate::kernel::oracle::watched::Watched;
+use crate::kernel::oracle::watched::{Watched, case};
 
 pub const GRED: Watched = Watched {
     kind: "gred",

@@ -1,7 +1,6 @@
 //! `hfsc`, at the root: trees of classes with real-time curves, link-share curves and upper limits.
 
-use super::case;
-use crate::kernel::oracle::watched::Watched;
+use crate::kernel::oracle::watched::{Watched, case};
 
 pub const HFSC: Watched = Watched {
     kind: "hfsc",

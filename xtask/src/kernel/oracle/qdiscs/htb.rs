@@ -3,8 +3,7 @@
 //! All bytes take whole nanoseconds at these rates, and all bursts whole ticks of tc's clock (64 ns), so that
 //! no side rounds. Classes have numbers in the order of the Rust discipline: those nearer to the link first.
 
-use super::case;
-use crate::kernel::oracle::watched::Watched;
+use crate::kernel::oracle::watched::{Watched, case};
 
 pub const HTB: Watched = Watched {
     kind: "htb",
