@@ -68,8 +68,8 @@ impl Repository {
         self.run(&cargo(), arguments)
     }
 
-    /// Runs tests with cargo, with further variables of the environment. The seed of property tests is fixed, so
-    /// the result depends on the code only; `cargo xtask properties` tries new cases.
+    /// Runs tests with cargo, with further variables of the environment. The seed of property tests is fixed,
+    /// so the result depends on the code only; `cargo xtask properties` tries new cases.
     pub fn tests(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Done {
         let mut command = self.command(&cargo());
         command.arg("test").args(arguments).env("PROPTEST_RNG_SEED", "1").envs(variables.iter().copied());

@@ -522,6 +522,8 @@ impl Core {
         if let Some(rate) = rate {
             self.port.set_rate(rate);
             let qdisc = build_discipline(&mut self.build, rate, self.groups.as_ref());
+            // The last call may be long ago, and the link would make up for the time since.
+            self.at = self.at.max(self.clock.now());
             let probe = &mut (&mut self.statistics, &mut self.probe);
             self.port.replace(qdisc, self.at, probe);
             self.recycle(self.at);
