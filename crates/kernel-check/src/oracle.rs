@@ -8,8 +8,8 @@
 //!   drop is compared. If the rules of CoDel differ, a [`model`] that can follow either set of rules finds
 //!   the rules that differ. The explanation is tested: with the rules of the Rust discipline, the model must
 //!   decide like the Rust discipline, and with the rules of Linux, like Linux.
-//! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call. The kernel test
-//!   does not do this: the differences are not explained.
+//! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call. The kernel
+//!   test does not do this, because the differences are not explained.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
 //!   decisions without chance exactly, and random decisions by their number. [`gred`] and [`fq_pie`] do the
