@@ -177,28 +177,12 @@ mod tests {
         while number < packets {
             for _ in 0..random(60) {
                 let arrival = Arrival { number, bytes: 60 + random(1455) as u32, mark: random(8) };
-                calls.push(Call {
-                    now: now * STEP_NS,
-                    arrival: Some(arrival),
-                    dropped: vec![],
-                    sent: None,
-                    state: 0,
-                    drawn: vec![],
-                    marked: None,
-                });
+                calls.push(Call { now: now * STEP_NS, arrival: Some(arrival), ..Call::default() });
                 number += 1;
                 now += random(30);
             }
             for _ in 0..random(70) {
-                calls.push(Call {
-                    now: now * STEP_NS,
-                    arrival: None,
-                    dropped: vec![],
-                    sent: None,
-                    state: 0,
-                    drawn: vec![],
-                    marked: None,
-                });
+                calls.push(Call { now: now * STEP_NS, arrival: None, ..Call::default() });
                 now += random(900);
             }
         }

@@ -7,7 +7,7 @@ use giveway_qdisc::{Cx, Ecn, Meta, Outbox, Packet, Qdisc, Time};
 use crate::journal::{Entry, Event, JournalError};
 
 /// A call of a qdisc.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// Time in nanoseconds.
     pub now: u64,

@@ -136,15 +136,7 @@ mod tests {
     /// The journal of the Rust discipline, during a burst allowance, so that nothing is dropped at random.
     fn journal(config: &Config) -> Vec<Entry> {
         let (mut calls, mut number, mut now) = (Vec::new(), 0, 1_000_000);
-        let call = |now, arrival| Call {
-            now,
-            arrival,
-            dropped: vec![],
-            sent: None,
-            state: 0,
-            drawn: vec![],
-            marked: None,
-        };
+        let call = |now, arrival| Call { now, arrival, ..Call::default() };
         for turn in 0..20 {
             for _ in 0..10 + turn % 5 {
                 let arrival =

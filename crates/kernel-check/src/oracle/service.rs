@@ -59,15 +59,7 @@ mod tests {
     /// Bursts of three classes that are longer than the pauses, without results.
     fn traffic() -> Vec<Call> {
         let (mut now, mut number, mut calls) = (1_000_000, 0, Vec::new());
-        let call = |now, arrival| Call {
-            now,
-            arrival,
-            dropped: vec![],
-            sent: None,
-            state: 0,
-            drawn: vec![],
-            marked: None,
-        };
+        let call = |now, arrival| Call { now, arrival, ..Call::default() };
         for _ in 0..100 {
             for _ in 0..30 {
                 let arrival = Arrival { number, bytes: 200 + (number * 97 % 1300) as u32, mark: number % 3 };
