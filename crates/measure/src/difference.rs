@@ -1,5 +1,6 @@
 //! Differences between two disciplines, taken seed by seed.
 
+use crate::student::{t_exceeded, t_quantile};
 use crate::table::Estimate;
 
 /// The difference between two disciplines in one metric.
@@ -24,6 +25,8 @@ pub struct Difference {
     /// Half the width of the 95 % confidence interval of the mean difference, by Student's t; `None` below
     /// two seeds.
     pub ci95: Option<f64>,
+    /// The number of seeds that both have.
+    pub seeds: u32,
 }
 
 impl Difference {
@@ -33,7 +36,20 @@ impl Difference {
         let pairs: Vec<(f64, f64)> = pairs.filter_map(|(before, after)| (*before).zip(*after)).collect();
         let difference = Estimate::over(pairs.iter().map(|(before, after)| Some(after - before)).collect());
         let before = pairs.iter().map(|pair| pair.0).sum::<f64>() / pairs.len() as f64;
-        difference.mean.map(|change| Difference { before, after: before + change, ci95: difference.ci95 })
+        let seeds = pairs.len() as u32;
+        let ci95 = difference.ci95;
+        difference.mean.map(|change| Difference { before, after: before + change, ci95, seeds })
+    }
+
+    /// The probability of a difference at least as large if there is none, by a paired t-test; `None` below
+    /// two seeds.
+    pub fn p_value(&self) -> Option<f64> {
+        let change = (self.after - self.before).abs();
+        let freedom = self.seeds.checked_sub(1).filter(|freedom| *freedom > 0)?;
+        match self.ci95? {
+            0.0 => Some(if change > 0.0 { 0.0 } else { 1.0 }),
+            within => Some(t_exceeded(freedom, change / within * t_quantile(freedom, 0.95))),
+        }
     }
 
     /// True if the interval of the difference excludes zero. With one seed, every difference counts.

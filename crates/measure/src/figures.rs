@@ -6,6 +6,7 @@ mod plan;
 use std::borrow::Cow;
 
 use self::plan::{COMPLETION_TIMES, Column, DETAILED, GROUPS, SWITCH};
+use crate::metrics::is_carried;
 use crate::table::{Estimate, Row};
 
 pub use self::kind::{Kind, RATE, SIZE, TIME};
@@ -33,15 +34,15 @@ pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
     let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
     let write = |title: Cow<'static, str>, columns: &[Column]| Group {
         title,
-        columns: columns.iter().map(|column| column.write(columns, rows, ascii)).collect(),
+        columns: columns.iter().map(|column| column.write(columns, rows, ascii, detailed)).collect(),
     };
     let plan: &[(&str, &[Column])] = if detailed { &DETAILED } else { &GROUPS };
     let mut written = Vec::new();
     for (title, columns) in SWITCH.iter().chain(plan).filter(|(_, columns)| columns.iter().any(known)) {
         written.push(write(Cow::Borrowed(title), columns));
         if detailed && *title == COMPLETION_TIMES {
-            let known = |class: &(String, [Column; 3])| class.1.iter().any(known);
-            let classes: Vec<(String, [Column; 3])> = classes(rows).into_iter().filter(known).collect();
+            let known = |class: &(String, [Column; 4])| class.1[1..].iter().any(known);
+            let classes: Vec<(String, [Column; 4])> = classes(rows).into_iter().filter(known).collect();
             // A single class would repeat the group.
             let shown = if classes.len() > 1 { classes } else { Vec::new() };
             written.extend(shown.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
@@ -66,7 +67,7 @@ fn hurst(rows: &[&Row]) -> Vec<Column> {
 }
 
 /// Completion times by size, a group for each class that the metrics name.
-fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
+fn classes(rows: &[&Row]) -> Vec<(String, [Column; 4])> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
     let class = |name: &str| {
         let class = name.strip_prefix("fct_")?.strip_suffix("_p50_s")?;
@@ -84,18 +85,27 @@ fn classes(rows: &[&Row]) -> Vec<(String, [Column; 3])> {
         // "30kB" becomes "30 kB".
         let digits = size.trim_end_matches(char::is_alphabetic);
         let title = format!("{sign} {digits} {}", &size[digits.len()..]);
-        Some((title, ["p50", "p95", "p99"].map(column)))
+        let [p50, p95, p99] = ["p50", "p95", "p99"].map(column);
+        let metric = Cow::Owned(format!("flows_{class}_completed"));
+        Some((title, [Column { title: Cow::Borrowed("n"), metric, kind: Kind::Number }, p50, p95, p99]))
     };
     names.filter_map(class).collect()
 }
 
 impl Column {
-    /// Columns of one kind in a group share a unit, so that they compare.
-    fn write(&self, group: &[Column], rows: &[&Row], ascii: bool) -> Written {
+    /// Columns of one kind in a group share a unit, so that they compare. If `carried` is true, a quantile
+    /// with too few values behind it is left out.
+    fn write(&self, group: &[Column], rows: &[&Row], ascii: bool, carried: bool) -> Written {
+        fn shown<'a>(row: &'a Row, metric: &str, carried: bool) -> Option<&'a Estimate> {
+            row.metric(metric).filter(|_| !carried || is_carried(row, metric))
+        }
         let alike = group.iter().filter(|column| column.kind == self.kind);
-        let means = alike.flat_map(|column| rows.iter().filter_map(|row| row.metric(&column.metric)?.mean));
-        let (scale, unit) = self.kind.unit(means);
-        let estimates: Vec<Option<&Estimate>> = rows.iter().map(|row| row.metric(&self.metric)).collect();
+        let of = |column: &Column| -> Vec<f64> {
+            rows.iter().filter_map(|row| shown(row, &column.metric, carried)?.mean).collect()
+        };
+        let (scale, unit) = self.kind.unit(alike.flat_map(of));
+        let estimates: Vec<Option<&Estimate>> =
+            rows.iter().map(|row| shown(row, &self.metric, carried)).collect();
         let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
         let cells: Vec<String> =
             estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();

@@ -50,6 +50,7 @@ pub mod figures;
 mod findings;
 mod fingerprint;
 mod flow_tables;
+mod holm;
 mod layout;
 mod level_tables;
 mod meter;
@@ -73,8 +74,11 @@ pub use discipline::Discipline;
 pub use emissions::BIN;
 pub use findings::findings;
 pub use fingerprint::{Fingerprint, FingerprintError};
+pub use holm::holm;
 pub use layout::{Crossed, Layout};
-pub use metrics::{Definition, METRICS, Named, Of, Unit, jain, named, page as metrics_page, responses};
+pub use metrics::{
+    Definition, METRICS, Named, Of, Unit, behind, is_carried, jain, named, page as metrics_page, responses,
+};
 pub use names::{kind, short_names};
 pub use plot::DelayPlot;
 pub use recorder::Recorder;

@@ -3,6 +3,7 @@
 //! ```text
 //! definitions.rs   each metric: its meaning, its unit, and the treatment of the edges
 //! named.rs         the parts of a name: port, source, metric
+//! behind.rs        the number of values behind a quantile
 //! page.rs          the page of the book
 //! observed.rs      the recorded data from which metrics are computed
 //! flows.rs         goodput, completion times, pages, calls
@@ -12,6 +13,7 @@
 //! classes.rs       the classes of the discipline at the bottleneck
 //! ```
 
+mod behind;
 mod classes;
 mod definitions;
 mod fairness;
@@ -22,6 +24,7 @@ mod observed;
 mod page;
 mod ports;
 
+pub use self::behind::{behind, is_carried};
 pub use self::definitions::{Definition, METRICS, Of, Unit};
 pub use self::fairness::jain;
 pub use self::flows::responses;

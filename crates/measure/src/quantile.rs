@@ -40,6 +40,10 @@ impl Times {
         Times { sorted }
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
     pub(crate) fn mean_s(&self) -> Option<f64> {
         let sum: u128 = self.sorted.iter().map(|t| u128::from(t.as_ps())).sum();
         mean_s(sum, self.sorted.len() as u64)
@@ -92,6 +96,10 @@ impl Delays {
     }
 
     /// Number of times above the longest distinguishable one.
+    pub(crate) fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
     pub(crate) fn saturated(&self) -> u64 {
         self.saturated
     }

@@ -23,6 +23,12 @@ pub fn t_quantile(freedom: u32, inside: f64) -> f64 {
     libm::sqrt(f64::from(freedom)) * libm::tan(0.5 * (low + high))
 }
 
+/// The probability that a Student variable with `freedom` degrees of freedom is at least `t` in absolute
+/// value: the p-value of a t-test. `t` is not negative.
+pub fn t_exceeded(freedom: u32, t: f64) -> f64 {
+    (1.0 - probability_within(freedom, libm::atan(t / libm::sqrt(f64::from(freedom))))).max(0.0)
+}
+
 /// P(|T| < √ν · tan θ); Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 (ν odd) and
 /// 26.7.4 (even).
 fn probability_within(freedom: u32, angle: f64) -> f64 {

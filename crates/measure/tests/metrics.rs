@@ -67,6 +67,8 @@ fn completion_times_of_a_class_of_sizes() {
     close(&record, "fct_p95_s", 0.3);
     close(&record, "fct_le30kB_p50_s", 0.2);
     close(&record, "fct_le30kB_p99_s", 0.3);
+    close(&record, "flows_le30kB_completed", 3.0);
+    close(&record, "flows_gt3MB_completed", 0.0);
 }
 
 /// Two pages took 0.2 s and 0.6 s, one is not complete, and one began before the interval. The median of two
@@ -159,9 +161,11 @@ fn streams_that_look_like_calls() {
     close(&record, "voice_delay_mean_s", 0.02);
     close(&record, "voice_delay_p99_s", 0.06);
     close(&record, "voice_loss", 1.0 / 110.0);
+    close(&record, "voice_packets", 49.0);
     let none = with_flows([transfer(1)]);
     missing(&none, "voice_delay_mean_s");
     missing(&none, "voice_delay_p99_s");
+    missing(&none, "voice_packets");
     missing(&none, "voice_loss");
 }
 

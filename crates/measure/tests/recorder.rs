@@ -89,6 +89,8 @@ fn sojourn_times_by_rank() {
         let (found, expected) = (metric(name), f64::from(us) * 1e-6);
         assert!(found >= expected * (1.0 - 1e-12) && found <= expected * 1.001, "{name}: {found}");
     }
+    close(&record, "sojourn_packets", 100.0);
+    close(&record, "small_sojourn_packets", 10.0);
     close(&record, "sojourn_mean_s", 50.5e-6);
     close(&record, "small_sojourn_mean_s", 5.5e-6);
     close(&record, "sojourn_saturated", 0.0);
@@ -526,7 +528,11 @@ fn metrics_that_were_not_measured_are_missing() {
     ];
     let (of_sources, of_port): (Vec<&str>, Vec<&str>) =
         named.iter().partition(|name| name.starts_with("src."));
-    assert_eq!(of_port, [&["utilization"], &counts[..], &["bottleneck_packets"]].concat());
+    assert_eq!(
+        of_port,
+        [&["utilization", "sojourn_packets", "small_sojourn_packets"], &counts[..], &["bottleneck_packets"]]
+            .concat()
+    );
     assert!(
         !of_sources.is_empty() && of_sources.iter().all(|name| name.ends_with(".drops")),
         "{of_sources:?}"

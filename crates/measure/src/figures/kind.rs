@@ -11,6 +11,8 @@ pub enum Kind {
     Index,
     /// A number of things.
     Count(&'static str),
+    /// The number of values behind a quantile, without an interval.
+    Number,
     /// A quantity with a ladder of units: the size of each unit, and its name.
     Ladder(&'static [(f64, &'static str)]),
 }
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Percent => return (0.01, "%"),
             Kind::Index => return (1.0, ""),
             Kind::Count(unit) => return (1.0, unit),
+            Kind::Number => return (1.0, ""),
             Kind::Ladder(ladder) => ladder,
         };
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
@@ -47,17 +50,32 @@ impl Kind {
         *found.unwrap_or(if nothing_to_show { &ladder[ladder.len() / 2] } else { &ladder[ladder.len() - 1] })
     }
 
-    /// The text of a cell: mean and half the width of the interval, with the same decimals.
+    /// The largest possible value.
+    fn most(self) -> Option<f64> {
+        matches!(self, Kind::Percent | Kind::Index).then_some(1.0)
+    }
+
+    /// The text of a cell: mean and half the width of the interval, with the same decimals. An interval that
+    /// leaves the possible range is written by its ends, which are cut off there.
     pub fn cell(self, estimate: Option<&Estimate>, scale: f64, ascii: bool) -> String {
         let Some((estimate, mean)) = estimate.and_then(|e| e.mean.map(|mean| (e, mean / scale))) else {
             return "-".to_owned();
         };
         let decimals = self.decimals(mean);
-        match estimate.ci95 {
+        match estimate.ci95.filter(|_| self != Kind::Number) {
             None => format!("{mean:.decimals$}"),
             Some(half) => {
+                let half = half / scale;
+                let (least, most) = (mean - half, mean + half);
+                // Student's interval knows no bounds, but no share is below 0 or above 1.
+                let most_possible = self.most().map_or(f64::INFINITY, |most| most / scale);
+                if least < 0.0 || most > most_possible {
+                    let (low, high) = (least.max(0.0), most.min(most_possible));
+                    let dash = if ascii { "-" } else { "–" };
+                    return format!("{mean:.decimals$} ({low:.decimals$}{dash}{high:.decimals$})");
+                }
                 let sign = if ascii { "+-" } else { "±" };
-                format!("{mean:.decimals$}{sign}{half:.decimals$}", half = half / scale)
+                format!("{mean:.decimals$}{sign}{half:.decimals$}")
             }
         }
     }
@@ -75,6 +93,7 @@ impl Kind {
         match self {
             Kind::Index => 3,
             Kind::Percent => 1,
+            Kind::Number => 0,
             Kind::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
             _ if value == 0.0 || value >= 100.0 => 0,
             _ if value >= 10.0 => 1,

@@ -24,6 +24,16 @@ const CALLS: (&str, &[Column]) = (
     ],
 );
 
+const CALLS_WITH_COUNT: (&str, &[Column]) = (
+    "calls",
+    &[
+        column("n", "voice_packets", Kind::Number),
+        column("mean", "voice_delay_mean_s", TIME),
+        column("p99", "voice_delay_p99_s", TIME),
+        column("lost", "voice_loss", Kind::Percent),
+    ],
+);
+
 const RUNS: (&str, &[Column]) = (
     "runs to a next hop",
     &[
@@ -143,6 +153,7 @@ pub(super) const DETAILED: [(&str, &[Column]); 10] = [
     (
         "page load",
         &[
+            column("n", "pages_completed", Kind::Number),
             column("p50", "page_load_p50_s", TIME),
             column("p95", "page_load_p95_s", TIME),
             column("p99", "page_load_p99_s", TIME),
@@ -152,19 +163,22 @@ pub(super) const DETAILED: [(&str, &[Column]); 10] = [
     (
         COMPLETION_TIMES,
         &[
+            column("n", "flows_completed", Kind::Number),
             column("p50", "fct_p50_s", TIME),
             column("p95", "fct_p95_s", TIME),
             column("p99", "fct_p99_s", TIME),
             column("not done", "flows_incomplete", Kind::Count("")),
         ],
     ),
-    CALLS,
+    CALLS_WITH_COUNT,
     (
         "sojourn time",
         &[
-            column("small p50", "small_sojourn_p50_s", TIME),
+            column("small n", "small_sojourn_packets", Kind::Number),
+            column("p50", "small_sojourn_p50_s", TIME),
             column("p99", "small_sojourn_p99_s", TIME),
-            column("all p50", "sojourn_p50_s", TIME),
+            column("all n", "sojourn_packets", Kind::Number),
+            column("p50", "sojourn_p50_s", TIME),
             column("p99", "sojourn_p99_s", TIME),
         ],
     ),

@@ -132,6 +132,14 @@ pub const METRICS: &[Definition] = &[
         "Null if no transfer completed.",
     ),
     define(
+        &["flows_*_completed"],
+        Flows,
+        Unit::Flows,
+        "Number of completed transfers of one size class, which is the number of values behind its quantiles.",
+        "As for all transfers.",
+        "Null if no transfer completed.",
+    ),
+    define(
         &["fct_*_mean_s", "fct_*_p50_s", "fct_*_p95_s", "fct_*_p99_s"],
         Flows,
         Unit::Seconds,
@@ -181,6 +189,14 @@ pub const METRICS: &[Definition] = &[
         "Sojourn time of small packets: up to 256 bytes, unless the scenario sets another limit.",
         "As for all packets.",
         "Null if no small packet was sent within the interval.",
+    ),
+    define(
+        &["sojourn_packets", "small_sojourn_packets"],
+        Ports,
+        Unit::Packets,
+        "Number of packets behind the sojourn times: all, and the small ones.",
+        "As for the sojourn times.",
+        "Null without a measured port.",
     ),
     define(
         &["sojourn_saturated"],
@@ -261,6 +277,15 @@ pub const METRICS: &[Definition] = &[
         "One-way delay of the streams that look like calls (for at least a second of the interval 10 to 120 datagrams a second, of at \
          most 272 data bytes on average): the mean over the streams of their mean delays, and the largest of their 99th percentiles.",
         "Datagrams count that were sent within the measurement interval and arrived before the run ended.",
+        "Null if no stream looks like a call.",
+    ),
+    define(
+        &["voice_packets"],
+        Flows,
+        Unit::Packets,
+        "Number of datagrams that arrived of the stream with the fewest, of the streams that look like calls: the number of values \
+         behind the 99th percentile of its delay.",
+        "As for the delay of these streams.",
         "Null if no stream looks like a call.",
     ),
     define(

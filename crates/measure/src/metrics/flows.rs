@@ -56,7 +56,9 @@ fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, giveway_qdisc:
     times(out, "fct", &Times::new(transfers.iter().map(|(_, time)| *time)));
     for (class, name) in layout.class_names().iter().enumerate() {
         let in_class = transfers.iter().filter(|(bytes, _)| layout.class_of(*bytes) == class);
-        times(out, &format!("fct_{name}"), &Times::new(in_class.map(|(_, time)| *time)));
+        let in_class = Times::new(in_class.map(|(_, time)| *time));
+        times(out, &format!("fct_{name}"), &in_class);
+        out.push(format!("flows_{name}_completed"), (!transfers.is_empty()).then(|| in_class.count() as f64));
     }
 }
 
@@ -108,6 +110,8 @@ pub(super) fn voice(run: &Observed<'_>, out: &mut Metrics) {
     let mean = Times::new(with_arrivals().map(|flow| flow.delay_mean));
     out.push("voice_delay_mean_s", mean.mean_s());
     out.push("voice_delay_p99_s", with_arrivals().map(|flow| flow.delay_p99).max().map(|delay| delay.as_s()));
+    let fewest = with_arrivals().map(|flow| flow.packets - flow.lost.unwrap_or(0)).min();
+    out.push("voice_packets", fewest.map(|packets| packets as f64));
     out.push("voice_loss", loss(&calls));
 }
 

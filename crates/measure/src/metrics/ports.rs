@@ -19,6 +19,7 @@ pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
         for (per_mille, word) in REPORTED {
             out.push(format!("{prefix}_{word}_s"), delays.quantile_s(per_mille));
         }
+        out.push(format!("{prefix}_packets"), run.any_port().then(|| delays.count() as f64));
     }
     out.push("sojourn_saturated", run.any_port().then(|| all.saturated() as f64));
 }

@@ -1,0 +1,60 @@
+//! The number of values behind a quantile, and the number that it needs.
+//!
+//! A quantile that fewer values than `1 / (1 - q)` stand behind is only their maximum: 20 values for the 95th
+//! percentile, 100 for the 99th.
+
+use crate::table::Row;
+
+/// The metric that counts the values behind a quantile, and the least number of values that it needs; `None`
+/// for all other metrics.
+///
+/// ```
+/// use giveway_measure::behind;
+///
+/// assert_eq!(behind("fct_p95_s"), Some(("flows_completed".into(), 20)));
+/// assert_eq!(behind("fct_le30kB_p99_s"), Some(("flows_le30kB_completed".into(), 100)));
+/// assert_eq!(behind("utilization"), None);
+/// ```
+pub fn behind(metric: &str) -> Option<(String, u32)> {
+    let quantile = |word: &str, least| Some((metric.strip_suffix(word)?, least));
+    let (of, least) =
+        quantile("_p50_s", 1).or_else(|| quantile("_p95_s", 20)).or_else(|| quantile("_p99_s", 100))?;
+    let count = match of {
+        "fct" => "flows_completed".to_owned(),
+        "page_load" => "pages_completed".to_owned(),
+        "sojourn" => "sojourn_packets".to_owned(),
+        "small_sojourn" => "small_sojourn_packets".to_owned(),
+        "voice_delay" => "voice_packets".to_owned(),
+        _ => format!("flows_{}_completed", of.strip_prefix("fct_")?),
+    };
+    Some((count, least))
+}
+
+/// True if a row has enough values behind a quantile. Metrics that are no quantiles always have, and so have
+/// rows without a count.
+pub fn is_carried(row: &Row, metric: &str) -> bool {
+    let Some((count, least)) = behind(metric) else { return true };
+    row.metric(&count).is_none_or(|count| count.mean.unwrap_or(0.0) >= f64::from(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Estimate;
+
+    #[test]
+    fn nineteen_values_carry_no_95th_percentile() {
+        let row = |count: f64| Row {
+            qdisc: "fifo".into(),
+            seeds: vec![1],
+            metrics: vec![("flows_completed".into(), Estimate::over(vec![Some(count)]))],
+        };
+        assert!(!is_carried(&row(19.0), "fct_p95_s"));
+        assert!(is_carried(&row(20.0), "fct_p95_s"));
+        assert!(!is_carried(&row(99.0), "fct_p99_s"));
+        assert!(is_carried(&row(1.0), "fct_p50_s"));
+        assert!(is_carried(&row(0.0), "utilization"));
+        // A table of other origin may have quantiles only.
+        assert!(is_carried(&row(1.0), "page_load_p99_s"));
+    }
+}
