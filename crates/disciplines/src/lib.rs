@@ -61,7 +61,7 @@ mod testing;
 pub use common::classes::ClassService;
 pub use common::sent::Source;
 pub use giveway_spec::{Family, SpecError};
-pub use registry::{Advice, Discipline, Entry, Visit};
+pub use registry::{Advice, Discipline, Entry, InLinux, Needs, Visit};
 
 registry! {
     /// Order or pace by arrival, class, rate or downstream link.

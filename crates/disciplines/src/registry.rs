@@ -12,6 +12,9 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// Summary in one line, for `giveway list`.
     const SUMMARY: &'static str;
 
+    /// Knowledge that the discipline needs and that no packet carries by itself.
+    const NEEDS: Needs = Needs::Nothing;
+
     /// Type of the discipline for packets with payload `P`.
     type Qdisc<P: 'static>: Qdisc<P>;
 
@@ -56,6 +59,11 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         Vec::new()
     }
 
+    /// The qdisc of Linux that does the same with the same parameters; `None` if mainline Linux has none.
+    fn in_linux(&self) -> Option<InLinux> {
+        None
+    }
+
     /// Warnings about valid parameters that are usually a mistake, each in a sentence.
     fn warnings(&self, _site: &LinkContext) -> Vec<String> {
         Vec::new()
@@ -65,6 +73,39 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// backend that knows its traffic reports it.
     fn advice(&self, _largest: Bytes, _site: &LinkContext) -> Vec<Advice> {
         Vec::new()
+    }
+}
+
+/// Knowledge that a discipline needs and that no packet carries by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// The packets are enough.
+    Nothing,
+    /// The rate that each flow has reserved.
+    Reservations,
+    /// The number of bytes that each flow has still to send.
+    Sizes,
+    /// Labels that an edge router wrote on packets.
+    Labels,
+    /// The hops that packets take after the next router.
+    NextHops,
+}
+
+/// A qdisc of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InLinux {
+    /// Its name for `tc`.
+    pub qdisc: &'static str,
+    /// True if it shapes to a rate by its own parameter `bandwidth`.
+    pub shapes: bool,
+    /// The script of OpenWrt's sqm-scripts that sets it up.
+    pub sqm: Option<&'static str>,
+}
+
+impl InLinux {
+    /// A qdisc without a shaper.
+    pub const fn named(qdisc: &'static str) -> InLinux {
+        InLinux { qdisc, shapes: false, sqm: None }
     }
 }
 
@@ -168,6 +209,20 @@ macro_rules! registry {
             pub fn with<V: Visit>(&self, visit: V) -> V::Out {
                 match self {
                     $($(Spec::$name(config) => visit.visit(config),)*)*
+                }
+            }
+
+            /// Knowledge that the discipline needs and that no packet carries by itself.
+            pub fn needs(&self) -> Needs {
+                match self {
+                    $($(Spec::$name(_) => <$name::Config as Discipline>::NEEDS,)*)*
+                }
+            }
+
+            /// The qdisc of Linux that does the same; `None` if mainline Linux has none.
+            pub fn in_linux(&self) -> Option<InLinux> {
+                match self {
+                    $($(Spec::$name(config) => config.in_linux(),)*)*
                 }
             }
 

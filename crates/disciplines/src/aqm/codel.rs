@@ -36,7 +36,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 
 /// Parameters of `codel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +79,10 @@ impl Discipline for Config {
             state: State::default(),
             queue: Queue::new(Limit::Packets(self.limit.0)),
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("codel"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

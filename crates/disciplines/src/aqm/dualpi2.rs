@@ -65,8 +65,8 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
 use crate::aqm::pi2::{coupling, happens, law_warnings};
+use crate::{Discipline, InLinux};
 
 /// Parameters of `dualpi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -212,6 +212,10 @@ impl Discipline for Config {
             counters: Counters::default(),
             config: self.clone(),
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("dualpi2"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

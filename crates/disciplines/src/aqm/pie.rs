@@ -47,7 +47,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 
 /// Parameters of `pie`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +130,12 @@ impl Discipline for Config {
             origin: None,
             queue: Queue::new(Limit::Packets(self.limit.0)),
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        // Constants in the kernel.
+        let fixed = |config: &Config| (config.max_burst, config.derandomise, config.ecn_prob);
+        (fixed(self) == fixed(&Config::default())).then_some(InLinux::named("pie"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

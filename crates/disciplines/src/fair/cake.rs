@@ -89,7 +89,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 use sets::PLACES;
 use shaper::{Arrivals, OnWire, Shaper};
 use tin::{Flow, Tin, Tuning};
@@ -346,6 +346,10 @@ impl Discipline for Config {
             packets: Slots::with_capacity((memory / LEAST_MEMORY) as usize + 1),
             backlog: Backlog::ZERO,
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux { shapes: true, sqm: Some("piece_of_cake.qos"), ..InLinux::named("cake") })
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

@@ -45,9 +45,9 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
 use crate::fpip_edge::MEMORY;
 use crate::pip::above_limit;
+use crate::{Discipline, Needs};
 
 /// Parameters of `csfq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,7 @@ impl Default for Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "core-stateless fair queueing: drops by the rate that an edge wrote on the packet";
+    const NEEDS: Needs = Needs::Labels;
     type Qdisc<P: 'static> = Csfq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Csfq<P>, Invalid> {

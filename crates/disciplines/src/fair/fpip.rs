@@ -73,8 +73,8 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
 use crate::fpip_edge::{MEMORY, threshold};
+use crate::{Discipline, Needs};
 
 /// Parameters of `fpip`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -218,6 +218,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "FPIP: short flows first, equal shares of the rest for long ones, by labels from an edge";
+    const NEEDS: Needs = Needs::Labels;
     type Qdisc<P: 'static> = Fpip<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fpip<P>, Invalid> {

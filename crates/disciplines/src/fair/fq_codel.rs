@@ -41,8 +41,8 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
 use crate::codel::{law, law_warnings};
+use crate::{Discipline, InLinux};
 
 /// Parameters of `fq_codel`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +135,10 @@ impl Discipline for Config {
             packets: Slots::with_capacity((self.limit.0 as usize).saturating_add(1)),
             backlog: Backlog::ZERO,
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux { sqm: Some("simplest.qos"), ..InLinux::named("fq_codel") })
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -36,7 +36,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 
 /// Parameters of `fq_pie`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -155,6 +155,10 @@ impl Discipline for Config {
             packets: Slots::with_capacity((self.limit.0 as usize).saturating_add(1)),
             backlog: Backlog::ZERO,
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("fq_pie"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -42,7 +42,7 @@ use giveway_qdisc::{LinkContext, Qdisc, Slots, Span, Time, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 
 /// Parameters of `sfq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +126,10 @@ impl Discipline for Config {
             longest: LongestQueue::with_capacity(queues),
             backlog: Backlog::ZERO,
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("sfq"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -36,9 +36,9 @@
 use giveway_qdisc::blocks::Ticks;
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, List, Place, Properties, Rate, Slots, Time};
 
-use crate::Discipline;
 use crate::common::clock::Clock;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `qfq`.
@@ -49,6 +49,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "quick fair queueing: WF2Q+ with stamps rounded by groups, at a constant cost";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Qfq>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Qfq>, Invalid> {

@@ -42,8 +42,8 @@
 use giveway_qdisc::blocks::{Chains, FlowHeap, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Rate, Span, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `trr`.
@@ -61,6 +61,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "timestamp round robin as published: stamps modulo a prime, which wrap round; use trr_sound instead";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Trr>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Trr>, Invalid> {

@@ -40,8 +40,8 @@
 use giveway_qdisc::blocks::{Chains, Ticks};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Properties, Span, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `trr_round`.
@@ -56,6 +56,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "timestamp round robin read literally: a stamp per flow and round; shares are equal, not as reserved";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Rounds>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Rounds>, Invalid> {

@@ -54,8 +54,8 @@
 use giveway_qdisc::blocks::{Calendar, SlotCounts, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `trr_sound`.
@@ -77,6 +77,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "timestamp round robin corrected: reserved rates with a bound on delay, at a constant cost";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Sound>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Sound>, Invalid> {

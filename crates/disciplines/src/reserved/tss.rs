@@ -30,9 +30,9 @@
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 
-use crate::Discipline;
 use crate::common::clock::Clock;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `tss`.
@@ -43,6 +43,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "time-shift scheduling: Virtual Clock without a penalty for the use of idle capacity";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, TimeShift>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, TimeShift>, Invalid> {

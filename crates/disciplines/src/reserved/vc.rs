@@ -30,9 +30,9 @@
 use giveway_qdisc::blocks::Ticks;
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 use crate::common::stamped::Stamped;
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `vc`.
@@ -43,6 +43,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "Virtual Clock: packets by stamps, which advance at the reserved rate of their flow";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, VirtualClock>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, VirtualClock>, Invalid> {

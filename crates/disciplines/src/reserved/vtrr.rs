@@ -40,8 +40,8 @@
 use giveway_qdisc::blocks::{Calendar, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Span, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule, array};
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `vtrr`.
@@ -61,6 +61,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "virtual-time round robin: reserved flows by classes of finish times";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Classes>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Classes>, Invalid> {

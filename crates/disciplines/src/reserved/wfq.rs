@@ -36,9 +36,9 @@
 use giveway_qdisc::blocks::{FlowHeap, Ticks};
 use giveway_qdisc::{Guarantee, Invalid, Limit, LinkContext, Properties, Rate, Time};
 
-use crate::Discipline;
 use crate::common::guaranteed::{Guaranteed, Item, Numbered, Pick, Schedule};
 use crate::common::stamped::Stamped;
+use crate::{Discipline, Needs};
 
 reserved_config! {
     /// Parameters of `wfq`.
@@ -49,6 +49,7 @@ reserved_config! {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "weighted fair queueing: reserved flows as a fluid link would finish them, exactly";
+    const NEEDS: Needs = Needs::Reservations;
     type Qdisc<P: 'static> = Guaranteed<P, Gps>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Gps>, Invalid> {

@@ -19,7 +19,7 @@ use giveway_qdisc::{Bytes, Invalid, Limit, LinkContext, Properties};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discipline, fifo};
+use crate::{Discipline, InLinux, fifo};
 
 /// Parameters of `bfifo`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,10 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<fifo::Fifo<P>, Invalid> {
         self.fifo(context).build(context)
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("bfifo"))
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

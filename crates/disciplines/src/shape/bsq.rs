@@ -55,7 +55,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, Needs};
 
 /// Parameters of `bsq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -144,6 +144,7 @@ pub(crate) fn check_branches(branches: u32) -> Result<usize, Invalid> {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "burst shaping queueing: sub-queues by the hops beyond the next router, served in turn";
+    const NEEDS: Needs = Needs::NextHops;
     type Qdisc<P: 'static> = Bsq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsq<P>, Invalid> {

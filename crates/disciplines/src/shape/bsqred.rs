@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::thresholds::{Idle, Unit};
-use crate::{Advice, Discipline};
+use crate::{Advice, Discipline, Needs};
 use crate::{ared, bsq};
 
 /// Parameters of `bsqred`.
@@ -142,6 +142,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "burst shaping queueing with Adaptive RED: early drops from the largest sub-queue";
+    const NEEDS: Needs = Needs::NextHops;
     type Qdisc<P: 'static> = Bsqred<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Bsqred<P>, Invalid> {

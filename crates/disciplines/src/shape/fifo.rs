@@ -24,7 +24,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, InLinux};
 
 /// Parameters of `fifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,14 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fifo<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         Ok(Fifo { limit: self.limit, victim: self.drop, queue: Queue::new(self.limit) })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        match (self.limit, self.drop) {
+            (_, Victim::Head) => None,
+            (Limit::Packets(_), Victim::Tail) => Some(InLinux::named("pfifo")),
+            (Limit::Bytes(_), Victim::Tail) => Some(InLinux::named("bfifo")),
+        }
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

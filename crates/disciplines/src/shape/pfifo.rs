@@ -17,7 +17,7 @@ use giveway_qdisc::{Invalid, Limit, LinkContext, Packets, Properties};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discipline, fifo};
+use crate::{Discipline, InLinux, fifo};
 
 /// Parameters of `pfifo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,10 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<fifo::Fifo<P>, Invalid> {
         self.fifo().build(context)
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("pfifo"))
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

@@ -28,8 +28,8 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
 use crate::common::priority::{self, BANDS, Bands, PRIOMAP};
+use crate::{Discipline, InLinux};
 
 /// Parameters of `pfifo_fast`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,10 @@ impl Discipline for Config {
             band_of: priority::bands(&PRIOMAP).expect("the default is a map"),
             bands: std::array::from_fn(|_| Queue::new(limit)),
         })
+    }
+
+    fn in_linux(&self) -> Option<InLinux> {
+        Some(InLinux::named("pfifo_fast"))
     }
 
     fn properties(&self, _: &LinkContext) -> Properties {

@@ -43,7 +43,7 @@ use giveway_qdisc::{Slots, check_limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Discipline;
+use crate::{Discipline, Needs};
 
 /// Parameters of `srpt`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,7 @@ impl Default for Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "shortest remaining processing time: the flow with the least left to send, which its sender provides";
+    const NEEDS: Needs = Needs::Sizes;
     type Qdisc<P: 'static> = Srpt<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Srpt<P>, Invalid> {
