@@ -74,10 +74,12 @@ pub struct Seen {
     pub trains: u64,
     /// Packets between hosts on the same side; left out.
     pub inside: u64,
-    /// Data bytes that are acknowledged and not in the capture.
+    /// Data bytes of used connections that the capture does not hold, although it shows that they were sent.
     pub missed: u64,
-    /// Duration of each page in the web traffic, ns.
+    /// Duration of each page in the web traffic, ns; empty if pages cannot be told apart.
     pub pages: Vec<u64>,
+    /// Pages that may be several at once. They are not in `pages`.
+    pub unsure_pages: u64,
     /// Median round-trip time of the connections, ns.
     pub rtt: Option<u64>,
     /// Upstream packets and their IP bytes, of flows that cross the link.
@@ -284,7 +286,6 @@ impl Extraction {
             seen.count(direction.other(), flow.reverse);
             match flow.kind {
                 Kind::Tcp(tracker) => {
-                    seen.missed += tracker.missed;
                     if tracker.refused || (tracker.begun && flow.reverse.0 == 0) {
                         seen.unanswered += 1;
                         continue;
@@ -293,6 +294,7 @@ impl Extraction {
                         seen.strays += 1;
                         continue;
                     }
+                    seen.missed += tracker.missed();
                     let rtt = paths.rtt(&flow.tuple);
                     connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
                 }
@@ -311,7 +313,7 @@ impl Extraction {
                 }
             }
         }
-        seen.pages = pages::number(&mut workload.connections, parts);
+        (seen.pages, seen.unsure_pages) = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64 - seen.quic;

@@ -57,6 +57,7 @@ mod datagrams;
 mod error;
 mod extract;
 mod file;
+mod holes;
 mod local;
 mod model;
 mod names;

@@ -7,6 +7,7 @@
 
 use giveway_capture::Tcp;
 
+use crate::holes::Holes;
 use crate::model::{Adu, Epoch, Side, Trigger};
 
 // Bits of the flags of a TCP header.
@@ -58,8 +59,6 @@ pub(crate) struct Tracker {
     client: Half,
     server: Half,
     adus: Vec<Passed>,
-    /// Data bytes that are acknowledged and not in the capture.
-    pub missed: u64,
     pub packets: u64,
 }
 
@@ -91,6 +90,8 @@ struct Half {
     /// The highest acknowledgement of data that is not in the capture. One alone may be a stray; it counts
     /// when another one reaches as far.
     claimed: Option<u64>,
+    /// Its data below `sent` that did not pass.
+    holes: Holes,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -121,7 +122,6 @@ impl Tracker {
             client: Half::new(),
             server: Half::new(),
             adus: Vec::new(),
-            missed: 0,
             packets: 0,
         }
     }
@@ -163,7 +163,6 @@ impl Tracker {
         if tcp.flags & ACK > 0 {
             let missed = peer.acknowledged(tcp.ack, len > 0, now);
             if missed > 0 {
-                self.missed += missed;
                 self.wrote(from.other(), missed, now);
             }
         }
@@ -209,10 +208,13 @@ impl Tracker {
     fn data(&mut self, from: Side, seq: u32, (len, bytes): (u32, u32), now: u64) {
         let (me, _) = self.halves(from);
         let Some(end) = me.position(seq.wrapping_add(len)) else { return };
+        let begin = end.saturating_sub(u64::from(len));
+        me.holes.fill(begin, end);
         if end <= me.sent {
             me.timing = None; // a retransmission: the next acknowledgement is ambiguous
             return;
         }
+        me.holes.open(me.sent, begin);
         let news = end - me.sent;
         self.wrote(from, news, now);
         let (me, peer) = self.halves(from);
@@ -309,6 +311,12 @@ impl Tracker {
         }
     }
 
+    /// Number of data bytes of both sides that the capture does not hold, although data behind them or an
+    /// acknowledgement show that they were sent.
+    pub fn missed(&self) -> u64 {
+        self.client.holes.bytes() + self.server.holes.bytes()
+    }
+
     /// Smallest round trips from the capture point to the client and to the server.
     pub fn paths(&self) -> (Option<u64>, Option<u64>) {
         (self.server.path.least, self.client.path.least)
@@ -370,6 +378,7 @@ impl Half {
             path: Path::default(),
             current: None,
             claimed: None,
+            holes: Holes::default(),
         }
     }
 
@@ -416,6 +425,7 @@ impl Half {
             }
         }
         if missed > 0 {
+            self.holes.open(self.sent, position);
             self.sent = position;
         }
         missed

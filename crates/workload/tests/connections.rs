@@ -450,6 +450,22 @@ fn bytes_that_the_capture_missed() {
     assert_eq!(connection.epochs.len(), 1);
 }
 
+/// A third segment is in the capture, the second is not: it counts as missed until it passes.
+#[test]
+fn holes_between_segments_are_missed_bytes() {
+    let hole = [
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1000, 301),
+        (61, S, ".", 2001, 1000, 301),
+        (62, S, ".", 3001, 500, 301),
+    ];
+    let found = Trace::of(&opened(&hole));
+    assert_eq!(found.seen.missed, 1000);
+    assert_eq!(found.connection().bytes(giveway_workload::Side::Server), 3500);
+    let filled = [&hole[..], &[(90, S, ".", 1001, 1000, 301)]].concat();
+    assert_eq!(Trace::of(&opened(&filled)).seen.missed, 0, "a retransmission fills it");
+}
+
 /// An acknowledgement far above all data indicates a damaged packet, not a gigabyte of missed data.
 #[test]
 fn a_single_stray_acknowledgement_is_ignored() {

@@ -128,6 +128,36 @@ fn a_quiet_second_separates_pages() {
     assert_eq!(found.seen.pages, [1_160_000_000, 60_000_000]);
 }
 
+/// A browser that waits for a response does not ask for more: a request during a long download is another
+/// page.
+#[test]
+fn a_response_on_its_way_holds_no_page_open() {
+    let slow = |at: u64| {
+        let mut rows = requests(at, 300, 900);
+        rows[3].0 += 5_000;
+        rows[4].0 += 5_000;
+        rows
+    };
+    let found =
+        Trace::new().tcp(&slow(0)).between((20, 40_001), (11, 443)).tcp(&requests(1_500, 300, 900)).found();
+    assert_eq!(pages(&found.workload.connections), [Some(0), Some(1)]);
+    assert_eq!((found.seen.pages, found.seen.unsure_pages), (vec![5_060_000_000, 60_000_000], 0));
+}
+
+/// The document, and what it names, are two rounds. A third round may be another page.
+#[test]
+fn a_third_round_of_requests_may_be_another_page() {
+    let found = Trace::new()
+        .tcp(&requests(0, 300, 900))
+        .between((20, 40_001), (11, 443))
+        .tcp(&requests(1_040, 300, 900))
+        .between((20, 40_002), (11, 443))
+        .tcp(&requests(2_080, 300, 900))
+        .found();
+    assert_eq!(pages(&found.workload.connections), [None; 3]);
+    assert_eq!((found.seen.pages.len(), found.seen.unsure_pages), (0, 1));
+}
+
 #[test]
 fn each_client_opens_its_own_pages() {
     let found = Trace::new()
