@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{ValueEnum, value_parser};
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Mode, Request, specs};
+use giveway_runner::compare::{Advice, Mode, Request, Target, Wish, specs};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_workload::Local;
 use serde_json::json;
@@ -65,6 +65,16 @@ pub struct Args {
     /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
+    /// Equipment that the recommendation is for
+    #[arg(long, value_enum, default_value_t = On::Tc, help_heading = "Recommendation")]
+    target: On,
+    /// Interface towards the provider, in the commands of the recommendation
+    #[arg(long, value_name = "IF", default_value = "WAN", help_heading = "Recommendation")]
+    wan: String,
+    /// Rate of the shaper in the recommendation, in percent of the line's
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = value_parser!(u8).range(10..=100))]
+    #[arg(help_heading = "Recommendation")]
+    shape: u8,
     /// Number of seeds. Each seed delays the start of connections by different small random times, so that
     /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
@@ -94,6 +104,30 @@ Examples:
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage or an unreadable capture, 130 interrupted.";
 
+/// Equipment for the recommendation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// Linux with tc
+    Tc,
+    /// OpenWrt with sqm-scripts
+    Openwrt,
+    /// A machine with Giveway, as a bridge or in the kernel
+    Giveway,
+    /// Whatever the best discipline needs
+    Any,
+}
+
+impl From<On> for Target {
+    fn from(on: On) -> Target {
+        match on {
+            On::Tc => Target::Tc,
+            On::Openwrt => Target::Openwrt,
+            On::Giveway => Target::Giveway,
+            On::Any => Target::Any,
+        }
+    }
+}
+
 /// Behaviour of the simulated senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Senders {
@@ -119,17 +153,24 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let session = session(args.jobs, &frontend)?;
     let (name, mode, capture) = (scenario_name(&args.capture), args.mode.into(), comparison.capture());
     let mut links = Vec::new();
-    let compared = comparison.run(session, &mut |link, results| {
+    let several = comparison.links() > 1;
+    let mut sweep = show::Sweep::default();
+    let compared = comparison.run(session, &mut |link, results, told| {
         if args.json {
             links.push(json!({
                 "rate_upstream_bps": link.up.as_bit(),
                 "rate_downstream_bps": link.down.as_bit(),
-                "findings": results.findings,
+                "findings": told.findings,
+                "recommendation": told.advice.as_ref().map(Advice::to_json),
                 "table": results.table.to_json(&name, results.cpu_s),
             }));
         } else {
-            show::tables(results, link, capture, mode, out)?;
-            show::findings(&results.findings, mode, out)?;
+            show::tables(results, link, capture, (mode, &told.situation), out)?;
+            show::findings(&told.findings, mode, out)?;
+        }
+        sweep.add(link, &results.table, told.advice.as_ref());
+        if let (Some(advice), false, false) = (&told.advice, args.json, several) {
+            show::advice(advice, out)?;
         }
         remark(results, args.json, args.quiet);
         Ok(())
@@ -140,7 +181,10 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.json {
         let whole = json!({ "capture": capture.to_json(&args.capture), "links": links });
         writeln!(out, "{whole}")?;
-    } else if args.out.is_none() && !args.quiet {
+    } else if several {
+        sweep.show(out)?;
+    }
+    if !args.json && args.out.is_none() && !args.quiet {
         message("--out DIR keeps all results, with a report to open in a browser");
     }
     Ok(compared.outcome)
@@ -155,6 +199,11 @@ fn request(args: &Args) -> Result<Request, CliError> {
         rates: rates(args).map_err(CliError::Usage)?,
         rtt: args.rtt,
         local: args.link.clone(),
+        wish: Wish {
+            target: args.target.into(),
+            wan: args.wan.clone(),
+            shaped: f64::from(args.shape) / 100.0,
+        },
         seeds: args.seeds,
         out: args.out.clone(),
         export: args.export.clone(),

@@ -4,9 +4,12 @@
 //! or its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
 //! which can be run again with `giveway run`, and the tables of its runs become findings.
 
+mod advice;
 mod capture;
 mod findings;
 mod link;
+mod situation;
+mod tables;
 mod words;
 
 use std::io;
@@ -22,8 +25,10 @@ use crate::report::write_report;
 use crate::session::scenario_name;
 use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
+pub use advice::{Advice, Block, Target, Wish, ranking};
 pub use capture::Capture;
 pub use link::Link;
+pub use situation::{Situation, Trust};
 pub use words::{Mode, word};
 
 /// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
@@ -47,6 +52,8 @@ pub struct Request {
     pub rtt: Option<Span>,
     /// The local side; `None` guesses it from the addresses.
     pub local: Option<Local>,
+    /// The wishes for the recommendation.
+    pub wish: Wish,
     /// Runs of each discipline; `None` is 5 for flows, 1 for replay.
     pub seeds: Option<u32>,
     /// The folder for the results; `None` keeps none.
@@ -63,6 +70,16 @@ pub struct Comparison {
     links: Vec<Link>,
     capture: Capture,
     place: link::Place,
+}
+
+/// The findings and the recommendation for one link.
+pub struct Told {
+    /// Sentences on the table.
+    pub findings: Vec<String>,
+    /// The recommendation; `None` if nothing was compared, or the capture does not allow one.
+    pub advice: Option<Advice>,
+    /// The share of the capture's span by which rates are measured: the interval divided by the span.
+    pub situation: Situation,
 }
 
 /// The result of a comparison.
@@ -104,9 +121,18 @@ impl Request {
 }
 
 impl Comparison {
+    /// The number of links.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
     /// The capture.
     pub fn capture(&self) -> &Capture {
         &self.capture
+    }
+
+    fn situation(&self, link: &Link) -> Situation {
+        Situation { missing: self.capture.missing(), stretch: link.stretch(&self.capture) }
     }
 
     /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
@@ -116,7 +142,7 @@ impl Comparison {
     pub fn run(
         &self,
         mut session: Session<'_>,
-        each: &mut dyn FnMut(&Link, &Results) -> io::Result<()>,
+        each: &mut dyn FnMut(&Link, &Results, &Told) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
         let Request { mode, specs, out, export, force, .. } = &self.request;
         let frontend = session.frontend();
@@ -136,11 +162,20 @@ impl Comparison {
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
-            let find = |table: &Table| Some(findings::of(table, *mode));
+            let situation = self.situation(link);
+            let tell = |table: &Table| Told {
+                findings: findings::of(table, *mode, &situation),
+                advice: advice::of(table, link, &situation, &self.request.wish),
+                situation,
+            };
+            let find = |table: &Table| {
+                let Told { findings, advice, .. } = tell(table);
+                Some(findings.into_iter().chain(advice.iter().flat_map(Advice::sentences)).collect())
+            };
             let results = session
                 .run(&scenario, &name, folder.as_deref(), &find)
                 .map_err(|worst| RunnerError::Reported(outcome.max(worst)))?;
-            each(link, &results).map_err(RunnerError::Output)?;
+            each(link, &results, &tell(&results.table)).map_err(RunnerError::Output)?;
             outcome = outcome.max(results.outcome);
             kept_in.extend(folder.filter(|_| results.finished > 0));
             if frontend.stopped() {

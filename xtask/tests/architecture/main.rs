@@ -97,6 +97,7 @@ const ALLOWED: &[Allowed] = &[
         uses: &[
             "qdisc",
             "disciplines",
+            "kernel-plan",
             "sim",
             "switch",
             "capture",

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use giveway_measure::{Estimate, Row, Style};
+use giveway_measure::{Estimate, Row, Style, Table};
 use giveway_runner::Results;
-use giveway_runner::compare::{Capture, Link, Mode, word};
+use giveway_runner::compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
 use giveway_workload::Direction;
 
 use crate::terminal;
@@ -14,7 +14,7 @@ pub fn tables(
     results: &Results,
     link: &Link,
     capture: &Capture,
-    mode: Mode,
+    (mode, situation): (Mode, &Situation),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if results.finished < results.planned {
@@ -27,15 +27,17 @@ pub fn tables(
         writeln!(out, "{}", terminal::bold(&heading))?;
         writeln!(
             out,
-            "{:.2} MB in a capture of {:.1} s; this link needs at least {needs:.1} s to send them",
+            "{:.2} MB in a capture of {:.1} s; this link needs at least {needs:.1} s to send them ({:.0} %)",
             bytes / 1e6,
             capture.span().as_s(),
+            100.0 * needs / capture.span().as_s().max(1e-3),
         )?;
         if bytes == 0.0 {
             writeln!(out)?;
             continue;
         }
         let mut table = results.table.at(&Link::port(direction));
+        table.rows.iter_mut().for_each(|row| used_of_the_capture(row, situation.stretch));
         if mode == Mode::Flows {
             table.rows.insert(0, captured(capture, direction));
         }
@@ -44,6 +46,107 @@ pub fn tables(
         writeln!(out, "{}", table.render(style))?;
     }
     Ok(())
+}
+
+/// Turns the utilization of the measurement interval into that of the capture's span, which may be shorter on
+/// a slow link: the time that the link sends, at most all of it.
+fn used_of_the_capture(row: &mut Row, stretch: f64) {
+    for (_, value) in row.metrics.iter_mut().filter(|(name, _)| name == "utilization") {
+        let of_span = value.per_seed.iter().map(|used| used.map(|used| (used * stretch).min(1.0)));
+        *value = Estimate::over(of_span.collect());
+    }
+}
+
+/// Prints the recommendation.
+pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out)?;
+    writeln!(out, "{}: {}", terminal::bold("Recommendation"), advice.summary)?;
+    for (what, text) in &advice.reasons {
+        writeln!(out, "- {what}: {text}")?;
+    }
+    for block in &advice.commands {
+        writeln!(out, "\n{}:", block.title)?;
+        for line in &block.lines {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The results of several rates side by side.
+#[derive(Default)]
+pub struct Sweep {
+    rates: Vec<Rated>,
+}
+
+/// The results of one rate.
+struct Rated {
+    title: String,
+    ranking: Vec<(String, Option<f64>)>,
+    recommended: Option<String>,
+}
+
+impl Sweep {
+    /// Adds the results of a link.
+    pub fn add(&mut self, link: &Link, table: &Table, advice: Option<&Advice>) {
+        let recommended = advice.map(|advice| match &advice.discipline {
+            Some(_) => advice.summary.clone(),
+            None => "change nothing".to_owned(),
+        });
+        self.rates.push(Rated { title: link.title(), ranking: ranking(table), recommended });
+    }
+
+    /// Prints a table of rates and disciplines, and a sentence for each change of the recommendation.
+    pub fn show(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(first) = self.rates.first() else { return Ok(()) };
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{}: times that users wait for, in percent of those with the first discipline (geometric mean)",
+            terminal::bold("All rates")
+        )?;
+        let width = self.rates.iter().map(|rate| rate.title.chars().count()).max().unwrap_or(0);
+        let names: Vec<&str> = first.ranking.iter().map(|(name, _)| name.as_str()).collect();
+        let wide: Vec<usize> = names.iter().map(|name| name.chars().count().max(6)).collect();
+        let cells = |cells: &mut dyn Iterator<Item = String>| {
+            cells.zip(&wide).map(|(cell, wide)| format!("  {cell:>wide$}")).collect::<String>()
+        };
+        writeln!(out, "{:width$}{}", "", cells(&mut names.iter().map(|name| (*name).to_owned())))?;
+        for rate in &self.rates {
+            let best = rate.ranking.iter().filter_map(|(_, ratio)| *ratio).min_by(f64::total_cmp);
+            let cell = |(_, ratio): &(String, Option<f64>)| match ratio {
+                None => "-".to_owned(),
+                Some(ratio) => {
+                    let mark = if Some(*ratio) == best { "*" } else { "" };
+                    format!("{mark}{:.0} %", 100.0 * ratio)
+                }
+            };
+            writeln!(out, "{:width$}{}", rate.title, cells(&mut rate.ranking.iter().map(cell)))?;
+        }
+        writeln!(out, "* the best")?;
+        writeln!(out)?;
+        writeln!(out, "{}", terminal::bold("Recommendation"))?;
+        for rate in &self.rates {
+            let text = rate.recommended.as_deref().unwrap_or("none, since nothing could be compared");
+            writeln!(out, "- {}: {text}", rate.title)?;
+        }
+        for pair in self.rates.windows(2) {
+            let best = |rate: &Rated| {
+                let known = rate.ranking.iter().filter_map(|(name, ratio)| Some((name.clone(), (*ratio)?)));
+                known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+            };
+            if let (Some(before), Some(after)) = (best(&pair[0]), best(&pair[1]))
+                && before != after
+            {
+                let (from, to) = (&pair[0].title, &pair[1].title);
+                writeln!(
+                    out,
+                    "- Between {from} and {to} the best discipline changes from {before} to {after}."
+                )?;
+            }
+        }
+        writeln!(out, "- One rate alone (--rate) prints the commands.")
+    }
 }
 
 /// The row of the completion times in the capture itself.

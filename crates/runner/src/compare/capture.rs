@@ -178,9 +178,16 @@ impl Capture {
         };
         let missed = (seen.missed > 0).then(|| {
             format!(
-                "{} were acknowledged but are not in the capture; they were synthesised",
-                bytes(seen.missed)
+                "{} of the data of connections are not in the capture ({:.1} % of what is played): they were synthesised",
+                bytes(seen.missed),
+                100.0 * self.missing()
             )
+        });
+        let unsure = (seen.unsure_pages > 0).then(|| {
+            let all = seen.pages.len() as u64 + seen.unsure_pages;
+            let rest =
+                if seen.pages.is_empty() { "so page load times are left out" } else { "these are left out" };
+            format!("{} of {} may be several at once: {rest}", seen.unsure_pages, counted(all, "page"))
         });
         [
             some(seen.foreign, "packet", "without an IP header: left out"),
@@ -190,6 +197,7 @@ impl Capture {
             some(seen.headless, "TCP packet", "without a readable header: left out"),
             some(seen.crowded, "packet", "of too many flows to distinguish: left out"),
             missed,
+            unsure,
             some(
                 seen.without_rtt,
                 "connection",
@@ -224,6 +232,21 @@ impl Capture {
     /// The IP bytes that cross the link in this direction.
     pub fn bytes(&self, direction: Direction) -> u64 {
         if direction == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
+    }
+
+    /// The share of the played data that the capture does not hold, 0 to 1.
+    pub fn missing(&self) -> f64 {
+        let Workload { connections, trains, .. } = &self.workload;
+        let written: u64 =
+            connections.iter().flat_map(|connection| &connection.adus).map(|adu| adu.bytes).sum();
+        let datagrams: u64 = trains
+            .iter()
+            .map(|train| train.packets.iter().map(|(_, bytes)| u64::from(bytes)).sum::<u64>())
+            .sum();
+        match written + datagrams {
+            0 => 0.0,
+            played => self.seen.missed as f64 / played as f64,
+        }
     }
 
     /// The time from the first packet to the last.
@@ -286,6 +309,8 @@ impl Capture {
             "not_ip": seen.foreign,
             "on_one_side": seen.inside,
             "bytes_missed": seen.missed,
+            "share_missed": self.missing(),
+            "pages_unsure": seen.unsure_pages,
         })
     }
 }

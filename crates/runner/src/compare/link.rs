@@ -205,6 +205,12 @@ impl Link {
         (measured, Span::s(duration))
     }
 
+    /// The length of the measurement interval divided by the span of the capture.
+    pub(super) fn stretch(&self, capture: &Capture) -> f64 {
+        let (measured, _) = self.times(capture);
+        measured.as_s() / capture.span().max(Span::ms(1)).as_s()
+    }
+
     /// The traffic of [`Mode::Flows`] as TOML.
     fn applications(&self, capture: &Capture) -> String {
         // Most senders are like Linux's. The RFC's minimum of one second would exaggerate the loss of a last

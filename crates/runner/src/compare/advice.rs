@@ -1,0 +1,493 @@
+//! The recommendation of a comparison: one discipline, at which rate, why, at what cost, and how sure; then
+//! the commands.
+//!
+//! # The choice
+//! The candidates are the disciplines of the comparison that the target can have, and the baseline, which
+//! stands for changing nothing. The score of a candidate under a seed is the mean, over all times that users
+//! wait for ([`TIMES`], in each direction, if enough values are behind them), of the logarithm of its time
+//! divided by the baseline's. So a score is the logarithm of a geometric mean of ratios, and no question
+//! counts twice as much because its times are longer. A millisecond is added to each time, because nobody
+//! notices a smaller difference.
+//!
+//! The best candidate is the one with the lowest mean score over the seeds. Candidates whose score cannot be
+//! distinguished from it (paired by seed, 95 %) or differs by less than 2 % are as good. Among these the
+//! baseline comes first, since changing nothing is easiest; then a discipline that shapes by itself, which
+//! needs one command; then the order of the comparison. A candidate that leaves measurably more transfers
+//! unfinished than the baseline is not chosen.
+//!
+//! # The rate
+//! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the shaper
+//! is a little slower than the line.
+
+mod commands;
+
+use std::fmt;
+
+use giveway_disciplines::{Needs, Spec};
+use giveway_measure::{Estimate, Row, Table};
+use giveway_qdisc::Rate;
+use giveway_workload::Direction;
+use serde_json::{Value, json};
+
+use super::link::Link;
+use super::situation::{Situation, Trust};
+use super::tables::{Kind, Tables, list};
+use super::words::word;
+
+pub use commands::Block;
+
+/// The times that users wait for, with their nouns.
+const TIMES: [(&str, &str); 8] = [
+    ("page_load_p50_s", "median page load"),
+    ("page_load_p95_s", "95th percentile of the page loads"),
+    ("fct_p50_s", "median completion time"),
+    ("fct_p95_s", "95th percentile of the completion times"),
+    ("fct_le3MB_p50_s", "median completion time of 300 kB to 3 MB"),
+    ("fct_gt3MB_p50_s", "median completion time above 3 MB"),
+    ("voice_delay_p99_s", "99th percentile of the delay of calls"),
+    ("small_sojourn_p99_s", "99th percentile of the wait of small packets"),
+];
+/// A difference that nobody notices, seconds.
+const UNNOTICED: f64 = 0.001;
+/// Scores that differ by less than this are as good.
+const WORTH: f64 = 0.02;
+/// The number of largest gains that are told.
+const TOLD: usize = 2;
+
+/// The equipment on which a discipline is to be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Linux with `tc`.
+    Tc,
+    /// OpenWrt with sqm-scripts.
+    Openwrt,
+    /// A machine with Giveway.
+    Giveway,
+    /// Whatever the discipline needs.
+    Any,
+}
+
+/// The wishes of the user for the recommendation.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The equipment.
+    pub target: Target,
+    /// The interface towards the provider, in commands.
+    pub wan: String,
+    /// The rate of the shaper as a share of the line's, 0 to 1.
+    pub shaped: f64,
+}
+
+impl Default for Wish {
+    fn default() -> Wish {
+        Wish { target: Target::Tc, wan: "WAN".to_owned(), shaped: 0.95 }
+    }
+}
+
+/// A recommendation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The discipline; `None` recommends to change nothing.
+    pub discipline: Option<String>,
+    /// Rates of the shaper, upstream and downstream.
+    pub rates: (Rate, Rate),
+    /// The recommendation in one sentence.
+    pub summary: String,
+    /// Reasons, cost and certainty: a heading and a sentence each.
+    pub reasons: Vec<(&'static str, String)>,
+    /// The commands.
+    pub commands: Vec<Block>,
+}
+
+/// A discipline that may be recommended.
+struct Candidate<'a> {
+    row: &'a Row,
+    spec: Spec,
+    /// Its score under each seed; that of the baseline is 0.
+    scores: Vec<f64>,
+}
+
+/// The recommendation for a link; `None` if nothing was compared, or the capture does not allow findings.
+pub fn of(table: &Table, link: &Link, situation: &Situation, wish: &Wish) -> Option<Advice> {
+    if table.rows.len() < 2 || situation.trust() == Trust::None {
+        return None;
+    }
+    let tables = Tables::new(table);
+    let shaped = |rate: Rate| Rate::bit((rate.as_bit() as f64 * wish.shaped) as u64);
+    let rates = (shaped(link.up), shaped(link.down));
+    let Some((candidates, refused)) = candidates(&tables, wish.target) else {
+        return Some(nothing(
+            rates,
+            "No time that users wait for was measured often enough to compare.".to_owned(),
+            situation,
+        ));
+    };
+    if situation.is_idle(&tables) {
+        let why = format!("The link is not the bottleneck. {}", situation.load(&tables));
+        return Some(nothing(rates, why, situation));
+    }
+    let (chosen, equals) = choose(&candidates);
+    let base = tables.name(&candidates[0].row.qdisc).to_owned();
+    if chosen == 0 {
+        let why = format!(
+            "No discipline that {} can have shortens the times that users wait for by a measurable {:.0} % against {base}.",
+            wish.target,
+            100.0 * WORTH
+        );
+        return Some(nothing(rates, why, situation));
+    }
+    let candidate = &candidates[chosen];
+    let name = tables.name(&candidate.row.qdisc).to_owned();
+    let place = commands::Place { wan: &wish.wan, up: rates.0, down: rates.1 };
+    let fallback = candidates[1..].iter().find(|other| {
+        let without = |spec: &Spec| spec.in_linux().is_some_and(|linux| !linux.shapes);
+        candidate.spec.in_linux().is_some_and(|linux| linux.shapes) && without(&other.spec)
+    });
+    let commands = commands::of(wish.target, &candidate.spec, fallback.map(|other| &other.spec), &place);
+    let mut reasons = vec![("Why", why(&tables, candidate, &base))];
+    reasons.push(("Rate", rate(wish.shaped)));
+    reasons.push(("Cost", cost(&tables, candidate, wish.shaped)));
+    let equals: Vec<String> = equals
+        .into_iter()
+        .filter(|at| *at != chosen)
+        .map(|at| tables.name(&candidates[at].row.qdisc).to_owned())
+        .collect();
+    reasons.push(("How sure", sure(&tables, candidate, &equals, situation)));
+    if !refused.is_empty() {
+        reasons.push(("Not chosen", refused.join(" ")));
+    }
+    let rate = match rates {
+        (up, down) if up == down => format!("{} in both directions", shown(up)),
+        (up, down) => format!("{} upstream and {} downstream", shown(up), shown(down)),
+    };
+    let summary = format!("{name} at {rate}");
+    Some(Advice { discipline: Some(candidate.row.qdisc.clone()), rates, summary, reasons, commands })
+}
+
+/// The score of each discipline over all seeds as a ratio to the baseline, with its short name; `None` for a
+/// discipline without a time to compare. The baseline has 1.
+pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
+    let tables = Tables::new(table);
+    let name = |row: &Row| tables.name(&row.qdisc).to_owned();
+    let rows = table.rows.iter().enumerate();
+    rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| mean(&scores).exp()))).collect()
+}
+
+/// The advice to change nothing.
+fn nothing(rates: (Rate, Rate), why: String, situation: &Situation) -> Advice {
+    let mut reasons = vec![("Why", why)];
+    reasons.extend(situation.doubt().map(|doubt| ("How sure", doubt)));
+    Advice { discipline: None, rates, summary: "Change nothing".to_owned(), reasons, commands: Vec::new() }
+}
+
+/// The candidates, the baseline first, and the names of better disciplines that the target cannot have;
+/// `None` without a time to compare.
+fn candidates(tables: &Tables, target: Target) -> Option<(Vec<Candidate<'_>>, Vec<String>)> {
+    let rows = &tables.table(Direction::Up).rows;
+    let mut candidates = Vec::new();
+    let mut others = Vec::new();
+    let mut starving = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let spec: Spec = row.qdisc.parse().ok()?;
+        let scores = scores(tables, at)?;
+        let usable = spec.needs() == Needs::Nothing;
+        let candidate = Candidate { row, spec, scores };
+        if usable && leaves_more_unfinished(tables, &row.qdisc) {
+            starving.push(candidate);
+        } else if at == 0 || (usable && commands::can_have(target, &candidate.spec)) {
+            candidates.push(candidate);
+        } else if usable {
+            others.push(candidate);
+        }
+    }
+    let best = candidates.iter().min_by(|a, b| mean(&a.scores).total_cmp(&mean(&b.scores)))?;
+    let better = |other: &&Candidate<'_>| {
+        !as_good(&best.scores, &other.scores) && mean(&other.scores) < mean(&best.scores)
+    };
+    let refused =
+        others.iter().filter(better).map(|other| tables.name(&other.row.qdisc).to_owned()).collect();
+    Some((candidates, refused))
+}
+
+fn leaves_more_unfinished(tables: &Tables, qdisc: &str) -> bool {
+    let worse = |direction| {
+        let changes = tables.changes(direction, "flows_incomplete");
+        changes.iter().any(|change| change.row.qdisc == qdisc && change.is_worse())
+    };
+    worse(Direction::Up) || worse(Direction::Down)
+}
+
+/// The score of a discipline under each seed; `None` without a time to compare.
+fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
+    let mut logarithms: Vec<Vec<f64>> = vec![Vec::new(); tables.seeds];
+    for direction in [Direction::Up, Direction::Down] {
+        for (metric, _) in TIMES {
+            if tables.before(direction, metric).is_none() {
+                continue;
+            }
+            let rows = &tables.table(direction).rows;
+            let values = |row: &Row| row.metric(metric).map(|value: &Estimate| value.per_seed.clone());
+            let (Some(before), Some(after)) = (values(&rows[0]), values(&rows[at])) else { continue };
+            for ((of_seed, before), after) in logarithms.iter_mut().zip(before).zip(after) {
+                let ratio =
+                    before.zip(after).map(|(before, after)| (after + UNNOTICED) / (before + UNNOTICED));
+                of_seed.extend(ratio.map(f64::ln));
+            }
+        }
+    }
+    logarithms
+        .iter()
+        .all(|of_seed| !of_seed.is_empty())
+        .then(|| logarithms.iter().map(|one| mean(one)).collect())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// True if the second score cannot be distinguished from the first, or differs by too little.
+fn as_good(one: &[f64], other: &[f64]) -> bool {
+    let pairs = one.iter().zip(other).map(|(one, other)| Some(other - one)).collect();
+    let difference = Estimate::over(pairs);
+    let change = difference.mean.unwrap_or(0.0).abs();
+    change <= difference.ci95.unwrap_or(0.0) || change < WORTH
+}
+
+/// The index of the recommended candidate, and those of all that are as good as the best.
+fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
+    let score = |at: &usize| mean(&candidates[*at].scores);
+    let best =
+        (0..candidates.len()).min_by(|a, b| score(a).total_cmp(&score(b))).expect("the baseline is there");
+    let good = |at: &usize| as_good(&candidates[best].scores, &candidates[*at].scores);
+    let equals: Vec<usize> = (0..candidates.len()).filter(good).collect();
+    let shapes = |at: &&usize| candidates[**at].spec.in_linux().is_some_and(|linux| linux.shapes);
+    let chosen = match equals[0] {
+        0 => 0,
+        first => equals.iter().find(shapes).copied().unwrap_or(first),
+    };
+    (chosen, equals)
+}
+
+/// The gain over all times, and the largest single ones.
+fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
+    let over = Estimate::over(candidate.scores.iter().map(|score| Some(*score)).collect());
+    let percent = |logarithm: f64| 100.0 * logarithm.exp();
+    let typical = over.mean.unwrap_or(0.0);
+    let interval = over.ci95.map_or(String::new(), |half| {
+        format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))
+    });
+    let mut gains: Vec<(f64, String)> = Vec::new();
+    let mut times = 0;
+    for direction in [Direction::Up, Direction::Down] {
+        for (metric, noun) in TIMES {
+            let changes = tables.changes(direction, metric);
+            let Some(change) = changes.iter().find(|change| change.row.qdisc == candidate.row.qdisc) else {
+                continue;
+            };
+            times += 1;
+            if change.is_better() {
+                let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
+                gains.push((
+                    change.gain(),
+                    format!("the {noun} {} is {after} instead of {before}", word(direction)),
+                ));
+            }
+        }
+    }
+    gains.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let told: Vec<String> = gains.into_iter().take(TOLD).map(|(_, text)| text).collect();
+    let told = if told.is_empty() { String::new() } else { format!(": {}", list(&told)) };
+    format!(
+        "the {times} times that users wait for are {:.0} % of those with {base}, as a geometric mean{interval}{told}.",
+        percent(typical)
+    )
+}
+
+fn rate(shaped: f64) -> String {
+    if shaped >= 1.0 {
+        return "the rate of the line. A queue in the modem is out of reach of any discipline, so a rate a little below the \
+                line's is safer: --shape 95."
+            .to_owned();
+    }
+    format!(
+        "{:.0} % of the line's, so that the queue forms here and not in the modem, whose buffer no discipline reaches. If \
+         delays stay long, lower it (--shape); if the line's rate varies, take the lowest.",
+        100.0 * shaped
+    )
+}
+
+fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
+    let mut worse: Vec<String> = Vec::new();
+    for direction in [Direction::Up, Direction::Down] {
+        for (metric, noun) in TIMES {
+            let changes = tables.changes(direction, metric);
+            let own =
+                changes.iter().filter(|change| change.row.qdisc == candidate.row.qdisc && change.is_worse());
+            worse.extend(own.map(|change| {
+                let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
+                format!("the {noun} {} is {after} instead of {before}", word(direction))
+            }));
+        }
+    }
+    let rate = (shaped < 1.0).then(|| {
+        format!("{:.0} % of the rate, which the comparison above does not include", 100.0 * (1.0 - shaped))
+    });
+    match (rate, worse.is_empty()) {
+        (Some(rate), true) => format!("{rate}; nothing else becomes measurably worse."),
+        (Some(rate), false) => format!("{rate}; {}.", list(&worse)),
+        (None, true) => "nothing becomes measurably worse.".to_owned(),
+        (None, false) => format!("{}.", list(&worse)),
+    }
+}
+
+fn sure(tables: &Tables, candidate: &Candidate<'_>, equals: &[String], situation: &Situation) -> String {
+    let better = candidate.scores.iter().filter(|score| **score < 0.0).count();
+    let mut text = match tables.seeds {
+        1 => "one run, so nothing is known about chance; --seeds 5 adds intervals.".to_owned(),
+        seeds => format!(
+            "better in {better} of {seeds} runs. Runs differ in when connections begin, not in what they transfer: {seeds} seeds \
+             are not {seeds} evenings, and the capture of another evening may differ."
+        ),
+    };
+    if !equals.is_empty() {
+        text.push_str(&format!(" As good within the uncertainty: {}.", list(equals)));
+    }
+    if let Some(doubt) = situation.doubt() {
+        text.push_str(&format!(" {doubt}"));
+    }
+    text
+}
+
+/// A rate for people, with up to three decimals.
+fn shown(rate: Rate) -> String {
+    let mbit = format!("{:.3}", rate.as_bit() as f64 / 1e6);
+    format!("{} Mbit/s", mbit.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Target::Tc => "tc",
+            Target::Openwrt => "OpenWrt's sqm",
+            Target::Giveway => "Giveway",
+            Target::Any => "anything",
+        })
+    }
+}
+
+impl Advice {
+    /// The recommendation in sentences, for a report.
+    pub fn sentences(&self) -> Vec<String> {
+        let reasons = self.reasons.iter().map(|(what, text)| format!("{what}: {text}"));
+        let commands =
+            self.commands.iter().map(|block| format!("{}: {}", block.title, block.lines.join("; ")));
+        std::iter::once(format!("Recommendation: {}.", self.summary)).chain(reasons).chain(commands).collect()
+    }
+
+    /// The recommendation for programs: rates in bit/s.
+    pub fn to_json(&self) -> Value {
+        let reasons: serde_json::Map<String, Value> = self
+            .reasons
+            .iter()
+            .map(|(what, text)| (what.to_lowercase().replace(' ', "_"), json!(text)))
+            .collect();
+        let commands: Vec<Value> =
+            self.commands.iter().map(|block| json!({ "title": block.title, "lines": block.lines })).collect();
+        json!({
+            "discipline": self.discipline,
+            "rate_upstream_bps": self.rates.0.as_bit(),
+            "rate_downstream_bps": self.rates.1.as_bit(),
+            "summary": self.summary,
+            "reasons": reasons,
+            "commands": commands,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use giveway_measure::Fingerprint;
+
+    use super::*;
+
+    /// Downloads with this median and 95th percentile, and calls with this delay, under three seeds.
+    fn row(qdisc: &str, median: [f64; 3], slow: f64, call: f64) -> Row {
+        let at = |metric: &str, values: [f64; 3]| {
+            let values = values.iter().map(|value| Some(*value)).collect();
+            (format!("at.{}.{metric}", Link::port(Direction::Down)), Estimate::over(values))
+        };
+        let metrics = vec![
+            at("flows_completed", [30.0; 3]),
+            at("flows_incomplete", [0.0; 3]),
+            at("fct_p50_s", median),
+            at("fct_p95_s", [slow; 3]),
+            at("voice_delay_p99_s", [call; 3]),
+            at("sojourn_p99_s", [call; 3]),
+            at("utilization", [0.8; 3]),
+        ];
+        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
+    }
+
+    fn advice(rows: Vec<Row>, target: Target) -> Advice {
+        let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
+        let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None };
+        let situation = Situation { missing: 0.0, stretch: 1.0 };
+        of(&table, &link, &situation, &Wish { target, ..Wish::default() }).expect("there are rows")
+    }
+
+    fn fifo() -> Row {
+        row("fifo limit 100p", [1.0, 1.1, 0.9], 4.0, 0.4)
+    }
+
+    #[test]
+    fn cake_is_recommended_with_its_commands() {
+        let rows = vec![
+            fifo(),
+            row("fq_codel", [0.5, 0.6, 0.4], 1.0, 0.01),
+            row("cake", [0.5, 0.61, 0.4], 1.0, 0.01),
+            row("efd limit 100p", [0.3, 0.3, 0.3], 0.5, 0.005),
+        ];
+        let advice = advice(rows, Target::Tc);
+        assert_eq!(advice.discipline.as_deref(), Some("cake"), "as good as fq_codel, with one command");
+        insta::assert_snapshot!(advice.sentences().join("\n"));
+    }
+
+    #[test]
+    fn another_target_has_other_disciplines() {
+        let rows =
+            || vec![fifo(), row("cake", [0.5; 3], 1.0, 0.01), row("efd limit 100p", [0.3; 3], 0.5, 0.005)];
+        assert_eq!(advice(rows(), Target::Openwrt).discipline.as_deref(), Some("cake"));
+        assert_eq!(advice(rows(), Target::Giveway).discipline.as_deref(), Some("efd limit 100p"));
+        assert_eq!(advice(rows(), Target::Any).discipline.as_deref(), Some("efd limit 100p"));
+    }
+
+    /// A discipline that needs to know the future, or a reservation, is never recommended.
+    #[test]
+    fn what_nobody_can_have_is_not_recommended() {
+        let rows = vec![fifo(), row("srpt", [0.1; 3], 0.1, 0.001), row("wf2q", [0.1; 3], 0.1, 0.001)];
+        assert_eq!(advice(rows, Target::Any).summary, "Change nothing");
+    }
+
+    #[test]
+    fn a_link_that_is_no_bottleneck_is_left_alone() {
+        let rows = vec![row("fifo limit 100p", [1.0; 3], 4.0, 0.004), row("cake", [0.5; 3], 1.0, 0.001)];
+        let advice = advice(rows, Target::Tc);
+        assert_eq!((advice.discipline, advice.commands), (None, Vec::new()));
+        assert!(advice.reasons[0].1.starts_with("The link is not the bottleneck."), "{:?}", advice.reasons);
+    }
+
+    /// Differences of both signs are chance.
+    #[test]
+    fn chance_changes_nothing() {
+        let rows = vec![fifo(), row("cake", [1.2, 0.8, 0.9], 4.0, 0.4)];
+        assert_eq!(advice(rows, Target::Tc).summary, "Change nothing");
+    }
+
+    #[test]
+    fn a_discipline_that_leaves_transfers_unfinished_is_not_chosen() {
+        let mut starving = row("cake", [0.1; 3], 0.1, 0.001);
+        starving.metrics[1].1 = Estimate::over(vec![Some(3.0); 3]);
+        let rows = vec![fifo(), starving, row("fq_codel", [0.5; 3], 1.0, 0.01)];
+        assert_eq!(advice(rows, Target::Tc).discipline.as_deref(), Some("fq_codel"));
+    }
+}

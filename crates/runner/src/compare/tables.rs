@@ -1,0 +1,214 @@
+//! The tables of both directions as differences to the baseline, for findings and for the recommendation.
+//!
+//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed. Their interval
+//! is that of the mean difference (Student's t, 95 %).
+//!
+//! A gain counts if it is at least 2 %, has enough values behind it, and passes Holm's correction over all
+//! differences among which a gain is looked for: of a hundred differences without a cause, five are outside
+//! their interval. A loss counts as soon as it is outside its own interval, so that no cost is hidden.
+
+use giveway_measure::{Difference, Estimate, Row, Table, behind, holm, is_carried, short_names};
+use giveway_workload::Direction;
+
+use super::link::Link;
+
+/// Smaller differences, as a share of the baseline's value, are not reported, even if they are certain.
+const WORTH: f64 = 0.02;
+/// The probability of even one gain that is none.
+const LEVEL: f64 = 0.05;
+/// With fewer transfers there is no finding.
+pub(super) const FEWEST: f64 = 5.0;
+
+/// The metrics in which a gain is looked for.
+pub(super) const GAINS: [&str; 6] = [
+    "page_load_p50_s",
+    "page_load_p95_s",
+    "fct_p50_s",
+    "fct_p95_s",
+    "voice_delay_p99_s",
+    "small_sojourn_p99_s",
+];
+
+/// The unit of a metric.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    /// Seconds.
+    Time,
+    /// A number of things.
+    Count,
+    /// A share, 0 to 1.
+    Share,
+}
+
+/// The tables of both directions. The first row of each is the baseline.
+pub(super) struct Tables {
+    tables: [(Direction, Table); 2],
+    /// The spec of each discipline, with a short name that distinguishes it from the others.
+    names: Vec<(String, String)>,
+    /// Runs of each discipline.
+    pub seeds: usize,
+    /// Direction, metric and row of each gain or loss that passes the correction.
+    certain: Vec<(Direction, &'static str, usize)>,
+    /// The number of differences among which gains are looked for.
+    pub looked_at: usize,
+}
+
+/// The difference between a discipline and the baseline in one metric.
+pub(super) struct Change<'a> {
+    pub row: &'a Row,
+    pub before: f64,
+    pub after: f64,
+    /// Half the interval of the difference; `None` with one run.
+    pub within: Option<f64>,
+    /// True if it passes the correction, or has one run only.
+    certain: bool,
+}
+
+impl Tables {
+    /// The tables of both directions of a table with rows.
+    pub fn new(table: &Table) -> Tables {
+        let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
+        let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
+        let tables = [Direction::Up, Direction::Down].map(|way| (way, table.at(&Link::port(way))));
+        let mut tested = Vec::new();
+        for (direction, table) in &tables {
+            for metric in GAINS {
+                for at in 1..table.rows.len() {
+                    let known =
+                        (enough(&table.rows[0], metric) && enough(&table.rows[at], metric)).then_some(());
+                    let p_value = known.and_then(|()| {
+                        Difference::between(table.rows[0].metric(metric)?, table.rows[at].metric(metric)?)?
+                            .p_value()
+                    });
+                    tested.extend(p_value.map(|p_value| ((*direction, metric, at), p_value)));
+                }
+            }
+        }
+        let p_values: Vec<f64> = tested.iter().map(|(_, p_value)| *p_value).collect();
+        let counts = holm(&p_values, LEVEL);
+        let looked_at = tested.len();
+        let certain = tested.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|((what, _), _)| what);
+        let seeds = table.rows.first().map_or(0, |row| row.seeds.len());
+        Tables { certain: certain.collect(), tables, names, seeds, looked_at }
+    }
+
+    /// Both directions with their tables.
+    pub fn iter(&self) -> impl Iterator<Item = &(Direction, Table)> {
+        self.tables.iter()
+    }
+
+    /// The short name of a discipline.
+    pub fn name<'a>(&'a self, qdisc: &'a str) -> &'a str {
+        let named = self.names.iter().find(|(spec, _)| spec == qdisc);
+        named.map_or(qdisc, |(_, name)| name)
+    }
+
+    /// The row of the baseline.
+    pub fn baseline(&self, direction: Direction) -> &Row {
+        &self.table(direction).rows[0]
+    }
+
+    /// The table of one direction.
+    pub fn table(&self, direction: Direction) -> &Table {
+        &self.tables[direction as usize].1
+    }
+
+    /// The mean of a metric with the baseline; `None` if too few values are behind it.
+    pub fn before(&self, direction: Direction, metric: &str) -> Option<f64> {
+        let row = self.baseline(direction);
+        row.metric(metric)?.mean.filter(|_| enough(row, metric))
+    }
+
+    /// The differences of all other disciplines to the baseline, without those that have too few values.
+    pub fn changes(&self, direction: Direction, metric: &str) -> Vec<Change<'_>> {
+        let rows = &self.table(direction).rows;
+        let Some(base) = rows[0].metric(metric).filter(|_| enough(&rows[0], metric)) else {
+            return Vec::new();
+        };
+        let certain =
+            |at: usize| self.seeds < 2 || self.certain.iter().any(|known| *known == (direction, metric, at));
+        let others = rows.iter().enumerate().skip(1).filter(|(_, row)| enough(row, metric));
+        others.filter_map(|(at, row)| Change::new(base, row, metric, certain(at))).collect()
+    }
+}
+
+/// True if enough values are behind a metric of a row: [`FEWEST`] for a median, more for higher quantiles.
+fn enough(row: &Row, metric: &str) -> bool {
+    let count = behind(metric).and_then(|(count, _)| row.metric(&count)?.mean);
+    is_carried(row, metric) && count.is_none_or(|count| count >= FEWEST)
+}
+
+impl<'a> Change<'a> {
+    fn new(base: &Estimate, row: &'a Row, metric: &str, certain: bool) -> Option<Change<'a>> {
+        let Difference { before, after, ci95, .. } = Difference::between(base, row.metric(metric)?)?;
+        Some(Change { row, before, after, within: ci95, certain })
+    }
+
+    /// True if it is better, and that is certain.
+    pub fn is_better(&self) -> bool {
+        self.certain && self.before - self.after > WORTH * self.before
+    }
+
+    /// True if it is outside its interval and worse.
+    pub fn is_worse(&self) -> bool {
+        let loss = self.after - self.before;
+        loss > self.within.unwrap_or(0.0) && loss > WORTH * self.before.abs()
+    }
+
+    /// The share of the baseline's value that is saved.
+    pub fn gain(&self) -> f64 {
+        (self.before - self.after) / self.before
+    }
+
+    /// The difference with its interval, both in one unit.
+    pub fn difference(&self, kind: Kind) -> String {
+        let change = self.after - self.before;
+        let word = if change < 0.0 { "less" } else { "more" };
+        let (one, unit) = kind.unit(change.abs().max(self.within.unwrap_or(0.0)));
+        let space = if unit.is_empty() { "" } else { " " };
+        match self.within {
+            Some(within) => {
+                format!("{} ± {}{space}{unit} {word}", digits(change.abs() / one), digits(within / one))
+            }
+            None => format!("{}{space}{unit} {word}", digits(change.abs() / one)),
+        }
+    }
+}
+
+impl Kind {
+    /// The unit that suits a value: its size and its name.
+    fn unit(self, value: f64) -> (f64, &'static str) {
+        match self {
+            Kind::Time if value >= 1.0 => (1.0, "s"),
+            Kind::Time if value >= 1e-3 => (1e-3, "ms"),
+            Kind::Time => (1e-6, "µs"),
+            Kind::Count => (1.0, ""),
+            Kind::Share => (0.01, "%"),
+        }
+    }
+
+    /// A value with its unit.
+    pub fn text(self, value: f64) -> String {
+        let (one, unit) = self.unit(value.abs());
+        format!("{} {unit}", digits(value / one)).trim_end().to_owned()
+    }
+}
+
+/// A number with three significant digits.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// Names in a sentence.
+pub(super) fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [several @ .., last] => format!("{} and {last}", several.join(", ")),
+    }
+}
