@@ -180,8 +180,8 @@ fn nothing(rates: (Rate, Rate), why: String, situation: &Situation) -> Advice {
     Advice { discipline: None, rates, summary: "Change nothing".to_owned(), reasons, commands: Vec::new() }
 }
 
-/// The candidates, the baseline first, and the names of better disciplines that the target cannot have;
-/// `None` without a time to compare.
+/// The candidates, the baseline first, and sentences on better disciplines that are none; `None` without a
+/// time to compare.
 fn candidates(tables: &Tables, target: Target) -> Option<(Vec<Candidate<'_>>, Vec<String>)> {
     let rows = &tables.table(Direction::Up).rows;
     let mut candidates = Vec::new();
@@ -204,9 +204,16 @@ fn candidates(tables: &Tables, target: Target) -> Option<(Vec<Candidate<'_>>, Ve
     let better = |other: &&Candidate<'_>| {
         !as_good(&best.scores, &other.scores) && mean(&other.scores) < mean(&best.scores)
     };
-    let refused =
-        others.iter().filter(better).map(|other| tables.name(&other.row.qdisc).to_owned()).collect();
-    Some((candidates, refused))
+    let names = |some: &[Candidate<'_>]| -> Vec<String> {
+        some.iter().filter(better).map(|other| tables.name(&other.row.qdisc).to_owned()).collect()
+    };
+    let told =
+        |names: Vec<String>, what: String| (!names.is_empty()).then(|| format!("{} {what}.", list(&names)));
+    let refused = [
+        told(names(&others), format!("would be better, but {target} does not have it")),
+        told(names(&starving), "would be better, but leaves more transfers unfinished".to_owned()),
+    ];
+    Some((candidates, refused.into_iter().flatten().collect()))
 }
 
 fn leaves_more_unfinished(tables: &Tables, qdisc: &str) -> bool {
@@ -222,7 +229,7 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
     let mut logarithms: Vec<Vec<f64>> = vec![Vec::new(); tables.seeds];
     for direction in [Direction::Up, Direction::Down] {
         for (metric, _) in TIMES {
-            if tables.before(direction, metric).is_none() {
+            if !counts(tables, direction, metric) {
                 continue;
             }
             let rows = &tables.table(direction).rows;
@@ -239,6 +246,13 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
         .iter()
         .all(|of_seed| !of_seed.is_empty())
         .then(|| logarithms.iter().map(|one| mean(one)).collect())
+}
+
+/// True if a time was measured often enough. Small packets count where no stream looks like a call, which has
+/// most of them otherwise.
+fn counts(tables: &Tables, direction: Direction, metric: &str) -> bool {
+    let known = |metric| tables.before(direction, metric).is_some();
+    known(metric) && !(metric == "small_sojourn_p99_s" && known("voice_delay_p99_s"))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -279,7 +293,7 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let mut gains: Vec<(f64, String)> = Vec::new();
     let mut times = 0;
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in TIMES {
+        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
             let changes = tables.changes(direction, metric);
             let Some(change) = changes.iter().find(|change| change.row.qdisc == candidate.row.qdisc) else {
                 continue;
@@ -319,7 +333,7 @@ fn rate(shaped: f64) -> String {
 fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
     let mut worse: Vec<String> = Vec::new();
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in TIMES {
+        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
             let changes = tables.changes(direction, metric);
             let own =
                 changes.iter().filter(|change| change.row.qdisc == candidate.row.qdisc && change.is_worse());
