@@ -254,12 +254,16 @@ fn each_group_of_sources_has_its_metrics() {
         packets,
         lost: Some(lost),
         delay_mean: Span::ms(1),
+        delay_p50: delay_p99 / 4,
+        delay_p95: delay_p99 / 2,
         delay_p99,
         ending: Ending::Unfinished,
         ..transfer(id)
     };
     let record = with_flows([transfer(1), call(2, 100, 2, Span::ms(5)), call(3, 300, 10, Span::ms(8))]);
     close(&record, "src.calls.loss", 0.03);
+    close(&record, "src.calls.delay_p50_s", 0.002);
+    close(&record, "src.calls.delay_p95_s", 0.004);
     close(&record, "src.calls.delay_p99_s", 0.008);
     close(&record, "src.calls.goodput_bps", 16_000.0);
     close(&record, "src.web.goodput_bps", 8_000.0);

@@ -250,7 +250,11 @@ pub struct FlowReport {
     /// own. Packets count that were sent within the measurement interval and arrived, copies included. Zero
     /// if there are none.
     pub delay_mean: Span,
-    /// 99th percentile of that delay.
+    /// Median of the one-way delay of its datagrams; zero for other flows.
+    pub delay_p50: Span,
+    /// 95th percentile of the delay of its datagrams; zero for other flows.
+    pub delay_p95: Span,
+    /// 99th percentile of the delay of its datagrams; zero for other flows.
     pub delay_p99: Span,
     /// The largest one-way delay of its datagrams; zero for other flows.
     pub delay_max: Span,

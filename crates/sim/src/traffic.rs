@@ -227,6 +227,8 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
         lost: None,
         timeouts: 0,
         delay_mean: Span::ZERO,
+        delay_p50: Span::ZERO,
+        delay_p95: Span::ZERO,
         delay_p99: Span::ZERO,
         delay_max: Span::ZERO,
         longest_pause: Span::ZERO,

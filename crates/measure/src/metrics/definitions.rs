@@ -420,10 +420,10 @@ pub const METRICS: &[Definition] = &[
         "Null for fewer than two flows, or if nothing arrived.",
     ),
     define(
-        &["delay_p99_s"],
+        &["delay_p50_s", "delay_p95_s", "delay_p99_s"],
         Source,
         Unit::Seconds,
-        "The largest 99th percentile of the one-way delay among the streams of datagrams of the group.",
+        "Quantiles of the one-way delay of datagrams: the largest median, 95th and 99th percentile among the streams of the group.",
         "Datagrams count that were sent within the measurement interval and arrived before the run ended.",
         "Null without such a stream.",
     ),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use giveway_qdisc::{Causes, Ending, FlowReport};
+use giveway_qdisc::{Causes, Ending, FlowReport, Span};
 
 use super::fairness::{jain, shares_of_group};
 use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, share_of_packets};
@@ -45,8 +45,13 @@ fn group(run: &Observed<'_>, name: &str, flows: &[&FlowReport], out: &mut Metric
     out.push(format!("src.{name}.retransmitted_needlessly"), of(|causes| causes.needless));
     out.push(format!("src.{name}.drops"), drops(run, name));
     let streams: Vec<&FlowReport> = all().filter(|flow| is_datagrams(flow)).collect();
-    let worst = streams.iter().filter(|flow| arrived(flow)).map(|flow| flow.delay_p99).max();
-    out.push(format!("src.{name}.delay_p99_s"), worst.map(|delay| delay.as_s()));
+    let worst = |delay: fn(&FlowReport) -> Span| {
+        let delays = streams.iter().filter(|flow| arrived(flow)).map(|flow| delay(flow));
+        delays.max().map(|delay| delay.as_s())
+    };
+    out.push(format!("src.{name}.delay_p50_s"), worst(|flow| flow.delay_p50));
+    out.push(format!("src.{name}.delay_p95_s"), worst(|flow| flow.delay_p95));
+    out.push(format!("src.{name}.delay_p99_s"), worst(|flow| flow.delay_p99));
     out.push(format!("src.{name}.loss"), loss(&streams));
 }
 

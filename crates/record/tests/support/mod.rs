@@ -21,6 +21,8 @@ pub fn transfer(id: u64) -> FlowReport {
         causes: Default::default(),
         timeouts: 0,
         delay_mean: Span::ZERO,
+        delay_p50: Span::ZERO,
+        delay_p95: Span::ZERO,
         delay_p99: Span::ZERO,
         delay_max: Span::ZERO,
         longest_pause: Span::ZERO,

@@ -149,6 +149,8 @@ impl Transfer {
             lost: None,
             timeouts: counts.timeouts.into(),
             delay_mean: self.delay_mean(),
+            delay_p50: Span::ZERO,
+            delay_p95: Span::ZERO,
             delay_p99: Span::ZERO,
             delay_max: Span::ZERO,
             longest_pause,
