@@ -7,6 +7,7 @@
 //!
 //! On this machine only the folder `target/kernel` is changed.
 
+mod bed;
 mod book;
 mod compare;
 mod disk;
@@ -70,6 +71,15 @@ pub fn test(repository: &Repository, flags: &[&str]) -> Done {
 pub fn senders(repository: &Repository, flags: &[&str]) -> Done {
     let Ready { folder, kernel } = ready(repository)?;
     senders::record(repository, &folder, &kernel, flags)
+}
+
+/// Compares Giveway's disciplines with those of the kernel on test beds.
+///
+/// # Errors
+/// The reason why this machine cannot run the virtual machine, a failed run, or a difference above a bound.
+pub fn test_beds(repository: &Repository, flags: &[&str]) -> Done {
+    let Ready { folder, kernel } = ready(repository)?;
+    bed::compare(repository, &folder, &kernel, flags)
 }
 
 /// Runs the test.
@@ -165,6 +175,7 @@ fn set_up(repository: &Repository) -> Done {
         ("ss", "-V", "iproute2"),
         ("dpkg", "--version", "dpkg"),
         ("ethtool", "--version", "ethtool"),
+        ("tcpdump", "--version", "tcpdump"),
     ];
     let absent: Vec<&str> = needed
         .iter()

@@ -1,0 +1,45 @@
+#!/usr/sbin/dash
+# The first process of the virtual machine of `cargo xtask testbed-linux`: runs scenarios on test beds. Whatever
+# goes wrong ends it without the end marker, or with a line FAILED.
+export PATH=/usr/sbin:/bin
+/bin/busybox --install -s /bin
+# The shell of busybox takes its own ip for the one that is meant.
+ln -sf /usr/sbin/dash /bin/sh
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs run /run
+while read -r module; do
+	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
+done </modules
+# Announcements of IPv6 would be packets of a measurement.
+for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+cd /
+
+# bed NAME ARGUMENTS...: a test bed, and its results in a line.
+bed() {
+	name=$1
+	shift
+	giveway testbed "$@" --json >/run/results 2>/run/said || echo "FAILED: the test bed $name"
+	sed "s/^/SAID $name /" /run/said
+	echo "BED $name $(tr -d '\n' </run/results)"
+}
+
+# capture NAME SLOT ARGUMENTS...: the same, and its packets at a place of the disk.
+capture() {
+	name=$1 slot=$2
+	shift 2
+	bed "$name" "$@" --pcap /run/packets
+	gzip -9 /run/packets
+	dd if=/run/packets.gz of=/dev/vda bs=1M seek=$((slot << 4)) 2>/dev/null || echo "FAILED: the disk"
+	echo "CAPTURE $name $(stat -c %s /run/packets.gz)"
+	rm /run/packets.gz
+}
+
+. /runs.sh
+
+sync
+dmesg | grep -E "BUG:|WARNING:|Oops|refcount|general protection" | grep -v "ACPI:" | sed 's/^/FAILED: the kernel says /'
+echo "END OF THE KERNEL TEST"
+poweroff -f
