@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the seeds of the fuzz target `capture`: seeds/capture/*.
 
-Needs `giveway` and Wireshark's tools (editcap, mergecap, tcpdump, tshark) in the path; the seeds are kept, so that
-nobody else needs them. The packets are a simulation's, and some written here by hand for what a simulation does not
+Needs `giveway`, zstd, lz4 and Wireshark's tools (editcap, mergecap, tcpdump, tshark) in the path; the seeds are kept, so
+that nobody else needs them. The packets are a simulation's, and some written here by hand for what a simulation does not
 send. What no tool writes any more (big-endian files, old blocks) is written here as well.
 
     cargo build --release && PATH=$PWD/target/release:$PATH fuzz/seeds/capture.py
@@ -221,6 +221,9 @@ def make(scratch):
     seed("micro.pcap.gz").write_bytes(gzip.compress(seed("micro.pcap").read_bytes(), mtime=0))
     seed("sections.pcapng.gz").write_bytes(
         gzip.compress(sections[:500], mtime=0) + gzip.compress(sections[500:], mtime=0))
+
+    tool("zstd", "-q", "-19", "-f", seed("micro.pcap"), "-o", seed("micro.pcap.zst"))
+    tool("lz4", "-q", "-f", seed("micro.pcap"), seed("micro.pcap.lz4"))
 
     # In the header of the sixth packet; in the tenth block.
     sixth = 24 + sum(16 + len(frame) for frame in ethernet[:5])

@@ -1,5 +1,7 @@
 //! Errors in reading a capture.
 
+use crate::foreign::Foreign;
+
 /// An error in reading a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
@@ -9,10 +11,14 @@ pub enum CaptureError {
     /// The magic number of the file is not that of pcap or pcapng.
     #[error("is neither pcap nor pcapng: it begins with {0}")]
     NotACapture(String),
+    /// The file has a format that is not read.
+    #[error("{0}")]
+    Foreign(Foreign),
     /// The file has a link type that is not supported.
     #[error(
-        "was captured on link type {0}; known are Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, 108) \
-         and Linux cooked (113, 276)"
+        "was captured on link type {0}{what}; known are Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
+         108) and Linux cooked (113, 276)",
+        what = named(*.0)
     )]
     UnknownLink(u16),
     /// Reading failed.
@@ -36,4 +42,29 @@ pub enum CaptureError {
         /// Description of the damage.
         what: String,
     },
+}
+
+impl CaptureError {
+    /// The sentence on a file with this name. A command in it has the name of the file.
+    pub fn about(&self, file: &str) -> String {
+        match self {
+            CaptureError::Foreign(foreign) => format!("{file} {}", foreign.about(file)),
+            other => format!("{file} {other}"),
+        }
+    }
+}
+
+/// Link types on which people capture, and what to do instead.
+fn named(link: u16) -> &'static str {
+    match link {
+        105 | 119 | 127 | 163 | 192 => {
+            " (frames of Wi-Fi in the air, mostly encrypted: capture on the interface of the host or the access \
+             point, without monitor mode)"
+        }
+        9 | 50 | 51 | 166 => " (PPP: capture on the interface ppp0, or on the Ethernet interface below it)",
+        187 | 201 | 254 => " (Bluetooth)",
+        189 | 220 | 249 => " (USB)",
+        227 | 190 => " (CAN bus)",
+        _ => "",
+    }
 }

@@ -2,11 +2,11 @@
 //!
 //! Every length in a file is checked before it is used, and only the current record is held in memory.
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::Read;
 
-use flate2::read::MultiGzDecoder;
-
+use crate::compression::{Compression, read_up_to, uncompressed};
 use crate::error::CaptureError;
+use crate::foreign::Foreign;
 use crate::link::LinkType;
 
 /// Largest record. A longer one is damage, not a packet: libpcap ends at 256 KiB, the largest blocks of
@@ -102,23 +102,17 @@ const PACKET: u32 = 6;
 const ORDER_MARK: u32 = 0x1a2b_3c4d;
 
 impl Frames {
-    /// Reads the header of a capture: pcap or pcapng, compressed with gzip or not.
+    /// Reads the header of a capture: pcap or pcapng, compressed with gzip, zstd or lz4, or not.
     ///
     /// # Errors
-    /// If the file is not a capture.
+    /// If the file is not a capture. A format of another program is named, with the command that converts it.
     pub fn new(input: Box<dyn Read + Send>) -> Result<Frames, CaptureError> {
-        let mut input: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 16, input));
-        let mut magic = [0; 4];
-        let mut got = read_up_to(&mut input, &mut magic).map_err(at_start)?;
-        if magic.starts_with(&[0x1f, 0x8b]) {
-            let whole = Cursor::new(magic).chain(input);
-            input = Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(whole)));
-            got = read_up_to(&mut input, &mut magic).map_err(at_start)?;
-        }
-        let unknown = || CaptureError::NotACapture(describe(&magic[..got]));
-        if got < 4 {
-            return Err(unknown());
-        }
+        let (mut input, head) = uncompressed(input).map_err(at_start)?;
+        let Some(magic) = head.first_chunk::<4>().copied() else {
+            return Err(unknown(&head));
+        };
+        // `head` was put in front of the input again.
+        read_up_to(&mut input, &mut [0; 4]).map_err(at_start)?;
         let mut frames = Frames {
             input,
             offset: 4,
@@ -129,7 +123,7 @@ impl Frames {
         if magic == SECTION.to_be_bytes() {
             frames.section(0)?;
         } else {
-            frames.format = frames.pcap_header(magic)?.ok_or_else(unknown)?;
+            frames.format = frames.pcap_header(magic)?.ok_or_else(|| unknown(&head))?;
         }
         Ok(frames)
     }
@@ -161,16 +155,7 @@ impl Frames {
 
     /// Reads the rest of the header; `None` if the magic number is not one of pcap.
     fn pcap_header(&mut self, magic: [u8; 4]) -> Result<Option<Format>, CaptureError> {
-        let (order, ns_per_tick, padding) = match magic {
-            [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1000, 0),
-            [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000, 0),
-            [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1, 0),
-            [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1, 0),
-            // Kuznetzov's variant, which adds eight bytes to the header of each record.
-            [0x34, 0xcd, 0xb2, 0xa1] => (Order::Little, 1000, 8),
-            [0xa1, 0xb2, 0xcd, 0x34] => (Order::Big, 1000, 8),
-            _ => return Ok(None),
-        };
+        let Some((order, ns_per_tick, padding)) = pcap_magic(magic) else { return Ok(None) };
         let mut rest = [0; 20];
         let got = self.fill(&mut rest)?;
         if got < rest.len() {
@@ -463,29 +448,38 @@ impl Order {
     }
 }
 
-/// Reads until the buffer is full or the input ends.
-fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match input.read(&mut buffer[got..]) {
-            Ok(0) => break,
-            Ok(more) => got += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// True if a file that begins with these bytes is a pcap or pcapng file, or is compressed as captures are.
+pub fn looks_like_capture(head: &[u8]) -> bool {
+    let Some(magic) = head.first_chunk::<4>() else { return false };
+    *magic == SECTION.to_be_bytes() || pcap_magic(*magic).is_some() || Compression::of(head).is_some()
+}
+
+/// The byte order of a pcap file, the nanoseconds of its unit of time, and more bytes in the header of a record.
+fn pcap_magic(magic: [u8; 4]) -> Option<(Order, u64, usize)> {
+    match magic {
+        [0xd4, 0xc3, 0xb2, 0xa1] => Some((Order::Little, 1000, 0)),
+        [0xa1, 0xb2, 0xc3, 0xd4] => Some((Order::Big, 1000, 0)),
+        [0x4d, 0x3c, 0xb2, 0xa1] => Some((Order::Little, 1, 0)),
+        [0xa1, 0xb2, 0x3c, 0x4d] => Some((Order::Big, 1, 0)),
+        // Kuznetzov's variant, which adds eight bytes to the header of each record.
+        [0x34, 0xcd, 0xb2, 0xa1] => Some((Order::Little, 1000, 8)),
+        [0xa1, 0xb2, 0xcd, 0x34] => Some((Order::Big, 1000, 8)),
+        _ => None,
     }
-    Ok(got)
 }
 
 fn at_start(error: std::io::Error) -> CaptureError {
     CaptureError::Read { offset: 0, packets: 0, error }
 }
 
-fn describe(bytes: &[u8]) -> String {
-    match bytes {
-        [] => "nothing, because it is empty".to_owned(),
-        [0x28, 0xb5, 0x2f, 0xfd] => "the magic number of a zstd file: unpack it first".to_owned(),
-        [0xfd, b'7', b'z', b'X'] => "the magic number of an xz file: unpack it first".to_owned(),
-        _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+/// The error for a file that begins with `head`.
+fn unknown(head: &[u8]) -> CaptureError {
+    match (Foreign::of(head), head) {
+        (_, []) => CaptureError::NotACapture("nothing, because it is empty".to_owned()),
+        (Some(foreign), _) => CaptureError::Foreign(foreign),
+        (None, _) => {
+            let first = head.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
+            CaptureError::NotACapture(first.join(" "))
+        }
     }
 }

@@ -21,8 +21,10 @@
 
 #![forbid(unsafe_code)]
 
+mod compression;
 mod error;
 mod file;
+mod foreign;
 mod headers;
 mod ip;
 mod link;
@@ -30,7 +32,8 @@ mod reader;
 mod writer;
 
 pub use error::CaptureError;
-pub use file::{Frame, Frames};
+pub use file::{Frame, Frames, looks_like_capture};
+pub use foreign::Foreign;
 pub use headers::{Headers, Transport};
 pub use ip::{Ip, Tcp};
 pub use link::{LinkType, Macs};

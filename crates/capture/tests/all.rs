@@ -1,6 +1,7 @@
 //! The tests of this crate, in one program, which is linked once.
 
 mod bytes;
+mod formats;
 mod oracles;
 mod reader;
 mod writer;

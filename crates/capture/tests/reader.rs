@@ -310,10 +310,10 @@ fn damage_is_reported_with_its_position_after_the_packets_before_it() {
         message(&good[..10], 0),
         "is damaged at byte 0 (after 0 packets): the file ends within its header"
     );
-    assert_eq!(message(b"# giveway", 0), "is neither pcap nor pcapng: it begins with 23 20 67 69");
+    assert_eq!(message(b"\x01giveway", 0), "is neither pcap nor pcapng: it begins with 01 67 69 76");
     assert_eq!(message(b"", 0), "is neither pcap nor pcapng: it begins with nothing, because it is empty");
-    let wireless = pcap(Order::Little, false, 105, &[]);
-    assert!(message(&wireless, 0).starts_with("was captured on link type 105; known are Ethernet (1)"));
+    let strange = pcap(Order::Little, false, 147, &[]);
+    assert!(message(&strange, 0).starts_with("was captured on link type 147; known are Ethernet (1)"));
 
     let order = Order::Little;
     let start = [section(order), interface(order, 1, 6, 0)].concat();

@@ -206,9 +206,15 @@ fn files_that_are_not_captures_are_refused_with_the_reason() {
     let mut arp = pcap(1);
     arp.extend([0, 0, 0, 0, 0, 0, 0, 0, 42, 0, 0, 0, 42, 0, 0, 0]);
     arp.extend([[0; 12].as_slice(), &[8, 6], &[0; 28]].concat());
-    let cases: [(&str, Vec<u8>, &str); 6] = [
+    let cases: [(&str, Vec<u8>, &str); 8] = [
         ("empty", vec![], "is neither pcap nor pcapng"),
-        ("text", b"Dear Sir or Madam".to_vec(), "is neither pcap nor pcapng: it begins with"),
+        ("text", b"Dear Sir or Madam".to_vec(), "text is a text file: give a capture, as tcpdump -w"),
+        ("noise", b"\x01\x02\x03\x04".to_vec(), "is neither pcap nor pcapng: it begins with 01 02 03 04"),
+        (
+            "old.snoop",
+            b"snoop\0\0\0\0\0\0\x02".to_vec(),
+            "old.snoop is a Sun snoop file: convert it with `editcap -F pcapng old.snoop out.pcapng`",
+        ),
         ("cut", whole[..10].to_vec(), "the file ends within"),
         ("strange", pcap(147), "was captured on link type 147; known are Ethernet (1)"),
         ("silent", pcap(1), "has no packets"),

@@ -33,7 +33,7 @@ impl Capture {
     /// # Errors
     /// [`RunnerError::Usage`] if the capture cannot be read, or its local side is not known.
     pub fn read(path: &Path, local: Option<&Local>, frontend: &dyn Frontend) -> Result<Capture, RunnerError> {
-        let wrong = |error: CaptureError| RunnerError::Usage(format!("{} {error}", shown(path)));
+        let wrong = |error: CaptureError| RunnerError::Usage(error.about(&shown(path)));
         let file = File::open(path).map_err(|error| wrong(CaptureError::Open(error)))?;
         let bytes = file.metadata().map_or(0, |about| about.len());
         let bar = (bytes >= LONG).then(|| frontend.bar("reading", bytes));
