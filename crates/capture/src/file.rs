@@ -40,6 +40,8 @@ pub struct Frames {
     packets: u64,
     format: Format,
     record: Vec<u8>,
+    /// The current frame, in `record`.
+    found: Option<Found>,
 }
 
 enum Format {
@@ -74,13 +76,14 @@ struct Interface {
     shift: i64,
 }
 
-/// A packet within a block.
+/// A packet within a record.
+#[derive(Clone, Copy)]
 struct Found {
     time: u64,
     wire_bytes: u32,
     link: LinkType,
     interface: u32,
-    /// Position in the body of the block.
+    /// Position in the record.
     at: usize,
     captured: usize,
 }
@@ -119,6 +122,7 @@ impl Frames {
             packets: 0,
             format: Format::Pcapng { order: Order::Little, interfaces: Vec::new(), earlier: 0 },
             record: Vec::new(),
+            found: None,
         };
         if magic == SECTION.to_be_bytes() {
             frames.section(0)?;
@@ -143,12 +147,20 @@ impl Frames {
         reason = "a frame borrows the buffer, which an iterator cannot lend"
     )]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
-        match self.format {
+        self.found = None;
+        self.found = match self.format {
             Format::Pcap { order, ns_per_tick, padding, link } => {
-                self.pcap_record(order, ns_per_tick, padding, link)
+                self.pcap_record(order, ns_per_tick, padding, link)?
             }
-            Format::Pcapng { .. } => self.pcapng_packet(),
-        }
+            Format::Pcapng { .. } => self.pcapng_packet()?,
+        };
+        Ok(self.current())
+    }
+
+    /// The frame that [`Frames::next`] returned last; none before the first one and after the last one.
+    pub fn current(&self) -> Option<Frame<'_>> {
+        let Found { time, wire_bytes, link, interface, at, captured } = self.found?;
+        Some(Frame { time, wire_bytes, link, interface, data: &self.record[at..at + captured] })
     }
 
     // -- pcap ---------------------------------------------------------------------------------------
@@ -175,7 +187,7 @@ impl Frames {
         ns_per_tick: u64,
         padding: usize,
         link: LinkType,
-    ) -> Result<Option<Frame<'_>>, CaptureError> {
+    ) -> Result<Option<Found>, CaptureError> {
         let start = self.offset;
         let mut head = [0; 24];
         let head = &mut head[..16 + padding];
@@ -189,19 +201,20 @@ impl Frames {
         let captured = order.u32(head, 8);
         self.read_record(start, captured)?;
         self.packets += 1;
-        Ok(Some(Frame {
+        Ok(Some(Found {
             time: u64::from(order.u32(head, 0)) * 1_000_000_000 + u64::from(order.u32(head, 4)) * ns_per_tick,
             wire_bytes: order.u32(head, 12).max(captured),
             link,
             interface: 0,
-            data: &self.record,
+            at: 0,
+            captured: captured as usize,
         }))
     }
 
     // -- pcapng -------------------------------------------------------------------------------------
 
     /// Reads blocks until one is a packet.
-    fn pcapng_packet(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+    fn pcapng_packet(&mut self) -> Result<Option<Found>, CaptureError> {
         loop {
             let start = self.offset;
             let mut kind = [0; 4];
@@ -231,11 +244,9 @@ impl Frames {
                     }
                 }
                 PACKET | PACKET_OLD | PACKET_SIMPLE => {
-                    let Found { time, wire_bytes, link, interface, at, captured } =
-                        self.find_packet(start, kind, order)?;
+                    let found = self.find_packet(start, kind, order)?;
                     self.packets += 1;
-                    let data = &self.record[at..at + captured];
-                    return Ok(Some(Frame { time, wire_bytes, link, interface, data }));
+                    return Ok(Some(found));
                 }
                 _ => {} // names, statistics and secrets do not matter to a queue
             }

@@ -49,25 +49,30 @@ impl Tcp {
 /// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
 /// IP length, which is never more than `wire_bytes`: a sender can write any length into the header.
 pub(crate) fn read(data: &[u8], wire_bytes: u32) -> Option<(Ip, u32)> {
-    let network = match data.first()? >> 4 {
-        4 => ipv4(data, wire_bytes)?,
-        6 => ipv6(data, wire_bytes)?,
-        _ => return None,
-    };
+    let network = network(data, wire_bytes)?;
     Some((network.transport(data), network.bytes))
 }
 
+/// Reads the IP header with which `data` begins.
+pub(crate) fn network(data: &[u8], wire_bytes: u32) -> Option<Network> {
+    match data.first()? >> 4 {
+        4 => ipv4(data, wire_bytes),
+        6 => ipv6(data, wire_bytes),
+        _ => None,
+    }
+}
+
 /// Fields of the network layer.
-struct Network {
+pub(crate) struct Network {
     from: [u8; 16],
     to: [u8; 16],
     /// IP length.
-    bytes: u32,
+    pub(crate) bytes: u32,
     dscp: Dscp,
     ecn: Ecn,
-    protocol: u8,
+    pub(crate) protocol: u8,
     /// Offset of the transport header; `None` in later fragments, and if an extension header is truncated.
-    above: Option<usize>,
+    pub(crate) above: Option<usize>,
     later_fragment: bool,
 }
 
@@ -146,7 +151,8 @@ fn has_ports(protocol: u8) -> bool {
 }
 
 impl Network {
-    fn transport(&self, data: &[u8]) -> Ip {
+    /// The fields of the packet, with those of its transport header.
+    pub(crate) fn transport(&self, data: &[u8]) -> Ip {
         let header = self.above.and_then(|at| data.get(at..)).unwrap_or_default();
         let space = self.above.and_then(|at| self.bytes.checked_sub(at as u32));
         let ports = if has_ports(self.protocol) { header.first_chunk::<4>() } else { None };

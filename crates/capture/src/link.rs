@@ -73,6 +73,18 @@ pub(crate) fn strip(link: LinkType, frame: &[u8], wire_bytes: u32) -> (Option<&[
     (above, wire_bytes.saturating_sub(length as u32))
 }
 
+/// The offset behind the link header, and the number of the protocol there.
+pub(crate) fn protocol(link: LinkType, frame: &[u8]) -> Option<(usize, u16)> {
+    match link {
+        LinkType::ETHERNET | LinkType::COOKED => {
+            let (above, _) = ether_type(frame, if link == LinkType::ETHERNET { 12 } else { 14 })?;
+            Some((above, word(frame, above - 2)?))
+        }
+        LinkType::COOKED_2 => Some((20, word(frame, 0)?)),
+        _ => None,
+    }
+}
+
 /// The addresses of an Ethernet header. (Linux cooked captures have only that of the sender.)
 pub(crate) fn macs(link: LinkType, frame: &[u8]) -> Option<Macs> {
     let (to, rest) = frame.split_first_chunk()?;

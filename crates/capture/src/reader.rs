@@ -4,16 +4,17 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::CaptureError;
-use crate::file::Frames;
+use crate::file::{Frame, Frames};
 use crate::ip::{self, Ip};
 use crate::link::{self, LinkType, Macs};
+use crate::tunnel::{Tunnels, Unpacked, unpack};
 
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Time of capture: nanoseconds since 1970, or since the epoch of the tool that wrote the file.
     pub time: u64,
-    /// IP length on the wire, in bytes, even if less of the packet was captured; at most the length of the
+    /// IP length on the wire, with all headers of its encapsulations, in bytes, even if less of the packet was captured; at most the length of the
     /// frame without its link header, even if the IP header has a larger one. For a packet that is not IP,
     /// the length of the frame without its link header.
     pub bytes: u32,
@@ -21,10 +22,22 @@ pub struct Packet {
     pub link: LinkType,
     /// Number of its interface, from 0 over all sections of the file; 0 for pcap, which has one.
     pub interface: u32,
-    /// The addresses of its Ethernet header, if it has one.
+    /// The addresses of its Ethernet header, if it has one: that of the innermost frame.
     pub mac: Option<Macs>,
-    /// Its IP header fields, if it is IP and its IP header was captured.
+    /// Its IP header fields, if it is IP and its IP header was captured: those of the innermost packet that
+    /// is not encrypted.
     pub ip: Option<Ip>,
+    /// The encapsulations that were found.
+    pub tunnels: Tunnels,
+}
+
+impl Packet {
+    /// Reads the headers of a frame and of the packets in it.
+    pub(crate) fn of(frame: &Frame<'_>) -> Packet {
+        let Unpacked { bytes, mac, ip, tunnels } = unpack(frame.link, frame.data, frame.wire_bytes);
+        let Frame { time, link, interface, .. } = *frame;
+        Packet { time, bytes, link, interface, mac, ip, tunnels }
+    }
 }
 
 /// An iterator over the packets of a capture, in the order of the file. It ends after an error.
@@ -35,7 +48,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a pcap or pcapng file, compressed with gzip or not.
+    /// Opens a pcap or pcapng file, compressed with gzip, zstd or lz4, or not.
     ///
     /// # Errors
     /// If the file cannot be opened, is not a capture, or has a link type that is not supported.
@@ -67,17 +80,7 @@ impl Iterator for Reader {
         }
         let next = match self.frames.next() {
             Ok(None) => None,
-            Ok(Some(frame)) => {
-                let FrameHeaders { bytes, ip, .. } = parse_headers(frame.link, frame.data, frame.wire_bytes);
-                Some(Ok(Packet {
-                    time: frame.time,
-                    bytes,
-                    link: frame.link,
-                    interface: frame.interface,
-                    mac: link::macs(frame.link, frame.data),
-                    ip,
-                }))
-            }
+            Ok(Some(frame)) => Some(Ok(Packet::of(&frame))),
             Err(error) => Some(Err(error)),
         };
         self.over = !matches!(next, Some(Ok(_)));
@@ -85,7 +88,8 @@ impl Iterator for Reader {
     }
 }
 
-/// Parses the headers of one frame, as [`Reader`] does for every frame of a file.
+/// Parses the outer headers of one frame. Unlike [`Reader`] it does not look into encapsulations, because a
+/// router forwards by the outer headers.
 ///
 /// `frame` has the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame that
 /// is damaged or not IP has no [`Ip`].

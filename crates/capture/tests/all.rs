@@ -2,8 +2,10 @@
 
 mod bytes;
 mod formats;
+mod merge;
 mod oracles;
 mod reader;
+mod tunnels;
 mod writer;
 
 #[path = "support/bytes.rs"]

@@ -85,8 +85,15 @@ fn any_packets_give_a_workload() {
                 tcp,
                 first: None,
             };
-            let packet =
-                Packet { time, bytes: 40 + data, link: LinkType::RAW, interface: 0, mac: None, ip: Some(ip) };
+            let packet = Packet {
+                time,
+                bytes: 40 + data,
+                link: LinkType::RAW,
+                interface: 0,
+                mac: None,
+                ip: Some(ip),
+                tunnels: Default::default(),
+            };
             packets.push(packet);
         }
         writes += crate::byte_input::extract(&packets)

@@ -32,7 +32,15 @@ fn a_datagram_takes_a_few_bytes() {
             first: None,
         };
         let time = number * 1_000_000 + number % 700;
-        Packet { time, bytes: 1228, link: LinkType(1), interface: 0, mac: None, ip: Some(ip) }
+        Packet {
+            time,
+            bytes: 1228,
+            link: LinkType(1),
+            interface: 0,
+            mac: None,
+            ip: Some(ip),
+            tunnels: Default::default(),
+        }
     };
     let (reading, extraction) = each(PACKETS, || {
         let mut extraction = Extraction::default();
