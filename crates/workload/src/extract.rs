@@ -13,6 +13,7 @@ use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
 use crate::names;
 use crate::pages::{self, PagePart};
 use crate::quic;
+use crate::seen::Seen;
 use crate::tcp::{ACK, SYN, Tracker};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
@@ -34,58 +35,6 @@ pub struct Extraction {
     first: Option<u64>,
     last: u64,
     seen: Seen,
-}
-
-/// Statistics of a capture: its contents, and the parts that are used.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// Number of packets in the file.
-    pub packets: u64,
-    /// Their IP bytes, as on the wire.
-    pub bytes: u64,
-    /// Time from the first packet to the last, ns.
-    pub span: u64,
-    /// Packets that are not IP.
-    pub foreign: u64,
-    /// TCP packets whose header was cut off or is in another fragment.
-    pub headless: u64,
-    /// Packets of flows after the two millionth.
-    pub crowded: u64,
-    /// TCP connections that are used.
-    pub connections: u64,
-    /// Of these: open before the capture began.
-    pub open_before: u64,
-    /// Of these: cut off by the end of the capture.
-    pub cut_off: u64,
-    /// Connections that were refused or not answered; left out.
-    pub unanswered: u64,
-    /// Connections open before the capture began of which it shows no data, only acknowledgements or their
-    /// end; left out.
-    pub strays: u64,
-    /// Used connections without data.
-    pub empty: u64,
-    /// Used connections whose round-trip time was never measured.
-    pub without_rtt: u64,
-    /// QUIC connections whose beginning is in the capture.
-    pub quic: u64,
-    /// IP bytes of these connections.
-    pub quic_bytes: u64,
-    /// Flows other than these connections; each direction counts as one.
-    pub trains: u64,
-    /// Packets between hosts on the same side; left out.
-    pub inside: u64,
-    /// Data bytes of used connections that the capture does not hold, although it shows that they were sent.
-    pub missed: u64,
-    /// Duration of each page in the web traffic, ns; empty if pages cannot be told apart.
-    pub pages: Vec<u64>,
-    /// Pages that may be several at once. They are not in `pages`.
-    pub unsure_pages: u64,
-    /// Median round-trip time of the connections, ns.
-    pub rtt: Option<u64>,
-    /// Upstream packets and their IP bytes, of flows that cross the link.
-    pub up: (u64, u64),
-    /// Downstream packets and their IP bytes, of flows that cross the link.
-    pub down: (u64, u64),
 }
 
 /// Both directions between two ends.
@@ -121,6 +70,8 @@ struct Times {
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const HTTPS: u16 = 443;
+/// Packets of a TCP flow in one direction from which a missing answer is no accident.
+const ONE_WAY: u64 = 5;
 
 impl Extraction {
     /// Adds the next packet.
@@ -131,6 +82,7 @@ impl Extraction {
             return;
         };
         self.seen.bytes += u64::from(packet.bytes);
+        self.seen.kind(packet, ip);
         let first = *self.first.get_or_insert(packet.time);
         // Times of captures of several interfaces may step back a little; larger steps are limited to one
         // second.
@@ -252,6 +204,18 @@ impl Extraction {
         &self.seen
     }
 
+    /// Counts connections of which only one direction is in the capture.
+    fn count_one_way(&mut self) {
+        for flow in self.flows.iter().filter(|flow| matches!(flow.kind, Kind::Tcp(_))) {
+            let bytes = flow.forward.1 + flow.reverse.1;
+            self.seen.tcp_bytes += bytes;
+            let (less, more) = (flow.forward.0.min(flow.reverse.0), flow.forward.0.max(flow.reverse.0));
+            if less == 0 && more >= ONE_WAY {
+                self.seen.one_way_bytes += bytes;
+            }
+        }
+    }
+
     /// True if any flow crosses the link between `local` and the rest.
     pub fn crosses(&self, local: &Local) -> bool {
         self.flows.iter().any(|flow| flow.direction(local).is_some())
@@ -271,7 +235,8 @@ impl Extraction {
     }
 
     /// The workload of everything that crosses the link between `local` and the rest.
-    pub fn finish(self, local: &Local) -> (Workload, Seen) {
+    pub fn finish(mut self, local: &Local) -> (Workload, Seen) {
+        self.count_one_way();
         let Extraction { flows, mut seen, last, .. } = self;
         seen.span = last;
         let paths = Paths::of(&flows);
@@ -445,17 +410,6 @@ impl Times {
             train.group = "voice-like".to_owned();
         }
         Some(train)
-    }
-}
-
-impl Seen {
-    fn count(&mut self, direction: Direction, (packets, bytes): (u64, u64)) {
-        let total = match direction {
-            Direction::Up => &mut self.up,
-            Direction::Down => &mut self.down,
-        };
-        total.0 += packets;
-        total.1 += bytes;
     }
 }
 

@@ -63,10 +63,12 @@ mod model;
 mod names;
 mod pages;
 mod quic;
+mod seen;
 mod tcp;
 
 pub use datagrams::{Cursor, Datagrams};
 pub use error::WorkloadError;
-pub use extract::{Extraction, Seen};
+pub use extract::Extraction;
 pub use local::{Local, Prefix};
 pub use model::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
+pub use seen::Seen;

@@ -1,6 +1,7 @@
 //! The parts of a workload other than connections: trains of datagrams, pages, and groups.
 
 use crate::support::{C, From, Row, S, Trace};
+use giveway_capture::Tunnel;
 use giveway_workload::{Connection, Direction, Side, Trigger};
 
 // -- trains -----------------------------------------------------------------------------------------
@@ -240,4 +241,26 @@ fn what_does_not_begin_like_quic_stays_a_stream_of_datagrams() {
     let other_port =
         Trace::new().between((20, 50_000), (10, 8853)).quic(0, C, true, 1200).quic(10, S, true, 1200);
     assert_eq!(other_port.found().seen.quic, 0);
+}
+
+// -- kinds of captures --------------------------------------------------------------------------------
+
+/// Only connections with several packets of one side and none of the other count: a SYN without an answer is
+/// no sign of a capture of one direction.
+#[test]
+fn bytes_of_connections_with_one_direction_are_counted() {
+    let sender = |seq: u32| (u64::from(seq), C, ".", 1 + seq * 100, 100, 1);
+    let one_sided: Vec<Row> = (0..10).map(sender).collect();
+    let trace = Trace::new().tcp(&one_sided);
+    assert_eq!(trace.found().seen.one_way_bytes, 10 * 140);
+    let both = Trace::new().tcp(&one_sided).tcp(&[(20, S, ".", 1, 0, 1_001)]).found().seen;
+    assert_eq!((both.one_way_bytes, both.tcp_bytes), (0, 10 * 140 + 40));
+    assert_eq!(Trace::of(&one_sided[..4]).seen.one_way_bytes, 0);
+}
+
+#[test]
+fn encapsulations_are_counted_with_their_bytes() {
+    let seen = Trace::new().other(0, C, 50, 100).other(1, S, 50, 200).udp(2_000, C, 10).found().seen;
+    let [ipsec, gre] = [Tunnel::Ipsec, Tunnel::Gre].map(|tunnel| seen.tunnels[tunnel as usize]);
+    assert_eq!((ipsec, gre, seen.is_loopback()), ((2, 300), (0, 0), false));
 }
