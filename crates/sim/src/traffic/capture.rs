@@ -39,7 +39,7 @@ use crate::net::{Datagram, Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// A pcap or pcapng file, compressed with gzip or not.
+    /// A pcap or pcapng file, compressed with gzip, zstd or lz4, or not.
     pub file: PathBuf,
     /// Speed of the replay relative to the capture.
     #[serde(default = "default_speed")]

@@ -50,7 +50,7 @@ use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// A pcap or pcapng file, compressed with gzip or not.
+    /// A pcap or pcapng file, compressed with gzip, zstd or lz4, or not.
     pub file: PathBuf,
     /// Rate of a link, in bits of cells per second.
     #[serde(default = "default_rate")]
