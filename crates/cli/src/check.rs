@@ -1,6 +1,7 @@
 //! `giveway check`: checks scenarios without running them.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use giveway_scenario::{Backend, Draft, Scenario};
@@ -58,9 +59,23 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 /// # Errors
 /// If the file cannot be read, or the scenario is invalid.
 pub fn read(file: &Path, sets: &[String]) -> Result<Scenario, CliError> {
+    refuse_captures(file)?;
     let draft = Draft::load(file)?;
     let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
     Ok(draft.finish().map_err(Box::new)?)
+}
+
+/// Names the command for a capture at the place of a scenario.
+fn refuse_captures(file: &Path) -> Result<(), CliError> {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(16).read_to_end(&mut head));
+    if read.is_ok() && giveway_capture::looks_like_capture(&head) {
+        let name = file.display();
+        return Err(CliError::Usage(format!(
+            "{name} is a capture, not a scenario: write giveway compare {name} --rate 10mbit"
+        )));
+    }
+    Ok(())
 }
 
 /// Reads a scenario like [`read`]. `short` shortens it to a quick check; `seeds` replaces its seeds by 1 to

@@ -4,10 +4,12 @@ mod show;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ValueEnum, value_parser};
+use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Advice, Mode, Request, Target, Wish, specs};
+use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Target, Wish, specs};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_workload::Local;
 use serde_json::json;
@@ -16,6 +18,7 @@ use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::run::{remark, session};
 use crate::show::message;
+use crate::stop;
 
 /// Compares disciplines on the traffic of your own link: replays a capture over a simulated link of any rate.
 ///
@@ -28,9 +31,27 @@ use crate::show::message;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A pcap or pcapng file; may be compressed with gzip
-    #[arg(value_name = "CAPTURE")]
-    capture: PathBuf,
+    /// pcap or pcapng files, which may be compressed with gzip, zstd or lz4; "-" is the standard input.
+    /// Several files are merged by time
+    #[arg(value_name = "CAPTURE", required_unless_present = "live")]
+    captures: Vec<PathBuf>,
+    /// Instead of reading a file, capture on this interface for the time of --for, with tcpdump. Ctrl-C ends
+    /// the capture early
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "captures", requires = "length")]
+    live: Option<String>,
+    /// Length of the capture of --live, as in 90s or 5m
+    #[arg(long = "for", value_name = "TIME", requires = "live", value_parser = length)]
+    length: Option<Duration>,
+    /// Keep the packets of --live in this pcapng file
+    #[arg(long, value_name = "FILE", requires = "live")]
+    keep: Option<PathBuf>,
+    /// Use packets from this time on: "90s" or "10m" after the first packet, "20:15" or "20:15:30" of its day
+    /// in UTC, or "2026-11-26T20:15:00Z"
+    #[arg(long, value_name = "TIME")]
+    from: Option<Moment>,
+    /// Use packets until this time, in the words of --from
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
     /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared
     /// one after the other
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
@@ -98,6 +119,9 @@ const EXAMPLES: &str = "\
 Examples:
   giveway compare examples/home-uplink.pcapng --rate-up 2mbit --rate-down 16mbit --out runs/home
   giveway compare evening.pcapng --rate 10mbit
+  giveway compare day.pcap0 day.pcap1 --rate 10mbit --from 20:15 --until 21:45
+  tcpdump -i eth0 -s 96 -w - | giveway compare - --rate 10mbit
+  sudo giveway compare --live eth0 --for 5m --keep evening.pcapng --rate 10mbit
   giveway compare evening.pcapng --rate 1mbit,4mbit,16mbit --qdisc \"fifo limit 100p\" --qdisc \"fq_codel target 20ms\"
   giveway compare evening.pcapng --rate 10mbit --mode replay --link 192.168.0.0/16 --export queues.pcapng
   giveway compare evening.pcapng --rate 10mbit --link gateway=02:00:00:00:00:01
@@ -149,9 +173,11 @@ impl From<Senders> for Mode {
 /// Runs `giveway compare`.
 pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let frontend = Terminal { quiet: args.quiet };
+    // Ctrl-C ends a capture from the standard input, and the packets until then are compared.
+    stop::listen();
     let comparison = request(args)?.begin(&frontend)?;
     let session = session(args.jobs, &frontend)?;
-    let (name, mode, capture) = (scenario_name(&args.capture), args.mode.into(), comparison.capture());
+    let (name, mode, capture) = (scenario_name(source(args).first()), args.mode.into(), comparison.capture());
     let mut links = Vec::new();
     let several = comparison.links() > 1;
     let mut sweep = show::Sweep::default();
@@ -179,7 +205,7 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         message(&format!("all rates side by side: {}", place.display()));
     }
     if args.json {
-        let whole = json!({ "capture": capture.to_json(&args.capture), "links": links });
+        let whole = json!({ "capture": capture.to_json(&source(args)), "links": links });
         writeln!(out, "{whole}")?;
     } else if several {
         sweep.show(out)?;
@@ -190,10 +216,27 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(compared.outcome)
 }
 
+fn source(args: &Args) -> Source {
+    let live = args.live.as_ref().zip(args.length).map(|(interface, duration)| Live {
+        interface: interface.clone(),
+        duration,
+        keep: args.keep.clone(),
+    });
+    Source { files: args.captures.clone(), live, force: args.force, from: args.from, until: args.until }
+}
+
+/// The length of a capture.
+fn length(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(Moment::After(time)) if time > 0 => Ok(Duration::from_nanos(time)),
+        _ => Err("write a length of time, for example 90s or 5m".to_owned()),
+    }
+}
+
 /// Converts the flags to a request.
 fn request(args: &Args) -> Result<Request, CliError> {
     Ok(Request {
-        capture: args.capture.clone(),
+        capture: source(args),
         mode: args.mode.into(),
         specs: specs(&args.qdisc)?,
         rates: rates(args).map_err(CliError::Usage)?,

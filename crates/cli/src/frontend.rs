@@ -1,9 +1,17 @@
 //! The terminal as the front end of runs: messages on the standard error, a progress bar, Ctrl-C.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use giveway_runner::{Bar, Frontend, NoBar};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{show, stop, terminal};
+
+/// Time between two messages on a long reading.
+const EVERY: Duration = Duration::from_secs(10);
+/// The time of the last such message, or of the beginning.
+static LAST: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Front end that prints on the standard error of this process.
 pub struct Terminal {
@@ -24,6 +32,21 @@ impl Frontend for Terminal {
 
     fn stopped(&self) -> bool {
         stop::requested()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "messages come every ten seconds of real time")]
+    fn counted(&self, text: &dyn Fn() -> String) {
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let since = now.duration_since(*last.get_or_insert(now));
+        if !self.quiet && since >= EVERY {
+            *last = Some(now);
+            show::message(&text());
+        }
+    }
+
+    fn carry_on(&self) {
+        stop::forget();
     }
 
     fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar> {

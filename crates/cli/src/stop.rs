@@ -3,9 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+static LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler of Ctrl-C. A failure is printed, and is not an error.
+/// Installs the handler of Ctrl-C, once. A failure is printed, and is not an error.
 pub fn listen() {
+    if LISTENING.swap(true, Ordering::Relaxed) {
+        return;
+    }
     let listening = ctrlc::set_handler(|| {
         if REQUESTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
@@ -19,4 +23,9 @@ pub fn listen() {
 /// True once Ctrl-C was pressed.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Forgets that Ctrl-C was pressed.
+pub fn forget() {
+    REQUESTED.store(false, Ordering::Relaxed);
 }

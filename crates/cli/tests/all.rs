@@ -1,5 +1,6 @@
 //! The integration tests of this crate. They are one program, so that it is linked once.
 
+mod captures;
 mod commands;
 mod compare;
 mod export;

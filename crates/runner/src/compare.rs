@@ -6,15 +6,21 @@
 
 mod advice;
 mod capture;
+mod chosen;
+mod copy;
 mod findings;
 mod link;
 mod situation;
 mod tables;
+mod live;
+mod reading;
+mod traffic;
 mod words;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::giveway_capture::Pauses;
 use giveway_disciplines::{ALL, Spec};
 use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
@@ -29,6 +35,8 @@ pub use advice::{Advice, Block, Target, Wish, ranking};
 pub use capture::Capture;
 pub use link::Link;
 pub use situation::{Situation, Trust};
+pub use live::Live;
+pub use reading::Source;
 pub use words::{Mode, word};
 
 /// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
@@ -40,8 +48,8 @@ const LONGEST_RTT: Span = Span::s(10);
 
 /// The request for a comparison.
 pub struct Request {
-    /// A pcap or pcapng file.
-    pub capture: PathBuf,
+    /// The files of the capture.
+    pub capture: Source,
     /// The behaviour of the senders.
     pub mode: Mode,
     /// The disciplines, the first of which is the baseline of the findings.
@@ -70,6 +78,8 @@ pub struct Comparison {
     links: Vec<Link>,
     capture: Capture,
     place: link::Place,
+    /// The packets that are replayed, if they are not those of one whole file.
+    copy: Option<PathBuf>,
 }
 
 /// The findings and the recommendation for one link.
@@ -113,10 +123,20 @@ impl Request {
         let links: Vec<Link> =
             self.rates.iter().map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt }).collect();
         let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
-        let capture = Capture::read(&self.capture, self.local.as_ref(), frontend)?;
+        let copy = place.files().join(reading::PACKETS);
+        let mut is_copied = self.mode == Mode::Replay && !self.capture.is_plain();
+        let read = |copied: bool| {
+            Capture::read(&self.capture, self.local.as_ref(), copied.then_some(&*copy), frontend)
+        };
+        let mut capture = read(is_copied)?;
+        if self.mode == Mode::Replay && !is_copied && capture.pauses != Pauses::default() {
+            // The times of the file are not those of the replay.
+            is_copied = true;
+            capture = read(true)?;
+        }
         capture.messages(&self.capture).iter().for_each(|message| frontend.remark(message));
         capture.check(self.mode)?;
-        Ok(Comparison { request: self, links, capture, place })
+        Ok(Comparison { request: self, links, capture, place, copy: is_copied.then_some(copy) })
     }
 }
 
@@ -146,19 +166,26 @@ impl Comparison {
     ) -> Result<Compared, RunnerError> {
         let Request { mode, specs, out, export, force, .. } = &self.request;
         let frontend = session.frontend();
-        let name = scenario_name(&self.request.capture);
+        let name = scenario_name(self.request.capture.first());
         let files = self.place.files();
         session = session.replacing(*force);
         if *mode == Mode::Flows {
             let workload = link::keep(&self.capture.workload, files)?;
             session = session.keeping(link::WORKLOAD, workload);
         }
+        let replayed = match &self.copy {
+            Some(copy) => {
+                session = session.keeping(reading::PACKETS, copy.clone());
+                Path::new(reading::PACKETS)
+            }
+            None => self.request.capture.first(),
+        };
         let seeds = self.request.seeds.unwrap_or(if *mode == Mode::Flows { 5 } else { 1 });
         let mut outcome = Outcome::Done;
         let mut kept_in = Vec::new();
         for link in &self.links {
             let folder = self.place.folder(link, self.links.len());
-            let text = link.scenario(&name, &self.request.capture, *mode, specs, seeds, &self.capture);
+            let text = link.scenario(&name, replayed, *mode, specs, seeds, &self.capture);
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));

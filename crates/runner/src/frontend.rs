@@ -16,6 +16,12 @@ pub trait Frontend: Sync {
         false
     }
 
+    /// Tells how far a long reading is. It is called often; a front end shows few of the texts.
+    fn counted(&self, _text: &dyn Fn() -> String) {}
+
+    /// Forgets that the runs should stop: the user has ended only the capture.
+    fn carry_on(&self) {}
+
     /// Begins a progress bar of `steps` with a name.
     fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar>;
 }

@@ -50,6 +50,8 @@ pub(super) enum Found {
 const ROUTER: &str = "router";
 /// The workload file of a comparison.
 const WORKLOAD: &str = "workload.jsonl";
+/// The packets of a comparison that replays several captures, or a part of one.
+const PACKETS: &str = "packets.pcapng";
 /// The command in the manifest of a recording. A new recording replaces an old one, since recordings have no
 /// scenario that could be repeated; it replaces nothing else.
 pub const RECORDED_BY: &str = "giveway live";
@@ -187,7 +189,7 @@ fn tables() -> impl Iterator<Item = &'static str> {
 /// the folder.
 pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
     let mut things = Vec::new();
-    let single = tables().chain(SUMMARY_TABLES).chain([REPORT, WORKLOAD, SCENARIO]);
+    let single = tables().chain(SUMMARY_TABLES).chain([REPORT, WORKLOAD, PACKETS, SCENARIO]);
     for name in single {
         things.extend(file(dir, name));
     }

@@ -1,17 +1,17 @@
 //! The capture: its traffic, its local side, and sentences on both.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
-use ::giveway_capture::{CaptureError, Reader};
+use ::giveway_capture::Pauses;
 use giveway_qdisc::Span;
-use giveway_workload::{Adu, Direction, Extraction, Local, Seen, Side, Workload};
+use giveway_workload::{Adu, Direction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
-use super::words::{Mode, shown, word};
-use crate::{Bar, Frontend, RunnerError};
+use super::reading::{Reading, Source};
+use super::traffic;
+use super::words::{Mode, word};
+use crate::{Frontend, RunnerError};
 
 /// A capture that was read.
 pub struct Capture {
@@ -25,34 +25,36 @@ pub struct Capture {
     why: Option<String>,
     /// The error that ended the reading early.
     damage: Option<String>,
+    /// Sentences on what was cut, merged, unpacked and left out.
+    notes: Vec<String>,
+    /// The pauses that were cut.
+    pub(super) pauses: Pauses,
 }
 
 impl Capture {
-    /// Reads a capture once. Only its headers, lengths and times are used.
+    /// Reads a capture once. Only its headers, lengths and times are used. The headers of its packets are
+    /// written to `copy`.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if the capture cannot be read, or its local side is not known.
-    pub fn read(path: &Path, local: Option<&Local>, frontend: &dyn Frontend) -> Result<Capture, RunnerError> {
-        let wrong = |error: CaptureError| RunnerError::Usage(error.about(&shown(path)));
-        let file = File::open(path).map_err(|error| wrong(CaptureError::Open(error)))?;
-        let bytes = file.metadata().map_or(0, |about| about.len());
-        let bar = (bytes >= LONG).then(|| frontend.bar("reading", bytes));
-        let reader = Reader::new(Watched { file, bar }).map_err(wrong)?;
-        let mut extraction = Extraction::default();
-        let mut damage = None;
-        for packet in reader {
-            match packet {
-                Ok(packet) => extraction.packet(&packet),
-                Err(error) => damage = Some(error.to_string()),
-            }
-        }
+    pub fn read(
+        source: &Source,
+        local: Option<&Local>,
+        copy: Option<&Path>,
+        frontend: &dyn Frontend,
+    ) -> Result<Capture, RunnerError> {
+        let path = source.shown();
+        let Reading { extraction, mut notes, damage, pauses } = source.read(copy, frontend)?;
         if extraction.seen().packets == extraction.seen().foreign {
             let why = damage.unwrap_or_else(|| match extraction.seen().foreign {
                 0 => "has no packets".to_owned(),
                 1 => "has no IP packets, only 1 other".to_owned(),
                 foreign => format!("has no IP packets, only {foreign} others"),
             });
-            return Err(RunnerError::Usage(format!("{} {why}", shown(path))));
+            return Err(RunnerError::Usage(format!("{path} {why}")));
+        }
+        if extraction.seen().is_loopback() && local.is_none() {
+            return Err(RunnerError::Usage(traffic::loopback(&path, extraction.seen())));
         }
         let (local, why) = match local {
             Some(local) => (local.clone(), None),
@@ -75,15 +77,13 @@ impl Capture {
             )));
         }
         let (workload, seen) = extraction.finish(&local);
+        notes.extend(traffic::notes(&seen));
         // The clock of a run has a limit of a few months.
         let days = seen.span / 86_400_000_000_000;
         if seen.span > Workload::LONGEST {
-            return Err(RunnerError::Usage(format!(
-                "{} spans {days} days; at most 200 can be replayed",
-                shown(path)
-            )));
+            return Err(RunnerError::Usage(format!("{path} spans {days} days; at most 200 can be replayed")));
         }
-        Ok(Capture { workload, seen, local, why, damage })
+        Ok(Capture { workload, seen, local, why, damage, notes, pauses })
     }
 
     /// Checks that the capture has traffic for this mode.
@@ -99,6 +99,9 @@ impl Capture {
                 self.local
             )
         };
+        if mode == Mode::Flows && self.seen.is_one_way() {
+            return Err(RunnerError::Usage(traffic::one_way(&self.seen)));
+        }
         if mode == Mode::Flows && !self.workload.connections.is_empty() {
             for direction in [Direction::Up, Direction::Down] {
                 if self.bytes(direction) == 0 {
@@ -116,11 +119,11 @@ impl Capture {
     }
 
     /// Sentences on the capture: its size, its local side, its connections, its damage, and what is left out.
-    pub fn messages(&self, path: &Path) -> Vec<String> {
+    pub fn messages(&self, source: &Source) -> Vec<String> {
+        let path = source.shown();
         let seen = &self.seen;
         let mut messages = vec![format!(
-            "{}: {} packets, {:.1} MB in {:.1} s",
-            shown(path),
+            "{path}: {} packets, {:.1} MB in {:.1} s",
             seen.packets,
             seen.bytes as f64 / 1e6,
             seen.span as f64 / 1e9,
@@ -131,8 +134,9 @@ impl Capture {
         });
         messages.push(format!("{}.", self.contents()));
         if let Some(damage) = &self.damage {
-            messages.push(format!("{} {damage}; the packets before that are used", shown(path)));
+            messages.push(format!("{path} {damage}; the packets before that are used"));
         }
+        messages.extend(self.notes.iter().cloned());
         messages.extend(self.left_out());
         messages.extend(self.how_sure());
         messages
@@ -223,8 +227,13 @@ impl Capture {
             .damage
             .iter()
             .map(|damage| format!("The capture {damage}; the packets before that are used."));
-        let left_out =
-            self.left_out().into_iter().chain(self.how_sure()).map(|left_out| format!("{left_out}."));
+        let left_out = self
+            .notes
+            .iter()
+            .cloned()
+            .chain(self.left_out())
+            .chain(self.how_sure())
+            .map(|left_out| format!("{left_out}."));
         let notes: String = damage.chain(left_out).map(|note| format!(" {note}")).collect();
         format!("{}; local side: {}. {model}{notes}", self.contents(), self.local)
     }
@@ -287,10 +296,14 @@ impl Capture {
     }
 
     /// The statistics of the capture, for programs.
-    pub fn to_json(&self, path: &Path) -> Value {
+    pub fn to_json(&self, source: &Source) -> Value {
         let seen = &self.seen;
         json!({
-            "file": shown(path),
+            "file": source.shown(),
+            "files": source.files,
+            "notes": self.notes,
+            "pauses_cut": self.pauses.count,
+            "pauses_cut_s": self.pauses.cut as f64 / 1e9,
             "packets": seen.packets,
             "bytes": seen.bytes,
             "span_s": seen.span as f64 / 1e9,
@@ -339,25 +352,6 @@ fn open_connections(all: u64, at_start: u64, at_end: u64) -> String {
     let end = (at_end > 0).then(|| format!("{} still open at the end", part(at_end)));
     let parts: Vec<String> = start.into_iter().chain(end).collect();
     if parts.is_empty() { String::new() } else { format!(" ({}; used as far as captured)", parts.join(", ")) }
-}
-
-/// The length of a file, bytes, from which reading it has a progress bar.
-const LONG: u64 = 64 << 20;
-
-/// A file whose reading moves a progress bar.
-struct Watched {
-    file: File,
-    bar: Option<Box<dyn Bar>>,
-}
-
-impl Read for Watched {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        if let Some(bar) = &self.bar {
-            bar.advance(count as u64);
-        }
-        Ok(count)
-    }
 }
 
 #[cfg(test)]
