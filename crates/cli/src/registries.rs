@@ -2,6 +2,7 @@
 //! explains.
 
 use clap::ValueEnum;
+use giveway_disciplines::Needs;
 use giveway_spec::{Entry, Family};
 use schemars::Schema;
 
@@ -39,6 +40,8 @@ pub struct Thing {
     pub name: &'static str,
     /// Group in which it is listed, if its registry has groups.
     pub family: Option<Family>,
+    /// Where a discipline runs today, or what it needs to know; empty for all other entries.
+    pub place: &'static str,
     /// One line that describes it.
     pub summary: &'static str,
     /// Text of its source file, whose header is its documentation.
@@ -53,10 +56,25 @@ impl Thing {
         Thing {
             name: entry.name,
             family: entry.family,
+            place: "",
             summary: entry.summary,
             source: entry.source,
             schema: Some(entry.schema),
         }
+    }
+
+    /// The thing of a discipline.
+    fn discipline(entry: &giveway_disciplines::Entry) -> Thing {
+        let spec = entry.default();
+        let place = match spec.needs() {
+            Needs::Nothing if spec.in_linux().is_some() => "tc",
+            Needs::Nothing => "here",
+            Needs::Reservations => "reserved",
+            Needs::Sizes => "future",
+            Needs::Labels => "labels",
+            Needs::NextHops => "hops",
+        };
+        Thing { place, ..Thing::of(entry) }
     }
 
     /// The header of its source file, as Markdown.
@@ -72,7 +90,7 @@ pub fn all() -> Vec<Registry> {
             kind: RegistryKind::Disciplines,
             title: "Queue disciplines",
             one: "a queue discipline",
-            things: giveway_disciplines::ALL.iter().map(Thing::of).collect(),
+            things: giveway_disciplines::ALL.iter().map(Thing::discipline).collect(),
         },
         Registry {
             kind: RegistryKind::Congestion,

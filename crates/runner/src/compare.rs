@@ -10,10 +10,10 @@ mod chosen;
 mod copy;
 mod findings;
 mod link;
-mod situation;
-mod tables;
 mod live;
 mod reading;
+mod situation;
+mod tables;
 mod traffic;
 mod words;
 
@@ -34,9 +34,9 @@ use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 pub use advice::{Advice, Block, Target, Wish, ranking};
 pub use capture::Capture;
 pub use link::Link;
-pub use situation::{Situation, Trust};
 pub use live::Live;
 pub use reading::Source;
+pub use situation::{Situation, Trust};
 pub use words::{Mode, word};
 
 /// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
