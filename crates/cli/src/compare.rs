@@ -53,7 +53,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
     /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared
-    /// one after the other
+    /// one after the other [default: none; the highest rate that lasts in the capture is offered as a
+    /// guess]
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     rate: Vec<Rate>,
     /// Upstream rate, away from the local side [default: that of --rate]
@@ -254,20 +255,20 @@ fn request(args: &Args) -> Result<Request, CliError> {
     })
 }
 
-/// The upstream and downstream rate of each link.
+/// The upstream and downstream rate of each link. Without any, the capture offers a guess.
 fn rates(args: &Args) -> Result<Vec<(Rate, Rate)>, String> {
     let of = |rate: Option<Rate>| match (args.rate.as_slice(), rate) {
-        ([], None) => Err("the rate of the link is missing: write for example --rate 10mbit".to_owned()),
-        ([], Some(rate)) => Ok(vec![rate]),
-        (rates, None) => Ok(rates.to_vec()),
-        (rates, Some(rate)) => Ok(vec![rate; rates.len()]),
+        ([], None) => Vec::new(),
+        ([], Some(rate)) => vec![rate],
+        (rates, None) => rates.to_vec(),
+        (rates, Some(rate)) => vec![rate; rates.len()],
     };
     let (up, down) = match (&args.rate[..], args.rate_up, args.rate_down) {
         ([], Some(_), None) => {
             return Err("--rate-down is missing: add for example --rate-down 16mbit".to_owned());
         }
         ([], None, Some(_)) => return Err("--rate-up is missing: add for example --rate-up 2mbit".to_owned()),
-        (_, up, down) => (of(up)?, of(down)?),
+        (_, up, down) => (of(up), of(down)),
     };
     Ok(up.into_iter().zip(down).collect())
 }

@@ -135,6 +135,9 @@ impl Request {
             capture = read(true)?;
         }
         capture.messages(&self.capture).iter().for_each(|message| frontend.remark(message));
+        if self.rates.is_empty() {
+            return Err(refused(capture.rate_is_missing()));
+        }
         capture.check(self.mode)?;
         Ok(Comparison { request: self, links, capture, place, copy: is_copied.then_some(copy) })
     }

@@ -7,6 +7,7 @@ use giveway_qdisc::FiveTuple;
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::hash::SipHasher;
 
+use crate::busiest::{Seconds, Sum};
 use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
 use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
@@ -46,6 +47,8 @@ struct Flow {
     forward: (u64, u64),
     /// Packets and IP bytes in the reverse direction.
     reverse: (u64, u64),
+    /// IP bytes in each second, in the direction of `tuple` and in the reverse direction.
+    seconds: [Seconds; 2],
     kind: Kind,
 }
 
@@ -124,7 +127,7 @@ impl Extraction {
         now: u64,
     ) {
         let flow = &mut self.flows[index];
-        let is_forward = flow.count(packet, ip);
+        let is_forward = flow.count(packet, ip, now);
         if let Kind::Tcp(tracker) = &mut flow.kind {
             tracker.packet(if is_forward { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
         }
@@ -133,7 +136,7 @@ impl Extraction {
     fn other(&mut self, packet: &Packet, ip: &Ip, now: u64) {
         let Some(index) = self.flow_of(packet, ip, now) else { return };
         let flow = &mut self.flows[index];
-        let is_forward = flow.count(packet, ip);
+        let is_forward = flow.count(packet, ip, now);
         if let Kind::Other { forward, reverse, quic } = &mut flow.kind {
             if let (Some(tracker), Some(payload)) = (quic, ip.data) {
                 let from = if is_forward { Side::Client } else { Side::Server };
@@ -170,6 +173,7 @@ impl Extraction {
             macs: packet.mac,
             forward: (0, 0),
             reverse: (0, 0),
+            seconds: Default::default(),
             kind: Kind::Other { forward: Times::default(), reverse: Times::default(), quic: None },
         };
         if let Some(tcp) = ip.tcp {
@@ -242,6 +246,7 @@ impl Extraction {
         let paths = Paths::of(&flows);
         let mut workload = Workload { span: last, ..Workload::default() };
         let mut parts: Vec<PagePart> = Vec::new();
+        let mut sums: [Sum; 2] = Default::default();
         for flow in flows {
             let Some(direction) = flow.direction(local) else {
                 seen.inside += flow.forward.0 + flow.reverse.0;
@@ -249,6 +254,9 @@ impl Extraction {
             };
             seen.count(direction, flow.forward);
             seen.count(direction.other(), flow.reverse);
+            for (seconds, direction) in flow.seconds.iter().zip([direction, direction.other()]) {
+                sums[direction as usize].add(seconds);
+            }
             match flow.kind {
                 Kind::Tcp(tracker) => {
                     if tracker.refused || (tracker.begun && flow.reverse.0 == 0) {
@@ -278,6 +286,7 @@ impl Extraction {
                 }
             }
         }
+        seen.busiest = sums.map(|sum| sum.busiest());
         (seen.pages, seen.unsure_pages) = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
@@ -374,11 +383,12 @@ impl Paths {
 
 impl Flow {
     /// Counts a packet. Returns true if it has the direction of the tuple.
-    fn count(&mut self, packet: &Packet, ip: &Ip) -> bool {
+    fn count(&mut self, packet: &Packet, ip: &Ip, now: u64) -> bool {
         let is_forward = ip.tuple == self.tuple;
         let counts = if is_forward { &mut self.forward } else { &mut self.reverse };
         counts.0 += 1;
         counts.1 += u64::from(packet.bytes);
+        self.seconds[usize::from(!is_forward)].add(now, packet.bytes);
         is_forward
     }
 

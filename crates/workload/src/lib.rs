@@ -53,6 +53,7 @@
 
 #![forbid(unsafe_code)]
 
+mod busiest;
 mod datagrams;
 mod error;
 mod extract;

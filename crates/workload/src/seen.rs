@@ -62,6 +62,8 @@ pub struct Seen {
     pub up: (u64, u64),
     /// Downstream packets and their IP bytes, of flows that cross the link.
     pub down: (u64, u64),
+    /// The highest rates that last for three seconds, upstream and downstream, bit/s of IP packets.
+    pub busiest: [u64; 2],
 }
 
 impl Seen {

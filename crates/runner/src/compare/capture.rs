@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ::giveway_capture::Pauses;
-use giveway_qdisc::Span;
+use giveway_qdisc::{Rate, Span};
 use giveway_workload::{Adu, Direction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
@@ -241,6 +241,15 @@ impl Capture {
     /// The IP bytes that cross the link in this direction.
     pub fn bytes(&self, direction: Direction) -> u64 {
         if direction == Direction::Up { self.seen.up.1 } else { self.seen.down.1 }
+    }
+
+    /// The message that the rate of the link is missing, with the busiest second as a guess.
+    pub fn rate_is_missing(&self) -> String {
+        let [up, down] = self.seen.busiest.map(|bit| Rate::kbit(bit.div_ceil(1000).max(1)));
+        format!(
+            "the rate of the link is missing. The highest rates that last for three seconds in this capture are {up} upstream and {down} downstream. If the \
+             line was full then, that is its rate; otherwise it has more. Write for example --rate-up {up} --rate-down {down}"
+        )
     }
 
     /// The share of the played data that the capture does not hold, 0 to 1.
