@@ -21,6 +21,7 @@ mod markdown;
 mod outputs;
 mod parameters;
 mod provenance;
+mod rates;
 mod reference;
 mod registries;
 mod replay_check;
@@ -105,6 +106,7 @@ pub fn reference() -> String {
 /// Runs the command in the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
     let command = Giveway::parse().command;
+    rates::warnings(std::env::args().skip(1)).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
     let result = match command {
         Command::Run(args) => run::run(&args, &mut out),

@@ -23,7 +23,7 @@ pub struct Args {
 
 /// The meaning of the second column of disciplines.
 const PLACES: &str = "\
-tc: in mainline Linux, too; here: in Giveway only; reserved: needs reservations; future: needs the sizes of flows; labels: needs
+tc: a qdisc of mainline Linux, too; here: of Giveway only; reserved: needs reservations; future: needs the sizes of flows; labels: needs
 labels of an edge router; hops: needs the hops after the next router";
 
 const EXAMPLES: &str = "\

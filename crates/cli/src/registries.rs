@@ -67,7 +67,7 @@ impl Thing {
     fn discipline(entry: &giveway_disciplines::Entry) -> Thing {
         let spec = entry.default();
         let place = match spec.needs() {
-            Needs::Nothing if spec.in_linux().is_some() => "tc",
+            _ if spec.in_mainline() => "tc",
             Needs::Nothing => "here",
             Needs::Reservations => "reserved",
             Needs::Sizes => "future",

@@ -15,6 +15,9 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// Knowledge that the discipline needs and that no packet carries by itself.
     const NEEDS: Needs = Needs::Nothing;
 
+    /// True if mainline Linux has a qdisc of this kind, whatever its parameters.
+    const IN_MAINLINE: bool = false;
+
     /// Type of the discipline for packets with payload `P`.
     type Qdisc<P: 'static>: Qdisc<P>;
 
@@ -59,7 +62,8 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         Vec::new()
     }
 
-    /// The qdisc of Linux that does the same with the same parameters; `None` if mainline Linux has none.
+    /// The qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line; `None`
+    /// if there is none.
     fn in_linux(&self) -> Option<InLinux> {
         None
     }
@@ -219,7 +223,14 @@ macro_rules! registry {
                 }
             }
 
-            /// The qdisc of Linux that does the same; `None` if mainline Linux has none.
+            /// True if mainline Linux has a qdisc of this kind, whatever its parameters.
+            pub fn in_mainline(&self) -> bool {
+                match self {
+                    $($(Spec::$name(_) => <$name::Config as Discipline>::IN_MAINLINE,)*)*
+                }
+            }
+
+            /// The qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line.
             pub fn in_linux(&self) -> Option<InLinux> {
                 match self {
                     $($(Spec::$name(config) => config.in_linux(),)*)*

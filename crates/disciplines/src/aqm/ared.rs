@@ -146,6 +146,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "Adaptive RED: thresholds from a target delay, a drop probability that adapts";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Red<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {

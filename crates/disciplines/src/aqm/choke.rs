@@ -118,6 +118,7 @@ const MOST_CANDIDATES: u32 = 16;
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "CHOKe: RED; also drops an arrival and a random queued packet if both are of one flow";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Choke<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Choke<P>, Invalid> {

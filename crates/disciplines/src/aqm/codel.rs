@@ -69,6 +69,7 @@ impl Default for Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "CoDel: drops from the head when the sojourn time stays above a target (RFC 8289)";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Codel<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Codel<P>, Invalid> {

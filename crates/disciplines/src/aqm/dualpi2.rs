@@ -190,6 +190,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "DualPI2: a queue of low delay for scalable senders beside one for classic senders (RFC 9332)";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = DualPi2<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<DualPi2<P>, Invalid> {

@@ -183,6 +183,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "one queue with a RED for each class or drop precedence, also known as WRED";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Gred<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Gred<P>, Invalid> {

@@ -117,6 +117,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "PIE: random drops at arrival, with a probability controlled by delay (RFC 8033)";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Pie<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pie<P>, Invalid> {

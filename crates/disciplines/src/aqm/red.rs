@@ -197,6 +197,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "random early detection: random drops by average queue length";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Red<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Red<P>, Invalid> {

@@ -127,6 +127,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "Stochastic Fair Blue: drops by bins of flows, and a rate limit for unresponsive flows";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Sfb<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Sfb<P>, Invalid> {

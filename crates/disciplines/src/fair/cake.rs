@@ -301,6 +301,7 @@ impl Tuner {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "CAKE: a shaper, tins by DSCP, and fair queues among hosts and flows with COBALT in each";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Cake<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Cake<P>, Invalid> {

@@ -63,6 +63,7 @@ const SYNC: Span = Span::us(200);
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "several cake, one for each hardware queue, that share one rate";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = CakeMq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<CakeMq<P>, Invalid> {

@@ -138,6 +138,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "deficit round robin: exact per-flow queues that share the link by bytes";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Drr<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Drr<P>, Invalid> {

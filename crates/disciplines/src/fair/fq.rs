@@ -178,6 +178,7 @@ impl Config {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "FQ: a queue per flow, paced to its rate, packets held until their departure times";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Fq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fq<P>, Invalid> {

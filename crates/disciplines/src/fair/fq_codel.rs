@@ -101,6 +101,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "a queue per flow in turns, new flows first, CoDel in each (RFC 8290)";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = FqCodel<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<FqCodel<P>, Invalid> {

@@ -120,6 +120,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "a queue per flow in turns, new flows first, PIE in each";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = FqPie<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<FqPie<P>, Invalid> {

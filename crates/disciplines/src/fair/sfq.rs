@@ -83,6 +83,7 @@ const MOST_FLOWS: u32 = 65_536;
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "stochastic fairness: flows hashed into queues that take turns";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Sfq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Sfq<P>, Invalid> {

@@ -50,6 +50,7 @@ impl Discipline for Config {
     const SUMMARY: &'static str =
         "quick fair queueing: WF2Q+ with stamps rounded by groups, at a constant cost";
     const NEEDS: Needs = Needs::Reservations;
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Guaranteed<P, Qfq>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Guaranteed<P, Qfq>, Invalid> {

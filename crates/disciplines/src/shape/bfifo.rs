@@ -42,6 +42,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "first in, first out, with a limit in bytes, as tc writes it";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = fifo::Fifo<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<fifo::Fifo<P>, Invalid> {

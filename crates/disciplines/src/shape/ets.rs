@@ -59,6 +59,7 @@ pub struct Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "enhanced transmission selection: strict bands, then shares by quanta";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Ets<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Ets<P>, Invalid> {

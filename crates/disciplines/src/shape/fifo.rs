@@ -54,6 +54,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "first in, first out, with a limit in packets or bytes";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Fifo<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Fifo<P>, Invalid> {

@@ -163,6 +163,7 @@ impl ServiceCurve {
 impl Discipline for Config {
     const SUMMARY: &'static str =
         "hierarchical fair service curve: delay and rate of each class chosen apart";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Hfsc<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Hfsc<P>, Invalid> {

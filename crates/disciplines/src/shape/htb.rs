@@ -115,6 +115,7 @@ pub struct Class {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "hierarchical token bucket: a tree of classes that lend each other rate";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Htb<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Htb<P>, Invalid> {

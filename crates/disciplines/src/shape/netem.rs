@@ -201,6 +201,7 @@ impl Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "network emulation: delay, jitter, loss, reordering, rate and slots";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Netem<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Netem<P>, Invalid> {

@@ -47,6 +47,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "three bands by DSCP in strict priority: Linux's default for an interface";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = PfifoFast<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<PfifoFast<P>, Invalid> {

@@ -54,6 +54,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "strict priority between bands, each with its own discipline";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Prio<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Prio<P>, Invalid> {

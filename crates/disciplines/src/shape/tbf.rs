@@ -69,6 +69,7 @@ impl Default for Config {
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "token bucket filter: shapes to a rate and a burst";
+    const IN_MAINLINE: bool = true;
     type Qdisc<P: 'static> = Tbf<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Tbf<P>, Invalid> {
