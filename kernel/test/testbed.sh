@@ -15,6 +15,10 @@ done </modules
 # Announcements of IPv6 would be packets of a measurement.
 for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
 ip link set lo up
+# tcpdump looks up the user that it runs as.
+mkdir -p /etc
+echo "root:x:0:0:root:/root:/bin/sh" >/etc/passwd
+echo "root:x:0:" >/etc/group
 cd /
 
 # bed NAME ARGUMENTS...: a test bed, and its results in a line.

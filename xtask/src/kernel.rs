@@ -79,7 +79,10 @@ pub fn senders(repository: &Repository, flags: &[&str]) -> Done {
 /// The reason why this machine cannot run the virtual machine, a failed run, or a difference above a bound.
 pub fn test_beds(repository: &Repository, flags: &[&str]) -> Done {
     let Ready { folder, kernel } = ready(repository)?;
-    bed::compare(repository, &folder, &kernel, flags)
+    match flags {
+        [] | ["--quick"] => bed::compare(repository, &folder, &kernel, flags),
+        arguments => bed::single(repository, &folder, &kernel, arguments),
+    }
 }
 
 /// Runs the test.
@@ -118,6 +121,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     }
     if !alone {
         stages.time("users", || users::test(repository, folder, kernel))?;
+        stages.time("test beds", || bed::compare(repository, folder, kernel, &["--quick"]))?;
     }
     if has("--flood") {
         let flood = include_str!("../../kernel/test/flood.sh");

@@ -64,7 +64,8 @@ cargo xtask CHORE
                    (about an hour on one processor); --quick measures five short cells and writes nothing (a minute),
                    --traces writes the packet traces in crates/sim/tests/data/linux only (two minutes)
   testbed-linux    compares cake of giveway live with the kernel's cake on real TCP in the same virtual machine
-                   (some minutes); --quick runs the short form of the scenario once
+                   (five minutes); --quick runs the short form of the scenario once. With other arguments it runs
+                   giveway testbed with them in that machine, and prints JSON: scenarios/testbed/NAME.toml --seeds 1
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -105,8 +106,7 @@ fn main() -> ExitCode {
         }
         ["senders-linux"] => kernel::senders(&repository, &[]),
         ["senders-linux", flag @ ("--quick" | "--traces")] => kernel::senders(&repository, &[flag]),
-        ["testbed-linux"] => kernel::test_beds(&repository, &[]),
-        ["testbed-linux", "--quick"] => kernel::test_beds(&repository, &["--quick"]),
+        ["testbed-linux", rest @ ..] => kernel::test_beds(&repository, rest),
         ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

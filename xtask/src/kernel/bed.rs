@@ -37,6 +37,20 @@ pub fn compare(repository: &Repository, folder: &Path, kernel: &Kernel, flags: &
     judgement
 }
 
+/// Runs `giveway testbed` with these arguments in the machine, and prints its results as JSON. Scenarios are
+/// those of `scenarios/testbed`, by this path.
+///
+/// # Errors
+/// A failed run.
+pub fn single(repository: &Repository, folder: &Path, kernel: &Kernel, arguments: &[&str]) -> Done {
+    let machine = Machine::new(repository, folder, kernel)?;
+    let quoted = arguments.iter().map(|argument| format!(" '{}'", argument.replace('\'', "'\\''")));
+    let output = machine.run(&format!("bed single{}\n", quoted.collect::<String>()), 0)?;
+    println!("{:#}", results(&output, "single")?);
+    said(&output);
+    Ok(())
+}
+
 /// A virtual machine for test beds.
 struct Machine<'a> {
     repository: &'a Repository,

@@ -16,11 +16,13 @@ const PATH_MS: f64 = 10.0;
 const SHARE_BOUND: f64 = 2.0;
 /// Largest difference of the 95th percentile of the call's delay, relative to the kernel's, in percent.
 const DELAY_BOUND: f64 = 10.0;
+/// Largest difference of all data, relative to the kernel's, in percent.
+const DATA_BOUND: f64 = 1.0;
 
 /// The script of the machine.
 pub fn script(quick: bool) -> String {
     let flag = if quick { " --short" } else { "" };
-    format!("bed cake scenarios/cake-kernel.toml --attempts 1{flag}\n")
+    format!("bed cake scenarios/testbed/cake-kernel.toml --attempts 1{flag}\n")
 }
 
 /// A row of the table: a number of both disciplines, for each seed.
@@ -131,7 +133,7 @@ fn rows(results: &Value, wider: f64) -> Result<Vec<Row>, String> {
         digits: 3,
         ours: sum(&ours),
         kernel: sum(&kernel),
-        bound: Some(Bound::Percent(1.0 * wider)),
+        bound: Some(Bound::Percent(DATA_BOUND * wider)),
     });
     let mut time = |name: &str, metric: &str, less: f64, bound: Option<Bound>| -> Done {
         let of = |discipline: usize| -> Result<Vec<f64>, String> {

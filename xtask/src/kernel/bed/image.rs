@@ -23,7 +23,7 @@ pub fn write(repository: &Repository, folder: &Path, kernel: &Kernel, script: &s
     let explain = |error: std::io::Error| error.to_string();
     let root = folder.join("root");
     let _ = fs::remove_dir_all(&root);
-    for part in ["bin", "usr/sbin", "lib/modules", "proc", "sys", "dev", "run", "tmp", "scenarios"] {
+    for part in ["bin", "usr/sbin", "lib/modules", "proc", "sys", "dev", "run", "tmp", "scenarios/testbed"] {
         fs::create_dir_all(root.join(part)).map_err(explain)?;
     }
     program(repository, &root, "busybox", "bin")?;
@@ -39,7 +39,7 @@ pub fn write(repository: &Repository, folder: &Path, kernel: &Kernel, script: &s
     fs::write(root.join("modules"), names.join("\n") + "\n").map_err(explain)?;
     fs::write(root.join("runs.sh"), script).map_err(explain)?;
     for entry in fs::read_dir(repository.root.join("scenarios/testbed")).map_err(explain)?.flatten() {
-        fs::copy(entry.path(), root.join("scenarios").join(entry.file_name())).map_err(explain)?;
+        fs::copy(entry.path(), root.join("scenarios/testbed").join(entry.file_name())).map_err(explain)?;
     }
     fs::copy(repository.root.join("kernel/test/testbed.sh"), root.join("init")).map_err(explain)?;
     pack(repository, folder, "gzip -1")
