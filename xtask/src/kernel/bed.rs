@@ -20,8 +20,8 @@ use crate::repository::{Done, Repository};
 /// Time limit of a machine, in seconds.
 const SECONDS: &str = "3600";
 
-/// Runs the comparison of Giveway's `cake` with the kernel's, and prints its table. `flags` may have `--quick`,
-/// which runs the short form of the scenario once.
+/// Runs the comparison of Giveway's `cake` with the kernel's, and prints its table. `flags` may have
+/// `--quick`, which runs the short form of the scenario once.
 ///
 /// # Errors
 /// A failed run, or a difference above a bound.
