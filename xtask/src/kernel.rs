@@ -81,6 +81,7 @@ pub fn test_beds(repository: &Repository, flags: &[&str]) -> Done {
     let Ready { folder, kernel } = ready(repository)?;
     match flags {
         [] | ["--quick"] => bed::compare(repository, &folder, &kernel, flags),
+        ["--record-library", names @ ..] => bed::record_library(repository, &folder, &kernel, names),
         arguments => bed::single(repository, &folder, &kernel, arguments),
     }
 }

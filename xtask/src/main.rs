@@ -10,6 +10,7 @@ mod fuzz;
 mod growth;
 mod instructions;
 mod kernel;
+mod library;
 mod licences;
 mod new;
 mod papers;
@@ -66,6 +67,8 @@ cargo xtask CHORE
   testbed-linux    compares cake of giveway live with the kernel's cake on real TCP in the same virtual machine
                    (five minutes); --quick runs the short form of the scenario once. With other arguments it runs
                    giveway testbed with them in that machine, and prints JSON: scenarios/testbed/NAME.toml --seeds 1
+                   --record-library [CELL...] records the captures of examples/library (some minutes for each)
+  library [CELL..] predicts from each capture of examples/library, and compares with what was measured
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         }
         ["senders-linux"] => kernel::senders(&repository, &[]),
         ["senders-linux", flag @ ("--quick" | "--traces")] => kernel::senders(&repository, &[flag]),
+        ["library", names @ ..] => library::compare(&repository, names),
         ["testbed-linux", rest @ ..] => kernel::test_beds(&repository, rest),
         ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {

@@ -5,6 +5,7 @@
 
 mod cake;
 mod image;
+mod library;
 mod numbers;
 
 use std::fs;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use super::fetch::Kernel;
 use super::machine::{COUNTED, boot_for};
+use crate::library::chosen;
 use crate::repository::{Done, Repository};
 
 /// Time limit of a machine, in seconds.
@@ -49,6 +51,15 @@ pub fn single(repository: &Repository, folder: &Path, kernel: &Kernel, arguments
     println!("{:#}", results(&output, "single")?);
     said(&output);
     Ok(())
+}
+
+/// Records the library of captures, or the cells of it that are named.
+///
+/// # Errors
+/// A failed run.
+pub fn record_library(repository: &Repository, folder: &Path, kernel: &Kernel, names: &[&str]) -> Done {
+    let cells = chosen(names)?;
+    library::record(&Machine::new(repository, folder, kernel)?, &cells)
 }
 
 /// A virtual machine for test beds.
