@@ -465,7 +465,8 @@ pub fn looks_like_capture(head: &[u8]) -> bool {
     *magic == SECTION.to_be_bytes() || pcap_magic(*magic).is_some() || Compression::of(head).is_some()
 }
 
-/// The byte order of a pcap file, the nanoseconds of its unit of time, and more bytes in the header of a record.
+/// The byte order of a pcap file, the nanoseconds of its unit of time, and the number of further bytes in the
+/// header of a record.
 fn pcap_magic(magic: [u8; 4]) -> Option<(Order, u64, usize)> {
     match magic {
         [0xd4, 0xc3, 0xb2, 0xa1] => Some((Order::Little, 1000, 0)),

@@ -14,9 +14,9 @@ use crate::tunnel::{Tunnels, Unpacked, unpack};
 pub struct Packet {
     /// Time of capture: nanoseconds since 1970, or since the epoch of the tool that wrote the file.
     pub time: u64,
-    /// IP length on the wire, with all headers of its encapsulations, in bytes, even if less of the packet was captured; at most the length of the
-    /// frame without its link header, even if the IP header has a larger one. For a packet that is not IP,
-    /// the length of the frame without its link header.
+    /// IP length on the wire, with all headers of its encapsulations, in bytes, even if less of the packet
+    /// was captured; at most the length of the frame without its link header, even if the IP header has a
+    /// larger one. For a packet that is not IP, the length of the frame without its link header.
     pub bytes: u32,
     /// Link type of its interface.
     pub link: LinkType,

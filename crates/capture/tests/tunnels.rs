@@ -98,7 +98,7 @@ fn mirrored_packets_have_their_own_length() {
     assert_eq!(packet.mac.unwrap().to, [2, 0, 0, 0, 0, 8], "the addresses are those of the mirrored frame");
 }
 
-/// What is encrypted stays a packet of the tunnel, and is named.
+/// An encrypted packet stays a packet of the tunnel, and is named.
 #[test]
 fn encrypted_tunnels_are_named() {
     let of = |above: &[u8], protocol| read(&framed(0x0800, &ipv4(1, protocol, above)));

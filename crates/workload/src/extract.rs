@@ -73,7 +73,7 @@ struct Times {
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const HTTPS: u16 = 443;
-/// Packets of a TCP flow in one direction from which a missing answer is no accident.
+/// Packets of a TCP flow in one direction from which a missing answer is not an accident.
 const ONE_WAY: u64 = 5;
 
 impl Extraction {

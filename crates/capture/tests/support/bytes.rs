@@ -13,8 +13,8 @@ const MOST: usize = 1 << 17;
 /// # Panics
 /// If this does not hold.
 pub fn capture(bytes: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
-    // Positions are those of the uncompressed file. Deflate expands a byte to at most 1,032, lz4 to 255. A block
-    // of zstd has four bytes, and up to 128 KiB of content.
+    // Positions are those of the uncompressed file. Deflate expands a byte to at most 1,032, lz4 to 255. A
+    // block of zstd has four bytes, and up to 128 KiB of content.
     let expanded = match bytes {
         [0x1f, 0x8b, ..] => 1032,
         [0x28 | 0x50..=0x5f, ..] => 1 << 15,

@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// The same capture twice: every packet is returned, or counted as one of two.
+/// Merges a capture with itself: every packet is returned, or counted as one of two.
 fn merge(input: &[u8], packets: &[Packet]) {
     if packets.len() > 10_000 {
         return;

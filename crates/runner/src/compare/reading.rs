@@ -18,7 +18,7 @@ pub const STANDARD_INPUT: &str = "-";
 /// The packets that are replayed, if they are not those of one whole file.
 pub const PACKETS: &str = "packets.pcapng";
 
-/// Where the packets of a comparison come from.
+/// The origin of the packets of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// pcap or pcapng files; `-` is the standard input.
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_are_told_with_their_number_length_and_place() {
+    fn cuts_are_reported_with_their_number_length_and_place() {
         let hour = 3_600_000_000_000;
         let pauses = Pauses { count: 2, cut: 50 * hour, longest: (0, 49 * hour), steps_back: 1 };
         let notes: Vec<String> = cuts(&pauses).collect();
