@@ -1,8 +1,8 @@
 //! The library of captures, and the comparison of predictions with what was measured.
 //!
-//! A cell is a rate and a congestion control. Its capture was recorded with `fifo`. `giveway compare` predicts
-//! from it the completion times and the delay of the call with `fifo`, `fq_codel` and `cake`; the file beside
-//! the capture has those that were measured with the qdiscs of Linux.
+//! A cell is a rate and a congestion control. Its capture was recorded with `fifo`. `giveway compare`
+//! predicts from it the completion times and the delay of the call with `fifo`, `fq_codel` and `cake`; the
+//! file beside the capture has those that were measured with the qdiscs of Linux.
 
 use std::fs;
 
@@ -14,8 +14,8 @@ use crate::repository::{Done, Repository};
 pub const FOLDER: &str = "examples/library";
 /// One-way delay of the path without queues, in seconds. The simulation of a datagram stream has none.
 const PATH_S: f64 = 0.015;
-/// Length of a packet of the call, in bits. A shaper of the kernel passes a packet on at once, so its transmission
-/// takes no time, as it does in the simulation.
+/// Length of a packet of the call, in bits. A shaper of the kernel passes a packet on at once, so its
+/// transmission takes no time, as it does in the simulation.
 const CALL_BITS: f64 = 1600.0;
 /// Bounds on the error of the median and of the 95th percentile, in percent.
 const BOUNDS: [f64; 2] = [10.0, 20.0];

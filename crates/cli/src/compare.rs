@@ -182,21 +182,21 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut links = Vec::new();
     let several = comparison.links() > 1;
     let mut sweep = show::Sweep::default();
-    let compared = comparison.run(session, &mut |link, results, told| {
+    let compared = comparison.run(session, &mut |link, results, reported| {
         if args.json {
             links.push(json!({
                 "rate_upstream_bps": link.up.as_bit(),
                 "rate_downstream_bps": link.down.as_bit(),
-                "findings": told.findings,
-                "recommendation": told.advice.as_ref().map(Advice::to_json),
+                "findings": reported.findings,
+                "recommendation": reported.advice.as_ref().map(Advice::to_json),
                 "table": results.table.to_json(&name, results.cpu_s),
             }));
         } else {
-            show::tables(results, link, capture, (mode, &told.situation), out)?;
-            show::findings(&told.findings, mode, out)?;
+            show::tables(results, link, capture, (mode, &reported.situation), out)?;
+            show::findings(&reported.findings, mode, out)?;
         }
-        sweep.add(link, &results.table, told.advice.as_ref());
-        if let (Some(advice), false, false) = (&told.advice, args.json, several) {
+        sweep.add(link, &results.table, reported.advice.as_ref());
+        if let (Some(advice), false, false) = (&reported.advice, args.json, several) {
             show::advice(advice, out)?;
         }
         remark(results, args.json, args.quiet);

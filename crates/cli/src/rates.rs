@@ -4,8 +4,8 @@
 
 use giveway_qdisc::Rate;
 
-/// A sentence for each argument with a rate in bytes per second. Changes of a scenario (`--set`) are left out,
-/// since the scenario reports them with their place.
+/// A sentence for each argument with a rate in bytes per second. Changes of a scenario (`--set`) are left
+/// out, since the scenario reports them with their place.
 pub fn warnings(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut before = String::new();

@@ -40,7 +40,7 @@ pub struct Thing {
     pub name: &'static str,
     /// Group in which it is listed, if its registry has groups.
     pub family: Option<Family>,
-    /// Where a discipline runs today, or what it needs to know; empty for all other entries.
+    /// The place where a discipline runs, or the knowledge that it needs; empty for all other entries.
     pub place: &'static str,
     /// One line that describes it.
     pub summary: &'static str,

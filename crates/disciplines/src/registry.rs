@@ -62,8 +62,8 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         Vec::new()
     }
 
-    /// The qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line; `None`
-    /// if there is none.
+    /// A qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line;
+    /// `None` if there is none.
     fn in_linux(&self) -> Option<InLinux> {
         None
     }
@@ -230,7 +230,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line.
+            /// A qdisc of Linux that does the same with the same parameters, set up in one line.
             pub fn in_linux(&self) -> Option<InLinux> {
                 match self {
                     $($(Spec::$name(config) => config.in_linux(),)*)*

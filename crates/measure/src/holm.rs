@@ -3,8 +3,8 @@
 //! Of a hundred differences without any cause, five are outside their 95 % interval. Holm (1979, "A simple
 //! sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6) keeps the
 //! probability of even one such finding below the level, whatever the tests have in common: the smallest of
-//! `m` p-values is compared with `level / m`, the next one with `level / (m - 1)`, and so on, until one is too
-//! large.
+//! `m` p-values is compared with `level / m`, the next one with `level / (m - 1)`, and so on, until one is
+//! too large.
 
 /// For each p-value, true if its difference counts at this level of all together.
 ///

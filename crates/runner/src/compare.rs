@@ -83,7 +83,7 @@ pub struct Comparison {
 }
 
 /// The findings and the recommendation for one link.
-pub struct Told {
+pub struct Reported {
     /// Sentences on the table.
     pub findings: Vec<String>,
     /// The recommendation; `None` if nothing was compared, or the capture does not allow one.
@@ -165,7 +165,7 @@ impl Comparison {
     pub fn run(
         &self,
         mut session: Session<'_>,
-        each: &mut dyn FnMut(&Link, &Results, &Told) -> io::Result<()>,
+        each: &mut dyn FnMut(&Link, &Results, &Reported) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
         let Request { mode, specs, out, export, force, .. } = &self.request;
         let frontend = session.frontend();
@@ -193,13 +193,13 @@ impl Comparison {
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
             let situation = self.situation(link);
-            let tell = |table: &Table| Told {
+            let tell = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation),
                 advice: advice::of(table, link, &situation, &self.request.wish),
                 situation,
             };
             let find = |table: &Table| {
-                let Told { findings, advice, .. } = tell(table);
+                let Reported { findings, advice, .. } = tell(table);
                 Some(findings.into_iter().chain(advice.iter().flat_map(Advice::sentences)).collect())
             };
             let results = session

@@ -1,14 +1,14 @@
 //! Pages: requests of one client to web servers that follow each other.
 //!
-//! Headers do not show which requests belong to one click. A request belongs to the page before if the client
-//! asked for something, or had received all of something, within the last second: Smith et al. 2001 and others
-//! before them take a quiet second as a click. A response that is still on its way does not hold a page open,
-//! because a browser that waits for it would not ask for more. Uploads do not belong to pages.
+//! Headers do not show which requests belong to one click. A request belongs to the page before if the
+//! client asked for something, or had received all of something, within the last second: Smith et al. 2001
+//! and others before them take a quiet second as a click. A response that is still on its way does not hold
+//! a page open, because a browser that waits for it would not ask for more. Uploads do not belong to pages.
 //!
 //! A page has up to two rounds of requests: the document, and what it names. Requests of a third round, more
-//! than a second after the second one, may be those of another page: several tabs, or a click before the page
-//! was complete. Such a page counts as unsure, and is not reported. If more than one page in twenty is unsure,
-//! none is reported.
+//! than a second after the second one, may be those of another page: several tabs, or a click before the
+//! page was complete. Such a page counts as unsure, and is not reported. If more than one page in twenty is
+//! unsure, none is reported.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ pub struct Seen {
     pub one_way_bytes: u64,
     /// Data bytes of used connections that the capture does not hold, although it shows that they were sent.
     pub missed: u64,
-    /// Duration of each page in the web traffic, ns; empty if pages cannot be told apart.
+    /// Duration of each page in the web traffic, ns; empty if pages cannot be distinguished.
     pub pages: Vec<u64>,
     /// Pages that may be several at once. They are not in `pages`.
     pub unsure_pages: u64,

@@ -16,8 +16,8 @@
 //! unfinished than the baseline is not chosen.
 //!
 //! # The rate
-//! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the shaper
-//! is a little slower than the line.
+//! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the
+//! shaper is a little slower than the line.
 
 mod commands;
 
@@ -51,8 +51,8 @@ const TIMES: [(&str, &str); 8] = [
 const UNNOTICED: f64 = 0.001;
 /// Scores that differ by less than this are as good.
 const WORTH: f64 = 0.02;
-/// The number of largest gains that are told.
-const TOLD: usize = 2;
+/// The number of largest gains that are reported.
+const MOST_GAINS: usize = 2;
 
 /// The equipment on which a discipline is to be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,11 +207,11 @@ fn candidates(tables: &Tables, target: Target) -> Option<(Vec<Candidate<'_>>, Ve
     let names = |some: &[Candidate<'_>]| -> Vec<String> {
         some.iter().filter(better).map(|other| tables.name(&other.row.qdisc).to_owned()).collect()
     };
-    let told =
+    let reported =
         |names: Vec<String>, what: String| (!names.is_empty()).then(|| format!("{} {what}.", list(&names)));
     let refused = [
-        told(names(&others), format!("would be better, but {target} does not have it")),
-        told(names(&starving), "would be better, but leaves more transfers unfinished".to_owned()),
+        reported(names(&others), format!("would be better, but {target} does not have it")),
+        reported(names(&starving), "would be better, but leaves more transfers unfinished".to_owned()),
     ];
     Some((candidates, refused.into_iter().flatten().collect()))
 }
@@ -309,10 +309,10 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
         }
     }
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let told: Vec<String> = gains.into_iter().take(TOLD).map(|(_, text)| text).collect();
-    let told = if told.is_empty() { String::new() } else { format!(": {}", list(&told)) };
+    let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text).collect();
+    let reported = if reported.is_empty() { String::new() } else { format!(": {}", list(&reported)) };
     format!(
-        "the {times} times that users wait for are {:.0} % of those with {base}, as a geometric mean{interval}{told}.",
+        "the {times} times that users wait for are {:.0} % of those with {base}, as a geometric mean{interval}{reported}.",
         percent(typical)
     )
 }

@@ -344,7 +344,7 @@ mod tests {
         Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None }
     }
 
-    fn told(table: Table, mode: Mode) -> Vec<String> {
+    fn reported(table: Table, mode: Mode) -> Vec<String> {
         let mut findings = of(&table, mode, &Situation { missing: 0.0, stretch: 1.0 });
         findings.retain(|finding| !finding.ends_with("(Holm)."));
         findings
@@ -379,7 +379,7 @@ mod tests {
             "Cost of efd: the median completion time of transfers above 3 MB downstream is 22.0 s instead of 20.0 s (2.00 ± \
              0.25 s more).",
         ];
-        assert_eq!(told(table(rows), Mode::Flows), expected);
+        assert_eq!(reported(table(rows), Mode::Flows), expected);
     }
 
     /// The mean difference is -0.1 s, with both signs among the seeds: t(2) = 4.303 times 0.3/√3 is 0.75.
@@ -392,7 +392,7 @@ mod tests {
             "In the busier direction (downstream) 1 of 100 packets waits for more than 200 ms; the link sends for 90 % of the \
              capture's time.",
         ];
-        assert_eq!(told(table(rows), Mode::Flows), expected);
+        assert_eq!(reported(table(rows), Mode::Flows), expected);
     }
 
     /// Disciplines without a measurable difference to the best are named, and those that are worse than the
@@ -412,7 +412,7 @@ mod tests {
             call("drr limit 100p", [0.007, 0.007, 0.008]),
             call("prio", [0.9, 0.9, 0.9]),
         ];
-        let findings = told(table(rows), Mode::Replay);
+        let findings = reported(table(rows), Mode::Replay);
         assert_eq!(
             findings[0],
             "The 99th percentile of the delay of calls upstream is 7.00 ms with fq_codel instead of 500 ms with fifo (493 ± \
@@ -432,7 +432,7 @@ mod tests {
         };
         let rows = vec![worse("fifo", [1.0; 3], [4.0; 3]), worse("efd", [0.5; 3], [8.0, 8.1, 7.9])];
         assert_eq!(
-            told(table(rows), Mode::Flows)[0],
+            reported(table(rows), Mode::Flows)[0],
             "Mixed: with efd the median download takes 500 ms instead of 1.00 s with fifo (500 ± 0 ms less), but the slowest \
              5 % take at least 8.00 s instead of 4.00 s (4.00 ± 0.25 s more)."
         );
@@ -445,7 +445,7 @@ mod tests {
             transfers("fifo limit 1000p", [1.0; 3], [1.0; 3]),
             transfers("fifo limit 100p", [0.5; 3], [1.0; 3]),
         ];
-        let findings = told(table(rows), Mode::Flows);
+        let findings = reported(table(rows), Mode::Flows);
         assert!(
             findings[0].starts_with("Downloads are shorter with fifo limit 100p than with fifo limit 1000p:"),
             "{findings:?}"
@@ -461,16 +461,16 @@ mod tests {
             row.metrics[wait].1 = Estimate::over(vec![Some(0.0049); 3]);
             row
         };
-        let findings = told(table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
+        let findings = reported(table(vec![idle("fifo"), idle("efd")]), Mode::Flows);
         assert!(
             findings
                 .last()
                 .unwrap()
                 .starts_with("Queues hardly form: 99 of 100 packets wait for at most 4.90 ms (downstream)")
         );
-        let alone = told(table(vec![idle("fifo limit 100p")]), Mode::Flows);
+        let alone = reported(table(vec![idle("fifo limit 100p")]), Mode::Flows);
         assert_eq!(alone, ["Only fifo ran; name a second discipline with --qdisc to compare."]);
-        assert_eq!(told(table(vec![]), Mode::Flows), ["No run finished."]);
+        assert_eq!(reported(table(vec![]), Mode::Flows), ["No run finished."]);
     }
 
     /// With nine transfers the 95th percentile is their maximum, and with four there is no finding at all.
@@ -484,7 +484,7 @@ mod tests {
         };
         let with = |count| {
             let rows = vec![few(count, 1.0, 4.0), Row { qdisc: "efd".into(), ..few(count, 0.5, 9.0) }];
-            told(table(rows), Mode::Flows)
+            reported(table(rows), Mode::Flows)
         };
         assert_eq!(
             with(9.0)[0],
@@ -494,17 +494,17 @@ mod tests {
         assert!(with(4.0).iter().all(|finding| !finding.contains("shorter")), "{:?}", with(4.0));
     }
 
-    /// The same difference counts alone, and does not among twenty disciplines that differ by chance.
+    /// A difference that counts alone does not count among twenty disciplines that differ by chance.
     #[test]
     fn a_gain_among_many_disciplines_needs_more() {
         // Differences of -0.4, -0.5 and -0.6 s: t = 8.66 with two degrees of freedom, p = 0.013.
         let base = || transfers("fifo", [1.0; 3], [1.0; 3]);
         let efd = || transfers("efd", [0.6, 0.5, 0.4], [1.0; 3]);
         let noise = |n: usize| transfers(&format!("fifo limit {n}p"), [1.1, 0.9, 1.0], [1.0; 3]);
-        let alone = told(table(vec![base(), efd()]), Mode::Flows);
+        let alone = reported(table(vec![base(), efd()]), Mode::Flows);
         assert!(alone[0].starts_with("Downloads are shorter with efd"), "{alone:?}");
         let rows = [base(), efd()].into_iter().chain((1..20).map(noise)).collect();
-        let among = told(table(rows), Mode::Flows);
+        let among = reported(table(rows), Mode::Flows);
         assert!(among[0].starts_with("No discipline makes downloads measurably shorter"), "{among:?}");
     }
 

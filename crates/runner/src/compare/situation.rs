@@ -22,7 +22,7 @@ pub struct Situation {
     pub stretch: f64,
 }
 
-/// How far the results can be trusted.
+/// Trust in the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Nearly all data are in the capture.
@@ -34,7 +34,7 @@ pub enum Trust {
 }
 
 impl Situation {
-    /// How far the results can be trusted.
+    /// Trust in the results, by the share of missing data.
     pub fn trust(&self) -> Trust {
         match self.missing {
             share if share > USELESS => Trust::None,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_data_are_told_in_steps() {
+    fn missing_data_are_reported_in_steps() {
         let at = |missing| Situation { missing, stretch: 1.0 };
         assert_eq!(at(0.2).doubt(), None);
         assert!(at(0.21).doubt().is_some_and(|text| text.starts_with("WARNING: 21 % of the data")));
