@@ -164,7 +164,9 @@ impl std::fmt::Debug for Merged {
 }
 
 /// Recent packets, to find those that another capture has as well.
+#[derive(Default)]
 struct Twins {
+    /// Empty until captures overlap or follow each other.
     slots: Vec<Slot>,
     count: u64,
 }
@@ -188,16 +190,13 @@ const COMPARED: usize = 64;
 
 const HASHER: SipHasher = SipHasher::new(0x6d65_7267_6564_2121, 0x7477_696e_7061_636b);
 
-impl Default for Twins {
-    fn default() -> Self {
-        Twins { slots: vec![Slot::default(); SLOTS], count: 0 }
-    }
-}
-
 impl Twins {
     /// True if another part has had the same packet, and this one has not. `overlaps` is true for parts that
     /// have packets of the same time as this one.
     fn is_second(&mut self, part: usize, frame: &Frame<'_>, overlaps: impl Fn(usize) -> bool) -> bool {
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, Slot::default());
+        }
         let print = fingerprint(frame);
         let bit = 1 << (part % 64);
         let slot = &mut self.slots[print as usize % SLOTS];

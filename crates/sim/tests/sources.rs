@@ -1034,7 +1034,7 @@ fn an_invalid_capture_is_refused_and_damage_is_reported_with_its_position() {
         assert_eq!(error.parameter, "file");
         error.message.replace(&*file.to_string_lossy(), "FILE")
     };
-    assert_eq!(message(b"hello"), "FILE is neither pcap nor pcapng: it begins with 68 65 6c 6c");
+    assert_eq!(message(b"\x01ello"), "FILE is neither pcap nor pcapng: it begins with 01 65 6c 6c");
     assert_eq!(message(&pcap(&[(0, vec![0; 50]), (1, vec![0; 50])])), "FILE holds no IP packet (2 others)");
     let whole = pcap(&udp_packets(10, 100));
     assert_eq!(

@@ -277,7 +277,7 @@ fn files_that_are_not_captures_are_refused() {
         build(&folder, 4, more).err().map(|error| error.to_string())
     };
     let no_capture = error(b"{ \"a\": 1 }", json!({})).unwrap();
-    assert!(no_capture.contains("is neither pcap nor pcapng"), "{no_capture}");
+    assert!(no_capture.contains("is a JSON file"), "{no_capture}");
     assert!(no_capture.contains("c.pcapng"), "{no_capture}");
     let cut = &whole[..whole.len() - 5];
     let damaged = error(cut, json!({})).unwrap();
