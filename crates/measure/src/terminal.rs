@@ -215,11 +215,11 @@ mod tests {
         let text = table.render(Style { width: 100, ascii: true, detailed: false });
         assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 100));
         insta::assert_snapshot!(text, @r"
-                          link                                 completion time
-                                used    goodput         Jain        p50       p95        p99
-                                   %     Mbit/s                      ms        ms         ms
-        ------------------------------------------------------------------------------------
-        fifo limit 300p   98.7+-24.5 9.60+-2.38 0.812+-0.202   431+-107 2310+-574 7900+-1962
+                          link                                               completion time
+                                       used    goodput                Jain        p50       p95        p99
+                                          %     Mbit/s                             ms        ms         ms
+        --------------------------------------------------------------------------------------------------
+        fifo limit 300p   98.7 (74.2-100.0) 9.60+-2.38 0.812 (0.610-1.000)   431+-107 2310+-574 7900+-1962
 
                           unfinished         sojourn time                queue
                                              small p99     p50     p99      mean      drops marks table

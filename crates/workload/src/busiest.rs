@@ -85,6 +85,6 @@ mod tests {
         }
         let mut sum = Sum::default();
         sum.add(&seconds);
-        assert_eq!(sum.busiest(), 8 * 310);
+        assert_eq!(sum.busiest(), 8 * 300);
     }
 }

@@ -287,7 +287,7 @@ impl Extraction {
             }
         }
         seen.busiest = sums.map(|sum| sum.busiest());
-        (seen.pages, seen.unsure_pages) = pages::number(&mut workload.connections, parts);
+        (seen.pages, seen.unsure_pages, seen.all_pages) = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);
         workload.trains.sort_by_key(|train| train.start);
         seen.connections = workload.connections.len() as u64 - seen.quic;

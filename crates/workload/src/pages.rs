@@ -7,7 +7,7 @@
 //!
 //! A page has up to two rounds of requests: the document, and what it names. Requests of a third round, more
 //! than a second after the second one, may be those of another page: several tabs, or a click before the
-//! page was complete. Such a page counts as unsure, and is not reported. If more than one page in twenty is
+//! page was complete. Such a page counts as unsure, and is not reported. If more than one page in five is
 //! unsure, none is reported.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const QUIET: u64 = 1_000_000_000;
 /// The rounds of requests of one page: the document, and what it names.
 const ROUNDS: u32 = 2;
 /// If more than one page in this many is unsure, no page is reported.
-const UNSURE: usize = 20;
+const UNSURE: usize = 5;
 
 /// A part of a page: an epoch with its client and its time.
 pub(crate) struct PagePart {
@@ -79,8 +79,8 @@ impl Page {
 }
 
 /// Numbers the pages and sets the page of each epoch of web traffic. Returns the duration of each page in the
-/// capture, ns, and the number of pages that may be several at once.
-pub(crate) fn number(connections: &mut [Connection], mut parts: Vec<PagePart>) -> (Vec<u64>, u64) {
+/// capture, ns, the number of pages that may be several at once, and the number of all pages.
+pub(crate) fn number(connections: &mut [Connection], mut parts: Vec<PagePart>) -> (Vec<u64>, u64, u64) {
     parts.retain(|part| {
         let connection = &connections[part.connection];
         names::is_web(&connection.group) && connection.direction == Direction::Up && !part.is_upload
@@ -108,5 +108,5 @@ pub(crate) fn number(connections: &mut [Connection], mut parts: Vec<PagePart>) -
             connections[*connection].epochs[*epoch].page = Some(number);
         }
     }
-    (pages.into_iter().map(|page| page.until - page.from).collect(), unsure as u64)
+    (pages.into_iter().map(|page| page.until - page.from).collect(), unsure as u64, all as u64)
 }

@@ -56,6 +56,8 @@ pub struct Seen {
     pub pages: Vec<u64>,
     /// Pages that may be several at once. They are not in `pages`.
     pub unsure_pages: u64,
+    /// Number of all pages.
+    pub all_pages: u64,
     /// Median round-trip time of the connections, ns.
     pub rtt: Option<u64>,
     /// Upstream packets and their IP bytes, of flows that cross the link.

@@ -20,8 +20,7 @@
 //! shaper is a little slower than the line.
 
 mod commands;
-
-use std::fmt;
+mod target;
 
 use giveway_disciplines::{Needs, Spec};
 use giveway_measure::{Estimate, Row, Table};
@@ -35,6 +34,7 @@ use super::tables::{Kind, Tables, list};
 use super::words::word;
 
 pub use commands::Block;
+pub use target::Target;
 
 /// The times that users wait for, with their nouns.
 const TIMES: [(&str, &str); 8] = [
@@ -53,19 +53,6 @@ const UNNOTICED: f64 = 0.001;
 const WORTH: f64 = 0.02;
 /// The number of largest gains that are reported.
 const MOST_GAINS: usize = 2;
-
-/// The equipment on which a discipline is to be set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Linux with `tc`.
-    Tc,
-    /// OpenWrt with sqm-scripts.
-    Openwrt,
-    /// A machine with Giveway.
-    Giveway,
-    /// Whatever the discipline needs.
-    Any,
-}
 
 /// The wishes of the user for the recommendation.
 #[derive(Clone, Debug)]
@@ -347,9 +334,9 @@ fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
         format!("{:.0} % of the rate, which the comparison above does not include", 100.0 * (1.0 - shaped))
     });
     match (rate, worse.is_empty()) {
-        (Some(rate), true) => format!("{rate}; nothing else becomes measurably worse."),
+        (Some(rate), true) => format!("{rate}; nothing else that was measured often enough becomes worse."),
         (Some(rate), false) => format!("{rate}; {}.", list(&worse)),
-        (None, true) => "nothing becomes measurably worse.".to_owned(),
+        (None, true) => "nothing that was measured often enough becomes worse.".to_owned(),
         (None, false) => format!("{}.", list(&worse)),
     }
 }
@@ -376,17 +363,6 @@ fn sure(tables: &Tables, candidate: &Candidate<'_>, equals: &[String], situation
 fn shown(rate: Rate) -> String {
     let mbit = format!("{:.3}", rate.as_bit() as f64 / 1e6);
     format!("{} Mbit/s", mbit.trim_end_matches('0').trim_end_matches('.'))
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Target::Tc => "tc",
-            Target::Openwrt => "OpenWrt's sqm",
-            Target::Giveway => "Giveway",
-            Target::Any => "anything",
-        })
-    }
 }
 
 impl Advice {

@@ -188,10 +188,13 @@ impl Capture {
             )
         });
         let unsure = (seen.unsure_pages > 0).then(|| {
-            let all = seen.pages.len() as u64 + seen.unsure_pages;
             let rest =
                 if seen.pages.is_empty() { "so page load times are left out" } else { "which are left out" };
-            format!("{} of {} may be several at once, {rest}", seen.unsure_pages, counted(all, "page"))
+            format!(
+                "{} of {} may be several at once, {rest}",
+                seen.unsure_pages,
+                counted(seen.all_pages, "page")
+            )
         });
         [
             some(seen.foreign, "packet", "without an IP header: left out"),

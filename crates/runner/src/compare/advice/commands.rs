@@ -8,7 +8,7 @@ use giveway_disciplines::{InLinux, Spec};
 use giveway_kernel_plan::plan::Plan;
 use giveway_qdisc::Rate;
 
-use super::Target;
+use super::target::Target;
 
 /// The intermediate device of packets that come in. A name of Linux has at most 15 characters.
 const IFB: &str = "ifb-giveway";
