@@ -157,7 +157,7 @@ pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
     let tables = Tables::new(table);
     let name = |row: &Row| tables.name(&row.qdisc).to_owned();
     let rows = table.rows.iter().enumerate();
-    rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| mean(&scores).exp()))).collect()
+    rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| libm::exp(mean(&scores))))).collect()
 }
 
 /// The advice to change nothing.
@@ -225,7 +225,7 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
             for ((of_seed, before), after) in logarithms.iter_mut().zip(before).zip(after) {
                 let ratio =
                     before.zip(after).map(|(before, after)| (after + UNNOTICED) / (before + UNNOTICED));
-                of_seed.extend(ratio.map(f64::ln));
+                of_seed.extend(ratio.map(libm::log));
             }
         }
     }
@@ -272,7 +272,7 @@ fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
 /// The gain over all times, and the largest single ones.
 fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let over = Estimate::over(candidate.scores.iter().map(|score| Some(*score)).collect());
-    let percent = |logarithm: f64| 100.0 * logarithm.exp();
+    let percent = |logarithm: f64| 100.0 * libm::exp(logarithm);
     let typical = over.mean.unwrap_or(0.0);
     let interval = over.ci95.map_or(String::new(), |half| {
         format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))

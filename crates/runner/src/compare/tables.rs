@@ -125,8 +125,7 @@ impl Tables {
         let Some(base) = rows[0].metric(metric).filter(|_| enough(&rows[0], metric)) else {
             return Vec::new();
         };
-        let certain =
-            |at: usize| self.seeds < 2 || self.certain.iter().any(|known| *known == (direction, metric, at));
+        let certain = |at: usize| self.seeds < 2 || self.certain.contains(&(direction, metric, at));
         let others = rows.iter().enumerate().skip(1).filter(|(_, row)| enough(row, metric));
         others.filter_map(|(at, row)| Change::new(base, row, metric, certain(at))).collect()
     }

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 
-use super::{Machine, results};
+use super::host::{Machine, results, said};
 use crate::kernel::disk::SLOT;
 use crate::library::{Cell, FOLDER, QDISCS};
 use crate::repository::Done;
@@ -20,7 +20,7 @@ pub fn record(machine: &Machine<'_>, cells: &[Cell]) -> Done {
         let name = cell.name();
         let lines = (0..QDISCS.len()).map(|discipline| line(cell, discipline));
         let output = machine.run(&lines.collect::<String>(), 1)?;
-        super::said(&output);
+        said(&output);
         let mut measured = serde_json::Map::new();
         for (qdisc, _) in QDISCS {
             measured.insert(qdisc.to_owned(), results(&output, qdisc)?["results"][0]["metrics"].clone());
