@@ -17,6 +17,7 @@ mod tables;
 mod traffic;
 mod words;
 
+use std::cell::OnceCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +89,7 @@ pub struct Reported {
     pub findings: Vec<String>,
     /// The recommendation; `None` if nothing was compared, or the capture does not allow one.
     pub advice: Option<Advice>,
-    /// The share of the capture's span by which rates are measured: the interval divided by the span.
+    /// Facts about the capture and the link.
     pub situation: Situation,
 }
 
@@ -193,19 +194,21 @@ impl Comparison {
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
             let situation = self.situation(link);
-            let tell = |table: &Table| Reported {
+            let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation),
                 advice: advice::of(table, link, &situation, &self.request.wish),
                 situation,
             };
+            let reported = OnceCell::new();
             let find = |table: &Table| {
-                let Reported { findings, advice, .. } = tell(table);
-                Some(findings.into_iter().chain(advice.iter().flat_map(Advice::sentences)).collect())
+                let Reported { findings, advice, .. } = reported.get_or_init(|| report(table));
+                Some(findings.iter().cloned().chain(advice.iter().flat_map(Advice::sentences)).collect())
             };
             let results = session
                 .run(&scenario, &name, folder.as_deref(), &find)
                 .map_err(|worst| RunnerError::Reported(outcome.max(worst)))?;
-            each(link, &results, &tell(&results.table)).map_err(RunnerError::Output)?;
+            each(link, &results, reported.get_or_init(|| report(&results.table)))
+                .map_err(RunnerError::Output)?;
             outcome = outcome.max(results.outcome);
             kept_in.extend(folder.filter(|_| results.finished > 0));
             if frontend.stopped() {

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 use super::link::Link;
 use super::situation::{Situation, Trust};
-use super::tables::{Kind, Tables, list};
+use super::tables::{Change, Kind, Tables, WORTH, list};
 use super::words::word;
 
 pub use commands::Block;
@@ -49,8 +49,6 @@ const TIMES: [(&str, &str); 8] = [
 ];
 /// A difference that nobody notices, seconds.
 const UNNOTICED: f64 = 0.001;
-/// Scores that differ by less than this are as good.
-const WORTH: f64 = 0.02;
 /// The number of largest gains that are reported.
 const MOST_GAINS: usize = 2;
 
@@ -269,6 +267,20 @@ fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
     (chosen, equals)
 }
 
+/// The change of each time that users wait for, with its words.
+fn changes<'a>(tables: &'a Tables, candidate: &Candidate<'_>) -> Vec<(Change<'a>, String)> {
+    let mut found = Vec::new();
+    for direction in [Direction::Up, Direction::Down] {
+        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
+            let mut all = tables.changes(direction, metric).into_iter();
+            let Some(change) = all.find(|change| change.row.qdisc == candidate.row.qdisc) else { continue };
+            let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
+            found.push((change, format!("the {noun} {} is {after} instead of {before}", word(direction))));
+        }
+    }
+    found
+}
+
 /// The gain over all times, and the largest single ones.
 fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let over = Estimate::over(candidate.scores.iter().map(|score| Some(*score)).collect());
@@ -277,26 +289,12 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let interval = over.ci95.map_or(String::new(), |half| {
         format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))
     });
-    let mut gains: Vec<(f64, String)> = Vec::new();
-    let mut times = 0;
-    for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
-            let changes = tables.changes(direction, metric);
-            let Some(change) = changes.iter().find(|change| change.row.qdisc == candidate.row.qdisc) else {
-                continue;
-            };
-            times += 1;
-            if change.is_better() {
-                let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
-                gains.push((
-                    change.gain(),
-                    format!("the {noun} {} is {after} instead of {before}", word(direction)),
-                ));
-            }
-        }
-    }
+    let changes = changes(tables, candidate);
+    let times = changes.len();
+    let better = changes.iter().filter(|(change, _)| change.is_better());
+    let mut gains: Vec<(f64, &String)> = better.map(|(change, text)| (change.gain(), text)).collect();
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text).collect();
+    let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text.clone()).collect();
     let reported = if reported.is_empty() { String::new() } else { format!(": {}", list(&reported)) };
     format!(
         "the {times} times that users wait for are {:.0} % of those with {base}, as a geometric mean{interval}{reported}.",
@@ -318,18 +316,8 @@ fn rate(shaped: f64) -> String {
 }
 
 fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
-    let mut worse: Vec<String> = Vec::new();
-    for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
-            let changes = tables.changes(direction, metric);
-            let own =
-                changes.iter().filter(|change| change.row.qdisc == candidate.row.qdisc && change.is_worse());
-            worse.extend(own.map(|change| {
-                let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
-                format!("the {noun} {} is {after} instead of {before}", word(direction))
-            }));
-        }
-    }
+    let changes = changes(tables, candidate).into_iter();
+    let worse: Vec<String> = changes.filter(|(change, _)| change.is_worse()).map(|(_, text)| text).collect();
     let rate = (shaped < 1.0).then(|| {
         format!("{:.0} % of the rate, which the comparison above does not include", 100.0 * (1.0 - shaped))
     });

@@ -13,7 +13,7 @@ use giveway_workload::Direction;
 use super::link::Link;
 
 /// Smaller differences, as a share of the baseline's value, are not reported, even if they are certain.
-const WORTH: f64 = 0.02;
+pub(super) const WORTH: f64 = 0.02;
 /// The probability of even one gain that is none.
 const LEVEL: f64 = 0.05;
 /// With fewer transfers there is no finding.
