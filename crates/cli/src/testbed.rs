@@ -305,7 +305,8 @@ fn reality(
     };
     let find = |_: &giveway_measure::Table| {
         let marks = marks.lock().expect("no thread panics while it holds the lock");
-        (!marks.is_empty()).then(|| marks.clone())
+        (!marks.is_empty())
+            .then(|| giveway_record::Conclusion { findings: marks.clone(), ..Default::default() })
     };
     let done = session.run_by(scenario, name, dir, &find, on_the_bed)?;
     done.findings.iter().for_each(|mark| show::message(mark));

@@ -3,6 +3,8 @@
 
 use giveway_measure::{Fingerprint, kind};
 
+use crate::vision;
+
 /// The table of colours. It is data, because the code names no discipline.
 const TABLE: &str = include_str!("../assets/colours.txt");
 
@@ -15,23 +17,30 @@ pub struct Look {
     pub dash: Vec<u32>,
 }
 
-/// Dashes of the first, second, third... discipline of a kind.
-const DASHES: [&[u32]; 5] = [&[], &[6, 3], &[2, 2], &[8, 3, 2, 3], &[12, 4]];
+/// Dashes, in the order of use. The gaps of an upper line show the lines below it.
+const DASHES: [&[u32]; 8] =
+    [&[], &[7, 3], &[2, 3], &[10, 3, 2, 3], &[5, 5], &[1, 4], &[12, 5], &[8, 2, 2, 2, 2, 2]];
 
 /// Shades of the first, second, third... discipline of a kind: the share of white (positive) or black, in
 /// percent.
 const SHADES: [i32; 5] = [0, 35, -30, 55, -50];
 
 /// The looks of these disciplines, in their order. The colour of the first of a kind depends only on the
-/// kind.
+/// kind. Every discipline has a dash of its own, so that lines at the same place are both visible; if there
+/// are more disciplines than dashes, those with the same dash have colours that are not alike.
 pub fn looks(specs: &[&str]) -> Vec<Look> {
     let before = |at: usize| specs[..at].iter().filter(|other| kind(other) == kind(specs[at])).count();
-    (0..specs.len())
-        .map(|at| {
-            let nth = before(at) % DASHES.len();
-            Look { colour: shaded(colour(kind(specs[at])), SHADES[nth]), dash: DASHES[nth].to_vec() }
-        })
-        .collect()
+    let mut looks: Vec<Look> = Vec::new();
+    for at in 0..specs.len() {
+        let colour = shaded(colour(kind(specs[at])), SHADES[before(at) % SHADES.len()]);
+        let users = |dash: &[u32]| looks.iter().filter(|look| look.dash == dash).collect::<Vec<_>>();
+        let unlike = |look: &&Look| vision::difference(&look.colour, &colour) >= vision::ALIKE;
+        let free = DASHES.iter().find(|dash| users(dash).is_empty());
+        let shared = || DASHES.iter().find(|dash| users(dash).iter().all(unlike));
+        let dash = free.or_else(shared).unwrap_or(&DASHES[at % DASHES.len()]).to_vec();
+        looks.push(Look { colour, dash });
+    }
+    looks
 }
 
 impl Look {
@@ -45,7 +54,7 @@ impl Look {
         if nth == 0 {
             return self.clone();
         }
-        Look { colour: shaded(&self.colour, SHADES[nth]), dash: DASHES[nth].to_vec() }
+        Look { colour: shaded(&self.colour, SHADES[nth % SHADES.len()]), dash: DASHES[nth].to_vec() }
     }
 
     /// The look of a line without a discipline, such as a bound: a colour of the page, unlike those of
@@ -107,12 +116,37 @@ mod tests {
     #[test]
     fn every_colour_stands_out_on_both_pages() {
         for (kind, colour) in table() {
-            let linear = |at: usize| {
-                let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
-                if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
-            };
-            let luminance = 0.2126 * linear(1) + 0.7152 * linear(3) + 0.0722 * linear(5);
+            let [red, green, blue] = vision::linear(colour);
+            let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
             assert!((0.13..0.33).contains(&luminance), "{kind}: {luminance}");
+        }
+    }
+
+    /// The kinds that are compared most often. `pie` and `efd` had a difference of 6 under deuteranopia, and
+    /// `fifo` and `drr` of 10.
+    #[test]
+    fn the_usual_disciplines_are_distinguished_with_deuteranopia() {
+        let usual = ["fifo", "fq_codel", "cake", "pie", "drr", "efd", "codel", "red", "las"];
+        for (at, one) in usual.iter().enumerate() {
+            for other in &usual[..at] {
+                let difference = vision::difference(colour(one), colour(other));
+                assert!(difference >= vision::ALIKE, "{one} and {other}: {difference}");
+            }
+        }
+    }
+
+    /// Lines that coincide are visible by their dashes, whatever their colours.
+    #[test]
+    fn up_to_eight_lines_have_dashes_of_their_own() {
+        let kinds: Vec<&str> = table().map(|(kind, _)| kind).collect();
+        let dashes: BTreeSet<Vec<u32>> = looks(&kinds[..8]).into_iter().map(|look| look.dash).collect();
+        assert_eq!(dashes.len(), 8);
+        // With more of them, no two with the same dash are alike.
+        let twelve = looks(&kinds[..12]);
+        for (at, one) in twelve.iter().enumerate() {
+            for other in twelve[..at].iter().filter(|other| other.dash == one.dash) {
+                assert!(vision::difference(&one.colour, &other.colour) >= vision::ALIKE, "{one:?} {other:?}");
+            }
         }
     }
 
@@ -120,8 +154,8 @@ mod tests {
     fn a_kind_keeps_its_colour_and_its_variants_their_hue() {
         let alone = looks(&["efd limit 300p"]);
         let among = looks(&["fifo", "efd", "efd limit 9p", "unheard of"]);
-        assert_eq!(alone[0], among[1]);
-        assert_eq!((among[2].colour.as_str(), among[2].dash.as_slice()), ("#e39659", [6, 3].as_slice()));
-        assert_eq!(among[3], looks(&["unheard something"])[0], "the same on every machine");
+        assert_eq!(alone[0].colour, among[1].colour);
+        assert_eq!(among[2].colour, shaded(&among[1].colour, SHADES[1]));
+        assert_eq!(among[3].colour, looks(&["unheard something"])[0].colour, "the same on every machine");
     }
 }

@@ -4,77 +4,41 @@ pub(crate) mod legend;
 mod omitted;
 mod panel;
 
-use serde::Serialize;
+use serde_json::Map;
 
 use self::legend::{Legend, Looks};
 use self::omitted::Omitted;
-use crate::parts::Figure;
-use crate::shell::{Plots, Swatch};
+use crate::chart::{Chart, Plot};
+use crate::parts::{Figure, Panel};
 
-/// The width of the page, the space between panels, and the heights of panels for each number of panels in a
-/// row; pixels.
-const WIDTH: usize = 960;
-
-const BETWEEN: usize = 24;
-
-const HEIGHTS: [u32; 4] = [400, 330, 280, 240];
-
-#[derive(Serialize)]
-pub(crate) struct FigureView {
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) caption: String,
-    pub(crate) columns: usize,
-    /// The key of colours; empty for a single series without a name.
-    pub(crate) key: Vec<Swatch>,
-    pub(crate) panels: Vec<PanelView>,
-    /// The reason for an empty chart; empty if there is a chart.
-    pub(crate) words: String,
-}
-
-#[derive(Serialize)]
-pub(crate) struct PanelView {
-    /// The name of the plot.
-    pub(crate) id: String,
-    pub(crate) title: String,
-    /// The description for readers who do not see the chart.
-    pub(crate) label: String,
-    /// The reason for an empty chart; empty if there is a chart.
-    pub(crate) words: String,
-}
+/// The heights of panels for each number of panels in a row, pixels.
+const HEIGHTS: [u32; 4] = [340, 280, 240, 200];
 
 impl Figure {
-    pub(crate) fn view(&self, place: &str, looks: &Looks, plots: &mut Plots) -> FigureView {
+    /// The figure as a chart. `place` is its anchor if it has none.
+    pub(crate) fn chart(&self, place: &str, looks: &Looks) -> Chart {
         let legend = Legend::of(self, looks);
         let mut omitted = Omitted::default();
         let columns = self.columns.clamp(1, HEIGHTS.len()).min(self.panels.len().max(1));
-        let size = ((WIDTH - BETWEEN * (columns - 1)) / columns, HEIGHTS[columns - 1]);
-        let mut panels: Vec<PanelView> = Vec::new();
-        for (at, panel) in self.panels.iter().enumerate() {
-            let id = format!("{place}-panel{}", at + 1);
-            let label = [self.title.as_str(), panel.title.as_str()]
-                .into_iter()
-                .filter(|title| !title.is_empty())
-                .collect::<Vec<_>>()
-                .join(": ");
-            let words = match panel.plot(&legend, size, &mut omitted) {
-                Some((spec, data)) => {
-                    plots.add(&id, &label, spec, data);
-                    ""
-                }
-                None => "There are no data for this panel.",
-            };
-            panels.push(PanelView { id, title: panel.title.clone(), label, words: words.to_owned() });
-        }
+        let plot = |panel: &Panel| match panel.plot(&legend, HEIGHTS[columns - 1], &mut omitted) {
+            Some((spec, data)) => Plot { title: panel.title.clone(), spec, data, ..Plot::default() },
+            None => {
+                let words = "There are no data for this panel.".to_owned();
+                Plot { title: panel.title.clone(), words, ..Plot::default() }
+            }
+        };
+        let panels: Vec<Plot> = self.panels.iter().map(plot).collect();
         let empty = panels.iter().all(|panel| !panel.words.is_empty());
-        let caption = [self.caption.clone()].into_iter().filter(|caption| !caption.is_empty());
-        FigureView {
-            id: self.id.clone(),
+        // A caption describes what a figure shows, so an empty figure has none.
+        let caption = [self.caption.clone()].into_iter().filter(|caption| !caption.is_empty() && !empty);
+        Chart {
+            id: if self.id.is_empty() { place.to_owned() } else { self.id.clone() },
             title: self.title.clone(),
             caption: caption.chain(omitted.sentences()).collect::<Vec<_>>().join(" "),
+            keys: legend.key().into_iter().collect(),
             columns,
-            key: legend.key(),
             panels: if empty { Vec::new() } else { panels },
+            data: Map::new(),
             words: if empty { "There are no data for this figure.".to_owned() } else { String::new() },
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::figure::FigureView;
+use crate::chart::{ChartView, Entry};
 use crate::figure::legend::Looks;
 use crate::parts::{Document, Figure, Part, Sheet, Tone};
 use crate::shell::{self, Plots, paragraphs};
@@ -15,19 +15,35 @@ impl Document {
     pub fn html(&self) -> String {
         let looks = Looks::of(self.figures());
         let mut plots = Plots::default();
+        let mut contents: Vec<Entry> = Vec::new();
         let mut figures = 0;
-        let parts = self.parts.iter().map(|part| match part {
-            Part::Heading(text) => View::Heading { text },
-            Part::Text(text) => View::Text { paragraphs: paragraphs(text) },
-            Part::List(items) => View::List { items },
-            Part::Table(sheet) => View::Table(sheet.view()),
-            Part::Figure(figure) => {
-                figures += 1;
-                View::Figure(figure.view(&format!("figure{figures}"), &looks, &mut plots))
-            }
-            Part::Details { summary, text } => View::Details { summary, text },
-        });
-        let page = Page { title: &self.title, subtitle: &self.subtitle, parts: parts.collect() };
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            parts.push(match part {
+                Part::Heading(text) => {
+                    let id = anchor(text, &contents);
+                    contents.push(Entry { id: id.clone(), title: text.clone(), level: 2 });
+                    View::Heading { text, id }
+                }
+                Part::Text(text) => View::Text { paragraphs: paragraphs(text) },
+                Part::List(items) => View::List { items },
+                Part::Table(sheet) => View::Table(sheet.view()),
+                Part::Figure(figure) => {
+                    figures += 1;
+                    let chart = figure.chart(&format!("figure{figures}"), &looks);
+                    contents.push(chart.entry());
+                    View::Figure { chart: chart.view(&mut plots) }
+                }
+                Part::Forest(forest) => {
+                    figures += 1;
+                    let chart = forest.chart(&format!("figure{figures}"));
+                    contents.push(chart.entry());
+                    View::Figure { chart: chart.view(&mut plots) }
+                }
+                Part::Details { summary, text } => View::Details { summary, text },
+            });
+        }
+        let page = Page { title: &self.title, subtitle: &self.subtitle, contents, parts };
         shell::render(DOCUMENT, page, plots)
     }
 
@@ -44,17 +60,28 @@ impl Document {
 struct Page<'a> {
     title: &'a str,
     subtitle: &'a str,
+    contents: Vec<Entry>,
     parts: Vec<View<'a>>,
+}
+
+/// The anchor of a heading: its letters and digits, and a number if another heading has the same.
+fn anchor(text: &str, before: &[Entry]) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = words.map(str::to_lowercase).collect::<Vec<_>>().join("-");
+    let taken = |id: &str| before.iter().any(|entry| entry.id == id);
+    let first = format!("part-{words}");
+    let numbered = (2..).map(|number| format!("{first}-{number}"));
+    [first.clone()].into_iter().chain(numbered).find(|id| !taken(id)).expect("numbers do not end")
 }
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum View<'a> {
-    Heading { text: &'a str },
+    Heading { text: &'a str, id: String },
     Text { paragraphs: Vec<String> },
     List { items: &'a [String] },
     Table(TableView<'a>),
-    Figure(FigureView),
+    Figure { chart: ChartView },
     Details { summary: &'a str, text: &'a str },
 }
 

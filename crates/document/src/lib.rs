@@ -36,12 +36,17 @@
 #![forbid(unsafe_code)]
 
 pub mod axis;
+pub mod chart;
 mod colours;
 pub mod columns;
 mod figure;
+mod forest;
 mod html;
 mod parts;
 pub mod shell;
+mod vision;
 
 pub use colours::{Look, looks};
-pub use parts::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
+pub use parts::{
+    Axis, Cell, Document, Figure, Forest, ForestRow, Mark, Panel, Part, Point, Series, Sheet, Tone,
+};

@@ -26,6 +26,8 @@ pub enum Part {
     Table(Sheet),
     /// A figure.
     Figure(Figure),
+    /// A forest plot.
+    Forest(Forest),
     /// Text that opens on a click, with its line breaks, such as a scenario.
     Details {
         /// The visible line.
@@ -90,6 +92,41 @@ pub struct Figure {
     pub panels: Vec<Panel>,
     /// Number of panels beside each other on a wide page, 1 to 4.
     pub columns: usize,
+}
+
+/// A forest plot: a row for each claim, with its value, its interval and its band, on a logarithmic axis where
+/// 1 is the limit of the band.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forest {
+    /// The anchor for links.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The caption.
+    pub caption: String,
+    /// The rows, from top to bottom.
+    pub rows: Vec<ForestRow>,
+}
+
+/// A row of a forest plot. All numbers are relative to the limit of the band.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForestRow {
+    /// The short name of the claim, unique in the plot.
+    pub name: String,
+    /// The claim in a sentence.
+    pub about: String,
+    /// The group that the key switches, such as the verdict.
+    pub group: String,
+    /// True if the value is where it should be.
+    pub good: bool,
+    /// The value.
+    pub value: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// The lower and the upper end of the band; `None` for a band without this end.
+    pub band: (Option<f64>, Option<f64>),
 }
 
 /// A pair of axes with its series.

@@ -7,12 +7,12 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::colours::Look;
-
 /// The templates that every page uses, by name. Minijinja escapes everything in a template whose name ends in
 /// `.html`.
-const TEMPLATES: [(&str, &str); 2] =
-    [("shell.html", include_str!("../assets/shell.html")), ("key.html", include_str!("../assets/key.html"))];
+const TEMPLATES: [(&str, &str); 2] = [
+    ("shell.html", include_str!("../assets/shell.html")),
+    ("figure.html", include_str!("../assets/figure.html")),
+];
 
 const STYLE: &str = include_str!("../assets/report.css");
 const WATCH: &str = include_str!("../assets/watch.js");
@@ -49,7 +49,7 @@ struct Page<T> {
 /// # Panics
 /// If the template has an error, or uses a value that `own` does not have.
 pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> String {
-    let draws = !plots.0.is_empty();
+    let draws = !plots.charts.is_empty();
     let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];
     let mut scripts = if draws { libraries() } else { Vec::new() };
     scripts.push(DRAW.to_owned());
@@ -58,7 +58,7 @@ pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> Stri
         watch: WATCH,
         scripts,
         licences: if draws { LICENCES.join("\n\n") } else { String::new() },
-        charts: for_script(&Value::Object(plots.0)),
+        charts: for_script(&json!({ "charts": plots.charts, "data": plots.data })),
         version: env!("CARGO_PKG_VERSION"),
         own,
     };
@@ -72,37 +72,26 @@ pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> Stri
     template.render(Serde(page)).expect("the templates are tested")
 }
 
-/// The charts of a page, which a script draws, by the name of their place.
+/// The plots of a page, which a script draws, and their data.
 #[derive(Default)]
-pub struct Plots(Map<String, Value>);
+pub struct Plots {
+    /// By the name of its place: the specification, and the name of its tables.
+    charts: Map<String, Value>,
+    /// By name.
+    data: Map<String, Value>,
+}
 
 impl Plots {
-    /// Adds a chart with its title and data.
-    pub fn add(&mut self, id: &str, title: &str, mut spec: Value, data: Map<String, Value>) {
-        spec["description"] = json!(title);
-        self.0.insert(id.to_owned(), json!({ "spec": spec, "data": data }));
+    /// Adds a plot at a place, with a description and the name of its tables.
+    pub(crate) fn add(&mut self, place: &str, tables: &str, label: &str, mut spec: Value) {
+        spec["description"] = json!(label);
+        self.charts.insert(place.to_owned(), json!({ "spec": spec, "data": tables }));
     }
-}
 
-/// An entry of the key: the colour and the dash of a discipline.
-#[derive(Serialize)]
-pub struct Swatch {
-    /// The short name of the discipline.
-    pub name: String,
-    /// The specification of the discipline.
-    pub spec: String,
-    colour: String,
-    dash: String,
-}
-
-impl Swatch {
-    /// The entry of a discipline with this short name, specification and look.
-    pub fn new(name: &str, spec: &str, look: &Look) -> Swatch {
-        Swatch {
-            name: name.to_owned(),
-            spec: spec.to_owned(),
-            colour: look.colour.clone(),
-            dash: look.dash.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
+    /// Adds tables, as columns.
+    pub(crate) fn tables(&mut self, name: &str, tables: Map<String, Value>) {
+        if !tables.is_empty() {
+            self.data.insert(name.to_owned(), Value::Object(tables));
         }
     }
 }

@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
 
-/// The data of the charts in the page.
+/// The plots of the page, each with its specification and its data.
 fn charts(page: &str) -> Value {
     let begin = "<script type=\"application/json\" id=\"charts\">";
     let (_, after) = page.split_once(begin).expect("the page has data");
-    serde_json::from_str(after.split_once("</script>").expect("the data end").0).expect("the data are JSON")
+    let text = after.split_once("</script>").expect("the data end").0;
+    let mut all: Value = serde_json::from_str(text).expect("the data are JSON");
+    let data = all["data"].take();
+    for chart in all["charts"].as_object_mut().expect("it has plots").values_mut() {
+        chart["data"] = data[chart["data"].as_str().expect("a name of tables")].clone();
+    }
+    all["charts"].take()
 }
 
 /// A page with one figure of one panel.
@@ -77,7 +83,9 @@ fn a_page_has_all_its_parts_and_loads_nothing() {
         "<h1>Efficient flow tables, from memory</h1>",
         "<p class=\"prose\">The first paragraph of the text.</p>",
         "<li>One that does not.</li>",
-        "<h2>Verdicts</h2>",
+        "<h2 id=\"part-verdicts\">Verdicts <a",
+        "<li class=\"level2\"><a href=\"#part-verdicts\">Verdicts</a></li>",
+        "<li class=\"level3\"><a href=\"#fig-5\">",
         "<caption>What the paper says, and what came of it</caption>",
         "<th scope=\"col\" class=\"number\">found</th>",
         "<td class=\"good short\">holds</td>",
@@ -146,7 +154,8 @@ fn texts_are_escaped() {
     assert_eq!(unbalanced(&page), Vec::<String>::new());
     // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (6, 6));
-    let chart = charts(&page)["figure1-panel1"].take();
+    // The figure has its own anchor, which names its plots.
+    let chart = charts(&page)[format!("{HOSTILE}-panel1")].take();
     assert_eq!(chart["data"]["points"]["x"], json!([HOSTILE]));
     assert_eq!(chart["data"]["points"]["series"], json!([HOSTILE]));
 }
@@ -206,13 +215,14 @@ fn bars_have_categories() {
     assert_eq!(spec["layer"][0]["encoding"]["x"]["scale"]["domain"], json!(["4", "8", "12.5"]));
     assert_eq!(data["points"]["x"], json!(["8", "4", "12.5"]));
     assert_eq!(spec["layer"][0]["encoding"]["y"]["scale"]["zero"], true);
-    assert_eq!(spec["layer"][1]["data"]["name"], "intervals");
-    assert_eq!(spec["layer"][1]["encoding"]["xOffset"], spec["layer"][0]["encoding"]["xOffset"]);
+    assert_eq!(spec["layer"][1]["encoding"]["text"]["field"], "series", "each bar has its name");
+    assert_eq!(spec["layer"][2]["data"]["name"], "intervals");
+    assert_eq!(spec["layer"][2]["encoding"]["xOffset"], spec["layer"][0]["encoding"]["xOffset"]);
     let points = [8.0, 4.0].map(|x| Point::new(x, x));
     let (spec, data) = drawn(Panel { y: logarithmic(), ..panel(Mark::Bars, points) });
     let foot = spec["layer"][0]["encoding"]["y2"]["datum"].as_f64().unwrap();
     assert!(foot > 0.0 && foot < 3.0, "{foot}");
-    assert_eq!((spec["layer"].as_array().unwrap().len(), data.get("intervals")), (1, None), "no intervals");
+    assert_eq!((spec["layer"].as_array().unwrap().len(), data.get("intervals")), (2, None), "no intervals");
 }
 
 #[test]
@@ -308,4 +318,44 @@ fn columns_of_tables() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("<caption>"));
+}
+
+/// A caption states what a figure shows. Under an empty figure it would state what nobody saw.
+#[test]
+fn an_empty_figure_has_no_caption() {
+    let figure = |points: &[Point]| Figure {
+        caption: "EFD is the fastest.".into(),
+        panels: vec![panel(Mark::Line, points.iter().copied())],
+        columns: 1,
+        ..Figure::default()
+    };
+    let page = |points: &[Point]| {
+        Document { parts: vec![Part::Figure(figure(points))], ..Document::default() }.html()
+    };
+    assert!(page(&[Point::new(1.0, 1.0)]).contains("EFD is the fastest."));
+    assert!(!page(&[]).contains("EFD is the fastest."));
+}
+
+/// Every series of a key is a button that names the column of its rows.
+#[test]
+fn keys_switch_series() {
+    let page = crate::example::document().html();
+    for name in ["FIFO", "LAS", "Run2C", "EFD"] {
+        assert!(page.contains(&format!("data-column=\"series\" data-name=\"{name}\"")), "{name}");
+    }
+    for (_, chart) in charts(&page).as_object().unwrap() {
+        assert!(chart["data"]["points"]["series"].is_array(), "{chart}");
+        let layers = chart["spec"]["layer"].as_array().unwrap();
+        assert!(layers.iter().any(|layer| layer["encoding"]["tooltip"].is_array()), "{chart}");
+    }
+}
+
+/// Dashes show which lines coincide. A line of many points would be lost in its dashes.
+#[test]
+fn lines_of_few_points_have_dashes() {
+    let dashed = |count: u32| {
+        let (spec, _) = drawn(panel(Mark::Line, (0..count).map(|at| Point::new(f64::from(at), 1.0))));
+        spec["layer"][0]["encoding"]["strokeDash"].is_object()
+    };
+    assert!(dashed(200) && !dashed(201));
 }

@@ -40,6 +40,7 @@
 //! folder/run_folder.rs  opening a folder, and its finished trials
 //! folder/write.rs       writing trials, merged tables and the manifest
 //! folder/place.rs       the content of a place before it becomes a run folder
+//! folder/conclusion.rs  findings and a recommendation of the caller
 //! folder/manifest.rs    the description of a comparison, and the number of the format
 //! folder/finished.rs    finished trials
 //! folder/files.rs       names of files
@@ -49,6 +50,7 @@
 //! seal.rs               digests
 //! ```
 
+mod conclusion;
 mod disk;
 mod error;
 mod files;
@@ -59,6 +61,7 @@ mod place;
 mod run_folder;
 mod write;
 
+pub use conclusion::{Commands, Conclusion, Recommendation};
 pub use disk::NewFile;
 pub(crate) use disk::replace;
 pub use error::FolderError;

@@ -42,6 +42,7 @@ mod seal;
 pub use chain::chain;
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
-    Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT, RunFolder,
+    Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
+    Recommendation, RunFolder,
 };
 pub use seal::{Damage, Digest};

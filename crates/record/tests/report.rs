@@ -9,7 +9,7 @@ use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
-use giveway_record::{Manifest, RunFolder};
+use giveway_record::{Commands, Conclusion, Manifest, Recommendation, RunFolder};
 
 const PORT: PortId = PortId(0);
 const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";
@@ -90,11 +90,22 @@ fn page(dirs: &[&Path]) -> String {
     Report::read(dirs).unwrap().html().unwrap()
 }
 
-/// The data of the charts, as the page has them.
+/// The charts of the page by their anchors: the specifications of their plots, and their data.
 fn charts(page: &str) -> serde_json::Value {
     let begin = "<script type=\"application/json\" id=\"charts\">";
     let (_, after) = page.split_once(begin).expect("the page has data");
-    serde_json::from_str(after.split_once("</script>").expect("the data end").0).expect("the data are JSON")
+    let text = after.split_once("</script>").expect("the data end").0;
+    let all: serde_json::Value = serde_json::from_str(text).expect("the data are JSON");
+    let mut charts = serde_json::Map::new();
+    for (id, plot) in all["charts"].as_object().expect("it has plots") {
+        let name = id.rsplit_once("-panel").expect("a plot is a panel of a chart").0;
+        let tables = plot["data"].as_str().expect("a name of tables");
+        let chart = charts
+            .entry(name.to_owned())
+            .or_insert_with(|| serde_json::json!({ "data": all["data"][tables], "panels": [] }));
+        chart["panels"].as_array_mut().expect("it is a list").push(plot["spec"].clone());
+    }
+    charts.into()
 }
 
 #[test]
@@ -134,8 +145,8 @@ fn texts_of_users_are_escaped() {
     let page = page(&[dir.path()]);
     assert!(!page.contains("<script>alert"));
     assert!(page.contains("&lt;script&gt;alert(1)"), "the text is shown");
-    let legend = charts(&page)["run1-chart5"]["spec"].to_string();
-    assert!(legend.contains("alert(1)"), "the chart shows the name");
+    let chart = charts(&page)["run1-chart5"]["data"].to_string();
+    assert!(chart.contains("alert(1)"), "the chart shows the name");
     // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
     assert_eq!(page.matches("<script").count(), 6);
     assert_eq!(page.matches("</script").count(), 6);
@@ -149,8 +160,8 @@ fn several_folders_share_a_table_and_have_their_charts() {
     folder(&two);
     let page = page(&[&one, &two]);
     assert!(page.contains("2 runs side by side"));
-    assert_eq!(page.matches("<h2>All metrics</h2>").count(), 1);
-    assert_eq!(page.matches("<h2 class=\"run\">").count(), 2);
+    assert_eq!(page.matches("<h2 id=\"metrics\">").count(), 1);
+    assert_eq!(page.matches("<h2 class=\"run\"").count(), 2);
     assert_eq!(charts(&page).as_object().unwrap().len(), 1 + 2 * 6);
     // Folders with the same name are shown with their paths.
     let same = dir.path().join("elsewhere/before");
@@ -187,11 +198,15 @@ fn delays_over_time_are_drawn_over_the_rate() {
         page.contains("One-way delay over time") && page.contains("The grey area is the rate of the link")
     );
     let chart = &charts(&page)["run1-chart3"];
-    let panels = chart["spec"]["concat"].as_array().unwrap();
-    let titles: Vec<&str> = panels.iter().map(|panel| panel["title"]["text"].as_str().unwrap()).collect();
-    assert_eq!(titles, ["fifo", "efd"]);
+    let panels = chart["panels"].as_array().unwrap();
+    assert_eq!(panels.len(), 2);
+    for name in ["fifo", "efd"] {
+        assert!(page.contains(&format!("<div class=\"panel\" data-discipline=\"{name}\">\n<h4>{name}</h4>")));
+    }
     let lines = &panels[0]["layer"][1]["layer"][1]["encoding"];
-    assert_eq!(lines["color"]["legend"]["values"], serde_json::json!(["web"]));
+    let figure = page.split_once("<figure id=\"run1-chart3\">").unwrap().1.split_once("</figure>").unwrap().0;
+    assert_eq!(figure.matches("data-column=\"source\"").count(), 1);
+    assert!(figure.contains("data-column=\"source\" data-name=\"web\""));
     assert_eq!(
         (lines["y"]["title"].as_str(), lines["y"]["scale"]["type"].as_str()),
         (Some("one-way delay (ms)"), Some("log"))
@@ -229,12 +244,100 @@ fn findings_of_the_caller_are_used() {
     let dir = tempfile::tempdir().unwrap();
     let runs: Vec<(Trial, Summary)> =
         vec![(Trial { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
-    let reported = folder(dir.path()).with_findings(vec!["It <depends>.".into()]);
+    let reported = folder(dir.path())
+        .with_conclusion(Conclusion { findings: vec!["It <depends>.".into()], ..Conclusion::default() });
     reported.finish(&runs).unwrap();
     drop(reported);
     let page = page(&[dir.path()]);
     assert!(page.contains("<li>It &lt;depends&gt;.</li>") && !page.contains("has the lowest"));
     assert!(page.contains("This run is unfinished: 1 of 4 trials are finished."));
+}
+
+/// Commands are shown line by line, ready to paste, and titles of ports replace their names.
+#[test]
+fn a_recommendation_has_its_commands_and_ports_their_titles() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs: Vec<(Trial, Summary)> =
+        vec![(Trial { qdisc: "efd".into(), seed: 1 }, record(Span::us(101)).summary)];
+    let commands = Commands {
+        title: "Set up, as root".into(),
+        lines: vec!["tc qdisc replace dev <WAN> root cake".into(), "ip link set ifb0 up".into()],
+    };
+    let conclusion = Conclusion {
+        findings: vec!["Cake is better.".into()],
+        recommendation: Some(Recommendation {
+            summary: "cake at 1.9 Mbit/s".into(),
+            reasons: vec![("Cost".into(), "5 % of the rate.".into())],
+            commands: vec![commands],
+        }),
+        port_titles: [("uplink".to_owned(), "upstream".to_owned())].into(),
+    };
+    let folder = folder(dir.path()).with_conclusion(conclusion);
+    folder.finish(&runs).unwrap();
+    drop(folder);
+    let page = page(&[dir.path()]);
+    assert!(page.contains("<h2>Recommendation: cake at 1.9 Mbit&#x2f;s</h2>"));
+    assert!(page.contains("<dt>Cost</dt><dd>5 % of the rate.</dd>"));
+    assert!(page.contains(
+        "<pre class=\"commands\">tc qdisc replace dev &lt;WAN&gt; root cake\nip link set ifb0 up</pre>"
+    ));
+    assert!(page.contains("<a href=\"#recommendation\">Recommendation</a>"));
+    assert!(page.contains("measured from 1 s to 3 s, upstream") && !page.contains("at uplink"));
+}
+
+/// Both directions of a link have figures of their own, and so have the transfers in each.
+#[test]
+fn directions_are_apart() {
+    const BACK: PortId = PortId(1);
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout {
+        measured: vec![PORT, BACK],
+        rates: vec![(PORT, Rate::mbit(8)), (BACK, Rate::mbit(8))],
+        port_names: vec![(PORT, "home->isp".into()), (BACK, "isp->home".into())],
+        node_names: vec!["home".into(), "isp".into()],
+        source_names: vec!["web".into()],
+        ..layout()
+    };
+    let folder =
+        RunFolder::create(dir.path(), "", Manifest { layout: layout.clone(), ..manifest() }).unwrap();
+    let mut recorder = Recorder::new(layout).with_sources(|source: &u16| *source);
+    for id in 0..40 {
+        let (start, back) = (Time::ms(1_100 + id * 10), id >= 10);
+        let ends = if back { (1, 0) } else { (0, 1) };
+        let flow = FlowReport { start, end: start + Span::ms(50), from: ends.0, to: ends.1, ..transfer(id) };
+        recorder.flow(&flow);
+    }
+    let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
+    folder.write(&trial, &record).unwrap();
+    folder.finish(&[(trial, record.summary)]).unwrap();
+    drop(folder);
+    let page = page(&[dir.path()]);
+    for direction in ["home-&gt;isp", "isp-&gt;home"] {
+        assert!(page.contains(&format!("Flow completion time by size at {direction} ")), "{direction}");
+    }
+    let transfers = |chart: &str| charts(&page)[chart]["data"]["points"]["size"].as_array().unwrap().len();
+    assert_eq!((transfers("run1-chart1"), transfers("run1-chart2")), (10, 30));
+}
+
+/// Every chart has a key whose entries hide rows, tooltips, and an entry in the contents.
+#[test]
+fn every_chart_has_a_key_tooltips_and_an_anchor() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    let all = charts(&page);
+    assert_eq!(all.as_object().unwrap().len(), 7);
+    for (id, chart) in all.as_object().unwrap() {
+        let begin = format!("<figure id=\"{id}\">");
+        let figure = page.split_once(&begin).expect("it is there").1.split_once("</figure>").unwrap().0;
+        let column = figure.split_once("data-column=\"").expect("it has a key").1.split_once('"').unwrap().0;
+        let tables = chart["data"].as_object().unwrap().values();
+        assert!(tables.into_iter().any(|table| table[column].is_array()), "{id}: {column}");
+        let tooltips =
+            chart["panels"].as_array().unwrap().iter().all(|spec| spec.to_string().contains("\"tooltip\""));
+        assert!(tooltips, "{id}");
+        assert!(page.contains(&format!("<a href=\"#{id}\">")), "{id} is in the contents");
+    }
 }
 
 /// A run with measured bursts has two more charts: the burstiness of arrivals and departures, and the
@@ -270,7 +373,7 @@ fn burstiness_is_drawn_if_it_was_measured() {
     let long = page_of(Time::s(90));
     let charts = charts(&long);
     let named = |title: &str| {
-        let (before, _) = long.split_once(&format!("<h3>{title}</h3>")).expect("the page has this chart");
+        let (before, _) = long.split_once(&format!("<h3>{title} <a")).expect("the page has this chart");
         before.rsplit_once("<figure id=\"").unwrap().1.split_once('"').unwrap().0.to_owned()
     };
     let dispersion = &charts[named("Burstiness")]["data"]["dispersion"];

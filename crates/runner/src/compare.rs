@@ -25,8 +25,9 @@ use ::giveway_capture::Pauses;
 use giveway_disciplines::{ALL, Spec};
 use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
+use giveway_record::Conclusion;
 use giveway_scenario::Scenario;
-use giveway_workload::Local;
+use giveway_workload::{Direction, Local};
 
 use crate::report::write_report;
 use crate::session::scenario_name;
@@ -202,7 +203,12 @@ impl Comparison {
             let reported = OnceCell::new();
             let find = |table: &Table| {
                 let Reported { findings, advice, .. } = reported.get_or_init(|| report(table));
-                Some(findings.iter().cloned().chain(advice.iter().flat_map(Advice::sentences)).collect())
+                let titles = [Direction::Up, Direction::Down];
+                Some(Conclusion {
+                    findings: findings.clone(),
+                    recommendation: advice.as_ref().map(Advice::recommendation),
+                    port_titles: titles.map(|way| (Link::port(way), words::word(way).to_owned())).into(),
+                })
             };
             let results = session
                 .run(&scenario, &name, folder.as_deref(), &find)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_papers::{contest, layout, observe, observe_network};
 use giveway_record::report::{self, Report};
-use giveway_record::{Digest, Kept, Manifest, RunFolder};
+use giveway_record::{Conclusion, Digest, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
 
@@ -167,8 +167,8 @@ impl<'a> Session<'a> {
         Session { traces, ..self }
     }
 
-    /// Simulates one scenario. With `dir`, its results are kept in this folder, together with the findings
-    /// that `find` makes of the table.
+    /// Simulates one scenario. With `dir`, its results are kept in this folder, together with the conclusion
+    /// that `find` draws from the table.
     ///
     /// # Errors
     /// When an output cannot be created. The front end has shown the message.
@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         scenario: &Scenario,
         name: &str,
         dir: Option<&Path>,
-        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+        find: &dyn Fn(&Table) -> Option<Conclusion>,
     ) -> Result<Results, Outcome> {
         let divisions = threads::divisions(scenario, self.threads, self.frontend);
         let simulate: &Observe<'_> = &|trial, keep_series, go_on| {
@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
         scenario: &Scenario,
         name: &str,
         dir: Option<&Path>,
-        find: &dyn Fn(&Table) -> Option<Vec<String>>,
+        find: &dyn Fn(&Table) -> Option<Conclusion>,
         by: &Observe<'_>,
     ) -> Result<Results, Outcome> {
         let failed = |error: RunnerError| {
@@ -272,8 +272,9 @@ impl<'a> Session<'a> {
             }
         }
         let table = Table::new(&runs);
-        let findings = find(&table);
-        let written_report = match folder.map(|folder| keep(folder, findings.clone(), &runs)) {
+        let conclusion = find(&table);
+        let findings = conclusion.as_ref().map(|conclusion| conclusion.findings.clone());
+        let written_report = match folder.map(|folder| keep(folder, conclusion, &runs)) {
             Some(Ok(report)) => report,
             Some(Err(error)) => {
                 self.frontend.message(&chain(&error));
@@ -458,11 +459,11 @@ impl<'a> Session<'a> {
 /// Completes the folder, and writes its report if any run finished. Returns the path of the report.
 fn keep(
     folder: RunFolder,
-    findings: Option<Vec<String>>,
+    conclusion: Option<Conclusion>,
     runs: &[(giveway_measure::Trial, Summary)],
 ) -> Result<Option<PathBuf>, RunnerError> {
-    let folder = match findings {
-        Some(findings) => folder.with_findings(findings),
+    let folder = match conclusion {
+        Some(conclusion) => folder.with_conclusion(conclusion),
         None => folder,
     };
     folder.finish(runs)?;

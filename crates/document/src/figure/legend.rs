@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::chart::{Key, Swatch};
 use crate::colours::{Look, looks};
-use crate::parts::{Figure, Series};
-use crate::shell::Swatch;
+use crate::parts::{Figure, Mark, Panel, Series};
 
 /// The disciplines of a document, each with one look in all figures.
 pub(crate) struct Looks(Vec<(String, Look)>);
@@ -27,7 +27,14 @@ impl Looks {
 }
 
 /// The series of a figure, with their labels and looks.
-pub(super) struct Legend(Vec<Entry>);
+pub(super) struct Legend {
+    entries: Vec<Entry>,
+    /// True if lines have dashes. Those of many points would be lost in the dashes.
+    pub(super) dashed: bool,
+}
+
+/// The most points of a line with dashes.
+const MOST_DASHED: usize = 200;
 
 struct Entry {
     name: String,
@@ -73,18 +80,22 @@ impl Legend {
             })
             .collect();
         entries.iter_mut().zip(labels).for_each(|(entry, label)| entry.label = label);
-        Legend(entries)
+        let lines = |panel: &&Panel| matches!(panel.mark, Mark::Line | Mark::Steps);
+        let short = |panel: &Panel| panel.series.iter().all(|series| series.points.len() <= MOST_DASHED);
+        let mut lines = figure.panels.iter().filter(lines).peekable();
+        let dashed = lines.peek().is_some() && lines.all(short);
+        Legend { entries, dashed }
     }
 
     pub(super) fn label(&self, series: &Series) -> &str {
         let mine = |entry: &&Entry| entry.name == series.name && entry.discipline == series.discipline;
-        &self.0.iter().find(mine).expect("the series belongs to this figure").label
+        &self.entries.iter().find(mine).expect("the series belongs to this figure").label
     }
 
     /// An encoding by series, with a value for each.
     fn by_series(&self, kind: &str, range: impl Fn(usize, &Entry) -> Value) -> Value {
-        let labels: Vec<&str> = self.0.iter().map(|entry| entry.label.as_str()).collect();
-        let range: Vec<Value> = self.0.iter().enumerate().map(|(at, entry)| range(at, entry)).collect();
+        let labels: Vec<&str> = self.entries.iter().map(|entry| entry.label.as_str()).collect();
+        let range: Vec<Value> = self.entries.iter().enumerate().map(|(at, entry)| range(at, entry)).collect();
         json!({
             "field": "series", "type": kind, "title": null,
             "scale": { "domain": labels, "range": range },
@@ -108,18 +119,18 @@ impl Legend {
     /// Line widths. Each line is a little narrower than the previous one, which is below it, so that
     /// coinciding lines show as borders.
     pub(super) fn line_width(&self) -> Value {
-        let below = |at: usize| (self.0.len() - 1 - at).min(2);
+        let below = |at: usize| (self.entries.len() - 1 - at).min(2);
         self.by_series("ordinal", |at, _| json!(1.6 + 0.9 * below(at) as f64))
     }
 
-    /// The key of colours; empty for a single series without a name.
-    pub(super) fn key(&self) -> Vec<Swatch> {
-        match self.0.as_slice() {
-            [alone] if alone.name.is_empty() => Vec::new(),
-            entries => {
-                let swatch = |entry: &Entry| Swatch::new(&entry.label, &entry.discipline, &entry.look);
-                entries.iter().map(swatch).collect()
-            }
-        }
+    /// The key of the figure; `None` for a single series without a name.
+    pub(super) fn key(&self) -> Option<Key> {
+        let alone = matches!(self.entries.as_slice(), [alone] if alone.name.is_empty());
+        let solid = |look: &Look| Look { dash: Vec::new(), ..look.clone() };
+        let swatch = |entry: &Entry| match self.dashed {
+            true => Swatch::new(&entry.label, &entry.discipline, &entry.look),
+            false => Swatch::new(&entry.label, &entry.discipline, &solid(&entry.look)),
+        };
+        (!alone).then(|| Key::of("series", self.entries.iter().map(swatch).collect()))
     }
 }

@@ -14,6 +14,9 @@ const MOST_POINTS: usize = 3_000;
 /// Lines with at most this number of points show each point.
 const FEW: usize = 30;
 
+/// Up to this number of bars have names.
+const NAMED: usize = 40;
+
 /// Significant digits of the data of a chart.
 const DIGITS: usize = 6;
 
@@ -28,7 +31,7 @@ impl Panel {
     pub(super) fn plot(
         &self,
         legend: &Legend,
-        (width, height): (usize, u32),
+        height: u32,
         omitted: &mut Omitted,
     ) -> Option<(Value, Map<String, Value>)> {
         let mut drawn: Vec<Drawn<'_>> = self
@@ -62,13 +65,7 @@ impl Panel {
             tables.insert("intervals".to_owned(), columns_json(data));
             layers.push(self.intervals(&x, &y, legend));
         }
-        let spec = json!({
-            "width": width, "height": height,
-            // All panels have the same size, whatever the space for their numbers and titles.
-            "autosize": { "type": "fit", "contains": "padding" },
-            "layer": layers,
-        });
-        Some((spec, tables))
+        Some((json!({ "height": height, "layer": layers }), tables))
     }
 
     /// The points of a series that have a position on the axes.
@@ -141,12 +138,19 @@ impl Panel {
 
     fn y_encoding<'a>(&self, points: impl Iterator<Item = &'a Point>) -> Value {
         let mut y = json!({ "field": "y", "title": titled(&self.y) });
-        let values = points.flat_map(|point| {
-            // The margin makes the shortest bar visible.
-            let foot = if self.mark == Mark::Bars { point.y / 1.5 } else { point.y };
-            [foot, point.low, point.high]
+        let bars = self.mark == Mark::Bars;
+        let points: Vec<&Point> = points.collect();
+        let values = points.iter().flat_map(|point| {
+            // The margins make the shortest bar and the name of the longest one visible.
+            let (foot, top) = if bars { (point.y / 1.5, point.high * 2.5) } else { (point.y, point.high) };
+            [foot, point.low, top]
         });
         quantitative(&mut y, &self.y, values, true);
+        if bars && !self.y.logarithmic && self.y.domain.is_none() {
+            let most = points.iter().map(|point| point.high).fold(0.0, f64::max);
+            // Bars of zero or less have their names above the foot.
+            y["scale"]["domainMax"] = rounded(if most > 0.0 { most * 1.25 } else { 1.0 }, DIGITS);
+        }
         y
     }
 
@@ -179,11 +183,15 @@ impl Panel {
                     encoding["y"]["stack"] = Value::Null;
                 }
                 let mark = json!({ "type": "bar", "clip": clip, "aria": false });
-                vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding })]
+                let bars = json!({ "data": { "name": "points" }, "mark": mark, "encoding": encoding });
+                let names = (all <= NAMED).then(|| self.names(x, y, legend));
+                [bars].into_iter().chain(names).collect()
             }
             Mark::Line | Mark::Steps => {
                 let mut line = encoding.clone();
-                line["strokeDash"] = legend.dash();
+                if legend.dashed {
+                    line["strokeDash"] = legend.dash();
+                }
                 line["strokeWidth"] = legend.line_width();
                 // Lines connect the points in their order, not from left to right.
                 line["order"] = json!({ "value": null });
@@ -194,6 +202,9 @@ impl Panel {
                     vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": line })];
                 if longest <= if steps { 1 } else { FEW } {
                     layers.push(dots(45, 1.0, &encoding));
+                } else if all <= MOST_POINTS {
+                    // Invisible: they have the tooltips, because a line as a whole has only one.
+                    layers.push(dots(60, 0.0, &encoding));
                 }
                 layers
             }
@@ -213,6 +224,17 @@ impl Panel {
             encoding["color"] = legend.colour();
         }
         json!({ "data": { "name": "intervals" }, "mark": mark, "encoding": encoding })
+    }
+
+    /// The name of its series above each bar and its interval.
+    fn names(&self, x: &Value, y: &Value, legend: &Legend) -> Value {
+        let mut top = y.clone();
+        top["field"] = json!("high");
+        let mark = json!({ "type": "text", "angle": 270, "align": "left", "baseline": "middle", "dx": 4, "fontSize": 10,
+                           "color": "var(--soft)", "aria": false });
+        json!({ "data": { "name": "points" }, "mark": mark,
+                "encoding": { "x": x, "xOffset": self.offset(legend), "y": top,
+                              "text": { "field": "series", "type": "nominal" } } })
     }
 
     /// The position of the bar of a series within its group, as wide as all series of the panel need, in

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use giveway_measure::{Fingerprint, Layout, Summary, Trial};
 
+use super::conclusion::Conclusion;
 use super::disk::{beside, make_dir, remove_dir, remove_file, replace, write_error};
 use super::error::FolderError;
 use super::files::{
@@ -27,7 +28,7 @@ pub struct RunFolder {
     pub(super) commit: Option<String>,
     pub(super) scenario_text: String,
     pub(super) scenario_hash: Fingerprint,
-    pub(super) findings: Option<Vec<String>>,
+    pub(super) conclusion: Option<Conclusion>,
     /// Further files that belong to the folder, by name.
     pub(super) kept: BTreeMap<String, Digest>,
     pub(super) repaired: Option<Damage>,
@@ -69,7 +70,7 @@ impl RunFolder {
             commit: None,
             scenario_text: scenario_text.to_owned(),
             scenario_hash: Fingerprint::of(scenario_text),
-            findings: None,
+            conclusion: None,
             kept: BTreeMap::new(),
             repaired: None,
             _lock: lock,
@@ -122,10 +123,10 @@ impl RunFolder {
         }
     }
 
-    /// Sets the findings for the manifest and the report. Without them, the report derives findings from its
+    /// Sets the conclusion for the manifest and the report. Without it, the report derives findings from its
     /// table.
-    pub fn with_findings(self, findings: Vec<String>) -> RunFolder {
-        RunFolder { findings: Some(findings), ..self }
+    pub fn with_conclusion(self, conclusion: Conclusion) -> RunFolder {
+        RunFolder { conclusion: Some(conclusion), ..self }
     }
 
     /// Sets the commit of the sources, for information only: the version alone determines which trials run

@@ -163,6 +163,7 @@ impl RunFolder {
             "measured": {
                 "from_s": layout.from.as_s(),
                 "until_s": layout.until.as_s(),
+                "port_titles": self.conclusion.as_ref().map(|conclusion| &conclusion.port_titles),
                 "ports": layout.measured.iter().map(|port| layout.port_name(*port)).collect::<Vec<_>>(),
                 "sources": layout.source_names,
                 "contest": layout.contest,
@@ -172,7 +173,8 @@ impl RunFolder {
             "created_by": self.manifest.created_by,
             "created": self.manifest.created,
             "complete": complete,
-            "findings": self.findings,
+            "findings": self.conclusion.as_ref().map(|conclusion| &conclusion.findings),
+            "recommendation": self.conclusion.as_ref().and_then(|conclusion| conclusion.recommendation.as_ref()),
             "fingerprint": (!runs.is_empty()).then_some(total),
             "trials": trials,
             "files": files,

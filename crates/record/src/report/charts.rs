@@ -13,11 +13,13 @@ mod queue;
 mod shares;
 mod sources;
 
+use giveway_document::chart::Chart;
+
 use super::error::ReportError;
 use super::read::Folder;
 
-pub(super) use frame::{Chart, Disciplines, Drawn};
-pub(super) use glance::chart as glance;
+pub(super) use frame::Disciplines;
+pub(super) use glance::charts as glance;
 
 /// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
 const MOST_PORTS: usize = 4;
@@ -27,7 +29,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     if let Some(contest) = &folder.manifest.measured.contest {
         return Ok(contest::charts(folder, disciplines, contest));
     }
-    let mut charts = vec![completion::chart(folder, disciplines)?];
+    let mut charts = completion::charts(folder, disciplines)?;
     let ports: Vec<&str> =
         folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
     charts.extend(delay::charts(folder, disciplines, &ports)?);

@@ -1,14 +1,16 @@
 //! The page of one or several run folders.
 
+use giveway_document::chart::{Chart, ChartView, Entry, Key};
 use giveway_document::columns::number;
-use giveway_document::shell::{self, Plots, Swatch, paragraphs};
+use giveway_document::shell::{self, Plots, paragraphs};
 use giveway_measure::findings;
 use serde::Serialize;
 
-use super::charts::{Chart, Disciplines, Drawn, glance, of_folder, ports_left_out};
+use super::charts::{Disciplines, glance, of_folder, ports_left_out};
 use super::error::ReportError;
-use super::read::Folder;
+use super::read::{Folder, Measured};
 use super::table;
+use crate::folder::Recommendation;
 
 /// The template of the page.
 const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.html"));
@@ -19,8 +21,10 @@ struct Page {
     title: String,
     subtitle: String,
     findings: Vec<Findings>,
-    disciplines: Vec<Swatch>,
-    key_figures: Option<ChartView>,
+    contents: Vec<Entry>,
+    /// The disciplines, with their specifications.
+    disciplines: Vec<Key>,
+    key_figures: Vec<ChartView>,
     tables: Vec<table::View>,
     sections: Vec<Section>,
     several: bool,
@@ -30,22 +34,14 @@ struct Page {
 struct Findings {
     folder: String,
     sentences: Vec<String>,
-}
-
-/// A chart with its caption, as the template uses it.
-#[derive(Serialize)]
-struct ChartView {
-    id: String,
-    title: String,
-    caption: String,
-    /// The reason for an empty chart; empty if there is a chart.
-    words: String,
-    key: bool,
+    recommendation: Option<Recommendation>,
 }
 
 /// The part of the page about one folder.
 #[derive(Serialize)]
 struct Section {
+    /// The anchor of the part.
+    id: String,
     name: String,
     title: String,
     description: Vec<String>,
@@ -59,52 +55,76 @@ struct Section {
 /// The page of these folders.
 pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
     let disciplines = Disciplines::of(folders);
+    let several = folders.len() > 1;
     let mut plots = Plots::default();
+    let mut contents = vec![part("findings", "Findings")];
+    if folders.iter().any(|folder| folder.manifest.recommendation.is_some()) {
+        contents.push(part("recommendation", "Recommendation"));
+    }
+    contents.push(part("figures", "Figures"));
     // A figure of all pairs of a contest together says nothing about any.
     let all_contests = folders.iter().all(|folder| folder.manifest.measured.contest.is_some());
-    let key_figures = match all_contests {
-        true => None,
-        false => Some(view(&mut plots, "figures".to_owned(), glance(folders, &disciplines))),
+    let key_figures = if all_contests { Vec::new() } else { glance(folders, &disciplines) };
+    let numbered = key_figures.into_iter().enumerate();
+    let mut place = |id: String, chart: Chart, contents: &mut Vec<Entry>| {
+        let chart = Chart { id, ..chart };
+        contents.push(chart.entry());
+        chart.view(&mut plots)
     };
+    let key_figures =
+        numbered.map(|(at, chart)| place(format!("figures{}", at + 1), chart, &mut contents)).collect();
+    if several {
+        contents.push(part("metrics", "All metrics"));
+    }
     let mut sections = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
+        let run = format!("run{}", number + 1);
+        if several {
+            contents.push(part(&run, &folder.name));
+        }
         let charts = of_folder(folder, &disciplines)?.into_iter().enumerate();
-        let charts = charts
-            .map(|(at, chart)| view(&mut plots, format!("run{}-chart{}", number + 1, at + 1), chart))
-            .collect();
-        sections.push(section(folder, charts));
+        let charts: Vec<ChartView> =
+            charts.map(|(at, chart)| place(format!("{run}-chart{}", at + 1), chart, &mut contents)).collect();
+        if !several {
+            contents.push(part("metrics", "All metrics"));
+        }
+        contents.push(part(&format!("{run}-scenario"), "Scenario"));
+        contents.push(part(&format!("{run}-provenance"), "Provenance"));
+        sections.push(Section { id: run, ..section(folder, charts) });
     }
     let (title, subtitle) = headline(folders);
+    let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
     let page = Page {
         title,
         subtitle,
         findings: folders.iter().map(found).collect(),
-        disciplines: disciplines.iter().map(|(spec, name, look)| Swatch::new(name, spec, look)).collect(),
+        contents,
+        disciplines: vec![Key { spelled: true, ..disciplines.key(&specs, true) }],
         key_figures,
         tables: table::views(folders, &disciplines),
         sections,
-        several: folders.len() > 1,
+        several,
     };
     Ok(shell::render(REPORT, page, plots))
 }
 
-/// A chart as the template uses it. Its specification and data go to `plots`.
-fn view(plots: &mut Plots, id: String, chart: Chart) -> ChartView {
-    let Chart { title, caption, key, drawn } = chart;
-    let words = match drawn {
-        Drawn::Words(words) => words,
-        Drawn::Plot { spec, data } => {
-            plots.add(&id, &title, spec, data);
-            String::new()
-        }
-    };
-    ChartView { id, title, caption, words, key }
+/// A heading in the contents.
+fn part(id: &str, title: &str) -> Entry {
+    Entry { id: id.to_owned(), title: title.to_owned(), level: 2 }
 }
 
-/// The names of ports, or their number if there are many.
-fn places(ports: &[String]) -> String {
+/// The measured ports: their names, or their number if there are many.
+fn places(measured: &Measured) -> String {
     const MOST: usize = 6;
-    if ports.len() > MOST { counted(ports.len(), "port") } else { ports.join(", ") }
+    let ports = &measured.ports;
+    let named = || ports.iter().map(|port| measured.title(port)).collect::<Vec<_>>().join(", ");
+    match ports.len() {
+        count if count > MOST => format!(" at {}", counted(count, "port")),
+        _ if measured.port_titles.as_ref().is_some_and(|titles| !titles.is_empty()) => {
+            format!(", {}", named())
+        }
+        _ => format!(" at {}", named()),
+    }
 }
 
 fn headline(folders: &[Folder]) -> (String, String) {
@@ -114,13 +134,13 @@ fn headline(folders: &[Folder]) -> (String, String) {
             let title = if manifest.title.is_empty() { &manifest.scenario } else { &manifest.title };
             let measured = &manifest.measured;
             let subtitle = format!(
-                "{}: {}, {}, measured from {} s to {} s at {}",
+                "{}: {}, {}, measured from {} s to {} s{}",
                 manifest.scenario,
                 counted(folder.table.rows.len(), "discipline"),
                 counted(manifest.seeds.len(), "seed"),
                 number(measured.from_s),
                 number(measured.until_s),
-                places(&measured.ports),
+                places(measured),
             );
             (title.clone(), subtitle)
         }
@@ -141,7 +161,8 @@ fn found(folder: &Folder) -> Findings {
         None => findings(&folder.table),
     };
     let sentences = folder.manifest.findings.clone().unwrap_or_else(derived);
-    Findings { folder: folder.name.clone(), sentences }
+    let recommendation = folder.manifest.recommendation.clone();
+    Findings { folder: folder.name.clone(), sentences, recommendation }
 }
 
 fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
@@ -172,6 +193,7 @@ fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
     provenance.extend(manifest.created.clone().map(|created| ("Made", created)));
     provenance.extend(manifest.fingerprint.clone().map(|print| ("Fingerprint", print)));
     Section {
+        id: String::new(),
         name: folder.name.clone(),
         title: if manifest.title.is_empty() { manifest.scenario.clone() } else { manifest.title.clone() },
         description: paragraphs(&manifest.description),

@@ -14,6 +14,7 @@ use arrow_array::cast::AsArray;
 use giveway_measure::{DelayRow, Delayed, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
+pub(super) use self::manifest::Measured;
 use self::manifest::{Manifest, Stamp};
 use self::rows::{real, rows, text, whole};
 use super::error::{ReportError, file_error};
@@ -177,14 +178,34 @@ impl Folder {
         self.runs_of(qdisc).next().map(|(seed, _)| seed)
     }
 
-    /// Size in bytes and flow completion time in seconds of each transfer of the summary, seed after seed.
-    pub fn completions(&self, qdisc: &str) -> Result<Vec<(f64, f64)>, ReportError> {
+    /// Two opposite measured ports, each with the node whose flows cross it; `None` if other ports are
+    /// measured, or a flow of the first trial has other ends.
+    pub fn opposite(&self) -> Option<[(&str, &str); 2]> {
+        let [one, other] = self.manifest.measured.ports.as_slice() else { return None };
+        let ((from, to), (back_from, back_to)) = (one.split_once("->")?, other.split_once("->")?);
+        if (from, to) != (back_to, back_from) {
+            return None;
+        }
+        let (_, dir) = self.trials.first()?;
+        let mut between = true;
+        rows(&dir.join(tables::FLOWS.file), &["from", "to"], |batch, row| {
+            let ends = (text(batch, 0).value(row), text(batch, 1).value(row));
+            between &= ends == (from, to) || ends == (to, from);
+        })
+        .ok()?;
+        between.then_some([(one.as_str(), from), (other.as_str(), to)])
+    }
+
+    /// Size in bytes and flow completion time in seconds of each transfer of the summary, seed after seed; of
+    /// all transfers, or of those that a node sent.
+    pub fn completions(&self, qdisc: &str, from: Option<&str>) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
-            let columns = ["kind", "in_interval", "fct_s", "bytes"];
+            let columns = ["kind", "in_interval", "fct_s", "bytes", "from"];
             rows(&dir.join(tables::FLOWS.file), &columns, |batch, row| {
                 let transfer = text(batch, 0).value(row) == "transfer";
-                let in_interval = batch.column(1).as_boolean().value(row);
+                let mine = from.is_none_or(|from| text(batch, 4).value(row) == from);
+                let in_interval = batch.column(1).as_boolean().value(row) && mine;
                 if let (true, true, Some(fct)) = (transfer, in_interval, real(batch, 2, row)) {
                     found.push((whole(batch, 3, row).unwrap_or(0) as f64, fct));
                 }

@@ -36,21 +36,39 @@ pub(super) fn pixel_columns(values: &[(f64, f64)], from: f64, until: f64, column
 pub(super) const BINS_PER_DECADE: f64 = 5.0;
 pub(super) const BIN_NEEDS: usize = 5;
 
-/// Medians of the completion time by size: median size and median time of each bin that has enough transfers.
-pub(super) fn medians_by_size(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+/// The median of a size bin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Median {
+    /// The median size, bytes.
+    pub size: f64,
+    /// The median completion time, seconds.
+    pub time: f64,
+    /// Neighbouring bins have the same number. A line must not cross from one stretch to the next.
+    pub stretch: usize,
+}
+
+/// Medians of the completion time by size: one for each bin that has enough transfers.
+pub(super) fn medians_by_size(points: &[(f64, f64)]) -> Vec<Median> {
     let mut sorted: Vec<(f64, f64)> = points.iter().copied().filter(|(size, _)| *size > 0.0).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let bin = |size: f64| (libm::log10(size) * BINS_PER_DECADE).floor();
-    let bins = sorted.chunk_by(|(a, _), (b, _)| bin(*a) == bin(*b)).filter(|bin| bin.len() >= BIN_NEEDS);
-    let median = |mut values: Vec<f64>| {
+    let bin = |size: f64| (libm::log10(size) * BINS_PER_DECADE).floor() as i64;
+    let middle = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values[(values.len() - 1) / 2]
     };
-    let both = |bin: &[(f64, f64)]| {
-        let (sizes, times) = bin.iter().copied().unzip();
-        (median(sizes), median(times))
-    };
-    bins.map(both).collect()
+    let mut medians = Vec::new();
+    let (mut stretch, mut last) = (0, None);
+    for points in sorted.chunk_by(|(a, _), (b, _)| bin(*a) == bin(*b)) {
+        if points.len() < BIN_NEEDS {
+            continue;
+        }
+        let here = bin(points[0].0);
+        stretch += usize::from(last.is_some_and(|last| here != last + 1));
+        last = Some(here);
+        let (sizes, times) = points.iter().copied().unzip();
+        medians.push(Median { size: middle(sizes), time: middle(times), stretch });
+    }
+    medians
 }
 
 #[cfg(test)]
@@ -79,6 +97,16 @@ mod tests {
     fn medians_need_company() {
         let kilo = [1.0, 5.0, 2.0, 4.0, 3.0].map(|seconds| (1_000.0 + seconds, seconds));
         let ten = [9.0; 4].map(|seconds| (10_000.0, seconds));
-        assert_eq!(medians_by_size(&[kilo.as_slice(), &ten].concat()), [(1_003.0, 3.0)]);
+        let median = Median { size: 1_003.0, time: 3.0, stretch: 0 };
+        assert_eq!(medians_by_size(&[kilo.as_slice(), &ten].concat()), [median]);
+    }
+
+    /// A line would state completion times of sizes that nobody transferred.
+    #[test]
+    fn a_gap_in_sizes_divides_the_line() {
+        let five = |size: f64| [size; 5].map(|size| (size, 1.0));
+        let points = [five(1_000.0), five(1_600.0), five(1_000_000.0)].concat();
+        let stretches: Vec<usize> = medians_by_size(&points).iter().map(|median| median.stretch).collect();
+        assert_eq!(stretches, [0, 0, 1]);
     }
 }

@@ -59,7 +59,8 @@ pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> 
     }
     let of_port = |port: &String| {
         let tables: Vec<Table> = folders.iter().map(|folder| folder.table.at(port)).collect();
-        view(port.clone(), folders, &tables, disciplines)
+        let title = folders.first().map_or(port.as_str(), |folder| folder.manifest.measured.title(port));
+        view(title.to_owned(), folders, &tables, disciplines)
     };
     first.iter().map(of_port).collect()
 }

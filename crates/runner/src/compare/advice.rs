@@ -25,12 +25,13 @@ mod target;
 use giveway_disciplines::{Needs, Spec};
 use giveway_measure::{Estimate, Row, Table};
 use giveway_qdisc::Rate;
+use giveway_record::{Commands, Recommendation};
 use giveway_workload::Direction;
 use serde_json::{Value, json};
 
 use super::link::Link;
 use super::situation::{Situation, Trust};
-use super::tables::{Change, Kind, Tables, WORTH, list};
+use super::tables::{COSTS, Change, Kind, Tables, WORTH, list};
 use super::words::word;
 
 pub use commands::Block;
@@ -316,8 +317,17 @@ fn rate(shaped: f64) -> String {
 }
 
 fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
-    let changes = changes(tables, candidate).into_iter();
-    let worse: Vec<String> = changes.filter(|(change, _)| change.is_worse()).map(|(_, text)| text).collect();
+    let mut worse = Vec::new();
+    for (metric, noun, kind) in COSTS {
+        for (direction, _) in tables.iter() {
+            let changes = tables.changes(*direction, metric);
+            let own = |change: &&Change<'_>| change.row.qdisc == candidate.row.qdisc && change.is_worse();
+            worse.extend(changes.iter().find(own).map(|change| {
+                let (after, before) = (kind.text(change.after), kind.text(change.before));
+                format!("the {noun} {} is {after} instead of {before}", word(*direction))
+            }));
+        }
+    }
     let rate = (shaped < 1.0).then(|| {
         format!("{:.0} % of the rate, which the comparison above does not include", 100.0 * (1.0 - shaped))
     });
@@ -354,12 +364,14 @@ fn shown(rate: Rate) -> String {
 }
 
 impl Advice {
-    /// The recommendation in sentences, for a report.
-    pub fn sentences(&self) -> Vec<String> {
-        let reasons = self.reasons.iter().map(|(what, text)| format!("{what}: {text}"));
-        let commands =
-            self.commands.iter().map(|block| format!("{}: {}", block.title, block.lines.join("; ")));
-        std::iter::once(format!("Recommendation: {}.", self.summary)).chain(reasons).chain(commands).collect()
+    /// The recommendation for a report.
+    pub fn recommendation(&self) -> Recommendation {
+        let commands = |block: &Block| Commands { title: block.title.clone(), lines: block.lines.clone() };
+        Recommendation {
+            summary: self.summary.clone(),
+            reasons: self.reasons.iter().map(|(what, text)| ((*what).to_owned(), text.clone())).collect(),
+            commands: self.commands.iter().map(commands).collect(),
+        }
     }
 
     /// The recommendation for programs: rates in bit/s.
@@ -413,6 +425,38 @@ mod tests {
         of(&table, &link, &situation, &Wish { target, ..Wish::default() }).expect("there are rows")
     }
 
+    /// Summary, reasons and commands, a line each.
+    fn written(advice: &Advice) -> String {
+        let Recommendation { summary, reasons, commands } = advice.recommendation();
+        let reasons = reasons.into_iter().map(|(what, text)| format!("{what}: {text}"));
+        let commands =
+            commands.into_iter().map(|block| format!("{}: {}", block.title, block.lines.join("; ")));
+        let lines = [format!("Recommendation: {summary}.")].into_iter().chain(reasons).chain(commands);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Loss of calls is no time that users wait for, and a cost all the same.
+    #[test]
+    fn every_loss_is_a_cost() {
+        let lossy = |mut row: Row, loss: f64| {
+            let values = vec![Some(loss); 3];
+            row.metrics
+                .push((format!("at.{}.voice_loss", Link::port(Direction::Down)), Estimate::over(values)));
+            row
+        };
+        let cost = |loss| {
+            let rows = vec![lossy(fifo(), 0.001), lossy(row("cake", [0.5; 3], 1.0, 0.01), loss)];
+            let advice = advice(rows, Target::Tc);
+            advice.reasons.iter().find(|(what, _)| *what == "Cost").expect("there is one").1.clone()
+        };
+        assert!(cost(0.001).contains("nothing else"), "{}", cost(0.001));
+        assert!(
+            cost(0.05).contains("packet loss of calls downstream is 5.00 % instead of"),
+            "{}",
+            cost(0.05)
+        );
+    }
+
     fn fifo() -> Row {
         row("fifo limit 100p", [1.0, 1.1, 0.9], 4.0, 0.4)
     }
@@ -427,7 +471,7 @@ mod tests {
         ];
         let advice = advice(rows, Target::Tc);
         assert_eq!(advice.discipline.as_deref(), Some("cake"), "as good as fq_codel, with one command");
-        insta::assert_snapshot!(advice.sentences().join("\n"));
+        insta::assert_snapshot!(written(&advice));
     }
 
     #[test]

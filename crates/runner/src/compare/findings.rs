@@ -7,7 +7,7 @@ use giveway_measure::Table;
 use giveway_workload::Direction;
 
 use super::situation::{Situation, Trust};
-use super::tables::{Change, Kind, Tables, list};
+use super::tables::{COSTS, Change, Kind, Tables, list};
 use super::words::{Mode, word};
 
 /// A metric, and its noun in sentences.
@@ -53,17 +53,6 @@ const TRANSFER: Subject = Subject {
 const DELAYS: [Question; 2] = [
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
     question("small_sojourn_p99_s", "99th percentile of the sojourn time of small packets", Kind::Time),
-];
-
-/// Metrics that may become worse.
-const COSTS: [Question; 7] = [
-    question("fct_gt3MB_p50_s", "median completion time of transfers above 3 MB", Kind::Time),
-    question("fct_le3MB_p50_s", "median completion time of transfers of 300 kB to 3 MB", Kind::Time),
-    question("fct_p99_s", "99th percentile of the completion times", Kind::Time),
-    question("page_load_p95_s", "95th percentile of the page load times", Kind::Time),
-    question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    question("voice_loss", "packet loss of calls", Kind::Share),
-    question("flows_incomplete", "number of unfinished transfers", Kind::Count),
 ];
 
 /// A finding, and the discipline that it recommends, if any.
@@ -265,7 +254,7 @@ impl Sentences<'_> {
     /// The two largest losses of a discipline, as shares of the baseline's values.
     fn cost(&self, winner: &str) -> Option<String> {
         let mut worse: Vec<(f64, String)> = Vec::new();
-        for Question { metric, noun, kind } in COSTS {
+        for (metric, noun, kind) in COSTS {
             for (direction, _) in self.tables.iter() {
                 let changes = self.tables.changes(*direction, metric);
                 let own = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());

@@ -29,6 +29,21 @@ pub(super) const GAINS: [&str; 6] = [
     "small_sojourn_p99_s",
 ];
 
+/// The metrics in which a loss is looked for, with their nouns: all those in which a gain counts, and more.
+pub(super) const COSTS: [(&str, &str, Kind); 11] = [
+    ("fct_gt3MB_p50_s", "median completion time of transfers above 3 MB", Kind::Time),
+    ("fct_le3MB_p50_s", "median completion time of transfers of 300 kB to 3 MB", Kind::Time),
+    ("fct_p50_s", "median completion time", Kind::Time),
+    ("fct_p95_s", "95th percentile of the completion times", Kind::Time),
+    ("fct_p99_s", "99th percentile of the completion times", Kind::Time),
+    ("page_load_p50_s", "median page load time", Kind::Time),
+    ("page_load_p95_s", "95th percentile of the page load times", Kind::Time),
+    ("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
+    ("voice_loss", "packet loss of calls", Kind::Share),
+    ("small_sojourn_p99_s", "99th percentile of the wait of small packets", Kind::Time),
+    ("flows_incomplete", "number of unfinished transfers", Kind::Count),
+];
+
 /// The unit of a metric.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use giveway_document::axis::{PLAIN, extent, logarithmic};
+use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
 use giveway_measure::{BIN, Table, WINDOWS};
 use giveway_theory::hurst::{FEWEST, Scales};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
+use super::frame::{Disciplines, at_port, data, over_seeds};
 use crate::report::read::Folder;
 
 /// The measured streams: the prefix of their metrics, and their title.
@@ -17,6 +18,9 @@ const STREAMS: [(&str, &str); 2] = [("arrivals", "arrivals"), ("downstream", "de
 /// The three estimators: the name of their metric, and their title.
 const ESTIMATORS: [(&str, &str); 3] =
     [("hurst_rs", "rescaled range"), ("hurst_variance", "variance-time"), ("hurst_wavelet", "wavelet")];
+
+/// The shapes of the estimators, with a character that looks like each.
+const GLYPHS: [(&str, &str); 3] = [("circle", "●"), ("square", "■"), ("diamond", "◆")];
 
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, ports: &[&str]) -> Vec<Chart> {
     let measured = |metric: &str| {
@@ -64,9 +68,9 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
     let caption = format!(
         "Index of dispersion: the variance of the packets in a window over their mean, for windows of 1 ms to 1 s ({}; both axes are \
          logarithmic). Poisson arrivals have 1 at every length, a steady stream has 0, batches of k packets have k; a line that \
-         keeps rising is burstiness that does not average out. Left: arrivals at the port. Right: departures, separately for each \
-         next hop of the packets, mean over the packets: the arrivals of the next queues. With equal arrivals on the left, lower \
-         on the right is better.",
+         keeps rising is burstiness that does not average out. First: arrivals at the port. Second: departures, separately for each \
+         next hop of the packets, mean over the packets: the arrivals of the next queues. With equal arrivals, lower departures \
+         are better.",
         over_seeds(folder)
     );
     let (least, most) = extent(found.into_iter());
@@ -78,20 +82,29 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         });
         logarithmic(&mut encoding["x"], 0.001, 1.0, PLAIN);
         logarithmic(&mut encoding["y"], least.min(1.0), most.max(1.0), PLAIN);
-        json!({
-            "title": { "text": what, "anchor": "start", "frame": "group" },
-            "width": (WIDTH - 80) / 2, "height": 260,
+        encoding["tooltip"] = json!([{ "field": "discipline" }, { "field": "window", "title": "window (s)" },
+                                     { "field": "index", "title": "index of dispersion" }]);
+        let spec = json!({
+            "data": { "name": "dispersion" },
+            "height": 260,
             "transform": [{ "filter": format!("datum.stream === {stream}") }],
             "layer": [
                 { "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
                   "encoding": { "y": { "datum": 1, "type": "quantitative" } } },
                 { "mark": { "type": "line", "point": { "filled": true, "size": 40 } }, "encoding": encoding },
             ],
-        })
+        });
+        Plot { title: (*what).to_owned(), spec, ..Plot::default() }
     };
-    let panels: Vec<Value> = STREAMS.iter().enumerate().map(panel).collect();
-    let spec = json!({ "data": { "name": "dispersion" }, "hconcat": panels, "spacing": 60 });
-    Chart { title, caption, key: true, drawn: plot(spec, [("dispersion", columns)]) }
+    Chart {
+        title,
+        caption,
+        keys: vec![disciplines.key(&folder.disciplines(), true)],
+        columns: 2,
+        panels: STREAMS.iter().enumerate().map(panel).collect(),
+        data: data([("dispersion", columns)]),
+        ..Chart::default()
+    }
 }
 
 /// The estimates of the Hurst parameter of every run, by source.
@@ -152,7 +165,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
     let names = ESTIMATORS.map(|(_, name)| name);
     let spec = json!({
         "data": { "name": "hurst" },
-        "width": WIDTH - 120, "height": { "step": 18, "for": "offset" },
+        "height": 18 * sources.len() * folder.table.rows.len(),
         "layer": [
             { "mark": { "type": "rule", "strokeDash": [3, 3], "color": "var(--faint)" },
               "encoding": { "x": { "datum": 0.5, "type": "quantitative" } } },
@@ -164,11 +177,19 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
                        "axis": { "labelLimit": 190, "ticks": false, "labelPadding": 8 } },
                 "yOffset": { "field": "discipline", "type": "nominal", "sort": null },
                 "color": disciplines.colour(),
-                "shape": { "field": "estimator", "type": "nominal", "title": null, "scale": { "domain": names },
-                           "legend": { "orient": "top", "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } },
+                "shape": { "field": "estimator", "type": "nominal", "title": null,
+                           "scale": { "domain": names, "range": GLYPHS.map(|(shape, _)| shape) }, "legend": null },
                 "tooltip": [{ "field": "source" }, { "field": "discipline" }, { "field": "estimator" }, { "field": "hurst" }],
               } },
         ],
     });
-    Chart { title, caption, key: true, drawn: plot(spec, [("hurst", columns)]) }
+    let estimators = names.iter().zip(GLYPHS).map(|(name, (_, glyph))| Swatch::shaped(name, glyph));
+    Chart {
+        title,
+        caption,
+        keys: vec![disciplines.key(&folder.disciplines(), false), Key::of("estimator", estimators.collect())],
+        panels: vec![Plot { spec, ..Plot::default() }],
+        data: data([("hurst", columns)]),
+        ..Chart::default()
+    }
 }

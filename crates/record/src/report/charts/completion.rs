@@ -1,27 +1,47 @@
 //! Flow completion time against size.
 
 use giveway_document::axis::{PLAIN, extent, logarithmic};
+use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::{number, thinned};
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, WIDTH, over_seeds, plot};
+use super::frame::{Disciplines, at_port, data, hover, over_seeds};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
-use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, medians_by_size};
+use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, Median, medians_by_size};
 
 /// Points of all disciplines together.
 const MOST_POINTS: usize = 3_000;
 
-pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart, ReportError> {
-    let title = "Flow completion time by size".to_owned();
+/// A chart for each direction if all flows cross one of two opposite ports, and one chart otherwise.
+pub(super) fn charts(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
+    match folder.opposite() {
+        Some(directions) => {
+            directions.iter().map(|(port, from)| chart(folder, disciplines, Some((port, from)))).collect()
+        }
+        None => Ok(vec![chart(folder, disciplines, None)?]),
+    }
+}
+
+/// The chart of all transfers, or of those from a node, which cross a port.
+fn chart(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    direction: Option<(&str, &str)>,
+) -> Result<Chart, ReportError> {
+    let title = match direction {
+        Some((port, _)) => at_port("Flow completion time by size", port, folder),
+        None => "Flow completion time by size".to_owned(),
+    };
     let mut points = vec![("discipline", vec![]), ("size", vec![]), ("time", vec![])];
     let mut medians = points.clone();
+    medians.push(("stretch", vec![]));
     let (mut all, mut shown) = (0, 0);
     let (mut sizes, mut times) = (Vec::new(), Vec::new());
     let specs = folder.disciplines();
     let each = MOST_POINTS / specs.len().max(1);
     for spec in specs {
-        let completions = folder.completions(spec)?;
+        let completions = folder.completions(spec, direction.map(|(_, from)| from))?;
         // A logarithmic axis has no zero.
         let completions: Vec<(f64, f64)> =
             completions.into_iter().filter(|(size, time)| *size > 0.0 && *time > 0.0).collect();
@@ -30,12 +50,13 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         times.extend(kept.iter().map(|(_, time)| *time));
         all += completions.len();
         shown += kept.len();
-        for (columns, rows) in [(&mut points, kept), (&mut medians, medians_by_size(&completions))] {
-            for (size, time) in rows {
-                columns[0].1.push(json!(disciplines.name(spec)));
-                columns[1].1.push(number(size));
-                columns[2].1.push(number(time));
-            }
+        for (size, time) in kept {
+            let cells = [json!(disciplines.name(spec)), number(size), number(time)];
+            points.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+        }
+        for Median { size, time, stretch } in medians_by_size(&completions) {
+            let cells = [json!(disciplines.name(spec)), number(size), number(time), json!(stretch)];
+            medians.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
     }
     if all == 0 {
@@ -48,8 +69,8 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
         format!("Points are {shown} of the {all} transfers, thinned evenly over the sizes")
     };
     let caption = format!(
-        "{about_points} that started within the measurement interval and completed ({}). Lines connect the medians of size bins, \
-         {BINS_PER_DECADE:.0} per decade, with at least {BIN_NEEDS} transfers each. Both axes are logarithmic. Lower is better, above all \
+        "{about_points} that started within the measurement interval and completed ({}). Lines connect the medians of neighbouring size bins, \
+         {BINS_PER_DECADE:.0} per decade, with at least {BIN_NEEDS} transfers each; where a bin has fewer, the line has a gap. Both axes are logarithmic. Lower is better, above all \
          on the left: small transfers should not wait for large ones. Transfers that did not complete are not drawn; the \
          table counts them.",
         over_seeds(folder)
@@ -61,19 +82,32 @@ pub(super) fn chart(folder: &Folder, disciplines: &Disciplines) -> Result<Chart,
     let ((smallest, largest), (fastest, slowest)) = (extent(sizes.into_iter()), extent(times.into_iter()));
     logarithmic(&mut axes["x"], smallest, largest, "~s");
     logarithmic(&mut axes["y"], fastest, slowest, PLAIN);
+    let over = hover(&axes["x"], &axes["y"], &[("discipline", "discipline")]);
     let (mut of_points, mut of_lines) = (axes.clone(), axes);
     of_points["color"] = disciplines.colour();
     of_lines["color"] = disciplines.colour();
     of_lines["strokeDash"] = disciplines.dash();
     of_lines["strokeWidth"] = disciplines.line_width();
+    of_lines["detail"] = json!({ "field": "stretch", "type": "nominal" });
+    // A bin without neighbours has no line.
+    let mut dots = of_points.clone();
+    dots["tooltip"] = over["encoding"]["tooltip"].clone();
     let spec = json!({
-        "width": WIDTH, "height": 380,
+        "height": 380,
         "layer": [
             { "data": { "name": "points" }, "encoding": of_points,
-              "mark": { "type": "point", "filled": true, "size": 12, "opacity": 0.4 } },
-            { "data": { "name": "medians" }, "encoding": of_lines,
-              "mark": "line" },
+              "mark": { "type": "point", "filled": true, "size": 12, "opacity": 0.4, "aria": false } },
+            { "data": { "name": "medians" }, "encoding": of_lines, "mark": "line" },
+            { "data": { "name": "medians" }, "encoding": dots,
+              "mark": { "type": "point", "filled": true, "size": 40, "opacity": 1 } },
         ],
     });
-    Ok(Chart { title, caption, key: true, drawn: plot(spec, [("points", points), ("medians", medians)]) })
+    Ok(Chart {
+        title,
+        caption,
+        keys: vec![disciplines.key(&folder.disciplines(), true)],
+        panels: vec![Plot { spec, ..Plot::default() }],
+        data: data([("points", points), ("medians", medians)]),
+        ..Chart::default()
+    })
 }

@@ -1,16 +1,15 @@
 //! The matrix of a contest: the share of each sender beside each other one.
 
+use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::number;
 use giveway_measure::{Contest, Row};
 use serde_json::{Value, json};
 
-use super::frame::{Chart, Disciplines, WIDTH, over_seeds, plot};
+use super::frame::{Disciplines, data, over_seeds};
 use crate::report::read::Folder;
 
-/// The side of a cell in pixels: the most, and the least.
-const CELL: (u32, u32) = (46, 30);
-/// The width of the names of the rows, in pixels.
-const NAMES: u32 = 110;
+/// The height of a cell, pixels.
+const CELL: usize = 34;
 
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Contest) -> Vec<Chart> {
     let seeds = over_seeds(folder);
@@ -79,19 +78,20 @@ impl Matrix {
             return Chart::words(self.title, "Nothing arrived within the measurement interval.");
         }
         let names: Vec<&str> = folder.table.rows.iter().map(|row| disciplines.name(&row.qdisc)).collect();
-        let spec = self.spec(contest, &names);
+        let panels = self.panels(contest, &names);
         Chart {
             title: self.title,
             caption: self.caption,
-            key: false,
-            drawn: plot(spec, [("matrix", columns)]),
+            keys: vec![disciplines.key(&folder.disciplines(), false)],
+            columns: 2,
+            panels,
+            data: data([("matrix", columns)]),
+            ..Chart::default()
         }
     }
 
     /// A square for each discipline, two beside each other.
-    fn spec(&self, contest: &Contest, disciplines: &[&str]) -> Value {
-        let room = (WIDTH / 2 - NAMES) / contest.senders.len() as u32;
-        let side = room.clamp(CELL.1, CELL.0) * contest.senders.len() as u32;
+    fn panels(&self, contest: &Contest, disciplines: &[&str]) -> Vec<Plot> {
         let axis = |field: &str, title: &str, orient: &str| {
             json!({ "field": field, "type": "nominal", "sort": null, "title": title,
                     "scale": { "domain": contest.senders },
@@ -102,22 +102,20 @@ impl Matrix {
             let number = json!({ "field": "value", "type": "quantitative", "format": ".3~r" });
             let colour = json!({ "field": "value", "type": "quantitative", "title": self.unit, "scale": self.scale,
                                  "legend": null });
-            json!({
-                "title": { "text": name, "anchor": "start", "frame": "group" },
-                "width": side, "height": side,
+            let tooltip = json!([{ "field": "row", "title": "sender" }, { "field": "column", "title": "beside" }, number]);
+            let spec = json!({
+                "data": { "name": "matrix" },
+                "height": CELL * contest.senders.len(),
                 "transform": [{ "filter": { "field": "discipline", "equal": name } }],
                 "encoding": { "x": axis("column", "beside", "top"), "y": axis("row", "", "left") },
                 "layer": [
-                    { "mark": { "type": "rect" }, "encoding": { "color": colour } },
+                    { "mark": { "type": "rect" }, "encoding": { "color": colour, "tooltip": tooltip } },
                     { "mark": { "type": "text", "fontSize": 10 },
                       "encoding": { "text": number, "color": { "value": "black" } } },
                 ],
-            })
+            });
+            Plot { title: (*name).to_owned(), discipline: (*name).to_owned(), spec, ..Plot::default() }
         };
-        json!({
-            "data": { "name": "matrix" },
-            "concat": disciplines.iter().map(panel).collect::<Vec<_>>(),
-            "columns": 2, "spacing": { "row": 30, "column": 30 },
-        })
+        disciplines.iter().map(panel).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! Distributions of sojourn times, small packets first.
 
 use giveway_document::axis::{PLAIN, logarithmic};
+use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
+use super::frame::{Disciplines, at_port, data, hover, over_seeds};
 use crate::report::error::ReportError;
 use crate::report::read::{DelayPoint, Folder};
 
@@ -71,7 +72,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
         format!("One run ({}).", over_seeds(folder))
     };
     let caption = format!(
-        "{about} Left: the share of packets with at most this sojourn time. A line far to the left is good. Right: the share of \
+        "{about} First: the share of packets with at most this sojourn time. A line far to the left is good. Second: the share of \
          packets with a longer sojourn time. A line that falls early is good, because the slowest packets determine the \
          quality of a call. {over_all_seeds} Each line has 123 points; times below {} ms are drawn at this value.",
         number(floor_ms)
@@ -92,21 +93,29 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, delays: &[Seeds
                           "color": disciplines.colour(), "strokeDash": disciplines.dash(),
                           "strokeWidth": disciplines.line_width() },
         });
-        let layers = if seeds > 1 { vec![band, line] } else { vec![line] };
-        json!({ "title": { "text": title, "anchor": "start" }, "width": (WIDTH - 90) / 2, "height": 280, "layer": layers,
-                "transform": [{ "filter": format!("isValid(datum.{})", y["field"].as_str().unwrap_or("share")) }] })
+        let over = hover(&x("median"), &y, &[("discipline", "discipline")]);
+        let layers = if seeds > 1 { vec![band, line, over] } else { vec![line, over] };
+        let spec = json!({
+            "data": { "name": "delay" }, "height": 280, "layer": layers,
+            "transform": [{ "filter": format!("isValid(datum.{})", y["field"].as_str().unwrap_or("share")) }],
+        });
+        Plot { title: title.to_owned(), spec, ..Plot::default() }
     };
     let share = json!({ "field": "share", "type": "quantitative", "title": "share of packets, at most",
                         "scale": { "domain": [0, 1] }, "axis": { "format": "~%", "tickCount": 5 } });
     let longer = json!({ "field": "longer", "type": "quantitative", "title": "share of packets, longer than",
                          "scale": { "type": "log", "domain": [0.0001, 1] },
                          "axis": { "format": "~%", "values": [1, 0.1, 0.01, 0.001, 0.0001] } });
-    let spec = json!({
-        "data": { "name": "delay" },
-        "hconcat": [panel(share, "All packets"), panel(longer, "The slowest packets")],
-        "spacing": 40,
-    });
-    Chart { title, caption, key: true, drawn: plot(spec, [("delay", columns)]) }
+    let specs: Vec<&str> = delays.iter().map(|(spec, _)| *spec).collect();
+    Chart {
+        title,
+        caption,
+        keys: vec![disciplines.key(&specs, true)],
+        columns: 2,
+        panels: vec![panel(share, "All packets"), panel(longer, "The slowest packets")],
+        data: data([("delay", columns)]),
+        ..Chart::default()
+    }
 }
 
 /// Sojourn times for each share, in seconds: the lowest, the median and the highest of the seeds.

@@ -1,11 +1,12 @@
 //! Drops by reason.
 
 use giveway_document::axis::PLAIN;
+use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
 use giveway_qdisc::DropReason;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, WIDTH, at_port, over_seeds, plot};
+use super::frame::{Disciplines, at_port, data, over_seeds};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, Link};
 
@@ -77,17 +78,26 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
     let (colours, words): (Vec<&str>, Vec<&str>) = reasons.iter().map(|why| appearance(*why)).unzip();
     let spec = json!({
         "data": { "name": "drops" },
-        "width": WIDTH - 120, "height": { "step": 30 },
+        "height": 30 * names.len(),
         "mark": { "type": "bar", "height": { "band": 0.7 } },
         "encoding": {
             "y": { "field": "discipline", "type": "nominal", "title": null,
-                   "scale": { "domain": names }, "axis": { "labelLimit": 260, "ticks": false, "labelPadding": 8, "domain": false, "grid": false } },
+                   "sort": names, "axis": { "labelLimit": 260, "ticks": false, "labelPadding": 8, "domain": false, "grid": false } },
             "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero", "axis": { "format": PLAIN, "tickCount": 7 } },
             "order": { "field": "place", "type": "quantitative" },
             "color": { "field": "reason", "type": "nominal", "title": null,
-                       "scale": { "domain": words, "range": colours },
-                       "legend": { "orient": "top", "columns": 6, "symbolType": "square" } },
+                       "scale": { "domain": words, "range": colours }, "legend": null },
+            "tooltip": [{ "field": "discipline" }, { "field": "reason" },
+                        { "field": "packets", "title": "packets per run" }],
         },
     });
-    Chart { title, caption, key: false, drawn: plot(spec, [("drops", columns)]) }
+    let entries = words.iter().zip(&colours).map(|(reason, colour)| Swatch::coloured(reason, colour));
+    Chart {
+        title,
+        caption,
+        keys: vec![Key::of("reason", entries.collect())],
+        panels: vec![Plot { spec, ..Plot::default() }],
+        data: data([("drops", columns)]),
+        ..Chart::default()
+    }
 }

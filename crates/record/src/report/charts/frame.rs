@@ -1,40 +1,13 @@
-//! Charts, and the parts that several of them share.
+//! Parts that several charts share.
 
 use giveway_document::axis::PLAIN;
+use giveway_document::chart::{Key, Plot, Swatch};
 use giveway_document::columns::{Columns, json as columns_json};
 use giveway_document::{Look, looks};
 use giveway_measure::short_names;
 use serde_json::{Map, Value, json};
 
 use crate::report::read::Folder;
-
-/// The width of the plot of a chart, in pixels.
-pub(super) const WIDTH: u32 = 880;
-
-/// One chart.
-pub(in crate::report) struct Chart {
-    pub title: String,
-    /// The contents of the chart, and a description of a good result.
-    pub caption: String,
-    /// True if the chart needs the key with the colours of the disciplines.
-    pub key: bool,
-    pub drawn: Drawn,
-}
-
-impl Chart {
-    /// A chart without data: a sentence that gives the reason.
-    pub(super) fn words(title: String, words: &str) -> Chart {
-        Chart { title, caption: String::new(), key: false, drawn: Drawn::Words(words.to_owned()) }
-    }
-}
-
-/// The content of a chart.
-pub(in crate::report) enum Drawn {
-    /// A specification and the data that it names.
-    Plot { spec: Value, data: Map<String, Value> },
-    /// The reason for an empty chart.
-    Words(String),
-}
 
 /// The disciplines of a page, each with its short name and its look.
 pub(in crate::report) struct Disciplines {
@@ -76,7 +49,16 @@ impl Disciplines {
         self.find(spec).0
     }
 
-    /// The colour of the column `discipline`. Its legend is the page's ([`Chart::key`]).
+    /// The key of the disciplines of a folder. Lines have dashes; areas and dots have not.
+    pub(in crate::report) fn key(&self, specs: &[&str], dashed: bool) -> Key {
+        let swatch = |spec: &&str| {
+            let (name, look) = self.find(spec);
+            if dashed { Swatch::new(name, spec, look) } else { Swatch::coloured(name, &look.colour) }
+        };
+        Key::of("discipline", specs.iter().map(swatch).collect())
+    }
+
+    /// The colour of the column `discipline`.
     pub(super) fn colour(&self) -> Value {
         let range: Vec<&str> = self.looks.iter().map(|look| look.colour.as_str()).collect();
         json!({
@@ -113,7 +95,13 @@ impl Disciplines {
 
 /// A title with its port, if there are several.
 pub(super) fn at_port(title: &str, port: &str, folder: &Folder) -> String {
-    if folder.manifest.measured.ports.len() > 1 { format!("{title} at {port}") } else { title.to_owned() }
+    let measured = &folder.manifest.measured;
+    match (measured.ports.len(), measured.title(port)) {
+        (0 | 1, _) => title.to_owned(),
+        (_, place) if place == port => format!("{title} at {port}"),
+        // A direction, as in "upstream".
+        (_, direction) => format!("{title}, {direction}"),
+    }
 }
 
 /// "the median of 10 seeds" or "seed 1".
@@ -124,9 +112,9 @@ pub(super) fn over_seeds(folder: &Folder) -> String {
     }
 }
 
-pub(super) fn plot(spec: Value, data: impl IntoIterator<Item = (&'static str, Columns)>) -> Drawn {
-    let data = data.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect();
-    Drawn::Plot { spec, data }
+/// Tables of a chart, by name.
+pub(super) fn data(tables: impl IntoIterator<Item = (&'static str, Columns)>) -> Map<String, Value> {
+    tables.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect()
 }
 
 /// The sides of a panel that have an axis.
@@ -137,45 +125,51 @@ pub(super) enum Sides {
     Both,
 }
 
-/// Small multiples: a panel for each discipline, with the same axes. Few panels are in one column, many in
-/// two. `layers` returns the layers of a panel from its axis of time.
+/// Few panels are below each other, many in two columns.
+pub(super) const fn columns(panels: usize) -> usize {
+    if panels > 3 { 2 } else { 1 }
+}
+
+/// Small multiples: a panel for each discipline, with the same axes. `layers` returns the layers of a panel
+/// from its axis of time.
 pub(super) fn panels(
     names: &[&str],
     data: &str,
     (from, until): (f64, f64),
     sides: Sides,
     layers: impl Fn(&Value) -> Vec<Value>,
-) -> Value {
-    let columns: usize = if names.len() > 3 { 2 } else { 1 };
-    // Space for the numbers and the title of an axis.
-    let right = if sides == Sides::Both { 60 } else { 0 };
-    let width = if columns == 2 { (WIDTH - 60 - 2 * right) / 2 } else { WIDTH - right };
-    let panel = |(at, name): (usize, &&str)| {
-        // Only the lowest panel of a column has labels of time.
-        let lowest = at + columns >= names.len();
-        let mut time = json!({
-            "field": "time", "type": "quantitative", "title": "time (s)",
-            "scale": { "domain": [from, until], "nice": false },
-            "axis": { "tickCount": 8, "format": PLAIN, "labels": lowest, "ticks": lowest },
-        });
-        if !lowest {
-            time["title"] = Value::Null;
-        }
-        json!({
-            "title": { "text": name, "anchor": "start", "frame": "group" },
-            "width": width, "height": 130,
+) -> Vec<Plot> {
+    let time = json!({
+        "field": "time", "type": "quantitative", "title": "time (s)",
+        "scale": { "domain": [from, until], "nice": false },
+        "axis": { "tickCount": 8, "format": PLAIN },
+    });
+    let panel = |name: &&str| Plot {
+        title: (*name).to_owned(),
+        discipline: (*name).to_owned(),
+        spec: json!({
+            "data": { "name": data }, "height": 130,
             "transform": [{ "filter": { "field": "discipline", "equal": name } }],
             "layer": layers(&time),
             "resolve": { "scale": { "y": if sides == Sides::Both { "independent" } else { "shared" } } },
-        })
+        }),
+        ..Plot::default()
     };
-    json!({
-        "data": { "name": data },
-        "concat": names.iter().enumerate().map(panel).collect::<Vec<_>>(),
-        "columns": columns, "bounds": "flush",
-        // Space for the title of a panel, and for the axes between two panels.
-        "spacing": { "row": 42, "column": 60 + right },
-    })
+    names.iter().map(panel).collect()
+}
+
+/// Invisible points that carry the tooltips of lines and areas: these marks as a whole have only one. `y` is
+/// the encoding of the value, and `shown` lists further columns with their titles.
+pub(super) fn hover(x: &Value, y: &Value, shown: &[(&str, &str)]) -> Value {
+    let field = |field: &Value, title: &str| json!({ "field": field, "title": title, "type": "quantitative", "format": ".4~r" });
+    let mut tooltip: Vec<Value> =
+        shown.iter().map(|(column, title)| json!({ "field": column, "title": title })).collect();
+    for encoding in [x, y] {
+        let title = encoding["title"].as_str().unwrap_or("value");
+        tooltip.push(field(&encoding["field"], title));
+    }
+    json!({ "mark": { "type": "point", "filled": true, "size": 90, "opacity": 0, "aria": false },
+            "encoding": { "x": x, "y": y, "tooltip": tooltip } })
 }
 
 /// A dashed line where the measurement interval begins, unless it is the beginning.

@@ -1,12 +1,15 @@
-//! The key figures side by side, with their intervals; of one folder or of several.
+//! The key figures side by side, with their intervals; of one folder or of several. If several ports are
+//! measured, such as both directions of a link, each port has its own.
 
 use giveway_document::axis::{PLAIN, logarithmic};
+use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
-use giveway_measure::Row;
 use giveway_measure::figures::{Kind, RATE, TIME};
-use serde_json::{Value, json};
+use giveway_measure::{Row, Table, is_carried};
+use serde_json::json;
 
-use super::frame::{Chart, Disciplines, plot};
+use super::MOST_PORTS;
+use super::frame::{Disciplines, at_port, data};
 use crate::report::read::Folder;
 
 /// A key figure: its metric, title and quantile. `less` is true if a lower value is better.
@@ -43,14 +46,46 @@ const FIGURES: [Figure; 9] = [
 /// The axis is logarithmic if the ratio of two means is larger.
 const WIDE: f64 = 20.0;
 const PANELS_PER_ROW: usize = 3;
-/// The width of one panel, pixels.
-const PANEL_WIDTH: u32 = 250;
 
-pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> Chart {
-    let title = "Key figures".to_owned();
+/// The shapes of folders, with a character that looks like each.
+const GLYPHS: [(&str, &str); 6] = [
+    ("circle", "●"),
+    ("square", "■"),
+    ("diamond", "◆"),
+    ("triangle-up", "▲"),
+    ("triangle-down", "▼"),
+    ("cross", "✚"),
+];
+
+/// A chart for each port if all folders measure the same few ports, and one chart otherwise.
+pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) -> Vec<Chart> {
+    let ports = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
+    let same = folders.iter().all(|folder| folder.manifest.measured.ports == ports);
+    let known = |row: &Row| row.mean(FIGURES[0].metric).is_some();
+    // A port may have no transfers of its own, as in a chain of links.
+    let of_port =
+        |port: &String| -> Vec<Table> { folders.iter().map(|folder| folder.table.at(port)).collect() };
+    let each = (2..=MOST_PORTS).contains(&ports.len())
+        && same
+        && ports.iter().any(|port| of_port(port).iter().flat_map(|table| &table.rows).any(known));
+    if !each {
+        let tables: Vec<Table> = folders.iter().map(|folder| folder.table.clone()).collect();
+        return vec![chart("Key figures".to_owned(), folders, &tables, disciplines)];
+    }
+    let one = |port: &String| {
+        chart(at_port("Key figures", port, &folders[0]), folders, &of_port(port), disciplines)
+    };
+    ports.iter().map(one).collect()
+}
+
+/// The key figures of these tables, one for each folder.
+fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Chart {
+    let pairs = folders.iter().zip(tables);
     let rows: Vec<(&Folder, &Row)> =
-        folders.iter().flat_map(|folder| folder.table.rows.iter().map(move |row| (folder, row))).collect();
-    let known = |metric: &str| rows.iter().any(|(_, row)| row.mean(metric).is_some());
+        pairs.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
+    // A quantile needs enough values: the table has a dash in its place otherwise.
+    let carried = |row: &Row, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
+    let known = |metric: &str| rows.iter().any(|(_, row)| carried(row, metric));
     let figures: Vec<_> = FIGURES.iter().filter(|figure| known(figure.metric)).collect();
     if figures.is_empty() {
         let words = "None of the key figures was measured.";
@@ -58,9 +93,14 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
     }
     let mut columns: Vec<_> =
         ["figure", "folder", "discipline", "mean", "low", "high"].map(|name| (name, vec![])).into();
-    let mut panels: Vec<Value> = Vec::new();
+    let mut panels: Vec<Plot> = Vec::new();
     for (at, figure) in figures.iter().enumerate() {
+        let rows: Vec<&(&Folder, &Row)> =
+            rows.iter().filter(|(_, row)| carried(row, figure.metric)).collect();
         let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(figure.metric)).collect();
+        let mut names: Vec<&str> = rows.iter().map(|(_, row)| row.qdisc.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
         let (one, unit) = figure.kind.unit(means.iter().copied());
         let axis = Axis::new(&means, one);
         for (folder, row) in &rows {
@@ -86,9 +126,10 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
             title: figure.what,
             subtitle: format!("{}{unit}; {better}", figure.quantile),
             axis,
-            several: folders.len() > 1,
+            folders: folders.iter().map(|folder| folder.name.clone()).collect(),
+            disciplines: names.len(),
         };
-        panels.push(panel.spec(disciplines));
+        panels.push(panel.plot(disciplines));
     }
     let rows_of_folders = match folders.len() {
         1 => String::new(),
@@ -106,12 +147,27 @@ pub(in super::super) fn chart(folders: &[Folder], disciplines: &Disciplines) -> 
         "{intervals}{rows_of_folders} An axis with very different values is logarithmic. Left is better, \
          except for goodput."
     );
-    let spec = json!({
-        "data": { "name": "figures" },
-        "concat": panels, "columns": PANELS_PER_ROW, "spacing": { "row": 24, "column": 24 },
-        "resolve": { "legend": { "color": "shared", "shape": "shared" } },
-    });
-    Chart { title, caption, key: false, drawn: plot(spec, [("figures", columns)]) }
+    let mut specs: Vec<&str> = Vec::new();
+    for (_, row) in &rows {
+        if !specs.contains(&row.qdisc.as_str()) {
+            specs.push(&row.qdisc);
+        }
+    }
+    let mut keys = vec![disciplines.key(&specs, false)];
+    if folders.len() > 1 {
+        let shaped =
+            |(at, folder): (usize, &Folder)| Swatch::shaped(&folder.name, GLYPHS[at % GLYPHS.len()].1);
+        keys.push(Key::of("folder", folders.iter().enumerate().map(shaped).collect()));
+    }
+    Chart {
+        title,
+        caption,
+        keys,
+        columns: PANELS_PER_ROW,
+        panels,
+        data: data([("figures", columns)]),
+        ..Chart::default()
+    }
 }
 
 /// The axis of a key figure.
@@ -138,12 +194,15 @@ struct Panel {
     title: &'static str,
     subtitle: String,
     axis: Axis,
-    /// True for several folders.
-    several: bool,
+    /// The names of the folders.
+    folders: Vec<String>,
+    /// The number of disciplines with a value.
+    disciplines: usize,
 }
 
 impl Panel {
-    fn spec(&self, disciplines: &Disciplines) -> Value {
+    fn plot(&self, disciplines: &Disciplines) -> Plot {
+        let several = self.folders.len() > 1;
         let x = |field: &str| {
             let mut x = json!({ "field": field, "type": "quantitative", "title": null });
             if self.axis.log {
@@ -154,35 +213,33 @@ impl Panel {
             }
             x
         };
-        // Only the first panel of a row has the names of the disciplines.
-        let names = self.at.is_multiple_of(PANELS_PER_ROW);
         let y = json!({
-            "field": "discipline", "type": "nominal", "title": null, "scale": { "domain": disciplines.names },
-            "axis": { "labels": names, "labelLimit": 190, "ticks": false, "domain": false, "labelPadding": 8 },
+            "field": "discipline", "type": "nominal", "title": null, "sort": disciplines.names,
+            "axis": { "labelLimit": 130, "minExtent": 70, "ticks": false, "domain": false, "labelPadding": 8 },
         });
         let mut dot = json!({ "x": x("mean"), "y": y, "color": disciplines.colour() });
         let mut bar =
             json!({ "x": x("low"), "x2": { "field": "high" }, "y": y, "color": disciplines.colour() });
-        if self.several {
+        if several {
             let offset = json!({ "field": "folder", "type": "nominal", "sort": null });
             dot["yOffset"] = offset.clone();
             bar["yOffset"] = offset;
-            dot["shape"] = json!({ "field": "folder", "type": "nominal", "sort": null, "title": null,
-                                   "legend": { "orient": "top", "labelLimit": 300, "columns": 4,
-                                               "symbolFillColor": "var(--soft)", "symbolStrokeColor": "var(--soft)" } });
+            let shapes: Vec<&str> = (0..self.folders.len()).map(|at| GLYPHS[at % GLYPHS.len()].0).collect();
+            dot["shape"] = json!({ "field": "folder", "type": "nominal", "sort": null, "legend": null,
+                                   "scale": { "domain": self.folders, "range": shapes } });
         }
         dot["tooltip"] =
             json!([{ "field": "discipline" }, { "field": "mean" }, { "field": "low" }, { "field": "high" }]);
-        let height =
-            if self.several { json!({ "step": 14, "for": "offset" }) } else { json!({ "step": 24 }) };
-        json!({
-            "title": { "text": self.title, "subtitle": self.subtitle, "anchor": "start", "frame": "group" },
-            "width": PANEL_WIDTH, "height": height,
+        let each = if several { 14 * self.folders.len() + 6 } else { 24 };
+        let spec = json!({
+            "data": { "name": "figures" },
+            "height": each * self.disciplines,
             "transform": [{ "filter": format!("datum.figure === {}", self.at) }],
             "layer": [
                 { "mark": { "type": "rule", "strokeWidth": 2.5, "opacity": 0.6, "clip": true }, "encoding": bar },
                 { "mark": { "type": "point", "filled": true, "size": 70, "opacity": 1 }, "encoding": dot },
             ],
-        })
+        });
+        Plot { title: self.title.to_owned(), subtitle: self.subtitle.clone(), spec, ..Plot::default() }
     }
 }

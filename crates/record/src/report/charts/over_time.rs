@@ -1,13 +1,14 @@
 //! Delays over time, with the rate of a link that varies behind them.
 
 use giveway_document::axis::{PLAIN, logarithmic};
+use giveway_document::chart::Chart;
 use giveway_document::columns::{Columns, number};
 use giveway_measure::figures::{RATE, TIME};
 use giveway_measure::{DelayRow, Delayed};
 use serde_json::{Value, json};
 
-use super::frame::{Chart, Disciplines, Sides, at_port, panels, plot};
-use super::sources::{MOST_SOURCES, OTHERS, colours, sources};
+use super::frame::{self, Disciplines, Sides, at_port, hover, panels};
+use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 
@@ -70,13 +71,12 @@ fn chart(
     let rates: Vec<(f64, f64)> = rates.into_iter().map(|(time, rate)| (time, rate / bit)).collect();
     let varies = !rates.is_empty();
     let has = |name: &&String| all.iter().any(|(_, rows)| !is_empty(&points(rows, name, names, axis.shown)));
-    let legend: Vec<&String> = names.iter().filter(has).collect();
     let labels: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
     let sides = if varies { Sides::Both } else { Sides::Left };
-    let spec = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |x| {
+    let panels = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |x| {
         let behind = varies.then(|| behind(x, rate_unit, most_of(&rates)));
-        behind.into_iter().chain([lines(x, &axis, names, &legend)]).collect()
+        behind.into_iter().chain([lines(x, &axis, names)]).collect()
     });
     let mut data = vec![("delays", columns(disciplines, all, names, &axis))];
     if varies {
@@ -89,7 +89,15 @@ fn chart(
         Shown::OneWay => "One-way delay over time",
         Shown::Sojourn => "Sojourn time over time",
     };
-    Some(Chart { title: at_port(title, port, folder), caption, key: false, drawn: plot(spec, data) })
+    Some(Chart {
+        title: at_port(title, port, folder),
+        caption,
+        keys: vec![sources::key(names, |name| has(&name))],
+        columns: frame::columns(panels.len()),
+        panels,
+        data: frame::data(data),
+        ..Chart::default()
+    })
 }
 
 /// The axis of delays, which all panels share.
@@ -177,11 +185,9 @@ fn columns(disciplines: &Disciplines, all: &[Rows<'_>], names: &[String], axis: 
 }
 
 /// A line for each source, with its band.
-fn lines(x: &Value, axis: &Axis, names: &[String], legend: &[&String]) -> Value {
+fn lines(x: &Value, axis: &Axis, names: &[String]) -> Value {
     let colour = json!({ "field": "source", "type": "nominal", "title": null,
-                         "scale": { "domain": names, "range": colours(names) },
-                         "legend": { "orient": "top", "columns": 8, "symbolType": "stroke", "labelLimit": 200,
-                                     "values": legend } });
+                         "scale": { "domain": names, "range": colours(names) }, "legend": null });
     // Each line is a little narrower than the previous one, which is below it, so that coinciding lines
     // show as borders.
     let width = |at: usize| 1.4 + 0.9 * (names.len() - 1 - at).min(2) as f64;
@@ -197,6 +203,7 @@ fn lines(x: &Value, axis: &Axis, names: &[String], legend: &[&String]) -> Value 
         { "transform": [{ "filter": "isValid(datum.alone)" }],
           "mark": { "type": "point", "filled": true, "size": 14, "opacity": 1 },
           "encoding": { "x": x, "y": axis.encoding("alone"), "color": colour } },
+        hover(x, &axis.encoding("mean"), &[("source", "source"), ("most", "longest")]),
     ] })
 }
 

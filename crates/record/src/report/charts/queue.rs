@@ -1,10 +1,11 @@
 //! Queue length over time.
 
 use giveway_document::axis::PLAIN;
+use giveway_document::chart::Chart;
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, Sides, at_port, panels, plot, warmup_rule};
+use super::frame::{Disciplines, Sides, at_port, columns as side_by_side, data, hover, panels, warmup_rule};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::pixel_columns;
@@ -59,7 +60,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
-    let spec = panels(&names, "queue", (0.0, until), Sides::Left, |x| {
+    let panels = panels(&names, "queue", (0.0, until), Sides::Left, |x| {
         // The margin above keeps the labels of the axis inside the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {
@@ -72,8 +73,17 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
             json!({ "mark": { "type": "line", "strokeWidth": 1.3 },
                     "encoding": { "x": x, "y": y("median"), "color": disciplines.colour() } }),
         ];
+        layers.push(hover(x, &y("median"), &[("least", "least"), ("most", "most")]));
         layers.extend(warmup_rule(folder));
         layers
     });
-    Ok(Chart { title, caption, key: false, drawn: plot(spec, [("queue", columns)]) })
+    Ok(Chart {
+        title,
+        caption,
+        keys: vec![disciplines.key(&specs, false)],
+        columns: side_by_side(panels.len()),
+        panels,
+        data: data([("queue", columns)]),
+        ..Chart::default()
+    })
 }

@@ -1,12 +1,13 @@
 //! Throughput of each source over time.
 
 use giveway_document::axis::PLAIN;
+use giveway_document::chart::Chart;
 use giveway_document::columns::number;
 use giveway_measure::figures::RATE;
 use serde_json::json;
 
-use super::frame::{Chart, Disciplines, Sides, at_port, panels, plot};
-use super::sources::{MOST_SOURCES, OTHERS, colours, sources};
+use super::frame::{Disciplines, Sides, at_port, columns as side_by_side, data, hover, panels};
+use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
 
@@ -89,7 +90,7 @@ fn chart<'a>(
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
-    let spec = panels(&names, "shares", (measured.from_s, measured.until_s), Sides::Left, |x| {
+    let panels = panels(&names, "shares", (measured.from_s, measured.until_s), Sides::Left, |x| {
         let mut layers = vec![json!({
             "mark": { "type": "area", "interpolate": "step-after", "opacity": 0.85 },
             "encoding": {
@@ -99,17 +100,26 @@ fn chart<'a>(
                        "axis": { "tickCount": 4, "format": PLAIN } },
                 "order": { "field": "place", "type": "quantitative" },
                 "color": { "field": "source", "type": "nominal", "title": null,
-                           "scale": { "domain": sources, "range": colours(&sources) },
-                           "legend": { "orient": "top", "columns": 8, "symbolType": "square", "labelLimit": 200 } },
+                           "scale": { "domain": sources, "range": colours(&sources) }, "legend": null },
             },
         })];
         layers.extend(rate.map(|rate| {
             json!({ "mark": { "type": "rule", "strokeDash": [6, 4], "color": "var(--ink)" },
                     "encoding": { "y": { "datum": rate / one, "type": "quantitative" } } })
         }));
+        let y = json!({ "field": "rate", "type": "quantitative", "title": unit });
+        layers.push(hover(x, &y, &[("source", "source")]));
         layers
     });
-    Ok(Chart { title, caption, key: false, drawn: plot(spec, [("shares", columns)]) })
+    Ok(Chart {
+        title,
+        caption,
+        keys: vec![sources::key(&sources, |_| true)],
+        columns: side_by_side(panels.len()),
+        panels,
+        data: data([("shares", columns)]),
+        ..Chart::default()
+    })
 }
 
 /// The points, grouped by stretch of time.

@@ -1,5 +1,7 @@
 //! The traffic sources that charts over time show, and their colours, which are the same in all of them.
 
+use giveway_document::chart::{Key, Swatch};
+
 use crate::report::read::{Folder, SharePoint};
 
 /// The largest number of sources with their own colour. The other sources are drawn as one.
@@ -42,4 +44,11 @@ pub(super) fn sources<'a>(folder: &Folder, points: impl Iterator<Item = &'a Shar
 pub(super) fn colours(sources: &[String]) -> Vec<&'static str> {
     let colour = |(at, name): (usize, &String)| COLOURS[if name == OTHERS { MOST_SOURCES } else { at }];
     sources.iter().enumerate().map(colour).collect()
+}
+
+/// The key of those of the sources that `shown` accepts.
+pub(super) fn key(sources: &[String], shown: impl Fn(&String) -> bool) -> Key {
+    let colours = colours(sources);
+    let entries = sources.iter().zip(colours).filter(|(name, _)| shown(name));
+    Key::of("source", entries.map(|(name, colour)| Swatch::coloured(name, colour)).collect())
 }

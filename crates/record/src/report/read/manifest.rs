@@ -7,6 +7,7 @@ use giveway_measure::{Contest, Fingerprint, Trial};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::folder::Recommendation;
 use crate::seal::Digest;
 
 /// The content of `manifest.json`.
@@ -26,6 +27,7 @@ pub(in crate::report) struct Manifest {
     pub created: Option<String>,
     pub complete: bool,
     pub findings: Option<Vec<String>>,
+    pub recommendation: Option<Recommendation>,
     pub fingerprint: Option<String>,
     pub trials: Vec<TrialEntry>,
     /// The files at the top, by name.
@@ -38,9 +40,18 @@ pub(in crate::report) struct Measured {
     pub from_s: f64,
     pub until_s: f64,
     pub ports: Vec<String>,
+    /// Titles of ports by name.
+    pub port_titles: Option<BTreeMap<String, String>>,
     pub sources: Vec<String>,
     pub contest: Option<Contest>,
     pub small_packet_bytes: u64,
+}
+
+impl Measured {
+    /// The title of a port.
+    pub fn title<'a>(&'a self, port: &'a str) -> &'a str {
+        self.port_titles.as_ref().and_then(|titles| titles.get(port)).map_or(port, String::as_str)
+    }
 }
 
 #[derive(Deserialize)]
