@@ -17,7 +17,8 @@ use crate::{show, stop, terminal};
 /// Reproduces a paper: runs its experiments and checks each of its claims.
 ///
 /// Prints each claim with the paper's number, our number with its 95 % confidence interval, and a verdict:
-/// reproduces, differs (with the reason) or not testable. Writes a report with every figure, drawn as in the
+/// reproduces, differs (with the reason), not testable, or not run. An interrupted study continues when the
+/// same command runs again. Writes a report with every figure, drawn as in the
 /// paper, and again under other assumptions. Without PAPER, lists the papers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -78,7 +79,7 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> 
     let before = cpu::user_s();
     stop::listen();
     let frontend = Terminal { quiet: args.quiet };
-    let (results, mut outcome) = study::run(&study, args.jobs.unwrap_or(0), &frontend)?;
+    let (results, mut outcome) = study::run(&study, args.jobs.unwrap_or(0), &dir.join(RUNS), &frontend)?;
     let judged = giveway_papers::judge(&study, &results);
     if args.json {
         writeln!(out, "{}", giveway_papers::json(&study, &results, &judged))?;
@@ -104,6 +105,9 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> 
 /// The file of the verdicts, which also identifies the paper of the folder.
 const CLAIMS: &str = "claims.json";
 
+/// The file of the finished runs of an interrupted study.
+const RUNS: &str = "runs.jsonl";
+
 /// Checks that `dir` is empty, or holds an earlier reproduction of the paper `id`, or that `force` is given.
 fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), CliError> {
     let written = [(giveway_record::REPORT, Kind::Page), (CLAIMS, Kind::Claims)];
@@ -117,7 +121,7 @@ fn may_take(dir: &Path, id: &str, force: bool) -> Result<(), CliError> {
         )));
     }
     // A run that was killed leaves only these files.
-    const LEFT: [&str; 2] = [giveway_record::LOCK, ".claims.json.tmp"];
+    const LEFT: [&str; 3] = [giveway_record::LOCK, ".claims.json.tmp", RUNS];
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let foreign = entries.map(|entry| entry.file_name()).find(|name| LEFT.iter().all(|left| name != left));
     if let (Some(name), true, false) = (foreign, claims.is_null(), force) {
@@ -202,12 +206,8 @@ fn print(
         }
     }
     writeln!(out, "\n{}", giveway_papers::counted(judged))?;
-    if results.finished < results.planned {
-        writeln!(
-            out,
-            "{} of {} runs finished; verdicts cover only these.",
-            results.finished, results.planned
-        )?;
+    if let Some(sentence) = giveway_papers::interrupted(results) {
+        write!(out, "{}", wrap(&sentence, width, "", ""))?;
     }
     if quick {
         writeln!(
@@ -225,6 +225,6 @@ fn mark(verdict: Verdict) -> String {
     match verdict {
         Verdict::Reproduces => terminal::good(word),
         Verdict::Differs => terminal::bad(word),
-        Verdict::NotTestable => terminal::faint(word),
+        Verdict::NotTestable | Verdict::NotRun => terminal::faint(word),
     }
 }

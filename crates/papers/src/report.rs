@@ -4,6 +4,7 @@ use giveway_document::{Cell, Document, Part, Sheet, Tone};
 
 use crate::drawing;
 use crate::fact::Measured;
+use crate::forest;
 use crate::measure::Unit;
 use crate::study::{Results, Study};
 use crate::verdict::{Judged, Verdict, counted, flowing, rounded};
@@ -12,11 +13,13 @@ use crate::verdict::{Judged, Verdict, counted, flowing, rounded};
 pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
     let about = &study.paper.about;
     let mut parts = vec![Part::Text(flowing(&about.about)), Part::Text(summary(study, results, judged))];
+    parts.extend(interrupted(results).map(Part::Text));
     if !about.conclusion.is_empty() && !study.scope.quick && study.scope.figure.is_none() {
         parts.push(Part::Heading("Conclusion".to_owned()));
         parts.push(Part::Text(about.conclusion.clone()));
     }
     parts.push(Part::Heading("Verdicts".to_owned()));
+    parts.extend(forest::of(judged).map(Part::Forest));
     parts.push(Part::Table(verdicts(judged)));
     let reasons = reasons(judged);
     if !reasons.is_empty() {
@@ -46,6 +49,10 @@ pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document
         .iter()
         .flat_map(|claim| claim.tests.iter().map(|test| format!("{}: {}", claim.id, test.said)))
         .collect();
+    if !results.missing.is_empty() {
+        let summary = "Runs that did not finish".to_owned();
+        parts.push(Part::Details { summary, text: results.missing.join("\n") });
+    }
     parts.push(Part::Details { summary: "Every test, with its numbers".to_owned(), text: tests.join("\n") });
     for (name, text) in &study.paper.scenarios {
         parts.push(Part::Details { summary: format!("The scenario {name}"), text: text.clone() });
@@ -80,10 +87,19 @@ fn summary(study: &Study, results: &Results, judged: &[Judged]) -> String {
             " This is a quick study, with shorter runs and few seeds: its verdicts are only hints.",
         );
     }
-    if results.finished < results.planned {
-        text.push_str(&format!(" It was stopped: {} runs are missing.", results.planned - results.finished));
-    }
     text
+}
+
+/// The state of a study with runs that did not finish, and the way to finish it.
+pub fn interrupted(results: &Results) -> Option<String> {
+    let missing = results.planned - results.finished;
+    (missing > 0).then(|| {
+        format!(
+            "This study is incomplete: {missing} of {} runs did not finish. Claims that need them have no verdict (\"not run\"). \
+             The same command resumes: it keeps the finished runs.",
+            results.planned
+        )
+    })
 }
 
 /// The table of claims with their verdicts.
@@ -175,7 +191,7 @@ fn verdict(verdict: Verdict) -> Cell {
     let tone = match verdict {
         Verdict::Reproduces => Tone::Good,
         Verdict::Differs => Tone::Bad,
-        Verdict::NotTestable => Tone::Faint,
+        Verdict::NotTestable | Verdict::NotRun => Tone::Faint,
     };
     Cell { text: verdict.word().to_owned(), tone }
 }

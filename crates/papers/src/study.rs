@@ -128,8 +128,8 @@ pub struct Job {
 /// The result of one run.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    numbers: Vec<Option<f64>>,
-    data: Vec<Data>,
+    pub(crate) numbers: Vec<Option<f64>>,
+    pub(crate) data: Vec<Data>,
 }
 
 /// The results of all runs.
@@ -143,6 +143,21 @@ pub struct Results {
     pub finished: usize,
     /// The number of runs of the study.
     pub planned: usize,
+    /// The number of planned and of finished runs, by experiment, variant and discipline.
+    counts: BTreeMap<(String, String, String), (usize, usize)>,
+    /// The names of the runs that did not finish.
+    pub missing: Vec<String>,
+}
+
+/// The state of the runs that a claim needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// All of them finished, or it needs none.
+    All,
+    /// Some did not finish: their number, and that of all.
+    Part(usize, usize),
+    /// The study does not contain them.
+    Never,
 }
 
 /// The runs of one discipline under one variant of one experiment.
@@ -218,6 +233,11 @@ impl Study {
     pub(crate) fn sections(&self) -> impl Iterator<Item = &Section> {
         let any = |section: &&Section| self.covers(&section.variant) && !self.figures(section).is_empty();
         self.paper.about.section.iter().filter(any)
+    }
+
+    /// True if the study is smaller than the paper's: a first look, or fewer seeds.
+    pub fn is_partial(&self) -> bool {
+        self.scope.quick || self.seeds() < self.paper.about.seeds
     }
 
     /// The number of seeds of all variants that are not listed as `few`.
@@ -438,13 +458,21 @@ impl Study {
             without_run: self.without_run(),
             finished: 0,
             planned: jobs.len(),
+            counts: BTreeMap::new(),
+            missing: Vec::new(),
         };
         for (job, observed) in jobs.iter().zip(observed) {
-            let Some(observed) = observed else { continue };
-            results.finished += 1;
             let scene = &self.scenes[job.scene];
             let discipline = scene.disciplines[job.trial.discipline].clone();
             let key = (scene.experiment.clone(), scene.variant.clone(), discipline);
+            let (planned, finished) = results.counts.entry(key.clone()).or_default();
+            *planned += 1;
+            let Some(observed) = observed else {
+                results.missing.push(self.name(job));
+                continue;
+            };
+            *finished += 1;
+            results.finished += 1;
             let several = results.runs.entry(key).or_default();
             if several.numbers.is_empty() && several.data.is_empty() {
                 several.numbers =
@@ -544,6 +572,26 @@ impl Results {
         several.data.iter().find(|(known, _)| known == curve).map(|(_, data)| data)
     }
 
+    /// The state of the runs that the tests of a claim need. `main` is the variant of tests that name none.
+    pub(crate) fn ran(&self, claim: &Claim, main: &str) -> Ran {
+        let mut keys = BTreeSet::new();
+        for test in &claim.tests {
+            for value in test.values() {
+                let variant = value.variant.as_deref().unwrap_or(main);
+                let key =
+                    |experiment: &String| (experiment.clone(), variant.to_owned(), value.discipline.clone());
+                keys.extend(value.experiments.ids().iter().map(key));
+            }
+        }
+        let counts: Option<Vec<(usize, usize)>> =
+            keys.iter().map(|key| self.counts.get(key).copied()).collect();
+        let Some(counts) = counts else { return Ran::Never };
+        let (planned, finished) = counts
+            .into_iter()
+            .fold((0, 0), |(all, done), (planned, finished)| (all + planned, done + finished));
+        if finished == planned { Ran::All } else { Ran::Part(planned - finished, planned) }
+    }
+
     /// True if the experiment was run under the variant.
     pub(crate) fn has(&self, experiment: &str, variant: &str) -> bool {
         self.runs.keys().any(|(one, other, _)| one == experiment && other == variant)
@@ -557,7 +605,14 @@ mod tests {
     use crate::measure::UtilizationMin;
 
     fn results(of: &[(&str, &str, &[Option<f64>])]) -> Results {
-        let mut results = Results { runs: BTreeMap::new(), without_run: Vec::new(), finished: 0, planned: 0 };
+        let mut results = Results {
+            runs: BTreeMap::new(),
+            without_run: Vec::new(),
+            finished: 0,
+            planned: 0,
+            counts: BTreeMap::new(),
+            missing: Vec::new(),
+        };
         for (experiment, discipline, numbers) in of {
             let key = (String::from(*experiment), "main".to_owned(), String::from(*discipline));
             let several = Several {

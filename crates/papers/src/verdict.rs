@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::claim::{Claim, Experiments, Fold, How, Test};
 use crate::measure::Unit;
-use crate::study::{Results, Study};
+use crate::study::{Ran, Results, Study};
 
 /// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,9 +16,12 @@ pub enum Verdict {
     /// A test does not hold.
     #[serde(rename = "differs")]
     Differs,
-    /// The claim cannot be tested here, or its runs are missing.
+    /// The claim cannot be tested here.
     #[serde(rename = "not testable")]
     NotTestable,
+    /// Runs that it needs are not part of the study, or did not finish.
+    #[serde(rename = "not run")]
+    NotRun,
 }
 
 impl Verdict {
@@ -28,6 +31,7 @@ impl Verdict {
             Verdict::Reproduces => "reproduces",
             Verdict::Differs => "differs",
             Verdict::NotTestable => "not testable",
+            Verdict::NotRun => "not run",
         }
     }
 }
@@ -55,6 +59,13 @@ pub struct Judged {
     pub tests: Vec<JudgedTest>,
     /// The verdicts under the other variants, by their names.
     pub otherwise: Vec<(String, Verdict)>,
+}
+
+impl Judged {
+    /// The test that decides: the closest to the end of its band, or the farthest outside.
+    pub(crate) fn decisive(&self) -> Option<&JudgedTest> {
+        self.tests.iter().min_by(|a, b| slack(a).total_cmp(&slack(b)))
+    }
 }
 
 /// A test with its result.
@@ -94,10 +105,16 @@ pub fn judge(study: &Study, results: &Results) -> Vec<Judged> {
 }
 
 /// The number of claims with each verdict: "40 reproduce, 7 differ, 1 could not be tested, of 48 claims."
+/// Claims whose runs are missing are counted apart, since nothing is known about them.
 pub fn counted(judged: &[Judged]) -> String {
     let count = |verdict| judged.iter().filter(|claim| claim.verdict == verdict).count();
+    let not_run = match count(Verdict::NotRun) {
+        0 => String::new(),
+        1 => ", 1 was not run".to_owned(),
+        several => format!(", {several} were not run"),
+    };
     format!(
-        "{} reproduce, {} differ, {} could not be tested, of {} claims.",
+        "{} reproduce, {} differ, {} could not be tested{not_run}, of {} claims.",
         count(Verdict::Reproduces),
         count(Verdict::Differs),
         count(Verdict::NotTestable),
@@ -109,7 +126,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     let about = &study.paper.about;
     let tests: Vec<JudgedTest> =
         claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
-    let verdict = verdict(&tests);
+    let ran = results.ran(claim, about.main());
+    let verdict = if ran == Ran::All { verdict(&tests) } else { Verdict::NotRun };
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
         let values = claim.tests.iter().flat_map(Test::values);
         let mut experiments = values.flat_map(|value| value.experiments.ids());
@@ -129,7 +147,11 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
         paper: claim.paper.clone(),
         ours: ours(&tests),
         verdict,
-        why: why(claim, verdict, results, study),
+        why: match ran {
+            Ran::All => why(claim, verdict, results, study),
+            Ran::Part(missing, all) => format!("{missing} of its {all} runs did not finish."),
+            Ran::Never => "A first look leaves out its experiment. Without --quick it is tested.".to_owned(),
+        },
         otherwise: otherwise.collect(),
         tests,
     }
@@ -311,7 +333,7 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
         return reason.trim().to_owned();
     }
     if verdict == Verdict::NotTestable {
-        return "not measured: none of the runs finished, or the event did not occur in them".to_owned();
+        return "The event that it is about did not occur in any run.".to_owned();
     }
     let text = if verdict == Verdict::Reproduces { &claim.note } else { &claim.why };
     if verdict == Verdict::Reproduces && text.is_none() {
@@ -328,8 +350,11 @@ fn why(claim: &Claim, verdict: Verdict, results: &Results, study: &Study) -> Str
     if !shown.is_empty() {
         sentences.push(format!("Measured: {}.", shown.join("; ")));
     }
-    if sentences.is_empty() {
-        sentences.push("No reason is recorded.".to_owned());
+    if sentences.is_empty() && study.is_partial() {
+        sentences.push(
+            "With shorter runs or fewer seeds than in the paper's study, a claim can differ by chance."
+                .to_owned(),
+        );
     }
     sentences.join(" ")
 }

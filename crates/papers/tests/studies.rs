@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use giveway_papers::{
-    Judged, Paper, Results, Scope, Study, Verdict, counted, document, json, judge, markdown,
+    Judged, Paper, Results, SHIPPED, Scope, Study, Verdict, counted, document, json, judge, markdown,
 };
 use tempfile::TempDir;
 
@@ -221,7 +221,12 @@ fn every_claim_gets_its_verdict() {
     assert_eq!(slower.otherwise, [("with little load".to_owned(), Verdict::Differs)]);
     assert_eq!(claim(&judged, "better-life").why, "We have no measure for it.");
     assert_eq!(claim(&judged, "bounded").tests.len(), 2, "one for each discipline");
-    assert!(claim(&judged, "of-nothing").why.starts_with("not measured"));
+    assert_eq!(claim(&judged, "of-nothing").why, "The event that it is about did not occur in any run.");
+    // Above the table, the decisive test of each claim with its band.
+    let page = document(&study, &results, &judged).html();
+    let (forest, table) =
+        (page.find("Claims at a glance").unwrap(), page.find("The claims in our words").unwrap());
+    assert!(forest < table && page.contains("data-column=\"group\" data-name=\"differs\""));
 }
 
 #[test]
@@ -245,7 +250,7 @@ fn one_figure_has_its_claims_and_no_others() {
     assert_eq!(error.to_string(), "unknown figure 9; there are: 1, 2");
 }
 
-/// Runs that were stopped are reported as missing, and the others count.
+/// Claims whose runs did not finish have no verdict, and are not counted as untestable. The others count.
 #[test]
 fn a_stopped_study_judges_what_it_has() {
     let study = study(Scope { quick: true, ..Scope::default() });
@@ -255,9 +260,95 @@ fn a_stopped_study_judges_what_it_has() {
     let results = study.finish(&jobs, observed.collect());
     let judged = judge(&study, &results);
     assert_eq!((results.finished, claim(&judged, "faster").tests[0].seeds), (5, 2));
+    assert_eq!(claim(&judged, "faster").verdict, Verdict::NotRun);
+    assert_eq!(claim(&judged, "faster").why, "1 of its 6 runs did not finish.");
+    assert_eq!(results.missing, [study.name(&jobs[1])]);
     let nothing = study.finish(&jobs, jobs.iter().map(|_| None).collect());
-    assert!(judge(&study, &nothing).iter().all(|claim| claim.verdict == Verdict::NotTestable));
-    assert!(document(&study, &nothing, &judged).html().contains("It was stopped: 6 runs are missing."));
+    let judged = judge(&study, &nothing);
+    let verdicts = judged.iter().map(|claim| claim.verdict);
+    assert!(verdicts.into_iter().all(|verdict| matches!(verdict, Verdict::NotRun | Verdict::NotTestable)));
+    assert_eq!(
+        counted(&judged),
+        "0 reproduce, 0 differ, 1 could not be tested, 4 were not run, of 5 claims."
+    );
+    let page = document(&study, &nothing, &judged).html();
+    assert!(page.contains("This study is incomplete: 6 of 6 runs did not finish."));
+    assert!(page.contains("The same command resumes") && !page.contains("Claims at a glance"));
+    assert!(!page.contains("Good is low."), "no stated result under an empty figure");
+}
+
+/// A first look has no runs of some experiments of the shipped papers. Their claims have no verdict.
+#[test]
+fn a_first_look_gives_no_verdict_where_nothing_ran() {
+    let mut without_runs = 0;
+    for shipped in SHIPPED {
+        let paper = Paper::shipped(shipped).unwrap();
+        let id = paper.id.clone();
+        let study = Study::new(paper, Scope { quick: true, ..Scope::default() }).unwrap();
+        let nothing = study.finish(&[], Vec::new());
+        for claim in judge(&study, &nothing) {
+            let needs_a_run = claim.verdict == Verdict::NotRun;
+            let explained =
+                claim.why == "A first look leaves out its experiment. Without --quick it is tested.";
+            assert_eq!(needs_a_run, explained, "{id}: {}", claim.id);
+            without_runs += usize::from(needs_a_run);
+        }
+    }
+    assert!(without_runs > 100, "{without_runs}");
+}
+
+/// Every difference in the book has its reason.
+#[test]
+fn every_difference_is_explained() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/papers");
+    let mut pages = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Some((_, after)) = text.split_once("## Differences and their reasons") else { continue };
+        pages += 1;
+        let differs = text.lines().filter(|line| line.starts_with("| ") && line.ends_with("| **differs** |"));
+        for line in differs {
+            // The first table has the figure, and the claim with its place in brackets.
+            let Some(cell) = line.split(" | ").nth(1) else { continue };
+            let mut claims = cell.match_indices(" (").map(|(at, _)| &cell[..at]);
+            let explained = claims.any(|claim| after.contains(&format!("- {claim}. ")));
+            assert!(explained || !cell.contains(" ("), "{}: {cell}", path.display());
+        }
+        assert!(!text.contains("No reason is recorded"), "{}", path.display());
+    }
+    assert!(pages >= 5, "{pages}");
+}
+
+/// A file of finished runs gives a resumed study the results of an uninterrupted one. A line that was cut off
+/// is repeated, and a file of another study is not used.
+#[test]
+fn a_study_resumes() {
+    let study = study(Scope { quick: true, ..Scope::default() });
+    let jobs = study.jobs();
+    let run = |job| study.run(job, &|_| true).unwrap();
+    let (first, second) = (run(&jobs[0]), run(&jobs[1]));
+    let whole = format!(
+        "{}\n{}\n\n{}",
+        study.identity(),
+        study.line(&jobs[0], &first),
+        study.line(&jobs[1], &second)
+    );
+    assert_eq!(study.read_lines(&whole).len(), 2);
+    let kept = study.read_lines(&whole[..whole.len() - 9]);
+    assert_eq!(kept.keys().collect::<Vec<_>>(), [&study.name(&jobs[0])]);
+    let resumed =
+        jobs.iter().map(|job| Some(kept.get(&study.name(job)).cloned().unwrap_or_else(|| run(job))));
+    let resumed = study.finish(&jobs, resumed.collect());
+    let (uninterrupted, judged) = all(&study);
+    assert_eq!(judge(&study, &resumed), judged);
+    let page = |results| document(&study, results, &judged).html();
+    assert_eq!(page(&resumed), page(&uninterrupted));
+    let other = self::study(Scope { quick: true, seeds: Some(2), ..Scope::default() });
+    assert!(other.read_lines(&whole).is_empty());
 }
 
 #[test]

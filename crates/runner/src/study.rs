@@ -1,26 +1,47 @@
 //! The runs of a paper's study.
 
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use giveway_papers::{Job, Results, Study};
+use giveway_papers::{Job, Observed, Results, Study};
 use rayon::prelude::*;
 
 use crate::frontend::{Frontend, Progress, panic_message};
 use crate::{Outcome, RunnerError, pool};
 
 /// Runs every job of a study on `threads` threads (0: one for each processor), until the user stops it. Jobs
-/// that measure real time run first, one after the other.
+/// that measure real time run first, one after the other. Finished runs are kept in the file `kept` until all
+/// have finished, so that the next call continues where this one stopped.
 ///
 /// # Errors
-/// When the threads cannot be started. A job that fails is reported to the front end, and the others
+/// When the threads cannot be started, or the file cannot be written. A job that fails is reported to the front end, and the others
 /// continue.
-pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Results, Outcome), RunnerError> {
+pub fn run(
+    study: &Study,
+    threads: u16,
+    kept: &Path,
+    frontend: &dyn Frontend,
+) -> Result<(Results, Outcome), RunnerError> {
     let jobs = study.jobs();
+    let kept = Kept::open(study, kept)?;
+    let resumed = jobs.iter().filter(|job| kept.finished.contains_key(&study.name(job))).count();
+    if resumed > 0 {
+        let all = jobs.len();
+        frontend.message(&format!("resuming: {resumed} of {all} runs finished before"));
+    }
     let pool = pool(threads)?;
     // The bar counts simulated seconds, because runs differ tenfold in length.
     let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
     let progress = Progress::new(frontend, study.id(), seconds.iter().sum::<u64>() as usize);
     let one = |(job, seconds): (&Job, &u64)| {
+        if let Some(observed) = kept.finished.get(&study.name(job)) {
+            progress.part_of_length(*seconds).done(1.0);
+            return Ok(Some(observed.clone()));
+        }
         if frontend.stopped() {
             return Ok(None);
         }
@@ -31,8 +52,11 @@ pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Resu
         };
         // The other runs continue if this one panics.
         let running = AssertUnwindSafe(|| study.run(job, &go_on));
-        catch_unwind(running)
-            .map_err(|panic| format!("{} failed: {}", study.name(job), panic_message(panic.as_ref())))
+        let observed = catch_unwind(running);
+        if let Ok(Some(observed)) = &observed {
+            kept.add(&study.line(job, observed));
+        }
+        observed.map_err(|panic| format!("{} failed: {}", study.name(job), panic_message(panic.as_ref())))
     };
     let (timed, others): (Vec<usize>, Vec<usize>) =
         (0..jobs.len()).partition(|at| study.is_timed(&jobs[*at]));
@@ -50,5 +74,53 @@ pub fn run(study: &Study, threads: u16, frontend: &dyn Frontend) -> Result<(Resu
         })
     });
     let observed = observed.collect();
-    Ok((study.finish(&jobs, observed), outcome))
+    let results = study.finish(&jobs, observed);
+    if results.finished == results.planned {
+        kept.remove();
+    } else {
+        frontend.message("the study is incomplete; the same command resumes it");
+    }
+    Ok((results, outcome))
+}
+
+/// The file of the finished runs of a study, which exists until all have finished.
+struct Kept {
+    path: PathBuf,
+    /// The runs of an earlier call, by name.
+    finished: BTreeMap<String, Observed>,
+    file: Mutex<File>,
+}
+
+impl Kept {
+    /// Opens the file, which may have runs of this study already. A file of another study is replaced.
+    fn open(study: &Study, path: &Path) -> Result<Kept, RunnerError> {
+        let explain = || format!("cannot write {}", path.display());
+        let finished = study.read_lines(&fs::read_to_string(path).unwrap_or_default());
+        let begin = || -> io::Result<File> {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            if finished.is_empty() {
+                let mut file = File::create(path)?;
+                writeln!(file, "{}", study.identity())?;
+                return Ok(file);
+            }
+            let mut file = File::options().append(true).open(path)?;
+            // Ends a line that a killed process may have left unfinished.
+            writeln!(file)?;
+            Ok(file)
+        };
+        let file = begin().map_err(RunnerError::io(explain()))?;
+        Ok(Kept { path: path.to_owned(), finished, file: Mutex::new(file) })
+    }
+
+    /// Adds a run. If the disk is full the run is not kept, and a resumed study repeats it.
+    fn add(&self, line: &str) {
+        let mut file = self.file.lock().expect("no thread panics while it holds the lock");
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+    }
+
+    fn remove(self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
