@@ -8,8 +8,9 @@ use giveway_scenario::{Backend, Bound, LinkBounds, StreamBounds};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
+use crate::scenario_args::ScenarioArgs;
 use crate::terminal::{bold, width};
-use crate::{Outcome, check, markdown};
+use crate::{Outcome, markdown};
 
 /// Prints the delay bounds of flows with a reservation, for each discipline of a scenario, without running
 /// it.
@@ -27,10 +28,8 @@ pub struct Args {
     /// Largest burst of each flow, as in 15kb; at least one packet [default: one packet]
     #[arg(long, value_name = "SIZE")]
     burst: Option<Bytes>,
-    /// Change a key of the scenario, as in link.0.rate=5mbit or 'disciplines=["drr", "trr_sound"]'; may be
-    /// repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Print one JSON object instead of text; delays are in seconds, rates in bit/s
     #[arg(long)]
     json: bool,
@@ -49,7 +48,7 @@ const LONGEST_BESIDE: usize = 50;
 
 /// Runs `giveway bound`.
 pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    let scenario = check::read(&args.file, &args.set)?;
+    let scenario = args.scenario.read(&args.file)?;
     let Backend::Network(network) = &scenario.backend else {
         let message = "bounds exist only for networks, and this scenario has another backend";
         return Err(CliError::Usage(message.to_owned()));

@@ -1,13 +1,15 @@
 //! `giveway check`: checks scenarios without running them.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use giveway_scenario::{Backend, Draft, Scenario};
+use giveway_runner::chain;
+use giveway_scenario::{Backend, Diagnostic, Origin, Scenario, Severity};
+use serde_json::{Value, json};
 
+use crate::Outcome;
 use crate::error::CliError;
-use crate::{Outcome, show};
+use crate::scenario_args::ScenarioArgs;
 
 /// Checks scenarios without running them.
 ///
@@ -19,9 +21,11 @@ pub struct Args {
     /// Scenario files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Print one JSON array instead of text: an object for each file, with all its errors and warnings
+    #[arg(long, conflicts_with = "all_errors")]
+    json: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -29,17 +33,23 @@ Examples:
   giveway check scenarios/quickstart.toml
   giveway check scenarios/*.toml
   giveway check scenarios/quickstart.toml --set 'disciplines=[\"fifo\", \"fq_codel\"]'
+  giveway check scenarios/*.toml --json | jq '.[].errors[]'
 
 Exit codes: 0 success, 2 a scenario is invalid.";
 
 /// Runs `giveway check`.
 pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut outcome = Outcome::Done;
+    let mut objects = Vec::new();
     for file in &args.files {
-        match read(file, &args.set) {
+        match args.scenario.read(file) {
+            read if args.json => {
+                objects.push(object(file, &read));
+                outcome = outcome.max(read.err().map_or(Outcome::Done, |error| error.outcome()));
+            }
             Ok(scenario) => {
-                show::diagnostics(scenario.origin(), &scenario.warnings);
-                writeln!(out, "{}: {}", file.display(), summary(&scenario))?;
+                args.scenario.warn(&scenario);
+                writeln!(out, "{}: ok: {}", file.display(), summary(&scenario))?;
                 for offered in offered(&scenario) {
                     writeln!(out, "  {offered}")?;
                 }
@@ -51,43 +61,54 @@ pub fn check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             }
         }
     }
+    if args.json {
+        writeln!(out, "{}", Value::from(objects))?;
+    }
     Ok(outcome)
 }
 
-/// Reads a scenario and applies the changes of `--set`.
-///
-/// # Errors
-/// If the file cannot be read, or the scenario is invalid.
-pub fn read(file: &Path, sets: &[String]) -> Result<Scenario, CliError> {
-    refuse_captures(file)?;
-    let draft = Draft::load(file)?;
-    let draft = sets.iter().fold(draft, |draft, set| draft.set(set));
-    Ok(draft.finish().map_err(Box::new)?)
+/// A file for programs.
+fn object(file: &Path, read: &Result<Scenario, CliError>) -> Value {
+    let none: &[Diagnostic] = &[];
+    let (origin, all) = match read {
+        Ok(scenario) => (Some(scenario.origin()), scenario.warnings.as_slice()),
+        Err(CliError::Scenario(error, _)) => (Some(&error.origin), error.diagnostics.as_slice()),
+        Err(_) => (None, none),
+    };
+    let of = |severity: Severity| -> Vec<Value> {
+        let some = all.iter().filter(|each| each.severity == severity);
+        some.filter_map(|each| Some(message(origin?, each))).collect()
+    };
+    let mut errors = of(Severity::Error);
+    // A file that cannot be read has no lines.
+    if let (Err(error), None) = (read, origin) {
+        errors.push(json!({
+            "file": file.display().to_string(), "flag": null, "line": null, "column": null,
+            "message": chain(error), "label": null, "help": null,
+        }));
+    }
+    json!({
+        "file": file.display().to_string(),
+        "ok": read.is_ok(),
+        "summary": read.as_ref().ok().map(summary),
+        "runs": read.as_ref().ok().map(|scenario| scenario.trials().len()),
+        "errors": errors,
+        "warnings": of(Severity::Warning),
+    })
 }
 
-/// Names the command for a capture at the place of a scenario.
-fn refuse_captures(file: &Path) -> Result<(), CliError> {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(16).read_to_end(&mut head));
-    if read.is_ok() && giveway_capture::looks_like_capture(&head) {
-        let name = file.display();
-        return Err(CliError::Usage(format!(
-            "{name} is a capture, not a scenario: write giveway compare {name} --rate 10mbit"
-        )));
-    }
-    Ok(())
-}
-
-/// Reads a scenario like [`read`]. `short` shortens it to a quick check; `seeds` replaces its seeds by 1 to
-/// that number.
-pub fn read_as(file: &Path, sets: &[String], short: bool, seeds: Option<u32>) -> Result<Scenario, CliError> {
-    let mut scenario = read(file, sets)?;
-    if short {
-        scenario = scenario.short().map_err(Box::new)?;
-    }
-    Ok(match seeds {
-        Some(count) => scenario.with_seeds(count),
-        None => scenario,
+/// An error or a warning for programs. A place in a flag of the command line has the flag instead of a file,
+/// and its column counts from the beginning of the flag's text.
+fn message(origin: &Origin, diagnostic: &Diagnostic) -> Value {
+    let place = origin.place(&diagnostic.span);
+    json!({
+        "file": (!place.flag).then_some(place.name),
+        "flag": place.flag.then(|| format!("{} {}", place.name, place.text)),
+        "line": (!place.flag).then_some(place.line),
+        "column": place.column,
+        "message": diagnostic.message,
+        "label": (!diagnostic.label.is_empty()).then_some(&*diagnostic.label),
+        "help": diagnostic.help,
     })
 }
 
@@ -126,5 +147,5 @@ fn summary(scenario: &Scenario) -> String {
         Backend::Network(_) | Backend::Live(_) => scenario.duration.to_string(),
         Backend::Switch(crossbar) => format!("{} slots", crossbar.slots),
     };
-    format!("ok: {}, {} of {}", parts.join(", "), count(scenario.trials().len(), "run"), duration)
+    format!("{}, {} of {}", parts.join(", "), count(scenario.trials().len(), "run"), duration)
 }

@@ -13,7 +13,7 @@ use giveway_testbed::TestbedError;
 use crate::live::BridgeError;
 use crate::reservation_args::KeyError;
 use crate::reserve::ReserveError;
-use crate::show;
+use crate::show::{self, Most};
 
 /// Reason why a command does not start or fails. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +52,9 @@ pub enum CliError {
     /// A scenario file cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A scenario is invalid. Each mistake is shown with its line.
-    #[error(transparent)]
-    Scenario(#[from] Box<ScenarioError>),
+    /// A scenario is invalid. Mistakes are shown with their lines, as many as the second field says.
+    #[error("{0}")]
+    Scenario(Box<ScenarioError>, Most),
     /// The standard output cannot be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
@@ -75,7 +75,7 @@ impl CliError {
             | CliError::Reserve(ReserveError::Signals { .. })
             | CliError::Testbed(_)
             | CliError::Load(_)
-            | CliError::Scenario(_) => Outcome::Wrong,
+            | CliError::Scenario(..) => Outcome::Wrong,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),
             CliError::Kernel(error) if error.is_prerequisite() => Outcome::Wrong,
@@ -90,8 +90,12 @@ impl CliError {
     pub fn show(&self) {
         match self {
             CliError::Reported(_) | CliError::Runner(RunnerError::Reported(_)) => {}
-            CliError::Scenario(error) | CliError::Runner(RunnerError::Scenario(error)) => {
-                show::diagnostics(&error.origin, &error.diagnostics);
+            CliError::Scenario(error, most) => {
+                show::diagnostics(&error.origin, &error.diagnostics, *most);
+            }
+            // The scenario is made of flags, so it has few mistakes.
+            CliError::Runner(RunnerError::Scenario(error)) => {
+                show::diagnostics(&error.origin, &error.diagnostics, Most::All);
             }
             other => show::error(other),
         }

@@ -64,7 +64,11 @@ enum Command {
         json: bool,
     },
     /// List the disciplines for the kernel, and those that are loaded
-    List,
+    List {
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
     /// Compile a discipline without loading it, for a machine without a compiler, or for another kernel
     Build(Build),
 }
@@ -132,7 +136,7 @@ pub fn kernel(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Unload { dev: Some(dev), .. } => unload(dev),
         Command::Unload { dev: None, .. } => unload_gone(),
         Command::Show { dev, json } => shown(dev.as_deref(), *json),
-        Command::List => list(),
+        Command::List { json } => list(*json),
         Command::Build(args) => build(args),
     }?;
     write!(out, "{text}")?;
@@ -198,10 +202,12 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, CliError> {
         let rows = |rows: &[(String, u64)]| -> Map<String, Value> {
             rows.iter().map(|(name, number)| (name.clone(), json!(number))).collect()
         };
-        values.push(json!({
-            "device": attached.device, "qdisc": attached.name, "discipline": attached.discipline, "rate_bit": attached.rate,
-            "counters": rows(&others), "drops": rows(&drops),
-        }));
+        let mut value = object(attached);
+        value.extend([
+            ("counters".to_owned(), rows(&others).into()),
+            ("drops".to_owned(), rows(&drops).into()),
+        ]);
+        values.push(Value::Object(value));
         text.push_str(&format!("{}: {}\n", terminal::bold(&attached.device), line(attached)));
         for (name, number) in &others {
             text.push_str(&format!("  {name:<16} {number:>14}\n"));
@@ -220,14 +226,22 @@ fn shown(dev: Option<&str>, json: bool) -> Result<String, CliError> {
     })
 }
 
-fn list() -> Result<String, CliError> {
+fn list(json: bool) -> Result<String, CliError> {
+    let summary = |kind: Kind| {
+        let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
+        entry.map(|entry| entry.summary).unwrap_or_default()
+    };
+    let all = attach::all()?;
+    if json {
+        let one = |kind: Kind| json!({ "name": kind.name(), "summary": summary(kind) });
+        let disciplines: Vec<Value> = Kind::ALL.into_iter().map(one).collect();
+        let loaded: Vec<Value> = all.iter().map(|attached| Value::Object(object(attached))).collect();
+        return Ok(format!("{}\n", json!({ "disciplines": disciplines, "loaded": loaded })));
+    }
     let mut text = format!("{}\n", terminal::bold("for the kernel"));
     for kind in Kind::ALL {
-        let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == kind.discipline());
-        let summary = entry.map(|entry| entry.summary).unwrap_or_default();
-        text.push_str(&format!("  {:<5} {summary}\n", kind.name()));
+        text.push_str(&format!("  {:<5} {}\n", kind.name(), summary(kind)));
     }
-    let all = attach::all()?;
     if !all.is_empty() {
         text.push_str(&format!("\n{}\n", terminal::bold("loaded")));
     }
@@ -252,6 +266,19 @@ fn build(args: &Build) -> Result<String, CliError> {
     }
     object::build(&Recipe { kind: plan.kind, name, room: plan.room, journal: *journal, btf }, out)?;
     Ok(format!("{}: {name}, for a backlog of up to {} packets\n", Path::new(out).display(), plan.room - 2))
+}
+
+/// An attached discipline for programs.
+fn object(attached: &Attached) -> Map<String, Value> {
+    let Attached { device, name, discipline, rate, namespace, .. } = attached;
+    let pairs = [
+        ("device", json!(device)),
+        ("qdisc", json!(name)),
+        ("discipline", json!(discipline)),
+        ("rate_bit", json!(rate)),
+        ("namespace", json!(namespace)),
+    ];
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Describes an attached discipline.

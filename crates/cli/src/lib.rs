@@ -30,6 +30,7 @@ mod reproduce;
 mod reservation_args;
 mod reserve;
 mod run;
+mod scenario_args;
 mod schema;
 mod search;
 mod show;

@@ -12,7 +12,8 @@ use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::headings::HARNESS;
-use crate::{check, provenance, show, stop, terminal, trace};
+use crate::scenario_args::ScenarioArgs;
+use crate::{provenance, show, stop, terminal, trace};
 
 /// Runs scenarios: each discipline with each seed, with the same workload.
 ///
@@ -46,9 +47,8 @@ pub struct Args {
     /// any result differs
     #[arg(long, help_heading = HARNESS, hide = true)]
     check_threads: bool,
-    /// Change a key of the scenario, as in link.0.rate=5mbit or traffic.upload.flows=3; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Write the packets of all queues to a pcapng file, with drops and marks as comments, for Wireshark and
     /// similar programs. Several disciplines get a file each, as in FILE-fifo.pcapng. Only the first seed is
     /// written
@@ -106,7 +106,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if !args.trace_port.is_empty() && args.files.len() > 1 {
         return Err(CliError::Usage("--trace-port takes one scenario at a time".to_owned()));
     }
-    let read = |file: &PathBuf| check::read_as(file, &args.set, args.short, args.seeds);
+    let read = |file: &PathBuf| args.scenario.read_as(file, args.short, args.seeds);
     let mut scenarios: Vec<Scenario> = Vec::new();
     let mut invalid = None;
     for scenario in args.files.iter().map(read) {
@@ -159,7 +159,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut outcome = Outcome::Done;
     for ((scenario, name), dir) in scenarios.iter().zip(&names).zip(&dirs) {
         if !args.quiet {
-            show::diagnostics(scenario.origin(), &scenario.warnings);
+            args.scenario.warn(scenario);
         }
         let shown = (args.json, args.quiet);
         outcome = outcome.max(one(&session, scenario, name, dir.as_deref(), shown, out)?);

@@ -10,7 +10,8 @@ use giveway_scenario::Scenario;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::{check, show, stop};
+use crate::scenario_args::ScenarioArgs;
+use crate::{show, stop};
 
 /// Finds the capacity of a switch, or the load at which two arbiters are equal, by bisection.
 ///
@@ -52,9 +53,8 @@ pub struct Args {
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Change a key of the scenario, as in switch.ports=32; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -92,9 +92,9 @@ fn width(text: &str) -> Result<f64, String> {
 
 /// Runs `giveway search`.
 pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    let scenario = check::read_as(&args.file, &args.set, args.short, args.seeds)?;
+    let scenario = args.scenario.read_as(&args.file, args.short, args.seeds)?;
     if !args.quiet {
-        show::diagnostics(scenario.origin(), &scenario.warnings);
+        args.scenario.warn(&scenario);
     }
     let name = scenario_name(&args.file);
     let frontend = Terminal { quiet: args.quiet };

@@ -9,21 +9,39 @@ use giveway_scenario::{Diagnostic, Origin, Severity};
 
 use crate::terminal;
 
-/// Shows errors or warnings of a scenario, each with its lines. A long list is cut off.
-pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic]) {
+/// The number of messages about a scenario that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Most {
+    /// The first three. The last line says how many there are, and names the flag that shows them.
+    Few,
+    /// All.
+    All,
+}
+
+impl Most {
+    fn number(self) -> usize {
+        match self {
+            Most::Few => 3,
+            Most::All => usize::MAX,
+        }
+    }
+}
+
+/// Shows errors or warnings of a scenario, each with its lines. With [`Most::Few`] a long list is cut off.
+pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic], most: Most) {
     let renderer = match terminal::error_styles() {
         true => Renderer::styled(),
         false => Renderer::plain(),
     };
     let renderer = renderer.term_width(terminal::width());
-    let (shown, more) = giveway_scenario::shown(diagnostics);
+    let (shown, hidden) = giveway_scenario::shown(diagnostics, most.number());
     let shown: Vec<String> = shown.into_iter().map(|each| render(&renderer, origin, each)).collect();
     if shown.is_empty() {
         return;
     }
     let mut text = shown.join("\n\n") + "\n";
-    if more > 0 {
-        text.push_str(&format!("\n... and {more} more\n"));
+    if let Some(hidden) = hidden.words() {
+        text.push_str(&format!("\nand {hidden}; --all-errors shows them\n"));
     }
     print(&text);
 }

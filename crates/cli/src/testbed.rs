@@ -17,7 +17,8 @@ use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::outputs::{Kind, may_write};
 use crate::run::{print, remark, session};
-use crate::{check, provenance, show};
+use crate::scenario_args::ScenarioArgs;
+use crate::{provenance, show};
 
 /// Runs a scenario with backend = "live" on real hosts of this machine.
 ///
@@ -70,9 +71,8 @@ pub struct Args {
     /// scenario must have one discipline, which runs in giveway, and one seed
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Change a key of the scenario, as in link.1.rate=5mbit or traffic.upload.flows=3; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
     /// Replace the folder of --out and the file of --pcap, whatever they contain. Each removed file is named;
     /// files that Giveway does not write stay
     #[arg(long)]
@@ -136,7 +136,7 @@ fn measure_timing(args: &Args, csv: &Path, out: &mut dyn Write) -> Result<Outcom
 
 /// Runs a scenario on the test bed.
 fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    let scenario = check::read_as(scenario_file, &args.set, args.short, args.seeds)?;
+    let scenario = args.scenario.read_as(scenario_file, args.short, args.seeds)?;
     let Some(live) = scenario.live() else {
         let file = scenario_file.display();
         return Err(CliError::Usage(format!(
@@ -164,7 +164,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
         return Err(CliError::Usage(message.to_owned()));
     }
     if !args.quiet {
-        show::diagnostics(scenario.origin(), &scenario.warnings);
+        args.scenario.warn(&scenario);
     }
     giveway_testbed::ready()
         .and_then(|()| giveway_testbed::has_tcp(live))
@@ -179,6 +179,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
                 label: String::new(),
                 help: None,
             }],
+            args.scenario.most(),
         );
         return Ok(Outcome::Wrong);
     }

@@ -10,6 +10,7 @@ mod live;
 mod live_fragments;
 mod live_privileges;
 mod live_replay;
+mod messages;
 mod replay;
 mod report;
 mod reserve;

@@ -19,6 +19,21 @@ fn disciplines_for_the_kernel_are_listed() {
 }
 
 #[test]
+fn disciplines_for_the_kernel_are_listed_for_programs() {
+    let (code, out, _) = giveway(&["kernel", "list", "--json"]);
+    assert_eq!((code, out.lines().count()), (0, 1));
+    let listed: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let disciplines = listed["disciplines"].as_array().expect("they are in an array");
+    let names: Vec<&str> = disciplines.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["fifo", "drr", "efd", "trr", "bsq"]);
+    assert!(
+        disciplines.iter().all(|one| one["summary"].as_str().is_some_and(|text| !text.is_empty())),
+        "{out}"
+    );
+    assert!(listed["loaded"].is_array(), "{out}");
+}
+
+#[test]
 fn what_cannot_be_loaded_is_refused_with_a_correction() {
     for (words, expected) in [
         (&["efd", "--dev", "no-such"][..], "there is no interface \"no-such\": there are "),

@@ -22,28 +22,53 @@ pub struct ScenarioError {
 /// The most diagnostics of one message.
 const MOST_SHOWN: usize = 50;
 
-/// The diagnostics to show, errors before warnings, and the number of those that are not shown.
-pub fn shown(diagnostics: &[Diagnostic]) -> (Vec<&Diagnostic>, usize) {
-    if diagnostics.len() <= MOST_SHOWN {
-        return (diagnostics.iter().collect(), 0);
+/// The diagnostics that a message leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+}
+
+impl Hidden {
+    /// Their numbers in words, such as "95 more errors and 1 more warning"; `None` if nothing is left out.
+    pub fn words(self) -> Option<String> {
+        let some = |count: usize, what: &str| {
+            let s = if count == 1 { "" } else { "s" };
+            (count > 0).then(|| format!("{} more {what}{s}", grouped(count)))
+        };
+        let parts = [some(self.errors, "error"), some(self.warnings, "warning")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+}
+
+/// The diagnostics to show, at most `most`, and those that are not shown. A list that is cut off has errors
+/// before warnings; otherwise the order is kept.
+pub fn shown(diagnostics: &[Diagnostic], most: usize) -> (Vec<&Diagnostic>, Hidden) {
+    if diagnostics.len() <= most {
+        return (diagnostics.iter().collect(), Hidden { errors: 0, warnings: 0 });
     }
     let of = |severity| diagnostics.iter().filter(move |each| each.severity == severity);
-    let most = of(Severity::Error).chain(of(Severity::Warning)).take(MOST_SHOWN);
-    (most.collect(), diagnostics.len() - MOST_SHOWN)
+    let ordered: Vec<&Diagnostic> = of(Severity::Error).chain(of(Severity::Warning)).collect();
+    let (shown, rest) = ordered.split_at(most);
+    let errors = rest.iter().filter(|each| each.severity == Severity::Error).count();
+    (shown.to_vec(), Hidden { errors, warnings: rest.len() - errors })
 }
 
 impl fmt::Display for ScenarioError {
     /// Formats up to 50 diagnostics as plain text, each with its line, in which the place is underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, more) = shown(&self.diagnostics);
+        let (shown, hidden) = shown(&self.diagnostics, MOST_SHOWN);
         for (i, diagnostic) in shown.into_iter().enumerate() {
             if i > 0 {
                 f.write_char('\n')?;
             }
             write_plain(f, &self.origin, diagnostic)?;
         }
-        if more > 0 {
-            writeln!(f, "\n... and {} more", grouped(more))?;
+        if let Some(hidden) = hidden.words() {
+            writeln!(f, "\nand {hidden}")?;
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ pub use backend::Backend;
 pub use crossbar::Crossbar;
 pub use diagnostic::{Diagnostic, Severity};
 pub use draft::Draft;
-pub use error::{LoadError, ScenarioError, shown};
+pub use error::{Hidden, LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, LinkKeyError, Live, link_key};
 pub use network::{
