@@ -114,6 +114,9 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
+    /// Also print the number of simulated events and the processor time
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -199,7 +202,7 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         if let (Some(advice), false, false) = (&reported.advice, args.json, several) {
             show::advice(advice, out)?;
         }
-        remark(results, args.json, args.quiet);
+        remark(results, args.quiet, args.verbose);
         Ok(())
     })?;
     if let (Some(place), false) = (&compared.side_by_side, args.quiet) {

@@ -79,6 +79,9 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
+    /// Also print the number of simulated events and the processor time
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
     #[arg(long)]
     short: bool,
@@ -161,8 +164,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         if !args.quiet {
             args.scenario.warn(scenario);
         }
-        let shown = (args.json, args.quiet);
-        outcome = outcome.max(one(&session, scenario, name, dir.as_deref(), shown, out)?);
+        outcome = outcome.max(one(&session, scenario, name, dir.as_deref(), args, out)?);
         if stop::requested() {
             break;
         }
@@ -181,14 +183,14 @@ fn one(
     scenario: &Scenario,
     name: &str,
     dir: Option<&Path>,
-    (json, quiet): (bool, bool),
+    args: &Args,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
     let results = match session.run(scenario, name, dir, &|_| None) {
         Ok(results) => results,
         Err(outcome) => return Ok(outcome),
     };
-    if json {
+    if args.json {
         let mut json = results.table.to_json(name, results.cpu_s);
         if let Some(contest) = &results.contest {
             for (row, result) in
@@ -201,7 +203,7 @@ fn one(
     } else {
         print(scenario, name, &results, out)?;
     }
-    remark(&results, json, quiet);
+    remark(&results, args.quiet, args.verbose);
     Ok(results.outcome)
 }
 
@@ -216,8 +218,9 @@ pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, Ru
     Ok(session)
 }
 
-/// Prints remarks on results on the standard error: files, the report, and processor time.
-pub fn remark(results: &Results, json: bool, quiet: bool) {
+/// Prints remarks on results on the standard error: files and the report, and if `verbose` is true the events
+/// and the processor time.
+pub fn remark(results: &Results, quiet: bool, verbose: bool) {
     if !quiet {
         results.remarks.iter().for_each(|remark| show::message(remark));
     }
@@ -227,7 +230,7 @@ pub fn remark(results: &Results, json: bool, quiet: bool) {
     if let (Some(report), false) = (&results.report, quiet) {
         show::message(&format!("the report is {}", report.display()));
     }
-    if !quiet && !json {
+    if verbose {
         show::message(&format!("{} events, {:.2} s of processor time", results.table.events, results.cpu_s));
     }
 }

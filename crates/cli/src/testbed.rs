@@ -83,6 +83,9 @@ pub struct Args {
     /// Print no progress and no warnings
     #[arg(long, short)]
     quiet: bool,
+    /// Also print the number of simulated events and the processor time
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
     #[arg(long)]
     short: bool,
@@ -215,7 +218,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
     } else if !args.json {
         print(&scenario, &name, &done, out)?;
     }
-    remark(&done, args.json, args.quiet);
+    remark(&done, args.quiet, args.verbose);
     if args.against_simulation && done.finished > 0 && outcome != Outcome::Interrupted {
         let simulated = scenario.simulated().expect("a scenario of a test bed can be simulated");
         let simulation = match real.run(&simulated, &name, within("simulation").as_deref(), &|_| None) {
