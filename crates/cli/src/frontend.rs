@@ -3,13 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use giveway_runner::{Bar, Frontend, NoBar};
+use giveway_runner::{Bar, Frontend, NoBar, Unit};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::progress::{EVERY, Lines};
 use crate::{show, stop, terminal};
 
-/// Time between two messages on a long reading.
-const EVERY: Duration = Duration::from_secs(10);
 /// The time of the last such message, or of the beginning.
 static LAST: Mutex<Option<Instant>> = Mutex::new(None);
 
@@ -49,9 +48,12 @@ impl Frontend for Terminal {
         stop::forget();
     }
 
-    fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar> {
-        if self.quiet || !terminal::watched() {
+    fn bar(&self, name: &str, steps: u64, unit: Unit) -> Box<dyn Bar> {
+        if self.quiet {
             return Box::new(NoBar);
+        }
+        if !terminal::watched() {
+            return Box::new(Lines::new(name, steps, unit, clock(), show::message));
         }
         let bar = ProgressBar::new(steps);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4} left");
@@ -59,6 +61,13 @@ impl Frontend for Terminal {
         bar.set_message(name.to_owned());
         Box::new(Shown(bar))
     }
+}
+
+/// A clock of real time, which counts from now.
+#[expect(clippy::disallowed_methods, reason = "progress is for people, and changes no result")]
+fn clock() -> impl Fn() -> Duration {
+    let began = Instant::now();
+    move || began.elapsed()
 }
 
 /// A progress bar on the terminal. It disappears when it is dropped.

@@ -20,6 +20,7 @@ mod live;
 mod markdown;
 mod outputs;
 mod parameters;
+mod progress;
 mod provenance;
 mod rates;
 mod reference;

@@ -22,8 +22,31 @@ pub trait Frontend: Sync {
     /// Forgets that the runs should stop: the user has ended only the capture.
     fn carry_on(&self) {}
 
-    /// Begins a progress bar of `steps` with a name.
-    fn bar(&self, name: &str, steps: u64) -> Box<dyn Bar>;
+    /// Begins a progress bar of `steps` of a unit, with a name.
+    fn bar(&self, name: &str, steps: u64, unit: Unit) -> Box<dyn Bar>;
+}
+
+/// The unit of the steps of a bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Thousandths of a run.
+    Runs,
+    /// Thousandths of a simulated second.
+    Seconds,
+    /// Bytes of files.
+    Bytes,
+}
+
+impl Unit {
+    /// The steps that are done and all steps in words, such as "3 of 12 runs".
+    pub fn of(self, done: u64, all: u64) -> String {
+        let (size, name) = match self {
+            Unit::Runs => (STEPS, "runs"),
+            Unit::Seconds => (STEPS, "simulated seconds"),
+            Unit::Bytes => (1_000_000, "MB"),
+        };
+        format!("{} of {} {name}", done / size, all / size)
+    }
 }
 
 /// A progress bar. It ends when it is dropped.
@@ -37,7 +60,7 @@ pub struct Silent;
 
 impl Frontend for Silent {
     fn message(&self, _: &str) {}
-    fn bar(&self, _: &str, _: u64) -> Box<dyn Bar> {
+    fn bar(&self, _: &str, _: u64, _: Unit) -> Box<dyn Bar> {
         Box::new(NoBar)
     }
 }
@@ -49,7 +72,7 @@ impl Bar for NoBar {
     fn advance(&self, _: u64) {}
 }
 
-/// The steps of a bar for one run of length 1.
+/// The steps of a bar for one run of length 1, or for one simulated second.
 const STEPS: u64 = 1000;
 
 /// The progress of runs of different lengths, on one bar.
@@ -58,9 +81,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar over `runs` of length 1.
-    pub fn new(frontend: &dyn Frontend, name: &str, runs: usize) -> Progress {
-        Progress { bar: frontend.bar(name, runs as u64 * STEPS) }
+    /// A bar over `runs` of length 1. With [`Unit::Seconds`] a run of length 1 is a simulated second.
+    pub fn new(frontend: &dyn Frontend, name: &str, runs: usize, unit: Unit) -> Progress {
+        Progress { bar: frontend.bar(name, runs as u64 * STEPS, unit) }
     }
 
     /// The part of one run of length 1.
@@ -117,7 +140,7 @@ mod tests {
 
     impl Frontend for Counter {
         fn message(&self, _: &str) {}
-        fn bar(&self, _: &str, _: u64) -> Box<dyn Bar> {
+        fn bar(&self, _: &str, _: u64, _: Unit) -> Box<dyn Bar> {
             Box::new(self.clone())
         }
     }
@@ -125,7 +148,7 @@ mod tests {
     #[test]
     fn parts_add_up_to_the_whole_whatever_the_steps() {
         let counter = Counter::default();
-        let progress = Progress::new(&counter, "runs", 4);
+        let progress = Progress::new(&counter, "runs", 4, Unit::Runs);
         let (short, long) = (progress.part(), progress.part_of_length(3));
         for share in [0.1, 0.1, 0.05, 0.7, 1.0, 1.0] {
             short.done(share);

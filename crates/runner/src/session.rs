@@ -12,7 +12,7 @@ use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
 
 use crate::export::Exports;
-use crate::frontend::{Frontend, Part, Progress, panic_message};
+use crate::frontend::{Frontend, Part, Progress, Unit, panic_message};
 use crate::traces::{PortFile, Traces};
 use crate::{Outcome, RunnerError, chain, cpu, outputs, threads};
 
@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
         let trials = scenario.trials();
         let before = cpu::user_s();
         let kept = self.kept(&trials, folder.as_ref());
-        let progress = Progress::new(self.frontend, name, trials.len());
+        let progress = Progress::new(self.frontend, name, trials.len(), Unit::Runs);
         // `collect` keeps the order of the trials, so results do not depend on the threads.
         let ran: Vec<Ran> = self.pool.install(|| {
             trials

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use giveway_papers::{Job, Observed, Results, Study};
 use rayon::prelude::*;
 
-use crate::frontend::{Frontend, Progress, panic_message};
+use crate::frontend::{Frontend, Progress, Unit, panic_message};
 use crate::{Outcome, RunnerError, pool};
 
 /// Runs every job of a study on `threads` threads (0: one for each processor), until the user stops it. Jobs
@@ -36,7 +36,7 @@ pub fn run(
     let pool = pool(threads)?;
     // The bar counts simulated seconds, because runs differ tenfold in length.
     let seconds: Vec<u64> = jobs.iter().map(|job| (study.weight(job).as_s() as u64).max(1)).collect();
-    let progress = Progress::new(frontend, study.id(), seconds.iter().sum::<u64>() as usize);
+    let progress = Progress::new(frontend, study.id(), seconds.iter().sum::<u64>() as usize, Unit::Seconds);
     let one = |(job, seconds): (&Job, &u64)| {
         if let Some(observed) = kept.finished.get(&study.name(job)) {
             progress.part_of_length(*seconds).done(1.0);

@@ -11,7 +11,7 @@ use super::chosen::{Chosen, Place};
 use super::copy::Copy;
 use super::live::Live;
 use super::words::shown;
-use crate::{Bar, Frontend, RunnerError};
+use crate::{Bar, Frontend, RunnerError, Unit};
 
 /// The file that stands for the standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -92,7 +92,8 @@ impl Source {
         };
         let mut line = Timeline::default();
         let mut window = Chosen::new(self.from, self.until);
-        let mut progress = Progress { packets: 0, is_live: self.live.is_some() };
+        let has_bar = self.bytes() >= LONG;
+        let mut progress = Progress { packets: 0, is_live: self.live.is_some(), has_bar };
         let has_input = self.live.is_some() || self.files.iter().any(|file| is_standard_input(file));
         while let Some((mut packet, frame)) = merged.next_packet() {
             if frontend.stopped() {
@@ -150,6 +151,11 @@ impl Source {
         self.live.as_ref().and_then(|live| live.keep.as_deref())
     }
 
+    /// The length of all files, bytes.
+    fn bytes(&self) -> u64 {
+        self.files.iter().filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
+    }
+
     /// Opens all files.
     fn open(&self, frontend: &dyn Frontend) -> Result<Merged, RunnerError> {
         let wrong = |file: &Path, error: CaptureError| {
@@ -159,10 +165,9 @@ impl Source {
         if self.files.iter().filter(|file| is_standard_input(file)).count() > 1 {
             return Err(RunnerError::Usage("the standard input, -, can be read once".to_owned()));
         }
-        let bytes: u64 =
-            self.files.iter().filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum();
+        let bytes = self.bytes();
         let bar: Option<std::sync::Arc<dyn Bar>> =
-            (bytes >= LONG).then(|| std::sync::Arc::from(frontend.bar("reading", bytes)));
+            (bytes >= LONG).then(|| std::sync::Arc::from(frontend.bar("reading", bytes, Unit::Bytes)));
         let mut parts = Vec::new();
         for file in &self.files {
             if is_standard_input(file) {
@@ -263,13 +268,15 @@ impl Read for Watched {
 struct Progress {
     packets: u64,
     is_live: bool,
+    /// True if a bar shows how far it is.
+    has_bar: bool,
 }
 
 impl Progress {
     fn packet(&mut self, frontend: &dyn Frontend) {
         self.packets += 1;
         // The packets of a file come faster than anybody reads messages.
-        if self.is_live || self.packets.is_multiple_of(1 << 16) {
+        if self.is_live || !self.has_bar && self.packets.is_multiple_of(1 << 16) {
             let verb = if self.is_live { "captured" } else { "read" };
             frontend.counted(&|| format!("{verb}: {} packets", self.packets));
         }

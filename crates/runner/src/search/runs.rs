@@ -8,7 +8,7 @@ use giveway_switch::traffic::TrafficSpec;
 use giveway_switch::{Outcome as Ran, Sim, Spec};
 
 use crate::RunnerError;
-use crate::frontend::{Frontend, Progress, panic_message};
+use crate::frontend::{Frontend, Progress, Unit, panic_message};
 
 /// The question of a search.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
             Question::Capacity => crossbar.arbiters.len(),
             Question::Crossover { .. } => 1,
         };
-        let progress = Progress::new(frontend, name, rows * questions);
+        let progress = Progress::new(frontend, name, rows * questions, Unit::Runs);
         Ok(Search { frontend, question, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
     }
 
