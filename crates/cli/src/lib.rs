@@ -14,6 +14,7 @@ mod error;
 mod explain;
 mod frontend;
 mod headings;
+mod init;
 mod kernel;
 mod list;
 mod live;
@@ -70,6 +71,7 @@ Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Args),
     Run(run::Args),
     Search(search::Args),
     Testbed(testbed::Args),
@@ -111,6 +113,7 @@ pub fn main() -> ExitCode {
     rates::warnings(std::env::args().skip(1)).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
     let result = match command {
+        Command::Init(args) => init::init(&args, &mut out),
         Command::Run(args) => run::run(&args, &mut out),
         Command::Search(args) => search::search(&args, &mut out),
         Command::Testbed(args) => testbed::testbed(&args, &mut out),

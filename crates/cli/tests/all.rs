@@ -5,6 +5,7 @@ mod commands;
 mod compare;
 mod export;
 mod folders;
+mod init;
 mod kernel;
 mod live;
 mod live_fragments;
