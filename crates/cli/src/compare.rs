@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Target, Wish, specs};
+use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Target, User, Wish, specs};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_workload::Local;
 use serde_json::json;
@@ -36,7 +36,9 @@ pub struct Args {
     #[arg(value_name = "CAPTURE", required_unless_present = "live")]
     captures: Vec<PathBuf>,
     /// Instead of reading a file, capture on this interface for the time of --for, with tcpdump. Ctrl-C ends
-    /// the capture early
+    /// the capture early. Needs root. Through sudo, Giveway becomes the user who called sudo as soon as
+    /// tcpdump captures, and so do tcpdump and the files of --keep and --out; as root without sudo, only
+    /// tcpdump gives up root
     #[arg(long, value_name = "INTERFACE", conflicts_with = "captures", requires = "length")]
     live: Option<String>,
     /// Length of the capture of --live, as in 90s or 5m
@@ -225,6 +227,7 @@ fn source(args: &Args) -> Source {
         interface: interface.clone(),
         duration,
         keep: args.keep.clone(),
+        user: User::of_sudo(&|name| std::env::var(name).ok()),
     });
     Source { files: args.captures.clone(), live, force: args.force, from: args.from, until: args.until }
 }

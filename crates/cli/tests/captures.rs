@@ -1,6 +1,7 @@
 //! `giveway compare` with captures from anywhere: several files, a pipe, parts, pauses, wrong places.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -285,4 +286,49 @@ fn live_captures_that_cannot_be_made_say_why() {
         assert!(err.contains(wanted), "{args:?}: {err}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("mine.pcapng")).unwrap(), "mine");
+}
+
+/// Through sudo, the program and tcpdump are the user who called sudo for as long as the capture lasts, and
+/// the kept file is that user's.
+#[test]
+fn a_live_capture_through_sudo_gives_up_root() {
+    let has_tcpdump = Command::new("tcpdump").arg("--version").output().is_ok();
+    if !nix::unistd::geteuid().is_root() || !has_tcpdump {
+        eprintln!("not tested: needs root and tcpdump");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // nobody, on all systems with tcpdump.
+    let nobody = 65_534;
+    std::os::unix::fs::chown(folder.path(), Some(nobody), Some(nobody)).unwrap();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("giveway"))
+        .args(["compare", "--live", "lo", "--for", "60s", "--keep", "kept.pcapng", "--rate", "1mbit"])
+        .args(["--qdisc", "fifo", "--link", "127.0.0.0/8", "--out", "results"])
+        .current_dir(folder.path())
+        .envs([("SUDO_USER", "nobody"), ("SUDO_UID", "65534"), ("SUDO_GID", "65534")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut first = [String::new(), String::new()];
+    first.iter_mut().for_each(|line| drop(messages.read_line(line)));
+    let settled = "giveway: runs as nobody from now on, without privileges\n";
+    assert!(first.contains(&settled.to_owned()), "{first:?}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let of =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).expect(name).trim().to_owned();
+    assert_eq!(of("Uid:"), ["65534"; 4].join("\t"));
+    assert_eq!(of("Gid:"), ["65534"; 4].join("\t"));
+    assert_eq!(u64::from_str_radix(&of("CapEff:"), 16), Ok(0));
+    assert_eq!(u64::from_str_radix(&of("CapPrm:"), 16), Ok(0));
+    // A connection is a packet that it captures; then Ctrl-C ends the capture, though root started it.
+    for _ in 0..3 {
+        let _ = std::net::TcpStream::connect(("127.0.0.1", 9));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    child.wait().unwrap();
+    let kept = std::fs::metadata(folder.path().join("kept.pcapng")).expect("the packets are kept");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&kept), nobody);
 }

@@ -36,7 +36,7 @@ use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 pub use advice::{Advice, Block, Target, Wish, ranking};
 pub use capture::Capture;
 pub use link::Link;
-pub use live::Live;
+pub use live::{Live, User};
 pub use reading::Source;
 pub use situation::{Situation, Trust};
 pub use words::{Mode, word};
@@ -124,11 +124,18 @@ impl Request {
         }
         let links: Vec<Link> =
             self.rates.iter().map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt }).collect();
+        let mut started = self.capture.start(frontend)?;
         let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
         let copy = place.files().join(reading::PACKETS);
         let mut is_copied = self.mode == Mode::Replay && !self.capture.is_plain();
-        let read = |copied: bool| {
-            Capture::read(&self.capture, self.local.as_ref(), copied.then_some(&*copy), frontend)
+        let mut read = |copied: bool| {
+            Capture::read(
+                &self.capture,
+                started.take(),
+                self.local.as_ref(),
+                copied.then_some(&*copy),
+                frontend,
+            )
         };
         let mut capture = read(is_copied)?;
         if self.mode == Mode::Replay && !is_copied && capture.pauses != Pauses::default() {

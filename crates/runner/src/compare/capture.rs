@@ -8,7 +8,7 @@ use giveway_qdisc::{Rate, Span};
 use giveway_workload::{Adu, Direction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
-use super::reading::{Reading, Source};
+use super::reading::{Reading, Source, Started};
 use super::traffic;
 use super::words::{Mode, word};
 use crate::{Frontend, RunnerError};
@@ -32,19 +32,20 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a capture once. Only its headers, lengths and times are used. The headers of its packets are
-    /// written to `copy`.
+    /// Reads a capture once, a live one from `started`. Only its headers, lengths and times are used. The
+    /// headers of its packets are written to `copy`.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if the capture cannot be read, or its local side is not known.
     pub fn read(
         source: &Source,
+        started: Option<Started>,
         local: Option<&Local>,
         copy: Option<&Path>,
         frontend: &dyn Frontend,
     ) -> Result<Capture, RunnerError> {
         let path = source.shown();
-        let Reading { extraction, mut notes, damage, pauses } = source.read(copy, frontend)?;
+        let Reading { extraction, mut notes, damage, pauses } = source.read(started, copy, frontend)?;
         if extraction.seen().packets == extraction.seen().foreign {
             let why = damage.unwrap_or_else(|| match extraction.seen().foreign {
                 0 => "has no packets".to_owned(),

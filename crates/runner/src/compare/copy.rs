@@ -22,12 +22,18 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Creates the file. Another one at its place is replaced only if `force` is true.
-    pub(super) fn create(path: &Path, force: bool) -> Result<Copy, RunnerError> {
+    /// Checks that there is no file, or that `force` is true.
+    pub(super) fn check(path: &Path, force: bool) -> Result<(), RunnerError> {
         if !force && path.exists() {
             let path = shown(path);
             return Err(RunnerError::Usage(format!("--keep {path}: the file exists; --force replaces it")));
         }
+        Ok(())
+    }
+
+    /// Creates the file. Another one at its place is replaced only if `force` is true.
+    pub(super) fn create(path: &Path, force: bool) -> Result<Copy, RunnerError> {
+        Copy::check(path, force)?;
         let create = || Writer::new(BufWriter::new(File::create(path)?), "giveway compare");
         let writer = create().map_err(RunnerError::io(format!("cannot write {}", shown(path))))?;
         Ok(Copy { writer, interfaces: BTreeMap::new(), path: path.to_owned() })

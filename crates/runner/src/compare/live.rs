@@ -1,8 +1,10 @@
 //! A capture on an interface of this machine, by tcpdump.
 //!
 //! tcpdump opens the socket and gives up its privileges (`-Z`) before it reads a packet, so this program
-//! needs no code for sockets, and parses the packets in a process that has not opened one.
+//! needs no code for sockets, and parses the packets in a process that has not opened one. If it was started
+//! through sudo, it becomes the user who called sudo as soon as tcpdump captures, and is never root again.
 
+use std::ffi::CString;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -10,6 +12,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use nix::unistd::{Gid, Uid, geteuid, initgroups, setresgid, setresuid};
 
 use crate::RunnerError;
 
@@ -22,6 +26,45 @@ pub struct Live {
     pub duration: Duration,
     /// The pcapng file that keeps the packets; `None` keeps none.
     pub keep: Option<PathBuf>,
+    /// The user that the whole process becomes once tcpdump captures; `None` keeps its user.
+    pub user: Option<User>,
+}
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The name, as in the list of users.
+    pub name: String,
+    /// The number of the user.
+    pub user: u32,
+    /// The number of the user's group.
+    pub group: u32,
+}
+
+impl User {
+    /// The user who called sudo, if this process is root through sudo. `variable` reads the environment.
+    pub fn of_sudo(variable: &dyn Fn(&str) -> Option<String>) -> Option<User> {
+        let number = |name: &str| variable(name)?.parse().ok();
+        let user =
+            User { name: variable("SUDO_USER")?, user: number("SUDO_UID")?, group: number("SUDO_GID")? };
+        (geteuid().is_root() && user.user != 0).then_some(user)
+    }
+
+    /// Makes the whole process, with all its threads, this user permanently. Capabilities end with it.
+    fn settle(&self) -> Result<(), RunnerError> {
+        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+        let change = || {
+            let name = CString::new(self.name.as_str()).map_err(|_| nix::Error::EINVAL)?;
+            // Groups first: the new user may not change them.
+            initgroups(&name, group)?;
+            setresgid(group, group, group)?;
+            setresuid(user, user, user)
+        };
+        let failed = |error: nix::Error| {
+            RunnerError::Usage(format!("--live: this process cannot become {}: {error}", self.name))
+        };
+        change().map_err(failed)
+    }
 }
 
 /// Bytes of each packet that are captured: enough for headers in several encapsulations.
@@ -38,10 +81,19 @@ pub(super) struct Running {
 }
 
 impl Live {
+    /// Gives up the privileges of root, if there is a user to become. Returns a sentence about it.
+    pub(super) fn settle(&self) -> Result<Option<String>, RunnerError> {
+        let Some(user) = &self.user else { return Ok(None) };
+        user.settle()?;
+        Ok(Some(format!("runs as {} from now on, without privileges", user.name)))
+    }
+
     /// Starts tcpdump. Returns its output, and its messages.
     pub(super) fn start(&self) -> Result<(Running, ChildStderr), RunnerError> {
+        // A process may end those of its own user only, so tcpdump becomes the same user.
+        let user = self.user.as_ref().map_or("nobody", |user| &user.name);
         let mut child = Command::new("tcpdump")
-            .args(["-i", &self.interface, "-s", SNAP, "-n", "-U", "-w", "-", "-Z", "nobody"])
+            .args(["-i", &self.interface, "-s", SNAP, "-n", "-U", "-w", "-", "-Z", user])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -45,6 +45,9 @@ pub struct Reading {
     pub pauses: Pauses,
 }
 
+/// A live capture that runs.
+pub struct Started(Merged);
+
 impl Source {
     /// Its name in messages: of the first file, with the number of the others.
     pub fn shown(&self) -> String {
@@ -73,14 +76,30 @@ impl Source {
         matches!(&self.files[..], [file] if is_file(file)) && self.from.is_none() && self.until.is_none()
     }
 
-    /// Reads all packets once. Writes the headers of those that are used into `copy`.
+    /// Starts the live capture, if it is one, and gives up root. So this comes before files are written.
+    ///
+    /// # Errors
+    /// [`RunnerError::Usage`] if tcpdump does not capture, or the file of `--keep` exists.
+    pub fn start(&self, frontend: &dyn Frontend) -> Result<Option<Started>, RunnerError> {
+        let Some(live) = &self.live else { return Ok(None) };
+        self.kept_in().map_or(Ok(()), |file| Copy::check(file, self.force))?;
+        Ok(Some(Started(capturing(live, frontend)?)))
+    }
+
+    /// Reads all packets once, those of a live capture from `started`. Writes the headers of those that are
+    /// used into `copy`.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if a file cannot be read, or the part is outside the capture.
-    pub fn read(&self, copy: Option<&Path>, frontend: &dyn Frontend) -> Result<Reading, RunnerError> {
+    pub fn read(
+        &self,
+        started: Option<Started>,
+        copy: Option<&Path>,
+        frontend: &dyn Frontend,
+    ) -> Result<Reading, RunnerError> {
         let mut keep = self.kept_in().map(|file| Copy::create(file, self.force)).transpose()?;
-        let mut merged = match &self.live {
-            Some(live) => capturing(live, frontend)?,
+        let mut merged = match started {
+            Some(Started(merged)) => merged,
             None => self.open(frontend)?,
         };
         let mut copy = copy.map(|file| Copy::create(file, true)).transpose()?;
@@ -201,6 +220,10 @@ fn capturing(live: &Live, frontend: &dyn Frontend) -> Result<Merged, RunnerError
         live.interface
     ));
     let Ok(frames) = Frames::new(Box::new(running)) else { return Err(live.failed(messages)) };
+    // tcpdump has opened its socket, since the header of its output has come.
+    if let Some(settled) = live.settle()? {
+        frontend.remark(&settled);
+    }
     // The messages of tcpdump are few, and the last ones are its counts: nobody reads them.
     Merged::new(vec![Part::Stream(Box::new(frames))]).map_err(|_| live.failed(messages))
 }
