@@ -109,6 +109,7 @@ pub fn reference() -> String {
 
 /// Runs the command in the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
+    completions::answer(Giveway::command);
     let command = Giveway::parse().command;
     rates::warnings(std::env::args().skip(1)).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
@@ -130,7 +131,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Schema(args) => schema::schema(&args, &mut out),
-        Command::Completions(args) => completions::completions(&args, Giveway::command(), &mut out),
+        Command::Completions(args) => completions::completions(&args, &mut out),
     };
     let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
     match flushed {

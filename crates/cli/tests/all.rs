@@ -3,6 +3,7 @@
 mod captures;
 mod commands;
 mod compare;
+mod completing;
 mod export;
 mod folders;
 mod init;
