@@ -18,6 +18,7 @@ mod init;
 mod kernel;
 mod list;
 mod live;
+mod man;
 mod markdown;
 mod outputs;
 mod parameters;
@@ -90,6 +91,7 @@ enum Command {
     Explain(explain::Args),
     Schema(schema::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// The exit code of an outcome.
@@ -132,6 +134,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Schema(args) => schema::schema(&args, &mut out),
         Command::Completions(args) => completions::completions(&args, &mut out),
+        Command::Man(args) => man::man(&args, Giveway::command(), &mut out),
     };
     let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
     match flushed {

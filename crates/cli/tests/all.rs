@@ -12,6 +12,7 @@ mod live;
 mod live_fragments;
 mod live_privileges;
 mod live_replay;
+mod manual;
 mod messages;
 mod replay;
 mod report;
