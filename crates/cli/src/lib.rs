@@ -14,6 +14,7 @@ mod error;
 mod explain;
 mod frontend;
 mod headings;
+mod help;
 mod init;
 mod kernel;
 mod list;
@@ -45,14 +46,14 @@ mod trace;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use giveway_runner::{Outcome, RunnerError};
 
 use crate::error::CliError;
 
 /// Packet scheduling, from paper to wire: simulates, measures and runs queue disciplines.
 #[derive(Parser)]
-#[command(name = "giveway", version = giveway_sources::VERSION, max_term_width = 100, after_help = AFTER, arg_required_else_help = true)]
+#[command(name = "giveway", version = giveway_sources::VERSION, max_term_width = help::WIDEST, after_help = AFTER, arg_required_else_help = true)]
 struct Giveway {
     #[command(subcommand)]
     command: Command,
@@ -60,6 +61,7 @@ struct Giveway {
 
 const AFTER: &str = "\
 Examples:
+  giveway init home.toml                           # a scenario to begin with
   giveway run scenarios/quickstart.toml            # simulate a scenario with several disciplines
   giveway compare CAPTURE --rate 10mbit            # find the discipline that helps your own link
   giveway live --in eth0 --out eth1 --rate 20mbit  # shape a real link
@@ -112,7 +114,10 @@ pub fn reference() -> String {
 /// Runs the command in the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
     completions::answer(Giveway::command);
-    let command = Giveway::parse().command;
+    let mut program = help::arranged(Giveway::command());
+    let parsed = program.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
+    let command = parsed.unwrap_or_else(|error| error.format(&mut program).exit()).command;
     rates::warnings(std::env::args().skip(1)).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
     let result = match command {

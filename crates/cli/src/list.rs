@@ -1,12 +1,12 @@
 //! `giveway list`: lists the entries of all registries, each with a one-line summary.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use giveway_disciplines::Family;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
-use crate::registries::{self, Registry, RegistryKind};
+use crate::registries::{self, Place, Registry, RegistryKind, Thing};
 use crate::{Outcome, terminal};
 
 /// Lists disciplines, congestion controls, sources of traffic, arbiters of a switch, and the traffic of a
@@ -20,11 +20,6 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// The meaning of the second column of disciplines.
-const PLACES: &str = "\
-tc: a qdisc of mainline Linux, too; here: of Giveway only; reserved: needs reservations; future: needs the sizes of flows; labels: needs
-labels of an edge router; hops: needs the hops after the next router";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,32 +44,54 @@ pub fn list(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             writeln!(out)?;
         }
         writeln!(out, "{}", terminal::bold(registry.title))?;
-        let mut family = None;
-        for thing in &registry.things {
-            if thing.family != family {
-                family = thing.family;
-                if let Some(Family { name, summary }) = family {
-                    writeln!(out, "\n{}: {summary}", terminal::bold(name))?;
-                }
-            }
-            let place = if thing.place.is_empty() { String::new() } else { format!("{:8}  ", thing.place) };
-            writeln!(out, "  {:widest$}  {place}{}", thing.name, thing.summary)?;
-        }
         if registry.kind == RegistryKind::Disciplines {
-            writeln!(out, "\n{PLACES}")?;
+            by_place(&registry.things, widest, out)?;
+            continue;
+        }
+        for thing in &registry.things {
+            writeln!(out, "  {:widest$}  {}", thing.name, thing.summary)?;
         }
     }
     Ok(Outcome::Done)
 }
 
+/// Prints disciplines by the place where they run, and each with its family.
+fn by_place(things: &[Thing], widest: usize, out: &mut dyn Write) -> io::Result<()> {
+    let family = |thing: &Thing| thing.family.map_or("", |family| family.name);
+    let wide = things.iter().map(|thing| family(thing).len()).max().unwrap_or(0);
+    for belongs in Place::ORDER {
+        let mut first = true;
+        for thing in things {
+            let Some(place) = thing.place.filter(belongs) else { continue };
+            if first {
+                writeln!(out, "\n{}", terminal::bold(place.heading()))?;
+            }
+            first = false;
+            let needs = match place {
+                Place::More { needs, .. } => format!("; needs {needs}"),
+                Place::Linux | Place::Here | Place::Reserved => String::new(),
+            };
+            writeln!(out, "  {:widest$}  {:wide$}  {}{needs}", thing.name, family(thing), thing.summary)?;
+        }
+    }
+    writeln!(out, "\nFamilies")?;
+    let mut last = None;
+    for Family { name, summary } in things.iter().filter_map(|thing| thing.family) {
+        if last.replace(name) != Some(name) {
+            writeln!(out, "  {name:widest$}  {summary}")?;
+        }
+    }
+    Ok(())
+}
+
 /// The entries of a registry for programs.
 fn to_json(registry: &Registry) -> Vec<Value> {
-    let one = |thing: &registries::Thing| {
+    let one = |thing: &Thing| {
         json!({
             "kind": registry.title,
             "name": thing.name,
             "family": thing.family.map(|family| family.name),
-            "place": (!thing.place.is_empty()).then_some(thing.place),
+            "place": thing.place.as_ref().map(Place::word),
             "summary": thing.summary,
         })
     };

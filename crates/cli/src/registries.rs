@@ -34,14 +34,62 @@ pub struct Registry {
     pub things: Vec<Thing>,
 }
 
+/// The place where a discipline runs, or the knowledge that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A qdisc of mainline Linux, too.
+    Linux,
+    /// Giveway only.
+    Here,
+    /// Giveway only, with reservations of flows.
+    Reserved,
+    /// Giveway only, with the knowledge that these words name.
+    More {
+        /// A word for programs.
+        word: &'static str,
+        /// The missing knowledge, in words.
+        needs: &'static str,
+    },
+}
+
+impl Place {
+    /// All places, in the order of lists.
+    pub const ORDER: [fn(&Place) -> bool; 4] = [
+        |place| matches!(place, Place::Linux),
+        |place| matches!(place, Place::Here),
+        |place| matches!(place, Place::Reserved),
+        |place| matches!(place, Place::More { .. }),
+    ];
+
+    /// One word, for programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Place::Linux => "tc",
+            Place::Here => "here",
+            Place::Reserved => "reserved",
+            Place::More { word, .. } => word,
+        }
+    }
+
+    /// The heading of its disciplines.
+    pub fn heading(&self) -> &'static str {
+        match self {
+            Place::Linux => "In Linux today, as a qdisc of the kernel of kernel.org, and here",
+            Place::Here => "Here only",
+            Place::Reserved => "Here only, for flows that have reserved a rate",
+            Place::More { .. } => "Here only, with knowledge that packets of today do not carry",
+        }
+    }
+}
+
 /// One entry of a registry.
 pub struct Thing {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
     /// Group in which it is listed, if its registry has groups.
     pub family: Option<Family>,
-    /// The place where a discipline runs, or the knowledge that it needs; empty for all other entries.
-    pub place: &'static str,
+    /// The place where a discipline runs; `None` for all other entries.
+    pub place: Option<Place>,
     /// One line that describes it.
     pub summary: &'static str,
     /// Text of its source file, whose header is its documentation.
@@ -56,7 +104,7 @@ impl Thing {
         Thing {
             name: entry.name,
             family: entry.family,
-            place: "",
+            place: None,
             summary: entry.summary,
             source: entry.source,
             schema: Some(entry.schema),
@@ -67,14 +115,14 @@ impl Thing {
     fn discipline(entry: &giveway_disciplines::Entry) -> Thing {
         let spec = entry.default();
         let place = match spec.needs() {
-            _ if spec.in_mainline() => "tc",
-            Needs::Nothing => "here",
-            Needs::Reservations => "reserved",
-            Needs::Sizes => "future",
-            Needs::Labels => "labels",
-            Needs::NextHops => "hops",
+            _ if spec.in_mainline() => Place::Linux,
+            Needs::Nothing => Place::Here,
+            Needs::Reservations => Place::Reserved,
+            Needs::Sizes => Place::More { word: "future", needs: "the sizes of flows" },
+            Needs::Labels => Place::More { word: "labels", needs: "labels of an edge router" },
+            Needs::NextHops => Place::More { word: "hops", needs: "the hops after the next router" },
         };
-        Thing { place, ..Thing::of(entry) }
+        Thing { place: Some(place), ..Thing::of(entry) }
     }
 
     /// The header of its source file, as Markdown.

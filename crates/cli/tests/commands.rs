@@ -378,6 +378,78 @@ fn lists_have_a_line_for_each_entry() {
     assert!(some.contains("reno") && !some.contains("fifo"));
 }
 
+/// A discipline is below the heading of the place where it runs.
+#[test]
+fn disciplines_are_listed_by_where_they_run() {
+    let folder = folder(SCENARIO);
+    let (code, all, _) = ran(folder.path(), &["list", "disciplines"]);
+    assert_eq!(code, 0);
+    let headings = [
+        "\nIn Linux today, ",
+        "\nHere only\n",
+        "\nHere only, for flows that have",
+        "\nHere only, with knowledge",
+        "\nFamilies\n",
+    ];
+    let at =
+        headings.map(|heading| all.find(heading).unwrap_or_else(|| panic!("{heading} is missing in {all}")));
+    assert!(at.is_sorted(), "{all}");
+    for (group, names) in
+        [["fq_codel", "htb"], ["efd", "las"], ["trr_sound", "wf2q"], ["srpt", "bsq"]].iter().enumerate()
+    {
+        let within = &all[at[group]..at[group + 1]];
+        assert!(names.iter().all(|name| within.contains(&format!("\n  {name} "))), "{within}");
+    }
+    let srpt = all.lines().find(|line| line.starts_with("  srpt ")).unwrap();
+    assert!(srpt.contains("  size ") && srpt.ends_with("; needs the sizes of flows"), "{srpt}");
+}
+
+#[test]
+fn commands_are_listed_by_task() {
+    let folder = folder(SCENARIO);
+    let (code, help, _) = ran(folder.path(), &["--help"]);
+    assert_eq!(code, 0);
+    let tasks = [
+        "\nCompare disciplines on a capture",
+        "\nSimulate:\n",
+        "\nReal frames:\n",
+        "\nThe kernel of Linux:\n",
+    ];
+    let tasks = tasks.into_iter().chain(["\nPapers:\n", "\nTools:\n", "\nOptions:\n"]);
+    let at: Vec<usize> =
+        tasks.map(|task| help.find(task).unwrap_or_else(|| panic!("{task} in {help}"))).collect();
+    assert!(at.is_sorted() && help[at[1]..at[2]].contains("\n  run  "), "{help}");
+    assert!(help[at[5]..at[6]].contains("\n  list  "), "{help}");
+}
+
+/// Long examples are lines of their own at any width of the terminal, so that they can be copied.
+#[test]
+fn examples_in_the_help_are_not_broken() {
+    let folder = folder(SCENARIO);
+    let line = "  giveway compare evening.pcapng --rate 10mbit --mode replay --link 192.168.0.0/16 --export queues.pcapng";
+    for columns in ["40", "80", "100", "200"] {
+        for args in [&["compare", "--help"][..], &["compare", "-h"], &["help", "compare"]] {
+            let output =
+                giveway(folder.path(), args).env("COLUMNS", columns).output().expect("the program starts");
+            let help = String::from_utf8(output.stdout).expect("it writes text");
+            assert!(help.lines().any(|shown| shown == line), "{columns}: {help}");
+            let codes = help.split_once("Exit codes:").expect("exit codes are the end").1;
+            assert!(codes.lines().all(|line| line.len() <= 100), "other text is wrapped: {codes}");
+        }
+    }
+}
+
+#[test]
+fn events_are_counted_for_those_who_ask() {
+    let folder = folder(SCENARIO);
+    let (code, _, err) = ran(folder.path(), &["run", "home.toml", "--short"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for flag in ["-v", "--verbose"] {
+        let (code, _, err) = ran(folder.path(), &["run", "home.toml", "--short", flag]);
+        assert!(code == 0 && err.contains(" events, ") && err.contains(" s of processor time"), "{err}");
+    }
+}
+
 #[test]
 fn explanations_have_the_header_and_the_parameters() {
     let folder = folder(SCENARIO);

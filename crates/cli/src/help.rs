@@ -1,0 +1,123 @@
+//! The layout of `--help`: examples that can be copied, and commands by task.
+//!
+//! clap wraps the text after the flags at the width of the terminal, and so breaks long commands. So this text
+//! is put into the template of each command, which is not wrapped.
+
+use clap::Command;
+
+use crate::markdown::wrap;
+use crate::terminal;
+
+/// The widest help, in columns.
+pub const WIDEST: usize = 100;
+
+/// The commands by task, in the order of `giveway --help`. A unit test checks that it has them all.
+const TASKS: [(&str, &[&str]); 6] = [
+    ("Compare disciplines on a capture of your own link", &["compare"]),
+    ("Simulate", &["init", "check", "run", "bound", "search", "report"]),
+    ("Real frames", &["live", "control", "reserve", "testbed"]),
+    ("The kernel of Linux", &["kernel"]),
+    ("Papers", &["reproduce"]),
+    ("Tools", &["list", "explain", "replay-check", "schema", "completions", "man", "help"]),
+];
+
+/// The command line with this layout, for a terminal of the current width.
+pub fn arranged(program: Command) -> Command {
+    let width = terminal::width().min(WIDEST);
+    let tasks = tasks(&program, width);
+    let after = after(&program, width);
+    let program = program.mut_subcommands(|command| with_examples(command, width));
+    let bold = |text: &str| terminal::bold(text);
+    program.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{tasks}{}\n{{options}}{after}",
+        bold("Options:")
+    ))
+}
+
+/// A command and its subcommands, with the examples in the template.
+fn with_examples(command: Command, width: usize) -> Command {
+    let after = after(&command, width);
+    // clap's own template for a command with arguments, which each has: --help.
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}{after}");
+    command.help_template(template).mut_subcommands(|command| with_examples(command, width))
+}
+
+/// The text after the flags. Indented lines are commands and stay as they are; others are wrapped.
+fn after(command: &Command, width: usize) -> String {
+    let Some(text) = command.get_after_help() else { return String::new() };
+    let mut out = String::from("\n\n");
+    for line in text.to_string().lines() {
+        match line.starts_with("  ") {
+            true => out.push_str(&format!("{line}\n")),
+            false => out.push_str(&wrap(line, width, "", "")),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+/// The commands by task, each with a summary.
+fn tasks(program: &Command, width: usize) -> String {
+    let widest = program.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or(0);
+    let next = " ".repeat(widest + 4);
+    let mut out = String::new();
+    for (title, names) in TASKS {
+        out.push_str(&format!("{}\n", terminal::bold(&format!("{title}:"))));
+        for name in names {
+            let command = program.find_subcommand(name);
+            let about = match command.and_then(Command::get_about) {
+                Some(about) => about.to_string(),
+                // clap adds this command later.
+                None => "Prints this text, or the help of a command".to_owned(),
+            };
+            let name = format!("  {name:widest$}");
+            // `wrap` removes spaces within the first line's text only, so the name is its beginning.
+            out.push_str(&wrap(&about, width, &format!("{name}  "), &next));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::Giveway;
+
+    #[test]
+    fn each_command_has_one_task() {
+        let mut listed: Vec<&str> = TASKS.iter().flat_map(|(_, names)| *names).copied().collect();
+        listed.retain(|name| *name != "help");
+        listed.sort_unstable();
+        let program = Giveway::command();
+        let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut known: Vec<&str> = commands.map(Command::get_name).collect();
+        known.sort_unstable();
+        assert_eq!(listed, known);
+    }
+
+    /// Renders the help of a command and its subcommands, and checks that each line of examples is in it.
+    fn examples_are_whole(command: &mut Command, width: usize) -> usize {
+        let help = command.clone().term_width(width).render_long_help().to_string();
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let examples: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
+        for line in &examples {
+            assert!(help.lines().any(|shown| shown == *line), "{line} is broken in\n{help}");
+        }
+        let mut count = examples.len();
+        for command in command.get_subcommands_mut() {
+            count += examples_are_whole(command, width);
+        }
+        count
+    }
+
+    #[test]
+    fn examples_are_not_wrapped() {
+        for width in [80, 100] {
+            let mut program = arranged(Giveway::command());
+            program.build();
+            assert!(examples_are_whole(&mut program, width) > 50, "most commands have examples");
+        }
+    }
+}
