@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Target, User, Wish, specs};
+use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Stretch, Target, User, Wish, specs};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_workload::Local;
 use serde_json::json;
@@ -103,6 +103,14 @@ pub struct Args {
     /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
+    /// Replay another draw of stretches of the capture with each seed, as many as the whole has, so that
+    /// intervals include how much the traffic varies. TIME is the length of a stretch [default length: a
+    /// tenth of the capture; default of --seeds: 20]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
+    bootstrap: Option<Option<Span>>,
+    /// Compare a capture of at least 6 hours as a whole, and not its busy and its idle hours apart
+    #[arg(long)]
+    whole: bool,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -129,6 +137,7 @@ Examples:
   tcpdump -i eth0 -s 96 -w - | giveway compare - --rate 10mbit
   sudo giveway compare --live eth0 --for 5m --keep evening.pcapng --rate 10mbit
   giveway compare evening.pcapng --rate 1mbit,4mbit,16mbit --qdisc \"fifo limit 100p\" --qdisc \"fq_codel target 20ms\"
+  giveway compare evening.pcapng --rate 10mbit --bootstrap=30s
   giveway compare evening.pcapng --rate 10mbit --mode replay --link 192.168.0.0/16 --export queues.pcapng
   giveway compare evening.pcapng --rate 10mbit --link gateway=02:00:00:00:00:01
 
@@ -187,11 +196,13 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut links = Vec::new();
     let several = comparison.links() > 1;
     let mut sweep = show::Sweep::default();
-    let compared = comparison.run(session, &mut |link, results, reported| {
+    let mut busy: Vec<Option<Advice>> = Vec::new();
+    let compared = comparison.run(session, &mut |link, capture, results, reported| {
         if args.json {
             links.push(json!({
                 "rate_upstream_bps": link.up.as_bit(),
                 "rate_downstream_bps": link.down.as_bit(),
+                "hours": link.hours.as_ref().map(|hours| &hours.words),
                 "findings": reported.findings,
                 "recommendation": reported.advice.as_ref().map(Advice::to_json),
                 "table": results.table.to_json(&name, results.cpu_s),
@@ -201,6 +212,9 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             show::findings(&reported.findings, mode, out)?;
         }
         sweep.add(link, &results.table, reported.advice.as_ref());
+        if link.hours.as_ref().is_some_and(|hours| hours.name == "busy") {
+            busy.push(reported.advice.clone());
+        }
         if let (Some(advice), false, false) = (&reported.advice, args.json, several) {
             show::advice(advice, out)?;
         }
@@ -215,6 +229,11 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         writeln!(out, "{whole}")?;
     } else if several {
         sweep.show(out)?;
+        // The commands are those of the busy hours, in which the queue is.
+        match busy.as_slice() {
+            [Some(advice)] => show::advice(advice, out)?,
+            _ => show::hint(out)?,
+        }
     }
     if !args.json && args.out.is_none() && !args.quiet {
         message("--out DIR keeps all results, with a report to open in a browser");
@@ -255,6 +274,8 @@ fn request(args: &Args) -> Result<Request, CliError> {
             shaped: f64::from(args.shape) / 100.0,
         },
         seeds: args.seeds,
+        bootstrap: args.bootstrap.map(|length| length.map_or(Stretch::Tenth, Stretch::Of)),
+        whole: args.whole,
         out: args.out.clone(),
         export: args.export.clone(),
         force: args.force,

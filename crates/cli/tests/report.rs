@@ -93,6 +93,17 @@ struct Opened {
 
 /// Opens a page without a network and waits until it has drawn its charts.
 fn open(browser: &str, page: &Path) -> Opened {
+    let attributes = visit(browser, page, 1200);
+    let attribute = |name: &str| attributes(name);
+    Opened {
+        charts: attribute("charts").unwrap_or_default(),
+        wrong: attribute("wrong"),
+        requests: attribute("requests").unwrap_or_default(),
+    }
+}
+
+/// Opens a page in a window of this width, and returns the data attributes of its root by name.
+fn visit(browser: &str, page: &Path, width: u32) -> impl Fn(&str) -> Option<String> {
     let profile = tempfile::tempdir().expect("there is room for a profile");
     let output = Command::new(browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
@@ -102,23 +113,30 @@ fn open(browser: &str, page: &Path) -> Opened {
             "--host-resolver-rules=MAP * ~NOTFOUND",
         ])
         .args(["--virtual-time-budget=30000", "--dump-dom"])
+        .arg(format!("--window-size={width},1000"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
-    let root = root.unwrap_or_else(|| panic!("no page: {}", String::from_utf8_lossy(&output.stderr)));
-    let attribute = |name: &str| {
+    let root = root.unwrap_or_else(|| panic!("no page: {}", String::from_utf8_lossy(&output.stderr))).to_owned();
+    let attributes = move |name: &str| {
         let (_, rest) = root.split_once(&format!("data-{name}=\""))?;
         rest.split_once('"').map(|(value, _)| value.to_owned())
     };
-    assert_eq!(attribute("done").as_deref(), Some("yes"), "its scripts have ended: {root}");
-    Opened {
-        charts: attribute("charts").unwrap_or_default(),
-        wrong: attribute("wrong"),
-        requests: attribute("requests").unwrap_or_default(),
-    }
+    assert_eq!(attributes("done").as_deref(), Some("yes"), "its scripts have ended");
+    attributes
+}
+
+/// A copy of a page with a script that runs when all charts are drawn.
+fn scripted(page: &Path, script: &str) -> PathBuf {
+    let text = std::fs::read_to_string(page).expect("there is a page");
+    let wait = "(function wait() {\n if (document.documentElement.dataset.done !== 'yes') { setTimeout(wait, 50); return; }\n";
+    let script = format!("<script>{wait}{script}\n}})();</script></body>");
+    let copy = page.with_extension("scripted.html");
+    std::fs::write(&copy, text.replacen("</body>", &script, 1)).expect("there is room for a page");
+    copy
 }
 
 /// The state of a page without problems, with this number of charts.
@@ -135,6 +153,72 @@ fn every_chart_is_drawn_without_requests() {
     let out = giveway(folder.path(), &["report", "one", "two"]);
     assert_eq!(out, "report.html\n");
     assert_eq!(open(browser, &folder.path().join("report.html")), all("13/13"));
+}
+
+/// A click on an entry of a key hides its rows in every chart, and a second click shows them again. Pointing at a
+/// point shows a tooltip.
+#[test]
+fn keys_and_tooltips_work() {
+    let Some(browser) = browser() else { return };
+    let folder = runs();
+    let script = "
+        const root = document.documentElement;
+        const marks = () => document.querySelectorAll('#run1-chart1 .mark-symbol path').length;
+        const panels = () => document.querySelectorAll('.panel[hidden]').length;
+        const press = () => document.querySelector('.key button[data-name=\"fq_codel\"]').click();
+        const note = (name) => { root.dataset[name] = marks() + ' ' + panels(); };
+        note('before');
+        press();
+        setTimeout(() => {
+            note('without');
+            press();
+            setTimeout(() => {
+                note('again');
+                const point = document.querySelector('#run1-chart1 .mark-symbol path');
+                const { x, y } = point.getBoundingClientRect();
+                for (const kind of ['pointerover', 'pointermove', 'mousemove', 'mouseover']) {
+                    point.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: x + 1, clientY: y + 1 }));
+                }
+                root.dataset.tip = document.querySelector('.tip').hidden ? 'none' : document.querySelector('.tip').textContent;
+            }, 3000);
+        }, 3000);";
+    let page = scripted(&folder.path().join("one/report.html"), script);
+    let attribute = visit(browser, &page, 1200);
+    let numbers = |name: &str| -> Vec<usize> {
+        let text = attribute(name).unwrap_or_else(|| panic!("{name}"));
+        text.split(' ').map(|number| number.parse().unwrap()).collect()
+    };
+    let (before, without, again) = (numbers("before"), numbers("without"), numbers("again"));
+    assert!(without[0] < before[0] && without[0] > 0, "{before:?} {without:?}");
+    assert_eq!((before[1], without[1] > 0), (0, true), "its panels are hidden");
+    assert_eq!(before, again);
+    let tip = attribute("tip").expect("the script has ended");
+    assert!(tip.contains("flow completion time"), "{tip}");
+}
+
+/// Nothing is wider than the window, on a phone and on a desktop. Wide tables use the window, and panels are
+/// below each other on a phone.
+#[test]
+fn pages_fit_the_window() {
+    let Some(browser) = browser() else { return };
+    let folder = runs();
+    let script = "
+        const root = document.documentElement;
+        root.dataset.wide = root.scrollWidth - innerWidth;
+        const table = document.querySelector('.wide').getBoundingClientRect();
+        root.dataset.table = Math.round(table.left) + ' ' + Math.round(innerWidth - table.right);
+        const [one, two] = document.querySelectorAll('#figures1 .plot');
+        root.dataset.stacked = two.getBoundingClientRect().top > one.getBoundingClientRect().bottom ? 'yes' : 'no';";
+    for (width, stacked) in [(500, "yes"), (1400, "no")] {
+        let page = scripted(&folder.path().join("one/report.html"), script);
+        let attribute = visit(browser, &page, width);
+        let overflow: i64 = attribute("wide").expect("the script has ended").parse().unwrap();
+        assert!(overflow <= 0, "{width}: {overflow}");
+        let table = attribute("table").unwrap();
+        let edges: Vec<i64> = table.split(' ').map(|edge| edge.parse().unwrap()).collect();
+        assert!(edges.iter().all(|edge| *edge >= 0), "{width}: {edges:?}");
+        assert_eq!(attribute("stacked").as_deref(), Some(stacked), "{width}");
+    }
 }
 
 /// A page with every kind of figure, and a copy with texts that look like HTML, or like an expression of a
@@ -179,7 +263,7 @@ fn a_broken_page_is_detected() {
     let opened = open(browser, &file);
     assert_eq!(opened.charts, "6/7");
     let wrong = opened.wrong.expect("something is wrong");
-    assert!(wrong.contains("run1-chart6: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
+    assert!(wrong.contains("run1-chart6-panel1: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod capture;
 mod chosen;
 mod copy;
 mod findings;
+mod hours;
 mod link;
 mod live;
 mod reading;
@@ -35,6 +36,7 @@ use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
 pub use advice::{Advice, Block, Target, Wish, ranking};
 pub use capture::Capture;
+pub use hours::Hours;
 pub use link::Link;
 pub use live::{Live, User};
 pub use reading::Source;
@@ -64,8 +66,12 @@ pub struct Request {
     pub local: Option<Local>,
     /// The wishes for the recommendation.
     pub wish: Wish,
-    /// Runs of each discipline; `None` is 5 for flows, 1 for replay.
+    /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches, 1 for replay.
     pub seeds: Option<u32>,
+    /// Each seed replays another draw of stretches of the capture.
+    pub bootstrap: Option<Stretch>,
+    /// True if a long capture is compared as a whole, and not its busy and idle hours apart.
+    pub whole: bool,
     /// The folder for the results; `None` keeps none.
     pub out: Option<PathBuf>,
     /// The file for the packets of the queues; `None` writes none.
@@ -74,11 +80,29 @@ pub struct Request {
     pub force: bool,
 }
 
+/// The length of the stretches that are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    /// A tenth of the capture, at least a second.
+    Tenth,
+    /// About this length.
+    Of(Span),
+}
+
+/// A part of the capture that is compared.
+struct Part {
+    /// Its hours; `None` for the whole capture.
+    hours: Option<Hours>,
+    capture: Capture,
+}
+
 /// A comparison that can run: the capture is read, and the outputs are checked.
 pub struct Comparison {
     request: Request,
     links: Vec<Link>,
     capture: Capture,
+    /// The parts that are compared; empty if it is the whole capture.
+    parts: Vec<Part>,
     place: link::Place,
     /// The packets that are replayed, if they are not those of one whole file.
     copy: Option<PathBuf>,
@@ -118,12 +142,19 @@ impl Request {
             let message = "--rtt: a replay has no round-trip times, because no sender reacts; leave out --rtt or --mode replay";
             return Err(refused(message.to_owned()));
         }
+        if self.bootstrap.is_some() && self.mode == Mode::Replay {
+            let message = "--bootstrap: a replay sends the packets of the whole capture; leave out --bootstrap or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
         if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
             let message = "--rate: a link with rate 0 sends nothing; write for example --rate 10mbit";
             return Err(refused(message.to_owned()));
         }
-        let links: Vec<Link> =
-            self.rates.iter().map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt }).collect();
+        let links: Vec<Link> = self
+            .rates
+            .iter()
+            .map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt, resample: None, hours: None })
+            .collect();
         let mut started = self.capture.start(frontend)?;
         let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
         let copy = place.files().join(reading::PACKETS);
@@ -148,7 +179,33 @@ impl Request {
             return Err(refused(capture.rate_is_missing()));
         }
         capture.check(self.mode)?;
-        Ok(Comparison { request: self, links, capture, place, copy: is_copied.then_some(copy) })
+        let resample = self.bootstrap.map(|stretch| stretch.of(&capture)).transpose()?;
+        let parts = self.parts(&capture);
+        for part in &parts {
+            frontend.remark(&format!(
+                "the {} are compared on their own; --whole compares all together",
+                part.hours.as_ref().map_or("hours", |hours| &hours.words)
+            ));
+        }
+        // Every link with each part: without parts, with the whole capture.
+        let hours: Vec<Option<Hours>> = match parts.as_slice() {
+            [] => vec![None],
+            parts => parts.iter().map(|part| part.hours.clone()).collect(),
+        };
+        let of_link = |link: &Link| {
+            let part = |hours: &Option<Hours>| Link { resample, hours: hours.clone(), ..link.clone() };
+            hours.iter().map(part).collect::<Vec<_>>()
+        };
+        let links: Vec<Link> = links.iter().flat_map(of_link).collect();
+        let copy = is_copied.then_some(copy);
+        Ok(Comparison { request: self, links, capture, parts, place, copy })
+    }
+
+    /// The busy and the idle hours of a long capture, if they are compared apart.
+    fn parts(&self, capture: &Capture) -> Vec<Part> {
+        let hours = if self.whole || self.mode == Mode::Replay { None } else { capture.hours() };
+        let part = |hours: Hours| Part { capture: capture.part(&hours), hours: Some(hours) };
+        hours.into_iter().flatten().map(part).collect()
     }
 }
 
@@ -163,8 +220,16 @@ impl Comparison {
         &self.capture
     }
 
+    /// The part of the capture that crosses a link.
+    fn part(&self, link: &Link) -> &Capture {
+        let mine = |part: &&Part| part.hours == link.hours;
+        self.parts.iter().find(mine).map_or(&self.capture, |part| &part.capture)
+    }
+
     fn situation(&self, link: &Link) -> Situation {
-        Situation { missing: self.capture.missing(), stretch: link.stretch(&self.capture) }
+        let capture = self.part(link);
+        let resample = link.resample;
+        Situation { missing: capture.missing(), stretch: link.stretch(capture), resample }
     }
 
     /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
@@ -174,7 +239,7 @@ impl Comparison {
     pub fn run(
         &self,
         mut session: Session<'_>,
-        each: &mut dyn FnMut(&Link, &Results, &Reported) -> io::Result<()>,
+        each: &mut dyn FnMut(&Link, &Capture, &Results, &Reported) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
         let Request { mode, specs, out, export, force, .. } = &self.request;
         let frontend = session.frontend();
@@ -192,12 +257,21 @@ impl Comparison {
             }
             None => self.request.capture.first(),
         };
-        let seeds = self.request.seeds.unwrap_or(if *mode == Mode::Flows { 5 } else { 1 });
+        let usual = match (mode, &self.request.bootstrap) {
+            (Mode::Flows, Some(_)) => 20,
+            (Mode::Flows, None) => 5,
+            (Mode::Replay, _) => 1,
+        };
+        let seeds = self.request.seeds.unwrap_or(usual);
         let mut outcome = Outcome::Done;
         let mut kept_in = Vec::new();
         for link in &self.links {
             let folder = self.place.folder(link, self.links.len());
-            let text = link.scenario(&name, replayed, *mode, specs, seeds, &self.capture);
+            let capture = self.part(link);
+            if link.hours.is_some() {
+                session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
+            }
+            let text = link.scenario(&name, replayed, *mode, specs, seeds, capture);
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
@@ -220,7 +294,7 @@ impl Comparison {
             let results = session
                 .run(&scenario, &name, folder.as_deref(), &find)
                 .map_err(|worst| RunnerError::Reported(outcome.max(worst)))?;
-            each(link, &results, reported.get_or_init(|| report(&results.table)))
+            each(link, capture, &results, reported.get_or_init(|| report(&results.table)))
                 .map_err(RunnerError::Output)?;
             outcome = outcome.max(results.outcome);
             kept_in.extend(folder.filter(|_| results.finished > 0));
@@ -241,6 +315,26 @@ impl Comparison {
             }
         }
         Ok(Compared { outcome, side_by_side })
+    }
+}
+
+impl Stretch {
+    /// The length of the stretches of a capture.
+    fn of(self, capture: &Capture) -> Result<Span, RunnerError> {
+        const FEWEST: u64 = 5;
+        let span = capture.span();
+        let length = match self {
+            Stretch::Tenth => (span / 10).max(Span::s(1)),
+            Stretch::Of(length) => length,
+        };
+        if length.is_zero() || length * FEWEST > span {
+            return Err(RunnerError::Usage(format!(
+                "--bootstrap: the capture of {span} has fewer than {FEWEST} stretches of {length}; write for example \
+                 --bootstrap={}, or capture for longer",
+                (span / (2 * FEWEST)).max(Span::ms(1))
+            )));
+        }
+        Ok(length)
     }
 }
 

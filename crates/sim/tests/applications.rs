@@ -308,6 +308,35 @@ fn seeds_shift_the_beginnings() {
     assert!(starts(1).iter().max() > Some(&Time::ms(25)));
 }
 
+/// Each seed draws ten stretches of 100 ms with replacement, in which connections begin at 10, 110, 210 ms and so
+/// on. Two groups of one file have the same draw.
+#[test]
+fn stretches_are_drawn_anew_for_each_seed() {
+    let connection = |number: u64, group: &str| {
+        json!({ "tcp": { "start": number * 100_000_000 + 10_000_000, "way": "up", "rtt": 1_000_000, "group": group,
+                "writes": [{ "side": "client", "bytes": 1000 + number, "cue": { "peer": 0 } }],
+                "exchanges": [{ "writes": 1, "took": 0 }] } })
+    };
+    let lines: Vec<Value> =
+        (0..10).flat_map(|number| [connection(number, "web"), connection(number, "mail")]).collect();
+    let drawn = |seed, group: &str| {
+        let more = json!({ "resample": "100ms", "group": group });
+        let (log, _) = run_at(Rate::gbit(1), seed, &lines, &more, Time::s(2));
+        let flows = log.of(FlowKind::Transfer);
+        // The stretches begin every 100 ms, in the order of the draw.
+        let starts: Vec<u64> = flows.iter().map(|flow| flow.start.as_ps() / 1_000_000_000).collect();
+        assert_eq!(starts, (0..10).map(|place| place * 100 + 10).collect::<Vec<u64>>());
+        flows.iter().map(|flow| flow.bytes - 1000).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn(1, "web"), drawn(1, "web"));
+    assert_eq!(drawn(1, "web"), drawn(1, "mail"), "what happened at the same time stays together");
+    assert_ne!(drawn(1, "web"), drawn(2, "web"));
+    let mut once = drawn(1, "web");
+    once.sort_unstable();
+    once.dedup();
+    assert!(once.len() < 10, "with replacement, some stretches are repeated: {once:?}");
+}
+
 #[test]
 fn invalid_workloads_are_refused() {
     let refused = |parameters: Value, change: fn(&mut SourceContext)| -> Invalid {
@@ -329,6 +358,8 @@ fn invalid_workloads_are_refused() {
     let good = file(&[connection(&json!([]), &json!([]))]);
     let message = refused(json!({ "file": good.path(), "group": "ssh" }), |_| ()).message;
     assert!(message.contains("\"ssh\" has no traffic in"), "{message}");
+    let message = refused(json!({ "file": good.path(), "resample": "1s" }), |_| ()).message;
+    assert!(message.contains("write for example 100ms"), "{message}");
     let pairs = refused(json!({ "file": good.path() }), |context| context.pairs = vec![(0, 1), (1, 0)]);
     assert!(pairs.message.contains("name one node on the local side and one on the far side"), "{pairs}");
 }

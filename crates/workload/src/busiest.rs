@@ -43,6 +43,16 @@ impl Sum {
         }
     }
 
+    /// The bytes of each hour.
+    pub fn hours(&self) -> Vec<u64> {
+        let last = self.bytes.keys().next_back().map_or(0, |second| second / 3600 + 1);
+        let mut hours = vec![0u64; last as usize];
+        for (second, bytes) in &self.bytes {
+            hours[(second / 3600) as usize] += bytes;
+        }
+        hours
+    }
+
     /// The highest rate that three seconds in a row reach, bit/s. Of a shorter capture that of its busiest
     /// second.
     pub fn busiest(&self) -> u64 {

@@ -286,6 +286,8 @@ impl Extraction {
                 }
             }
         }
+        seen.hours = [sums[0].hours(), sums[1].hours()];
+        seen.begin = self.first.unwrap_or(0);
         seen.busiest = sums.map(|sum| sum.busiest());
         (seen.pages, seen.unsure_pages, seen.all_pages) = pages::number(&mut workload.connections, parts);
         workload.connections.sort_by_key(|connection| connection.start);

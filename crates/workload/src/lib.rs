@@ -65,6 +65,7 @@ mod names;
 mod pages;
 mod quic;
 mod seen;
+mod stretches;
 mod tcp;
 
 pub use datagrams::{Cursor, Datagrams};

@@ -66,6 +66,10 @@ pub struct Seen {
     pub down: (u64, u64),
     /// The highest rates that last for three seconds, upstream and downstream, bit/s of IP packets.
     pub busiest: [u64; 2],
+    /// IP bytes in each hour, upstream and downstream.
+    pub hours: [Vec<u64>; 2],
+    /// Time of the first packet, ns since 1970. Pauses that were cut shift all later times.
+    pub begin: u64,
 }
 
 impl Seen {

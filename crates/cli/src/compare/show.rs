@@ -145,8 +145,13 @@ impl Sweep {
                 )?;
             }
         }
-        writeln!(out, "- One rate alone (--rate) prints the commands.")
+        Ok(())
     }
+}
+
+/// Prints the way to the commands.
+pub fn hint(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "- One rate alone (--rate) prints the commands.")
 }
 
 /// The row of the completion times in the capture itself.

@@ -343,9 +343,14 @@ fn sure(tables: &Tables, candidate: &Candidate<'_>, equals: &[String], situation
     let better = candidate.scores.iter().filter(|score| **score < 0.0).count();
     let mut text = match tables.seeds {
         1 => "one run, so nothing is known about chance; --seeds 5 adds intervals.".to_owned(),
+        seeds if situation.resample.is_some() => format!(
+            "better in {better} of {seeds} runs. Each run has another draw of stretches of the capture of {}, so the intervals \
+             include how much the traffic of this capture varies. Another evening may still differ.",
+            situation.resample.unwrap_or_default()
+        ),
         seeds => format!(
             "better in {better} of {seeds} runs. Runs differ in when connections begin, not in what they transfer: {seeds} seeds \
-             are not {seeds} evenings, and the capture of another evening may differ."
+             are not {seeds} evenings, and the capture of another evening may differ (--bootstrap varies the traffic as well)."
         ),
     };
     if !equals.is_empty() {
@@ -420,8 +425,8 @@ mod tests {
 
     fn advice(rows: Vec<Row>, target: Target) -> Advice {
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
-        let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None };
-        let situation = Situation { missing: 0.0, stretch: 1.0 };
+        let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
+        let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
         of(&table, &link, &situation, &Wish { target, ..Wish::default() }).expect("there are rows")
     }
 

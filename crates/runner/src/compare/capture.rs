@@ -8,6 +8,7 @@ use giveway_qdisc::{Rate, Span};
 use giveway_workload::{Adu, Direction, Local, Seen, Side, Workload};
 use serde_json::{Value, json};
 
+use super::hours::{HOUR, Hours, busy_and_idle};
 use super::reading::{Reading, Source, Started};
 use super::traffic;
 use super::words::{Mode, word};
@@ -85,6 +86,43 @@ impl Capture {
             return Err(RunnerError::Usage(format!("{path} spans {days} days; at most 200 can be replayed")));
         }
         Ok(Capture { workload, seen, local, why, damage, notes, pauses })
+    }
+
+    /// The busy and the idle hours of a long capture; `None` if it is short, or all hours are alike.
+    pub(super) fn hours(&self) -> Option<[Hours; 2]> {
+        let [up, down] = &self.seen.hours;
+        let of = |hours: &[u64], at: usize| hours.get(at).copied().unwrap_or(0);
+        let bytes: Vec<u64> = (0..up.len().max(down.len())).map(|at| of(up, at) + of(down, at)).collect();
+        // Pauses that were cut shift the clock.
+        let begin = (self.pauses == Pauses::default()).then_some(self.seen.begin);
+        busy_and_idle(&bytes, begin)
+    }
+
+    /// The part of the capture with these hours, one after the other.
+    pub(super) fn part(&self, hours: &Hours) -> Capture {
+        let workload = self.workload.arranged(HOUR, &hours.numbers);
+        let bytes = |direction: usize| {
+            let of = |at: &usize| self.seen.hours[direction].get(*at).copied().unwrap_or(0);
+            hours.numbers.iter().map(of).sum::<u64>()
+        };
+        let seen = Seen {
+            span: workload.span,
+            up: (0, bytes(0)),
+            down: (0, bytes(1)),
+            connections: workload.connections.iter().filter(|one| !one.quic).count() as u64,
+            quic: workload.connections.iter().filter(|one| one.quic).count() as u64,
+            trains: workload.trains.len() as u64,
+            // Page load times are known for the whole capture only.
+            pages: Vec::new(),
+            ..self.seen.clone()
+        };
+        let missed = (self.missing() * 1e6) as u64;
+        let (local, why, damage) = (self.local.clone(), self.why.clone(), self.damage.clone());
+        let part =
+            Capture { workload, seen, local, why, damage, notes: self.notes.clone(), pauses: self.pauses };
+        // The share of missing data is that of the whole capture.
+        let played = part.played();
+        Capture { seen: Seen { missed: played / 1_000_000 * missed, ..part.seen.clone() }, ..part }
     }
 
     /// Checks that the capture has traffic for this mode.
@@ -258,6 +296,14 @@ impl Capture {
 
     /// The share of the played data that the capture does not hold, 0 to 1.
     pub fn missing(&self) -> f64 {
+        match self.played() {
+            0 => 0.0,
+            played => self.seen.missed as f64 / played as f64,
+        }
+    }
+
+    /// The data that are played, bytes.
+    fn played(&self) -> u64 {
         let Workload { connections, trains, .. } = &self.workload;
         let written: u64 =
             connections.iter().flat_map(|connection| &connection.adus).map(|adu| adu.bytes).sum();
@@ -265,10 +311,7 @@ impl Capture {
             .iter()
             .map(|train| train.packets.iter().map(|(_, bytes)| u64::from(bytes)).sum::<u64>())
             .sum();
-        match written + datagrams {
-            0 => 0.0,
-            played => self.seen.missed as f64 / played as f64,
-        }
+        written + datagrams
     }
 
     /// The time from the first packet to the last.

@@ -334,7 +334,7 @@ mod tests {
     }
 
     fn reported(table: Table, mode: Mode) -> Vec<String> {
-        let mut findings = of(&table, mode, &Situation { missing: 0.0, stretch: 1.0 });
+        let mut findings = of(&table, mode, &Situation { missing: 0.0, stretch: 1.0, resample: None });
         findings.retain(|finding| !finding.ends_with("(Holm)."));
         findings
     }
@@ -501,7 +501,8 @@ mod tests {
     #[test]
     fn a_capture_with_holes_has_no_findings() {
         let rows = vec![transfers("fifo", [1.0; 3], [1.0; 3]), transfers("efd", [0.5; 3], [1.0; 3])];
-        let findings = of(&table(rows), Mode::Flows, &Situation { missing: 0.6, stretch: 1.0 });
+        let findings =
+            of(&table(rows), Mode::Flows, &Situation { missing: 0.6, stretch: 1.0, resample: None });
         assert_eq!(findings.len(), 1);
         assert!(findings[0].starts_with("No findings: 60 %"), "{findings:?}");
     }

@@ -10,12 +10,13 @@ use giveway_record::RunFolder;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
+use super::hours::Hours;
 use super::words::{Mode, shown};
 use crate::outputs::{Kind, existing, may_write, removing};
 use crate::{Frontend, RunnerError};
 
 /// The link that the traffic of the capture crosses in the simulation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Link {
     /// The rate upstream, away from the local side.
     pub up: Rate,
@@ -23,6 +24,10 @@ pub struct Link {
     pub down: Rate,
     /// The round-trip time of every connection; `None` takes those of the capture.
     pub rtt: Option<Span>,
+    /// The length of stretches of the capture that each seed draws; `None` replays the whole capture.
+    pub resample: Option<Span>,
+    /// The hours of the capture that cross the link; `None` stands for all of it.
+    pub hours: Option<Hours>,
 }
 
 /// The node of the local side.
@@ -114,7 +119,9 @@ impl Link {
 
     /// The name of the link in file names.
     fn name(&self) -> String {
-        if self.up == self.down { self.up.to_string() } else { format!("{}-{}", self.up, self.down) }
+        let hours = self.hours.as_ref().map_or(String::new(), |hours| format!("-{}", hours.name));
+        let Link { up, down, .. } = self;
+        if up == down { format!("{up}{hours}") } else { format!("{up}-{down}{hours}") }
     }
 
     /// The file of this link beside those of other links: the name of the link is in front of the extension.
@@ -132,11 +139,12 @@ impl Link {
 
     /// The rates of the link in titles.
     pub fn title(&self) -> String {
-        if self.up == self.down {
+        let rates = if self.up == self.down {
             self.up.to_string()
         } else {
             format!("{} upstream, {} downstream", self.up, self.down)
-        }
+        };
+        self.hours.as_ref().map_or(rates.clone(), |hours| format!("{rates}, {}", hours.words))
     }
 
     /// The comparison as a scenario.
@@ -217,11 +225,12 @@ impl Link {
         // packet, and a slow start that ends only with a full buffer the delay of every upload.
         let mut text = "\n[tcp]\npreset = \"linux\"\n".to_owned();
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
+        let resample = self.resample.map(|length| format!("resample = \"{length}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());
         for group in capture.groups() {
             text.push_str(&format!(
                 "\n[[traffic]]\nkind = \"applications\"\nname = {group}\ngroup = {group}\nfrom = \"{LOCAL}\"\n\
-                 to = \"{FAR}\"\nfile = \"{WORKLOAD}\"\nspread = \"{spread}\"\n{rtt}",
+                 to = \"{FAR}\"\nfile = \"{WORKLOAD}\"\nspread = \"{spread}\"\n{rtt}{resample}",
                 group = quoted(&group),
             ));
         }

@@ -1,5 +1,6 @@
 //! The situation of a comparison: how far its capture can be trusted, and whether its link is the bottleneck.
 
+use giveway_qdisc::Span;
 use giveway_workload::Direction;
 
 use super::tables::{Kind, Tables};
@@ -20,6 +21,8 @@ pub struct Situation {
     pub missing: f64,
     /// The length of the measurement interval divided by that of the capture.
     pub stretch: f64,
+    /// The length of the stretches that each run draws from the capture; `None` if each run has all of it.
+    pub resample: Option<Span>,
 }
 
 /// Trust in the results.
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn missing_data_are_reported_in_steps() {
-        let at = |missing| Situation { missing, stretch: 1.0 };
+        let at = |missing| Situation { missing, stretch: 1.0, resample: None };
         assert_eq!(at(0.2).doubt(), None);
         assert!(at(0.21).doubt().is_some_and(|text| text.starts_with("WARNING: 21 % of the data")));
         assert_eq!(at(0.5).trust(), Trust::Doubtful);

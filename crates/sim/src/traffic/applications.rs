@@ -20,6 +20,7 @@
 //!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
 //!   connection is established at the server, not at the client.
 //! - A connection closes when its last write has arrived.
+//! - With `resample`, a draw may have no traffic of a group.
 //!
 //! # Cost
 //! - An entry in a heap for each think time; packets of far hosts take one more event each.
@@ -33,7 +34,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Time};
+use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Streams, Time};
 use giveway_workload::{Adu, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,10 @@ pub struct Config {
     /// Upper bound of the random delay of each connection and train, which is uniform. Default: 0 s.
     #[serde(default)]
     pub spread: Span,
+    /// Draw stretches of about this length from the workload, with replacement, as many as the whole has.
+    /// Each seed has another draw, the same for all groups of the file. Default: no draw, the whole workload.
+    #[serde(default)]
+    pub resample: Option<Span>,
 }
 
 impl Traffic for Config {
@@ -80,6 +85,11 @@ impl Traffic for Config {
                 format!("has connections of {all} bytes together, and at most {MOST_BYTES} are possible");
             return Err(wrong(message));
         }
+        let workload = match self.resample {
+            Some(length) => drawn(&workload, length, context.streams.seed())
+                .ok_or_else(|| Invalid::new("resample", resample_hint(&workload)))?,
+            None => workload,
+        };
         let median = Span::ns(workload.rtt().unwrap_or(Workload::UNKNOWN_RTT));
         let mine = |group: &str| self.group.as_deref().is_none_or(|wanted| wanted == group);
         let mut rng = context.streams.within("spread").rng();
@@ -104,7 +114,7 @@ impl Traffic for Config {
             let bytes = next.next(&plan.packets).map_or(0, |(_, bytes)| bytes);
             trains.push(Running { plan, next, bytes, stream: None });
         }
-        if replays.is_empty() && trains.is_empty() {
+        if replays.is_empty() && trains.is_empty() && self.resample.is_none() {
             let group = self.group.as_deref().unwrap_or_default();
             return Err(Invalid::new("group", format!("\"{group}\" has no traffic in {}", path.display())));
         }
@@ -121,6 +131,28 @@ impl Traffic for Config {
         }))
     }
 }
+
+/// Stretches of about this length, drawn with replacement; `None` if the workload has fewer than two.
+fn drawn(workload: &Workload, length: Span, seed: u64) -> Option<Workload> {
+    let count = (workload.span as f64 / (length.as_s() * 1e9)).round();
+    if !(2.0..=MOST_STRETCHES).contains(&count) {
+        return None;
+    }
+    // The stretches are equally long, so that the draw is as long as the workload.
+    let length = workload.span.div_ceil(count as u64);
+    // Not from the stream of the source: the groups of one file must have the same draw.
+    let mut rng = Streams::new(seed).within("resample").rng();
+    let order: Vec<usize> = (0..count as u64).map(|_| rng.below(count as u64) as usize).collect();
+    Some(workload.arranged(length, &order))
+}
+
+fn resample_hint(workload: &Workload) -> String {
+    let whole = Span::ns(workload.span);
+    format!("the workload of {whole} has no 2 to {MOST_STRETCHES} stretches of this length; write for example {}", whole / 10)
+}
+
+/// Largest number of stretches of a draw.
+const MOST_STRETCHES: f64 = 1e6;
 
 /// Largest number of bytes of all connections together: a pebibyte. With it no sum of bytes overflows.
 const MOST_BYTES: u128 = 1 << 50;

@@ -165,6 +165,16 @@ fn a_host_gains_nothing_by_more_flows() {
     assert!(near(by_host[0], 0.5), "{by_host:?}");
 }
 
+/// The arithmetic of DRR++: below 10 Mbit/s a quantum is 300 bytes, and the part of a flow among seven of its host is
+/// 42 6/7 bytes. Without the fraction, the host of seven flows would have 49.5 % instead of 50 %.
+#[test]
+fn a_part_of_a_quantum_keeps_its_fraction() {
+    let senders: Vec<Sender> = (0..8).map(|n| (if n == 0 { 1 } else { 2 }, 100 + n, 0)).collect();
+    let shares = shares("besteffort dual-srchost bandwidth 5mbit", &senders);
+    assert!((shares[0] - 0.5).abs() < 0.001, "{shares:?}");
+    assert!(shares[1..].iter().all(|share| (share - 0.5 / 7.0).abs() < 0.001), "{shares:?}");
+}
+
 /// If all flows have a host in common, each has the same share, as if it were not counted.
 #[test]
 fn a_common_host_divides_nothing() {

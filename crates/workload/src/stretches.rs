@@ -1,0 +1,174 @@
+//! Stretches of a workload: parts of equal length, which can be arranged anew.
+//!
+//! # Principles
+//! - A block bootstrap (H. R. Künsch, "The jackknife and the bootstrap for general stationary observations",
+//!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
+//!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
+//! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut at the
+//!   ends of stretches, because a call that lasts for hours would otherwise be in one stretch only.
+//! - A page whose connections begin in several stretches is not a page any more: its parts would be repeated
+//!   separately.
+
+use std::collections::BTreeMap;
+
+use crate::datagrams::Datagrams;
+use crate::model::{Connection, Train, Workload};
+
+impl Workload {
+    /// These stretches of `length` ns, one after the other: the first number is the stretch that comes first.
+    /// Stretch 0 begins with the workload.
+    ///
+    /// # Panics
+    /// If `length` is 0.
+    #[must_use]
+    pub fn arranged(&self, length: u64, order: &[usize]) -> Workload {
+        let stretch = |start: u64| (start / length) as usize;
+        let places = places(order);
+        let pages = self.pages_of_one_stretch(length);
+        let mut connections = Vec::new();
+        for connection in &self.connections {
+            for place in places.get(&stretch(connection.start)).into_iter().flatten() {
+                connections.push(moved(connection, *place, length, &pages));
+            }
+        }
+        let mut trains = Vec::new();
+        for train in &self.trains {
+            for (number, part) in cut(train, length) {
+                for place in places.get(&number).into_iter().flatten() {
+                    let start = *place as u64 * length + part.start % length;
+                    trains.push(Train { start, ..part.clone() });
+                }
+            }
+        }
+        connections.sort_by_key(|connection: &Connection| connection.start);
+        trains.sort_by_key(|train: &Train| train.start);
+        let whole = |number: &usize| self.span.saturating_sub(*number as u64 * length).min(length);
+        let last = order.last().map_or(0, whole);
+        let span = (order.len().saturating_sub(1) as u64) * length + last;
+        Workload { span, connections, trains }
+    }
+
+    /// The number of pages, and the stretch of each page that begins and ends in one.
+    fn pages_of_one_stretch(&self, length: u64) -> (u32, BTreeMap<u32, bool>) {
+        let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut one: BTreeMap<u32, bool> = BTreeMap::new();
+        let mut most = 0;
+        for connection in &self.connections {
+            let stretch = connection.start / length;
+            for page in connection.epochs.iter().filter_map(|epoch| epoch.page) {
+                most = most.max(page + 1);
+                let first = *seen.entry(page).or_insert(stretch);
+                *one.entry(page).or_insert(true) &= first == stretch;
+            }
+        }
+        (most, one)
+    }
+}
+
+/// The places of each stretch in an order.
+fn places(order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (place, stretch) in order.iter().enumerate() {
+        places.entry(*stretch).or_default().push(place);
+    }
+    places
+}
+
+/// A connection at another place. A page that is repeated has a number of its own each time.
+fn moved(
+    connection: &Connection,
+    place: usize,
+    length: u64,
+    (pages, one): &(u32, BTreeMap<u32, bool>),
+) -> Connection {
+    let start = place as u64 * length + connection.start % length;
+    let mut moved = Connection { start, ..connection.clone() };
+    for epoch in &mut moved.epochs {
+        epoch.page = epoch.page.filter(|page| one.get(page) == Some(&true)).map(|page| {
+            let first = u32::try_from(place).unwrap_or(u32::MAX).saturating_mul(*pages);
+            first.saturating_add(page)
+        });
+    }
+    moved
+}
+
+/// The parts of a train, each with the number of its stretch.
+fn cut(train: &Train, length: u64) -> Vec<(usize, Train)> {
+    let mut parts: Vec<(usize, Train)> = Vec::new();
+    let mut now = train.start;
+    for (at, (gap, bytes)) in train.packets.iter().enumerate() {
+        now += if at == 0 { 0 } else { gap };
+        let stretch = (now / length) as usize;
+        match parts.last_mut().filter(|(number, _)| *number == stretch) {
+            Some((_, part)) => part.packets.push(gap, bytes),
+            None => {
+                let mut packets = Datagrams::default();
+                packets.push(0, bytes);
+                let (direction, group) = (train.direction, train.group.clone());
+                parts.push((stretch, Train { start: now, direction, group, packets }));
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Direction, Epoch};
+
+    fn connection(start: u64, page: Option<u32>) -> Connection {
+        Connection {
+            quic: false,
+            start,
+            direction: Direction::Up,
+            rtt: None,
+            group: "web".into(),
+            begun: true,
+            ended: true,
+            adus: Vec::new(),
+            epochs: vec![Epoch { adus: 0, took: 1, page, whole: true }],
+        }
+    }
+
+    fn starts(workload: &Workload) -> Vec<(u64, Option<u32>)> {
+        workload.connections.iter().map(|one| (one.start, one.epochs[0].page)).collect()
+    }
+
+    /// Three stretches of 10 ns: the second one twice, and the third one, which is shorter.
+    #[test]
+    fn stretches_are_repeated_and_left_out() {
+        let connections = vec![
+            connection(3, Some(0)),
+            connection(12, Some(1)),
+            connection(13, Some(1)),
+            connection(21, None),
+        ];
+        let workload = Workload { span: 25, connections, trains: Vec::new() };
+        let drawn = workload.arranged(10, &[1, 1, 2]);
+        // Page 1 has another number each time.
+        assert_eq!(starts(&drawn), [(2, Some(1)), (3, Some(1)), (12, Some(3)), (13, Some(3)), (21, None)]);
+        assert_eq!(drawn.span, 25);
+        assert_eq!(workload.arranged(10, &[0, 1, 2]).connections.len(), 4);
+    }
+
+    /// Half of a page alone would be a faster page.
+    #[test]
+    fn a_page_of_two_stretches_is_none() {
+        let connections = vec![connection(8, Some(0)), connection(11, Some(0)), connection(12, Some(1))];
+        let workload = Workload { span: 20, connections, trains: Vec::new() };
+        assert_eq!(starts(&workload.arranged(10, &[0, 1])), [(8, None), (11, None), (12, Some(3))]);
+    }
+
+    /// Packets at 4, 9, 14 and 19 ns: two in each stretch.
+    #[test]
+    fn trains_are_cut() {
+        let packets = [(0, 100), (5, 101), (5, 102), (5, 103)].into_iter().collect();
+        let train = Train { start: 4, direction: Direction::Down, group: "call".into(), packets };
+        let workload = Workload { span: 20, connections: Vec::new(), trains: vec![train] };
+        let drawn = workload.arranged(10, &[1, 0]);
+        let parts: Vec<(u64, Vec<(u64, u16)>)> =
+            drawn.trains.iter().map(|train| (train.start, train.packets.iter().collect())).collect();
+        assert_eq!(parts, [(4, vec![(0, 102), (5, 103)]), (14, vec![(0, 100), (5, 101)])]);
+    }
+}
