@@ -120,7 +120,8 @@ fn visit(browser: &str, page: &Path, width: u32) -> impl Fn(&str) -> Option<Stri
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).map(|(root, _)| root);
-    let root = root.unwrap_or_else(|| panic!("no page: {}", String::from_utf8_lossy(&output.stderr))).to_owned();
+    let root =
+        root.unwrap_or_else(|| panic!("no page: {}", String::from_utf8_lossy(&output.stderr))).to_owned();
     let attributes = move |name: &str| {
         let (_, rest) = root.split_once(&format!("data-{name}=\""))?;
         rest.split_once('"').map(|(value, _)| value.to_owned())
@@ -263,7 +264,10 @@ fn a_broken_page_is_detected() {
     let opened = open(browser, &file);
     assert_eq!(opened.charts, "6/7");
     let wrong = opened.wrong.expect("something is wrong");
-    assert!(wrong.contains("run1-chart6-panel1: ") && wrong.contains("blocked: https://example.org"), "{wrong}");
+    assert!(
+        wrong.contains("run1-chart6-panel1: ") && wrong.contains("blocked: https://example.org"),
+        "{wrong}"
+    );
 }
 
 #[test]

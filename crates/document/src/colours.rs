@@ -19,7 +19,7 @@ pub struct Look {
 
 /// Dashes, in the order of use. The gaps of an upper line show the lines below it.
 const DASHES: [&[u32]; 8] =
-    [&[], &[7, 3], &[2, 3], &[10, 3, 2, 3], &[5, 5], &[1, 4], &[12, 5], &[8, 2, 2, 2, 2, 2]];
+    [&[], &[7, 3], &[2, 3], &[10, 3, 2, 3], &[5, 5], &[12, 4], &[8, 2, 2, 2, 2, 2], &[3, 2]];
 
 /// Shades of the first, second, third... discipline of a kind: the share of white (positive) or black, in
 /// percent.

@@ -324,7 +324,8 @@ impl Stretch {
         const FEWEST: u64 = 5;
         let span = capture.span();
         let length = match self {
-            Stretch::Tenth => (span / 10).max(Span::s(1)),
+            // A whole number of seconds is easier to read.
+            Stretch::Tenth => Span::s(((span / 10).as_s().round() as u64).max(1)),
             Stretch::Of(length) => length,
         };
         if length.is_zero() || length * FEWEST > span {
