@@ -1,7 +1,7 @@
 //! The layout of `--help`: examples that can be copied, and commands by task.
 //!
-//! clap wraps the text after the flags at the width of the terminal, and so breaks long commands. So this text
-//! is put into the template of each command, which is not wrapped.
+//! clap wraps the text after the flags at the width of the terminal, and so breaks long commands. So this
+//! text is put into the template of each command, which is not wrapped.
 
 use clap::Command;
 

@@ -21,7 +21,7 @@ pub struct Lines<C, P> {
     so_far: Mutex<SoFar>,
 }
 
-/// How far the progress is.
+/// The steps that are done so far, and the time of the last line.
 struct SoFar {
     done: u64,
     /// The time of the last line, or of the beginning.

@@ -1,4 +1,4 @@
-//! What commands print about a scenario with mistakes, for people and for programs.
+//! The messages of commands about a scenario with mistakes, for people and for programs.
 
 use std::path::Path;
 use std::process::Command;
