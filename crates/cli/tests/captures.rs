@@ -86,6 +86,77 @@ fn exchange(at: u64, client: [u8; 4], server: [u8; 4]) -> Vec<Row> {
 const CLIENT: [u8; 4] = [192, 168, 1, 20];
 const SERVER: [u8; 4] = [203, 0, 113, 10];
 
+/// Seven hours with an exchange every 50 s, and six instead of one in the fourth and the fifth hour. The
+/// busy and the idle hours are compared apart.
+#[test]
+fn a_long_capture_is_cut_into_busy_and_idle_hours() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rows = Vec::new();
+    for number in 0..7 * 72u64 {
+        let at = number * 50_000;
+        let busy = (3..5).contains(&(at / 3_600_000));
+        for more in 0..if busy { 6 } else { 1 } {
+            let client =
+                [192, 168, 1 + (number % 8) as u8, 20 + (number / 8 % 100) as u8 + 100 * (more % 2) as u8];
+            rows.extend(exchange(at + more * 1_000, client, SERVER));
+        }
+    }
+    let file = dir.path().join("day.pcapng");
+    write(&file, &rows);
+    let quick = [&["compare", "day.pcapng", "--json"], &QUICK[..]].concat();
+    let (code, out, err) = ran(dir.path(), &quick, None);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("the busy hours (03:00 to 05:00 UTC) are compared on their own; --whole"), "{err}");
+    let hours = |out: &str| -> Vec<Value> {
+        let out: Value = serde_json::from_str(out).expect("it is JSON");
+        out["links"].as_array().unwrap().iter().map(|link| link["hours"].clone()).collect()
+    };
+    let apart = ["idle hours (00:00 to 03:00, 05:00 to 07:00 UTC)", "busy hours (03:00 to 05:00 UTC)"];
+    assert_eq!(hours(&out), apart);
+    // The commands of the last part, if any, are those for the busy hours.
+    let words = [&["compare", "day.pcapng", "--out", "results"], &QUICK[..]].concat();
+    let (code, out, _) = ran(dir.path(), &words, None);
+    assert_eq!(code, 0);
+    assert!(out.contains("8mbit, busy hours (03:00 to 05:00 UTC)"), "{out}");
+    assert!(dir.path().join("results/8mbit-busy/report.html").is_file());
+    let whole = [&quick[..], &["--whole"]].concat();
+    let (_, out, _) = ran(dir.path(), &whole, None);
+    assert_eq!(hours(&out), [Value::Null]);
+}
+
+/// Each seed has another draw of stretches of the capture, the same with every discipline and in every run.
+#[test]
+fn a_bootstrap_draws_stretches_of_the_capture() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = example();
+    let file = file.to_str().unwrap();
+    let sent = |more: &[&str]| {
+        let words = [&["compare", file, "--json", "--rate", "8mbit", "--seeds", "2"], more].concat();
+        let (code, out, err) =
+            ran(dir.path(), &[&words[..], &["--qdisc", "fifo limit 100p", "--qdisc", "drr"]].concat(), None);
+        assert_eq!(code, 0, "{err}");
+        let out: Value = serde_json::from_str(&out).unwrap();
+        let results = out["links"][0]["table"]["results"].clone();
+        let packets = |at: usize| results[at]["metrics"]["at.far->local.voice_packets"]["per_seed"].clone();
+        (packets(0), packets(1), out["links"][0]["table"]["fingerprint"].clone())
+    };
+    let (fifo, _, whole) = sent(&[]);
+    assert_eq!(fifo[0], fifo[1], "each seed has the whole call");
+    let (fifo, drr, drawn) = sent(&["--bootstrap"]);
+    assert_ne!(fifo[0], fifo[1], "each seed has other stretches of it");
+    assert_eq!(fifo, drr);
+    assert_ne!(whole, drawn);
+    assert_eq!(sent(&["--bootstrap"]).2, drawn);
+    let refused = |more: &[&str]| {
+        let (code, _, err) = ran(dir.path(), &[&["compare", file, "--rate", "8mbit"], more].concat(), None);
+        assert_eq!(code, 2, "{err}");
+        err
+    };
+    let err = refused(&["--bootstrap=20s"]);
+    assert!(err.contains("has fewer than 5 stretches of 20s; write for example --bootstrap="), "{err}");
+    assert!(refused(&["--bootstrap", "--mode", "replay"]).contains("leave out --bootstrap"));
+}
+
 /// Splits the example into files with every third packet, or with a third of its time.
 fn split(folder: &Path, by_time: bool) -> Vec<String> {
     let count = Reader::open(example()).unwrap().count();

@@ -156,8 +156,8 @@ fn every_chart_is_drawn_without_requests() {
     assert_eq!(open(browser, &folder.path().join("report.html")), all("13/13"));
 }
 
-/// A click on an entry of a key hides its rows in every chart, and a second click shows them again. Pointing at a
-/// point shows a tooltip.
+/// A click on an entry of a key hides its rows in every chart, and a second click shows them again.
+/// Pointing at a point shows a tooltip.
 #[test]
 fn keys_and_tooltips_work() {
     let Some(browser) = browser() else { return };

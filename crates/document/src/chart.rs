@@ -58,13 +58,13 @@ pub struct Key {
     /// The thickness of the sample lines, pixels.
     pub width: u32,
     /// True if entries have their specification beside the name.
-    pub spelled: bool,
+    pub with_specs: bool,
 }
 
 impl Key {
     /// A key of lines.
     pub fn of(column: &'static str, entries: Vec<Swatch>) -> Key {
-        Key { column, entries, width: 4, spelled: false }
+        Key { column, entries, width: 4, with_specs: false }
     }
 }
 

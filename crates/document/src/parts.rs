@@ -94,8 +94,8 @@ pub struct Figure {
     pub columns: usize,
 }
 
-/// A forest plot: a row for each claim, with its value, its interval and its band, on a logarithmic axis where
-/// 1 is the limit of the band.
+/// A forest plot: a row for each claim, with its value, its interval and its band, on a logarithmic axis
+/// where 1 is the limit of the band.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forest {
     /// The anchor for links.

@@ -1,9 +1,9 @@
 //! The difference of two colours, as people with usual colour vision and with deuteranopia perceive it.
 //!
-//! Deuteranopia is simulated as by G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, "A Physiologically-based
-//! Model for Simulation of Color Vision Deficiency", IEEE Transactions on Visualization and Computer Graphics 15
-//! (2009), table 1, deuteranomaly of severity 1.0: a matrix on linear sRGB. The difference is the distance in
-//! CIELAB (CIE 1976) under the white D65.
+//! Deuteranopia is simulated as by G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, "A
+//! Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE Transactions on
+//! Visualization and Computer Graphics 15 (2009), table 1, deuteranomaly of severity 1.0: a matrix on
+//! linear sRGB. The difference is the distance in CIELAB (CIE 1976) under the white D65.
 
 /// The matrix of the simulation.
 const DEUTERANOPIA: [[f64; 3]; 3] = [

@@ -1,8 +1,8 @@
 //! The forest plot of a study: the decisive test of each claim, with its interval and its band.
 //!
-//! Tests have different units, so each is drawn relative to the limit of its band: 1 is the limit, and the band
-//! is on one side of it. With two limits, 1 is the upper one. A test without a positive limit, such as a
-//! difference that should be above zero, has no place on such an axis and is left out.
+//! Tests have different units, so each is drawn relative to the limit of its band: 1 is the limit, and the
+//! band is on one side of it. With two limits, 1 is the upper one. A test without a positive limit, such as
+//! a difference that should be above zero, has no place on such an axis and is left out.
 
 use giveway_document::{Forest, ForestRow};
 

@@ -1,8 +1,8 @@
 //! Finished runs as lines of a file, so that an interrupted study resumes where it stopped.
 //!
-//! The first line identifies the study: version, paper, scope and every run. Each further line is a run. Numbers
-//! are written as their bits, because a decimal text may be read as a neighbouring number, and a resumed study
-//! must have exactly the results of an uninterrupted one.
+//! The first line identifies the study: version, paper, scope and every run. Each further line is a run.
+//! Numbers are written as their bits, because a decimal text may be read as a neighbouring number, and a
+//! resumed study must have exactly the results of an uninterrupted one.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +46,8 @@ impl Study {
         serde_json::to_string(&Line { run: self.name(job), numbers, data }).expect("it has no unusual keys")
     }
 
-    /// The runs in a file that [`identity`](Study::identity) and [`line`](Study::line) made, by name. A file of
-    /// another study has none. A line that was cut off is left out.
+    /// The runs in a file that [`identity`](Study::identity) and [`line`](Study::line) made, by name. A
+    /// file of another study has none. A line that was cut off is left out.
     pub fn read_lines(&self, text: &str) -> BTreeMap<String, Observed> {
         let mut lines = text.lines();
         if lines.next() != Some(self.identity().as_str()) {

@@ -329,10 +329,14 @@ impl Stretch {
             Stretch::Of(length) => length,
         };
         if length.is_zero() || length * FEWEST > span {
+            let example = (span / (2 * FEWEST)).as_s();
+            let example =
+                if example >= 1.0 { Span::s(example as u64) } else { Span::ms((example * 1e3) as u64) };
             return Err(RunnerError::Usage(format!(
-                "--bootstrap: the capture of {span} has fewer than {FEWEST} stretches of {length}; write for example \
+                "--bootstrap: the capture of {:.1} s has fewer than {FEWEST} stretches of {length}; write for example \
                  --bootstrap={}, or capture for longer",
-                (span / (2 * FEWEST)).max(Span::ms(1))
+                span.as_s(),
+                example.max(Span::ms(1))
             )));
         }
         Ok(length)

@@ -18,8 +18,8 @@ use crate::{Outcome, RunnerError, pool};
 /// have finished, so that the next call continues where this one stopped.
 ///
 /// # Errors
-/// When the threads cannot be started, or the file cannot be written. A job that fails is reported to the front end, and the others
-/// continue.
+/// When the threads cannot be started, or the file cannot be written. A job that fails is reported to the
+/// front end, and the others continue.
 pub fn run(
     study: &Study,
     threads: u16,

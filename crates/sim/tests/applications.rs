@@ -308,8 +308,8 @@ fn seeds_shift_the_beginnings() {
     assert!(starts(1).iter().max() > Some(&Time::ms(25)));
 }
 
-/// Each seed draws ten stretches of 100 ms with replacement, in which connections begin at 10, 110, 210 ms and so
-/// on. Two groups of one file have the same draw.
+/// Each seed draws ten stretches of 100 ms with replacement, in which connections begin at 10, 110, 210 ms
+/// and so on. Two groups of one file have the same draw.
 #[test]
 fn stretches_are_drawn_anew_for_each_seed() {
     let connection = |number: u64, group: &str| {

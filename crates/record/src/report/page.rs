@@ -99,7 +99,7 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
         subtitle,
         findings: folders.iter().map(found).collect(),
         contents,
-        disciplines: vec![Key { spelled: true, ..disciplines.key(&specs, true) }],
+        disciplines: vec![Key { with_specs: true, ..disciplines.key(&specs, true) }],
         key_figures,
         tables: table::views(folders, &disciplines),
         sections,

@@ -440,7 +440,7 @@ mod tests {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Loss of calls is no time that users wait for, and a cost all the same.
+    /// Loss of calls is not a time that users wait for, but it is a cost.
     #[test]
     fn every_loss_is_a_cost() {
         let lossy = |mut row: Row, loss: f64| {

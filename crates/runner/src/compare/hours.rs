@@ -1,8 +1,8 @@
 //! Busy and idle hours of a long capture.
 //!
-//! A discipline that helps in the evening may make no difference at night, and the mean of both is neither. So
-//! a capture of at least [`FEWEST`] hours is compared in two parts. An hour is busy if it has at least half of
-//! the bytes of the busiest hour.
+//! A discipline that helps in the evening may make no difference at night, and the mean of both is neither.
+//! So a capture of at least [`FEWEST`] hours is compared in two parts. An hour is busy if it has at least
+//! half of the bytes of the busiest hour.
 
 /// Shorter captures are compared as a whole: hours.
 const FEWEST: usize = 6;
@@ -23,7 +23,8 @@ pub struct Hours {
 }
 
 /// The busy and the idle hours of a capture, from its bytes in each hour; `None` if it is too short, or all
-/// hours are alike. `begin` is the time of the first packet, ns since 1970, if the clock of the capture is known.
+/// hours are alike. `begin` is the time of the first packet, ns since 1970, if the clock of the capture is
+/// known.
 pub fn busy_and_idle(bytes: &[u64], begin: Option<u64>) -> Option<[Hours; 2]> {
     let most = bytes.iter().copied().max()?;
     if bytes.len() < FEWEST || most == 0 {

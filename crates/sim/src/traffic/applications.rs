@@ -147,8 +147,11 @@ fn drawn(workload: &Workload, length: Span, seed: u64) -> Option<Workload> {
 }
 
 fn resample_hint(workload: &Workload) -> String {
-    let whole = Span::ns(workload.span);
-    format!("the workload of {whole} has no 2 to {MOST_STRETCHES} stretches of this length; write for example {}", whole / 10)
+    let example = Span::ms((workload.span / 10_000_000).max(1));
+    format!(
+        "the workload of {:.1} s has no 2 to {MOST_STRETCHES} stretches of this length; write for example {example}",
+        workload.span as f64 / 1e9
+    )
 }
 
 /// Largest number of stretches of a draw.

@@ -165,8 +165,9 @@ fn a_host_gains_nothing_by_more_flows() {
     assert!(near(by_host[0], 0.5), "{by_host:?}");
 }
 
-/// The arithmetic of DRR++: below 10 Mbit/s a quantum is 300 bytes, and the part of a flow among seven of its host is
-/// 42 6/7 bytes. Without the fraction, the host of seven flows would have 49.5 % instead of 50 %.
+/// The arithmetic of DRR++: below 10 Mbit/s a quantum is 300 bytes, and the part of a flow among seven of
+/// its host is 42 6/7 bytes. Without the fraction, the host of seven flows would have 49.5 % instead of 50
+/// %.
 #[test]
 fn a_part_of_a_quantum_keeps_its_fraction() {
     let senders: Vec<Sender> = (0..8).map(|n| (if n == 0 { 1 } else { 2 }, 100 + n, 0)).collect();
