@@ -35,6 +35,7 @@ impl<'a> Row<'a> {
             initial_window: self.required("bytes"),
             counting: Counting::Bytes,
             hystart: HyStartRule::Off,
+            cubic_probe: 0,
             seed: 0,
         }
     }

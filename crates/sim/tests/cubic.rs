@@ -47,6 +47,7 @@ impl Row<'_> {
             initial_window: self.window,
             counting,
             hystart: HyStartRule::Off,
+            cubic_probe: 0,
             seed: 0,
         })
     }

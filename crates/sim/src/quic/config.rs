@@ -90,6 +90,7 @@ impl QuicConfig {
             // RFC 9002, section 7.3.1: slow start grows by all bytes that are acknowledged.
             counting: Counting::All,
             hystart: self.hystart,
+            cubic_probe: 0,
             seed,
         }
     }

@@ -73,6 +73,10 @@ pub struct TcpConfig {
     /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
     /// the rule of Linux.
     pub hystart: HyStartRule,
+    /// The least growth of CUBIC's window while no plateau is known, which is after slow start and before the
+    /// first loss, and after a timeout: in percent of the window per round-trip time (Linux: 5). With 0 the
+    /// window follows the curve alone: RFC 9438, section 4.8.
+    pub cubic_probe: u32,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
@@ -141,6 +145,7 @@ impl Default for TcpConfig {
             quick_acks: 0,
             counting: Counting::Bytes,
             hystart: HyStartRule::Off,
+            cubic_probe: 0,
             rto_initial: Span::s(1),
             rto_min: Span::s(1),
             rto_margin: Span::ZERO,
@@ -178,6 +183,7 @@ impl TcpConfig {
             quick_acks: 16,
             counting: Counting::All,
             hystart: HyStartRule::Classic,
+            cubic_probe: 5,
             rto_min: Span::ms(200),
             rto_margin: Span::ms(200),
             rto_max: Span::s(120),
@@ -195,6 +201,7 @@ impl TcpConfig {
             initial_window: self.initial_window.0 * mss,
             counting: self.counting,
             hystart: self.hystart,
+            cubic_probe: self.cubic_probe,
             seed,
         }
     }
@@ -282,6 +289,10 @@ impl TcpConfig {
         if self.rto_max < self.rto_min {
             let message = format!("{} is below rto_min, {}", self.rto_max, self.rto_min);
             return Err(Invalid::new("rto_max", message));
+        }
+        if self.cubic_probe > 100 {
+            let message = format!("{} is more than 100 percent, and Linux has 5", self.cubic_probe);
+            return Err(Invalid::new("cubic_probe", message));
         }
         self.congestion.check().map_err(|invalid| Invalid::new("congestion", invalid.to_string()))?;
         self.check_pairs()

@@ -15,6 +15,9 @@
 //!   9438, sections 4.4 and 4.5 have each acknowledgement do so, which halves the pace under delayed
 //!   acknowledgements and misses the target of RFC 9438, section 4.2. No acknowledgement carries the window
 //!   past the target. `counting = "acks"` is to the letter.
+//! - RFC 9438, section 4.8 begins without a plateau at the flat part of the curve, so a window that left slow
+//!   start too early hardly grows for seconds. With `cubic_probe`, as in the preset "linux", it grows by at
+//!   least so many percent per round-trip time.
 //! - Spurious losses (RFC 9438, section 4.9) are detected if `dsack` or `frto` is on, as in the preset
 //!   "linux".
 //! - Slow start ends at the threshold (RFC 5681, section 3.1 allows either there); RFC 9438, section 4.10 has
@@ -80,6 +83,7 @@ pub fn new(start: Start) -> Cubic {
         k: 0.0,
         after_timeout: false,
         hystart: HyStart::new(start.hystart),
+        probe: f64::from(start.cubic_probe) / 100.0,
     }
 }
 
@@ -112,6 +116,8 @@ pub struct Cubic {
     after_timeout: bool,
     /// Set if HyStart++ ends the first slow start.
     hystart: Option<Box<HyStart>>,
+    /// Least growth per segment acknowledged while no plateau is known, segments.
+    probe: f64,
 }
 
 impl Controller for Cubic {
@@ -161,6 +167,7 @@ impl Controller for Cubic {
         // Reno itself.
         let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
         self.estimate += alpha * segments / self.window;
+        let least = if self.maximum == 0.0 { self.window + self.probe * segments } else { 0.0 };
         // RFC 9438, section 4.3: in the Reno-friendly region the window follows the estimate.
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);
@@ -172,6 +179,7 @@ impl Controller for Cubic {
             };
             self.window += (target - self.window) * share;
         }
+        self.window = self.window.max(least);
     }
 
     fn lost(&mut self, loss: &Loss) {
@@ -287,6 +295,7 @@ mod tests {
             initial_window: segments * 1000,
             counting: Counting::Bytes,
             hystart: HyStartRule::Off,
+            cubic_probe: 0,
             seed: 0,
         }
     }
@@ -310,6 +319,26 @@ mod tests {
             paused.acked(&ack(40_000 + 20 * i, 4000));
             assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
         }
+    }
+
+    /// Linux's growth of 5 % per round trip while no plateau is known: an acknowledgement of the whole window
+    /// is a round trip. After a loss the plateau is known, and the curve alone counts.
+    #[test]
+    fn without_a_plateau_the_window_grows_by_the_probe() {
+        let grown = |cubic_probe, lost: bool| {
+            let mut cubic = new(Start { cubic_probe, ..start(100) });
+            if lost {
+                cubic.lost(&Loss { flight: 100_000, ..Loss::default() });
+            } else {
+                cubic.threshold = 100.0; // slow start has ended without a loss
+            }
+            let before = cubic.window;
+            cubic.acked(&Ack { rtt: Span::ms(1), ..ack(1000, before as u64 * 1000) });
+            cubic.window / before
+        };
+        assert!((grown(5, false) - 1.05).abs() < 1e-12, "{}", grown(5, false));
+        assert!(grown(0, false) < 1.02, "the estimate of Reno only: {}", grown(0, false));
+        assert_eq!(grown(5, true), grown(0, true));
     }
 
     /// RFC 9438, sections 4.4 and 4.5: to the letter with `acks`; with `bytes` in proportion, and never past

@@ -229,6 +229,7 @@ mod tests {
             initial_window: 1000 * segments,
             counting: Counting::Bytes,
             hystart: HyStartRule::Off,
+            cubic_probe: 0,
             seed: 0,
         })
     }

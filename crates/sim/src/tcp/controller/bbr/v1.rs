@@ -417,6 +417,7 @@ mod tests {
                             initial_window: number("initial_window").unwrap(),
                             counting: Counting::Bytes,
                             hystart: HyStartRule::Off,
+                            cubic_probe: 0,
                             seed: 0,
                         },
                         1.0,
