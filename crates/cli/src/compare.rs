@@ -11,6 +11,7 @@ use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
 use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Stretch, Target, User, Wish, specs};
 use giveway_runner::{Outcome, scenario_name};
+use giveway_sim::tcp::Congestion;
 use giveway_workload::Local;
 use serde_json::json;
 
@@ -72,6 +73,9 @@ pub struct Args {
     /// Behaviour of the senders
     #[arg(long, value_enum, default_value_t = Senders::Flows)]
     mode: Senders,
+    /// Congestion control of every TCP connection, as in "bbr"; a capture does not show it [default: cubic]
+    #[arg(long, value_name = "SPEC")]
+    congestion: Option<Congestion>,
     /// A discipline with its parameters, as in "fifo limit 100p", or "all"; may be repeated. The first is the
     /// baseline of the findings [default: fifo, fq_codel, cake, pie, drr, efd]
     #[arg(long, value_name = "SPEC")]
@@ -267,6 +271,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
         specs: specs(&args.qdisc)?,
         rates: rates(args).map_err(CliError::Usage)?,
         rtt: args.rtt,
+        congestion: args.congestion.clone(),
         local: args.link.clone(),
         wish: Wish {
             target: args.target.into(),

@@ -28,6 +28,7 @@ use giveway_measure::Table;
 use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 use giveway_record::Conclusion;
 use giveway_scenario::Scenario;
+use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Local};
 
 use crate::report::write_report;
@@ -62,6 +63,9 @@ pub struct Request {
     pub rates: Vec<(Rate, Rate)>,
     /// The round-trip time of every connection; `None` takes that of each connection in the capture.
     pub rtt: Option<Span>,
+    /// The congestion control of every TCP connection; `None` is CUBIC, the default of most systems. A
+    /// capture does not show it.
+    pub congestion: Option<Congestion>,
     /// The local side; `None` guesses it from the addresses.
     pub local: Option<Local>,
     /// The wishes for the recommendation.
@@ -145,6 +149,14 @@ impl Request {
         if self.bootstrap.is_some() && self.mode == Mode::Replay {
             let message = "--bootstrap: a replay sends the packets of the whole capture; leave out --bootstrap or --mode replay";
             return Err(refused(message.to_owned()));
+        }
+        if self.congestion.is_some() && self.mode == Mode::Replay {
+            let message =
+                "--congestion: in a replay no sender reacts; leave out --congestion or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
+        if let Some(Err(error)) = self.congestion.as_ref().map(Congestion::check) {
+            return Err(refused(format!("--congestion: {error}")));
         }
         if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
             let message = "--rate: a link with rate 0 sends nothing; write for example --rate 10mbit";
@@ -241,7 +253,8 @@ impl Comparison {
         mut session: Session<'_>,
         each: &mut dyn FnMut(&Link, &Capture, &Results, &Reported) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
-        let Request { mode, specs, out, export, force, .. } = &self.request;
+        let Request { mode, congestion, specs, out, export, force, .. } = &self.request;
+        let senders = link::Senders { mode: *mode, congestion: congestion.as_ref() };
         let frontend = session.frontend();
         let name = scenario_name(self.request.capture.first());
         let files = self.place.files();
@@ -271,7 +284,7 @@ impl Comparison {
             if link.hours.is_some() {
                 session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
             }
-            let text = link.scenario(&name, replayed, *mode, specs, seeds, capture);
+            let text = link.scenario(&name, replayed, senders, specs, seeds, capture);
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));

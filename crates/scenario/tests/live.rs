@@ -69,6 +69,17 @@ fn the_bottleneck_has_two_sides() {
     assert!(live.reverse.queue.is_usual());
 }
 
+/// Linux's `bbr` paces by itself, so `pacing`, which it implies, is not refused; beside CUBIC, either.
+#[test]
+fn a_congestion_control_may_imply_pacing() {
+    let with = |name: &str, control: &str| {
+        let named = format!("{name}\ntcp = {{ congestion = \"{control}\" }}");
+        live(&VALID.replacen(name, &named, 1))
+    };
+    assert!(with("name = \"upload\"", "bbr").tcp.pacing);
+    assert!(!with("name = \"web\"", "bbr").tcp.pacing);
+}
+
 /// Nodes that only a file names are hosts, and have the same limits.
 #[test]
 fn hosts_can_be_named_in_a_file() {

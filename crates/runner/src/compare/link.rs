@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use giveway_disciplines::Spec;
 use giveway_qdisc::{Rate, Span};
 use giveway_record::RunFolder;
+use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
@@ -28,6 +29,14 @@ pub struct Link {
     pub resample: Option<Span>,
     /// The hours of the capture that cross the link; `None` stands for all of it.
     pub hours: Option<Hours>,
+}
+
+/// The behaviour of the senders.
+pub struct Senders<'a> {
+    /// The mode: applications or packets.
+    pub mode: Mode,
+    /// The congestion control of every TCP connection; `None` is that of the preset.
+    pub congestion: Option<&'a Congestion>,
 }
 
 /// The node of the local side.
@@ -152,7 +161,7 @@ impl Link {
         &self,
         name: &str,
         file: &Path,
-        mode: Mode,
+        senders: &Senders<'_>,
         specs: &[Spec],
         seeds: u32,
         capture: &Capture,
@@ -171,7 +180,7 @@ impl Link {
              back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n\
              [record]\nport = [{ports}]\n",
             title = quoted(&format!("{name} at {}", self.title())),
-            description = quoted(&capture.description(mode)),
+            description = quoted(&capture.description(senders.mode)),
             duration = duration,
             cooldown = duration - measured,
             specs = specs.join(", "),
@@ -179,8 +188,8 @@ impl Link {
             down = self.down,
             ports = self.ports(capture).map(|direction| quoted(&Link::port(direction))).join(", "),
         );
-        let traffic = match mode {
-            Mode::Flows => self.applications(capture),
+        let traffic = match senders.mode {
+            Mode::Flows => self.applications(capture, senders.congestion),
             Mode::Replay => replays(file, capture),
         };
         head + &traffic
@@ -220,10 +229,13 @@ impl Link {
     }
 
     /// The traffic of [`Mode::Flows`] as TOML.
-    fn applications(&self, capture: &Capture) -> String {
+    fn applications(&self, capture: &Capture, congestion: Option<&Congestion>) -> String {
         // Most senders are like Linux's. The RFC's minimum of one second would exaggerate the loss of a last
         // packet, and a slow start that ends only with a full buffer the delay of every upload.
         let mut text = "\n[tcp]\npreset = \"linux\"\n".to_owned();
+        if let Some(congestion) = congestion {
+            text.push_str(&format!("congestion = {}\n", quoted(&congestion.to_string())));
+        }
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let resample = self.resample.map(|length| format!("resample = \"{length}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());

@@ -371,9 +371,16 @@ impl<'a> Check<'a> {
     fn tcp(&mut self) -> Option<TcpConfig> {
         let streams = &self.network.traffic;
         let first = streams.first()?;
-        let same = |stream: &&Stream| {
-            TcpConfig { congestion: first.tcp.congestion.clone(), ..stream.tcp.clone() } == first.tcp
+        // A congestion control of Linux that needs pacing brings it along, and losses are always detected by
+        // time.
+        let pacing = |tcp: &TcpConfig| tcp.pacing && !tcp.congestion.implies().contains(&("pacing", true));
+        let common = |tcp: &TcpConfig| TcpConfig {
+            congestion: first.tcp.congestion.clone(),
+            pacing: pacing(tcp),
+            rack: true,
+            ..tcp.clone()
         };
+        let same = |stream: &&Stream| common(&stream.tcp) == common(&first.tcp);
         if let Some(other) = streams.iter().find(|stream| !same(stream)) {
             let message = format!(
                 "traffic \"{}\": all traffic of a test bed has the same TCP; only congestion may differ",
@@ -406,7 +413,7 @@ impl<'a> Check<'a> {
                 tcp.delayed_ack_timer != usual.delayed_ack_timer,
                 format!("\"{}\"", usual.delayed_ack_timer),
             ),
-            ("pacing", tcp.pacing, "false".into()),
+            ("pacing", pacing(&tcp), "false".into()),
             ("give_up", tcp.give_up > 255, "at most 255".into()),
             ("give_up_handshake", tcp.give_up_handshake > 127, "at most 127".into()),
         ];
