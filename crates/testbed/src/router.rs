@@ -138,7 +138,8 @@ impl Router {
     pub fn start(start: &Start<'_>) -> Result<Router, TestbedError> {
         let delay = || {
             let late = router_kind(start.live, start.contender) == RouterKind::RoutedWithDelay;
-            late.then(|| LiveRouter::start(start, &delay_bridge(start.live), None)).transpose()
+            let bridge = || delay_bridge(start.live, start.contender);
+            late.then(|| LiveRouter::start(start, &bridge(), None)).transpose()
         };
         match start.contender {
             Contender::Kernel(queue) => {
@@ -292,7 +293,6 @@ fn shape(
 ) -> Result<(), TestbedError> {
     let namespace = topology.name(Namespace::Router);
     let rate = format!("{}bit", direction.rate.as_bit());
-    let burst = burst(direction.rate).to_string();
     // Packets are counted without the Ethernet header, as in the scenario.
     let overhead = format!("-{FRAME}");
     let stab = ["stab", "overhead", &overhead, "linklayer", "ethernet"];
@@ -302,9 +302,11 @@ fn shape(
     let (own, leaf) = if queue.kind == "drr" { (Vec::new(), own) } else { (own, Vec::new()) };
     let root = ["qdisc", "replace", "dev", device, "root", "handle", "1:"];
     let made = if queue.shapes() {
+        let burst = burst(direction.rate).max(TBF_BURST).to_string();
         let shaper = ["tbf", "rate", &rate, "burst", &burst];
         tc(&[&root[..], &stab, &shaper, &own].concat()).map(drop)
     } else {
+        let burst = burst(direction.rate).to_string();
         let class = ["class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb"];
         let shaper = ["rate", &rate, "ceil", &rate, "burst", &burst, "cburst", &burst, "quantum", "1514"];
         let inner = ["qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", &queue.kind];
@@ -360,10 +362,14 @@ fn drr(device: &str, leaf: &str) -> String {
     (1..=CLASSES).map(class).chain([filter]).collect()
 }
 
-/// Burst size of the shaper, in bytes: two full frames, or a quarter of a millisecond.
+/// Burst size of the shaper, in bytes: a quarter of a millisecond, which hides that its timer is late. With
+/// a longer one several packets would leave an empty queue at once, as they leave no line.
 fn burst(rate: Rate) -> u64 {
-    (rate.bytes_per_s() / 4000.0).max(3028.0) as u64
+    (rate.bytes_per_s() / 4000.0).max(1.0) as u64
 }
+
+/// Smallest burst of `tbf`, which sends no packet that is longer: two full frames, in bytes.
+const TBF_BURST: u64 = 3028;
 
 /// The disciplines of [`KNOWN`] that this kernel has: each is tried on an interface of the test bed.
 fn available(topology: &Topology) -> Vec<&'static str> {
@@ -397,9 +403,19 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
     LiveOptions { namespace: Namespace::Router, ends: (LEFT, RIGHT), flags }
 }
 
-/// The wires only: without a rate no queue builds up.
-fn delay_bridge(live: &Live) -> LiveOptions {
-    let flags = [wire(&live.forward, ""), wire(&live.reverse, "-reverse")].concat();
+/// The wires behind the disciplines of the kernel. `htb` passes a packet on at the beginning of its
+/// transmission, and a line after it; so behind `htb` there is a line of the same rate. The other ones have
+/// no rate here, and no queue builds up.
+fn delay_bridge(live: &Live, contender: &Contender) -> LiveOptions {
+    let mut flags = [wire(&live.forward, ""), wire(&live.reverse, "-reverse")].concat();
+    let line = |direction: &Direction, suffix: &str| format!("--rate{suffix}={}", direction.rate);
+    match contender {
+        Contender::Kernel(queue) if !queue.shapes() => {
+            flags.extend([line(&live.forward, ""), line(&live.reverse, "-reverse")]);
+        }
+        Contender::Kernel(_) | Contender::Bpf(_) => flags.push(line(&live.reverse, "-reverse")),
+        Contender::Ours(_) => {}
+    }
     LiveOptions { namespace: Namespace::Delay, ends: (DELAY_LEFT, DELAY_RIGHT), flags }
 }
 
