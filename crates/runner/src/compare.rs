@@ -284,7 +284,7 @@ impl Comparison {
             if link.hours.is_some() {
                 session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
             }
-            let text = link.scenario(&name, replayed, senders, specs, seeds, capture);
+            let text = link.scenario(&name, replayed, &senders, specs, seeds, capture);
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
