@@ -112,6 +112,10 @@ impl Source {
         let mut line = Timeline::default();
         let mut window = Chosen::new(self.from, self.until);
         let has_bar = self.bytes() >= LONG;
+        if has_bar {
+            // A pipe or a file has no bar, and a large capture takes seconds.
+            frontend.remark(&format!("reading {}: {} MB", self.shown(), self.bytes() / 1_000_000));
+        }
         let mut progress = Progress { packets: 0, is_live: self.live.is_some(), has_bar };
         let has_input = self.live.is_some() || self.files.iter().any(|file| is_standard_input(file));
         while let Some((mut packet, frame)) = merged.next_packet() {
