@@ -68,7 +68,9 @@ cargo xtask CHORE
                    (five minutes); --quick runs the short form of the scenario once. With other arguments it runs
                    giveway testbed with them in that machine, and prints JSON: scenarios/testbed/NAME.toml --seeds 1
                    --record-library [CELL...] records the captures of examples/library (some minutes for each)
-  library [CELL..] predicts from each capture of examples/library, and compares with what was measured
+  library [--check] [CELL...]
+                   predicts from each capture of examples/library, and compares with what was measured; --check fails
+                   if a bound is missed, except those in examples/library/exceptions.toml
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -109,7 +111,7 @@ fn main() -> ExitCode {
         }
         ["senders-linux"] => kernel::senders(&repository, &[]),
         ["senders-linux", flag @ ("--quick" | "--traces")] => kernel::senders(&repository, &[flag]),
-        ["library", names @ ..] => library::compare(&repository, names),
+        ["library", arguments @ ..] => library::compare(&repository, arguments),
         ["testbed-linux", rest @ ..] => kernel::test_beds(&repository, rest),
         ["record-example", rest @ ..] => example::record(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {

@@ -8,7 +8,9 @@ use std::time::SystemTime;
 
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
-use crate::{format, fuzz, instructions, kernel, licences, new, prose, scenarios, test_programs, tools};
+use crate::{
+    format, fuzz, instructions, kernel, library, licences, new, prose, scenarios, test_programs, tools,
+};
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
 
@@ -36,6 +38,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("tests", || test_programs::run(repository));
     // From here on the programs for the virtual machine are built.
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
+    steps.step("predictions from captures", || library::check(repository, &[]));
     steps.step("fuzz, quick run", || fuzz::smoke(repository));
     python(repository, &mut steps);
     steps.step("generated pages", || repository.docs_are_up_to_date());

@@ -1,12 +1,15 @@
 //! Records the library of captures: for each rate and congestion control the capture with `fifo`, and what
 //! the applications measured with each discipline of Linux, at the same arrivals.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 
+use serde_json::Value;
+
 use super::host::{Machine, results, said};
 use crate::kernel::disk::SLOT;
-use crate::library::{Cell, FOLDER, QDISCS};
+use crate::library::{Cell, FOLDER, MEASURES, QDISCS, QUANTILES, RUNS};
 use crate::repository::Done;
 
 /// Records these cells, one machine for each.
@@ -18,17 +21,22 @@ pub fn record(machine: &Machine<'_>, cells: &[Cell]) -> Done {
     fs::create_dir_all(&folder).map_err(|error| format!("{FOLDER}: {error}"))?;
     for cell in cells {
         let name = cell.name();
-        let lines = (0..QDISCS.len()).map(|discipline| line(cell, discipline));
-        let output = machine.run(&lines.collect::<String>(), 1)?;
+        let runs = || (0..QDISCS.len()).flat_map(|at| (0..RUNS).map(move |run| (at, run)));
+        let output = machine.run(&runs().map(|(at, run)| line(cell, at, run)).collect::<String>(), 1)?;
         said(&output);
-        let mut measured = serde_json::Map::new();
-        for (qdisc, _) in QDISCS {
-            measured.insert(qdisc.to_owned(), results(&output, qdisc)?["results"][0]["metrics"].clone());
+        let mut measured: BTreeMap<&str, Vec<BTreeMap<String, Value>>> = BTreeMap::new();
+        for (at, run) in runs() {
+            let metrics = &results(&output, &label(at, run))?["results"][0]["metrics"];
+            let names = MEASURES
+                .iter()
+                .flat_map(|measure| QUANTILES.map(|(end, _)| format!("{}{end}", measure.measured)));
+            let of_run = names.map(|name| (name.clone(), metrics[&name]["mean"].clone())).collect();
+            measured.entry(QDISCS[at].0).or_default().push(of_run);
         }
-        let text = serde_json::to_string(&measured).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string_pretty(&measured).map_err(|error| error.to_string())?;
         let explain = |error: std::io::Error| format!("{FOLDER}/{name}: {error}");
         fs::write(folder.join(format!("{name}.json")), text + "\n").map_err(explain)?;
-        let bytes = output.lines().find_map(|line| line.strip_prefix("CAPTURE fifo ")?.parse::<u64>().ok());
+        let bytes = output.lines().find_map(|line| line.strip_prefix("CAPTURE fifo-0 ")?.parse::<u64>().ok());
         let bytes = bytes.filter(|bytes| *bytes <= SLOT);
         let bytes = bytes.ok_or_else(|| format!("{name}: there is no capture, or it is too long"))?;
         let mut disk = File::open(machine.folder.join("disk")).map_err(explain)?;
@@ -41,12 +49,17 @@ pub fn record(machine: &Machine<'_>, cells: &[Cell]) -> Done {
     Ok(())
 }
 
-/// The line of the script for a discipline, the first of which is captured.
-fn line(cell: &Cell, discipline: usize) -> String {
-    let (name, _) = QDISCS[discipline];
-    let start = if discipline == 0 { "capture fifo 0".to_owned() } else { format!("bed {name}") };
+/// The name of a run in the output of the machine.
+fn label(discipline: usize, run: u32) -> String {
+    format!("{}-{run}", QDISCS[discipline].0)
+}
+
+/// The line of the script for a run of a discipline. The first of all is captured.
+fn line(cell: &Cell, discipline: usize, run: u32) -> String {
+    let name = label(discipline, run);
+    let start = if (discipline, run) == (0, 0) { format!("capture {name} 0") } else { format!("bed {name}") };
     let kernel = cell.kernel(discipline);
-    let sets: String = cell.settings().iter().map(|set| format!(" --set '{set}'")).collect();
+    let sets: String = cell.settings(run).iter().map(|set| format!(" --set '{set}'")).collect();
     let words = format!("--attempts 1 --seeds 1 --set 'disciplines=[\"{kernel}\"]'{sets}");
     format!("{start} scenarios/testbed/library.toml {words}\n")
 }
