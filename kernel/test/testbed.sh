@@ -41,6 +41,23 @@ capture() {
 	rm /run/packets.gz
 }
 
+# before DEVICE, try COMMAND, shows DEVICE WORDS..., restored DEVICE: commands that are pasted, and their effect.
+before() {
+	state=$(tc qdisc show dev "$1")
+}
+try() {
+	sh -c "$1" >/run/tried 2>&1 || echo "FAILED: $1: $(cat /run/tried)"
+	echo "TRIED $1"
+}
+shows() {
+	device=$1 kind=$2 rate=$3
+	tc qdisc show dev "$device" | grep "^qdisc $kind " | grep -q "$rate" || echo "FAILED: $device has no $kind $rate"
+}
+restored() {
+	[ "$(tc qdisc show dev "$1")" = "$state" ] || echo "FAILED: $1 is not as before: $(tc qdisc show dev "$1")"
+	[ ! -e /sys/class/net/ifb-giveway ] || echo "FAILED: ifb-giveway is left"
+}
+
 . /runs.sh
 
 sync

@@ -81,6 +81,7 @@ pub fn test_beds(repository: &Repository, flags: &[&str]) -> Done {
     let Ready { folder, kernel } = ready(repository)?;
     match flags {
         [] | ["--quick"] => bed::compare(repository, &folder, &kernel, flags),
+        ["--commands"] => bed::commands(repository, &folder, &kernel),
         ["--record-library", names @ ..] => bed::record_library(repository, &folder, &kernel, names),
         arguments => bed::single(repository, &folder, &kernel, arguments),
     }
@@ -122,6 +123,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     }
     if !alone {
         stages.time("users", || users::test(repository, folder, kernel))?;
+        stages.time("recommended commands", || bed::commands(repository, folder, kernel))?;
         stages.time("test beds", || bed::compare(repository, folder, kernel, &["--quick"]))?;
     }
     if has("--flood") {

@@ -67,6 +67,7 @@ cargo xtask CHORE
   testbed-linux    compares cake of giveway live with the kernel's cake on real TCP in the same virtual machine
                    (five minutes); --quick runs the short form of the scenario once. With other arguments it runs
                    giveway testbed with them in that machine, and prints JSON: scenarios/testbed/NAME.toml --seeds 1
+                   --commands runs the commands that giveway compare recommends there
                    --record-library [CELL...] records the captures of examples/library (some minutes for each)
   library [--check] [CELL...]
                    predicts from each capture of examples/library, and compares with what was measured; --check fails

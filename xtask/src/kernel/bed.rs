@@ -4,6 +4,7 @@
 //! results leave the machine on its serial line.
 
 mod cake;
+mod commands;
 mod host;
 mod image;
 mod library;
@@ -46,6 +47,18 @@ pub fn single(repository: &Repository, folder: &Path, kernel: &Kernel, arguments
     println!("{:#}", results(&output, "single")?);
     said(&output);
     Ok(())
+}
+
+/// Runs the commands that `giveway compare` recommends in the machine.
+///
+/// # Errors
+/// A command that fails, has another effect, or is not undone.
+pub fn commands(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
+    let machine = Machine::new(repository, &folder.join("commands"), kernel)?;
+    let output = machine.run(&commands::script(repository)?, 0)?;
+    let count = output.lines().filter(|line| line.starts_with("TRIED ")).count();
+    println!("commands that compare recommends: {count} in Linux {}", kernel.version());
+    if count == 0 { Err("no recommended command was run".to_owned()) } else { Ok(()) }
 }
 
 /// Records the library of captures, or the cells of it that are named.

@@ -15,7 +15,7 @@ pub struct Measure {
     pub measured: &'static str,
     /// The metric of the prediction, without the quantile.
     pub predicted: &'static str,
-    /// What a prediction does not have: the one-way delay of the path, in seconds.
+    /// The one-way delay of the path, in seconds, if a prediction does not have it.
     pub path: f64,
 }
 

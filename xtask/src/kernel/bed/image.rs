@@ -8,13 +8,18 @@ use crate::kernel::machine::{module, pack, program};
 use crate::repository::{Done, Repository};
 
 /// Kernel modules, loaded in this order.
-const MODULES: [&str; 6] = [
+const MODULES: [&str; 11] = [
     "drivers/block/virtio_blk",
     "drivers/net/veth",
     "net/sched/sch_htb",
     "net/sched/sch_tbf",
     "net/sched/sch_cake",
     "net/ipv4/tcp_bbr",
+    "drivers/net/ifb",
+    "net/sched/sch_ingress",
+    "net/sched/cls_matchall",
+    "net/sched/act_mirred",
+    "net/sched/sch_pie",
 ];
 
 /// Writes the initramfs of a machine that runs this script: lines for the functions of
