@@ -24,12 +24,13 @@ pub fn script(repository: &Repository) -> Result<String, String> {
             blocks.iter().filter(|(title, _)| title.starts_with("Set up") || title.starts_with("Instead"));
         for (_, lines) in setups {
             script.push_str(&format!("before {WAN}\n"));
-            for line in lines.iter().chain([&format!("tc -s qdisc show dev {WAN}")]) {
+            // Pasted twice, as when the rate was wrong the first time.
+            for line in lines.iter().chain(lines).chain([&format!("tc -s qdisc show dev {WAN}")]) {
                 script.push_str(&format!("try '{line}'\n"));
             }
             for line in lines
                 .iter()
-                .filter(|line| line.starts_with("tc qdisc replace") && !line.contains("handle ffff:"))
+                .filter(|line| line.starts_with("tc qdisc add") && !line.contains("handle ffff:"))
             {
                 script.push_str(&shown(line));
             }
@@ -41,7 +42,7 @@ pub fn script(repository: &Repository) -> Result<String, String> {
 }
 
 /// The line of the script that looks for the discipline and the rate of a command, as in
-/// `tc qdisc replace dev wan0 root cake bandwidth 1900kbit`.
+/// `tc qdisc add dev wan0 root cake bandwidth 1900kbit`.
 fn shown(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let device = words[4];

@@ -92,19 +92,23 @@ pub(super) fn tc_text(spec: &Spec, linux: &InLinux) -> String {
 fn at(device: &str, rate: Rate, spec: &Spec, linux: &InLinux) -> Vec<String> {
     let (rate, text) = (kbit(rate), tc_text(spec, linux));
     if linux.shapes {
-        return vec![format!("tc qdisc replace dev {device} root {text} bandwidth {rate}kbit")];
+        return vec![format!("tc qdisc add dev {device} root {text} bandwidth {rate}kbit")];
     }
     vec![
-        format!("tc qdisc replace dev {device} root handle 1: htb default 1"),
-        format!("tc class replace dev {device} parent 1: classid 1:1 htb rate {rate}kbit ceil {rate}kbit"),
-        format!("tc qdisc replace dev {device} parent 1:1 {text}"),
+        format!("tc qdisc add dev {device} root handle 1: htb default 1"),
+        format!("tc class add dev {device} parent 1: classid 1:1 htb rate {rate}kbit ceil {rate}kbit"),
+        format!("tc qdisc add dev {device} parent 1:1 {text}"),
     ]
 }
 
 fn tc(spec: &Spec, linux: &InLinux, place: &Place<'_>) -> Vec<String> {
     let wan = place.wan;
-    let mut lines = at(wan, place.up, spec, linux);
-    lines.push(format!("ip link show {IFB} >/dev/null 2>&1 || ip link add {IFB} type ifb"));
+    // The commands may be pasted again, with another rate: a tree of htb cannot be replaced by another one, nor a
+    // filter by itself.
+    let mut lines: Vec<String> =
+        tc_undo(place).into_iter().map(|line| format!("{line} 2>/dev/null || true")).collect();
+    lines.extend(at(wan, place.up, spec, linux));
+    lines.push(format!("ip link add {IFB} type ifb"));
     lines.push(format!("ip link set {IFB} up"));
     lines.extend(at(IFB, place.down, spec, linux));
     if linux.shapes {
@@ -112,9 +116,9 @@ fn tc(spec: &Spec, linux: &InLinux, place: &Place<'_>) -> Vec<String> {
         // Packets that come in have already crossed the line: those that are dropped here count there.
         last.push_str(" ingress");
     }
-    lines.push(format!("tc qdisc replace dev {wan} handle ffff: ingress"));
+    lines.push(format!("tc qdisc add dev {wan} handle ffff: ingress"));
     lines.push(format!(
-        "tc filter replace dev {wan} parent ffff: prio 1 handle 1 protocol all matchall action mirred egress redirect dev {IFB}"
+        "tc filter add dev {wan} parent ffff: protocol all matchall action mirred egress redirect dev {IFB}"
     ));
     lines
 }
