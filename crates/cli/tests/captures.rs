@@ -141,9 +141,10 @@ fn a_bootstrap_draws_stretches_of_the_capture() {
         (packets(0), packets(1), out["links"][0]["table"]["fingerprint"].clone())
     };
     let (fifo, _, whole) = sent(&[]);
-    assert_eq!(fifo[0], fifo[1], "each seed has the whole call");
+    let apart = |seeds: &Value| (seeds[0].as_f64().unwrap() - seeds[1].as_f64().unwrap()).abs();
+    assert!(apart(&fifo) <= 2.0, "each seed has the whole call: {fifo}");
     let (fifo, drr, drawn) = sent(&["--bootstrap"]);
-    assert_ne!(fifo[0], fifo[1], "each seed has other stretches of it");
+    assert!(apart(&fifo) > 20.0, "each seed has other stretches of it: {fifo}");
     assert_eq!(fifo, drr);
     assert_ne!(whole, drawn);
     assert_eq!(sent(&["--bootstrap"]).2, drawn);

@@ -149,7 +149,7 @@ fn all(charts: &str) -> Opened {
 fn every_chart_is_drawn_without_requests() {
     let Some(browser) = browser() else { return };
     let folder = runs();
-    assert_eq!(open(browser, &folder.path().join("one/report.html")), all("7/7"));
+    assert_eq!(open(browser, &folder.path().join("one/report.html")), all("22/22"));
 
     let out = giveway(folder.path(), &["report", "one", "two"]);
     assert_eq!(out, "report.html\n");
@@ -175,7 +175,8 @@ fn keys_and_tooltips_work() {
             press();
             setTimeout(() => {
                 note('again');
-                const point = document.querySelector('#run1-chart1 .mark-symbol path');
+                const points = document.querySelectorAll('#run1-chart1 .mark-symbol path');
+                const point = points[points.length - 1];
                 const { x, y } = point.getBoundingClientRect();
                 for (const kind of ['pointerover', 'pointermove', 'mousemove', 'mouseover']) {
                     point.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: x + 1, clientY: y + 1 }));
@@ -262,7 +263,7 @@ fn a_broken_page_is_detected() {
     let file: PathBuf = folder.path().join("broken.html");
     std::fs::write(&file, broken).expect("there is room for a page");
     let opened = open(browser, &file);
-    assert_eq!(opened.charts, "6/7");
+    assert_eq!(opened.charts, "21/22");
     let wrong = opened.wrong.expect("something is wrong");
     assert!(
         wrong.contains("run1-chart6-panel1: ") && wrong.contains("blocked: https://example.org"),

@@ -216,8 +216,10 @@ impl Request {
     /// The busy and the idle hours of a long capture, if they are compared apart.
     fn parts(&self, capture: &Capture) -> Vec<Part> {
         let hours = if self.whole || self.mode == Mode::Replay { None } else { capture.hours() };
+        // The busy hours come last, because the commands at the end are theirs.
+        let ordered = hours.map(|[busy, idle]| [idle, busy]);
         let part = |hours: Hours| Part { capture: capture.part(&hours), hours: Some(hours) };
-        hours.into_iter().flatten().map(part).collect()
+        ordered.into_iter().flatten().map(part).collect()
     }
 }
 

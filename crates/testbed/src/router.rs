@@ -588,8 +588,8 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_two_frames_or_a_quarter_of_a_millisecond() {
-        assert_eq!(burst(Rate::mbit(10)), 3028);
+    fn bursts_are_a_quarter_of_a_millisecond() {
+        assert_eq!(burst(Rate::mbit(10)), 312);
         assert_eq!(burst(Rate::mbit(1000)), 31_250);
     }
 }

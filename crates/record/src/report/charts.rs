@@ -15,14 +15,12 @@ mod sources;
 
 use giveway_document::chart::Chart;
 
+use self::frame::MOST_PORTS;
 use super::error::ReportError;
 use super::read::Folder;
 
 pub(super) use frame::Disciplines;
 pub(super) use glance::charts as glance;
-
-/// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
-const MOST_PORTS: usize = 4;
 
 /// The charts of one folder, in the order of the page.
 pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {

@@ -28,9 +28,8 @@ pub fn script(repository: &Repository) -> Result<String, String> {
             for line in lines.iter().chain(lines).chain([&format!("tc -s qdisc show dev {WAN}")]) {
                 script.push_str(&format!("try '{line}'\n"));
             }
-            for line in lines
-                .iter()
-                .filter(|line| line.starts_with("tc qdisc add") && !line.contains("handle ffff:"))
+            for line in
+                lines.iter().filter(|line| line.starts_with("tc qdisc add") && !line.contains("handle ffff:"))
             {
                 script.push_str(&shown(line));
             }

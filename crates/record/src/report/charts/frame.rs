@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::report::read::Folder;
 
+/// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
+pub(super) const MOST_PORTS: usize = 4;
+
 /// The disciplines of a page, each with its short name and its look.
 pub(in crate::report) struct Disciplines {
     pub(super) specs: Vec<String>,

@@ -8,8 +8,7 @@ use giveway_measure::figures::{Kind, RATE, TIME};
 use giveway_measure::{Row, Table, is_carried};
 use serde_json::json;
 
-use super::MOST_PORTS;
-use super::frame::{Disciplines, at_port, data};
+use super::frame::{Disciplines, MOST_PORTS, at_port, data};
 use crate::report::read::Folder;
 
 /// A key figure: its metric, title and quantile. `less` is true if a lower value is better.

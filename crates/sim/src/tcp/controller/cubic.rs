@@ -83,7 +83,7 @@ pub fn new(start: Start) -> Cubic {
         k: 0.0,
         after_timeout: false,
         hystart: HyStart::new(start.hystart),
-        probe: f64::from(start.cubic_probe) / 100.0,
+        probe: start.cubic_probe as u8,
     }
 }
 
@@ -116,8 +116,9 @@ pub struct Cubic {
     after_timeout: bool,
     /// Set if HyStart++ ends the first slow start.
     hystart: Option<Box<HyStart>>,
-    /// Least growth per segment acknowledged while no plateau is known, segments.
-    probe: f64,
+    /// Least growth while no plateau is known, percent of the window per round-trip time, at most 100. A byte,
+    /// because an idle connection must stay below a kilobyte.
+    probe: u8,
 }
 
 impl Controller for Cubic {
@@ -167,7 +168,7 @@ impl Controller for Cubic {
         // Reno itself.
         let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
         self.estimate += alpha * segments / self.window;
-        let least = if self.maximum == 0.0 { self.window + self.probe * segments } else { 0.0 };
+        let least = if self.maximum == 0.0 { self.window + f64::from(self.probe) / 100.0 * segments } else { 0.0 };
         // RFC 9438, section 4.3: in the Reno-friendly region the window follows the estimate.
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);
