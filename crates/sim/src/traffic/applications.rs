@@ -133,8 +133,8 @@ impl Traffic for Config {
 }
 
 /// Stretches of about this length, drawn with replacement; `None` if the workload has fewer than two.
-fn drawn(workload: &Workload, length: Span, seed: u64) -> Option<Workload> {
-    let count = (workload.span as f64 / (length.as_s() * 1e9)).round();
+fn drawn(workload: &Workload, about: Span, seed: u64) -> Option<Workload> {
+    let count = (workload.span as f64 / (about.as_s() * 1e9)).round();
     if !(2.0..=MOST_STRETCHES).contains(&count) {
         return None;
     }

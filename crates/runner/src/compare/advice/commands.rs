@@ -103,8 +103,8 @@ fn at(device: &str, rate: Rate, spec: &Spec, linux: &InLinux) -> Vec<String> {
 
 fn tc(spec: &Spec, linux: &InLinux, place: &Place<'_>) -> Vec<String> {
     let wan = place.wan;
-    // The commands may be pasted again, with another rate: a tree of htb cannot be replaced by another one, nor a
-    // filter by itself.
+    // The commands may be pasted again, with another rate: a tree of htb cannot be replaced by another one,
+    // nor a filter by itself.
     let mut lines: Vec<String> =
         tc_undo(place).into_iter().map(|line| format!("{line} 2>/dev/null || true")).collect();
     lines.extend(at(wan, place.up, spec, linux));
