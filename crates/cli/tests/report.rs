@@ -153,7 +153,7 @@ fn every_chart_is_drawn_without_requests() {
 
     let out = giveway(folder.path(), &["report", "one", "two"]);
     assert_eq!(out, "report.html\n");
-    assert_eq!(open(browser, &folder.path().join("report.html")), all("13/13"));
+    assert_eq!(open(browser, &folder.path().join("report.html")), all("38/38"));
 }
 
 /// A click on an entry of a key hides its rows in every chart, and a second click shows them again.

@@ -5,7 +5,8 @@
 //!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
 //!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
 //! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut
-//!   at the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only.
+//!   at the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only. The
+//!   parts that are drawn are one train again, so that quantiles over a call are those of the whole call.
 //! - A page whose connections begin in several stretches is not a page any more: its parts would be repeated
 //!   separately.
 
@@ -31,15 +32,8 @@ impl Workload {
                 connections.push(moved(connection, *place, length, &pages));
             }
         }
-        let mut trains = Vec::new();
-        for train in &self.trains {
-            for (number, part) in cut(train, length) {
-                for place in places.get(&number).into_iter().flatten() {
-                    let start = *place as u64 * length + part.start % length;
-                    trains.push(Train { start, ..part.clone() });
-                }
-            }
-        }
+        let trains = self.trains.iter().filter_map(|train| joined(cut(train, length), &places, length));
+        let mut trains: Vec<Train> = trains.collect();
         connections.sort_by_key(|connection: &Connection| connection.start);
         trains.sort_by_key(|train: &Train| train.start);
         let whole = |number: &usize| self.span.saturating_sub(*number as u64 * length).min(length);
@@ -112,6 +106,29 @@ fn cut(train: &Train, length: u64) -> Vec<(usize, Train)> {
     parts
 }
 
+/// One train of the parts that have a place: a call stays one call, however it is cut. `None` if no part has
+/// one.
+fn joined(parts: Vec<(usize, Train)>, places: &BTreeMap<usize, Vec<usize>>, length: u64) -> Option<Train> {
+    let mut placed: Vec<(u64, &Train)> = Vec::new();
+    for (number, part) in &parts {
+        let starts = places.get(number).into_iter().flatten();
+        placed.extend(starts.map(|place| (*place as u64 * length + part.start % length, part)));
+    }
+    placed.sort_by_key(|(start, _)| *start);
+    let (first, train) = *placed.first()?;
+    let mut packets = Datagrams::default();
+    let mut last = first;
+    for (start, part) in placed {
+        let mut now = start;
+        for (at, (gap, bytes)) in part.packets.iter().enumerate() {
+            now += if at == 0 { 0 } else { gap };
+            packets.push(now - last, bytes);
+            last = now;
+        }
+    }
+    Some(Train { start: first, direction: train.direction, group: train.group.clone(), packets })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,15 +177,19 @@ mod tests {
         assert_eq!(starts(&workload.arranged(10, &[0, 1])), [(8, None), (11, None), (12, Some(3))]);
     }
 
-    /// Packets at 4, 9, 14 and 19 ns: two in each stretch.
+    /// Packets at 4, 9, 14 and 19 ns: two in each stretch. They stay one train, as a call stays one call.
     #[test]
-    fn trains_are_cut() {
+    fn trains_are_cut_and_joined() {
         let packets = [(0, 100), (5, 101), (5, 102), (5, 103)].into_iter().collect();
         let train = Train { start: 4, direction: Direction::Down, group: "call".into(), packets };
         let workload = Workload { span: 20, connections: Vec::new(), trains: vec![train] };
-        let drawn = workload.arranged(10, &[1, 0]);
-        let parts: Vec<(u64, Vec<(u64, u16)>)> =
-            drawn.trains.iter().map(|train| (train.start, train.packets.iter().collect())).collect();
-        assert_eq!(parts, [(4, vec![(0, 102), (5, 103)]), (14, vec![(0, 100), (5, 101)])]);
+        let drawn = |order: &[usize]| -> Vec<(u64, Vec<(u64, u16)>)> {
+            let drawn = workload.arranged(10, order);
+            drawn.trains.iter().map(|train| (train.start, train.packets.iter().collect())).collect()
+        };
+        assert_eq!(drawn(&[1, 0]), [(4, vec![(0, 102), (5, 103), (5, 100), (5, 101)])]);
+        assert_eq!(drawn(&[1, 1]), [(4, vec![(0, 102), (5, 103), (5, 102), (5, 103)])]);
+        assert_eq!(workload.arranged(10, &[0, 1]), workload);
+        assert_eq!(drawn(&[7]), []);
     }
 }
