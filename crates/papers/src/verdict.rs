@@ -145,7 +145,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
         source: claim.source.clone(),
         statement: claim.statement.clone(),
         paper: claim.paper.clone(),
-        ours: ours(&tests),
+        // Numbers of a claim whose experiments are left out are those of other experiments.
+        ours: if ran == Ran::Never { "-".to_owned() } else { ours(&tests) },
         verdict,
         why: match ran {
             Ran::All => why(claim, verdict, results, study),

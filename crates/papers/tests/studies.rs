@@ -291,6 +291,7 @@ fn a_first_look_gives_no_verdict_where_nothing_ran() {
             let explained =
                 claim.why == "A first look leaves out its experiment. Without --quick it is tested.";
             assert_eq!(needs_a_run, explained, "{id}: {}", claim.id);
+            assert!(!needs_a_run || claim.ours == "-", "{id}: {}: {}", claim.id, claim.ours);
             without_runs += usize::from(needs_a_run);
         }
     }
