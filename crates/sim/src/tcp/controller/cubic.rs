@@ -168,7 +168,8 @@ impl Controller for Cubic {
         // Reno itself.
         let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
         self.estimate += alpha * segments / self.window;
-        let least = if self.maximum == 0.0 { self.window + f64::from(self.probe) / 100.0 * segments } else { 0.0 };
+        let least =
+            if self.maximum == 0.0 { self.window + f64::from(self.probe) / 100.0 * segments } else { 0.0 };
         // RFC 9438, section 4.3: in the Reno-friendly region the window follows the estimate.
         if self.curve(t) < self.estimate {
             self.window = self.window.max(self.estimate);

@@ -183,7 +183,14 @@ mod tests {
     }
 
     fn start(counting: Counting) -> Start {
-        Start { mss: 1000, initial_window: 2000, counting, hystart: HyStartRule::Off, cubic_probe: 0, seed: 0 }
+        Start {
+            mss: 1000,
+            initial_window: 2000,
+            counting,
+            hystart: HyStartRule::Off,
+            cubic_probe: 0,
+            seed: 0,
+        }
     }
 
     #[test]
