@@ -137,14 +137,15 @@ fn a_bootstrap_draws_stretches_of_the_capture() {
         assert_eq!(code, 0, "{err}");
         let out: Value = serde_json::from_str(&out).unwrap();
         let results = out["links"][0]["table"]["results"].clone();
-        let packets = |at: usize| results[at]["metrics"]["at.far->local.voice_packets"]["per_seed"].clone();
-        (packets(0), packets(1), out["links"][0]["table"]["fingerprint"].clone())
+        let transfers =
+            |at: usize| results[at]["metrics"]["at.far->local.flows_completed"]["per_seed"].clone();
+        (transfers(0), transfers(1), out["links"][0]["table"]["fingerprint"].clone())
     };
     let (fifo, _, whole) = sent(&[]);
     let apart = |seeds: &Value| (seeds[0].as_f64().unwrap() - seeds[1].as_f64().unwrap()).abs();
-    assert!(apart(&fifo) <= 2.0, "each seed has the whole call: {fifo}");
+    assert!(apart(&fifo) <= 2.0, "each seed has all transfers: {fifo}");
     let (fifo, drr, drawn) = sent(&["--bootstrap"]);
-    assert!(apart(&fifo) > 20.0, "each seed has other stretches of it: {fifo}");
+    assert!(apart(&fifo) > 5.0, "each seed has other stretches: {fifo}");
     assert_eq!(fifo, drr);
     assert_ne!(whole, drawn);
     assert_eq!(sent(&["--bootstrap"]).2, drawn);
