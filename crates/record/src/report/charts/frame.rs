@@ -129,7 +129,7 @@ pub(super) enum Sides {
 }
 
 /// Few panels are below each other, many in two columns.
-pub(super) const fn columns(panels: usize) -> usize {
+pub(super) const fn side_by_side(panels: usize) -> usize {
     if panels > 3 { 2 } else { 1 }
 }
 

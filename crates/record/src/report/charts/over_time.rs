@@ -7,7 +7,7 @@ use giveway_measure::figures::{RATE, TIME};
 use giveway_measure::{DelayRow, Delayed};
 use serde_json::{Value, json};
 
-use super::frame::{self, Disciplines, Sides, at_port, hover, panels};
+use super::frame::{self, Disciplines, Sides, at_port, hover, panels, side_by_side};
 use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
@@ -93,7 +93,7 @@ fn chart(
         title: at_port(title, port, folder),
         caption,
         keys: vec![sources::key(names, |name| has(&name))],
-        columns: frame::columns(panels.len()),
+        columns: side_by_side(panels.len()),
         panels,
         data: frame::data(data),
         ..Chart::default()

@@ -5,7 +5,7 @@ use giveway_document::chart::Chart;
 use giveway_document::columns::number;
 use serde_json::json;
 
-use super::frame::{Disciplines, Sides, at_port, columns as side_by_side, data, hover, panels, warmup_rule};
+use super::frame::{Disciplines, Sides, at_port, data, hover, panels, side_by_side, warmup_rule};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 use crate::report::series::pixel_columns;

@@ -6,7 +6,7 @@ use giveway_document::columns::number;
 use giveway_measure::figures::RATE;
 use serde_json::json;
 
-use super::frame::{Disciplines, Sides, at_port, columns as side_by_side, data, hover, panels};
+use super::frame::{Disciplines, Sides, at_port, data, hover, panels, side_by_side};
 use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
