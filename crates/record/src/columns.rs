@@ -14,7 +14,7 @@ mod runs;
 pub(crate) mod tables;
 mod trial;
 
-pub(crate) use file::{merge, without_panics, write};
+pub(crate) use file::{merge, read, with_trial, without_panics, write};
 pub(crate) use runs::{metrics, summary};
 pub(crate) use trial::{
     bursts, delays, drops_in_interval, episodes, flows, gauges, links, queue, senders, shares, sojourn,

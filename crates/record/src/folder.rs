@@ -66,7 +66,7 @@ pub use disk::NewFile;
 pub(crate) use disk::replace;
 pub use error::FolderError;
 pub use files::REPORT;
-pub(crate) use files::{MANIFEST, SCENARIO, SUMMARY};
+pub(crate) use files::{MANIFEST, SCENARIO, SUMMARY, TABLES, tables_of};
 pub use finished::Kept;
 pub(crate) use finished::{check_tables, read_summary};
 pub use lock::{LOCK, Lock};

@@ -1,7 +1,8 @@
 //! Run folders and reports: the results of runs on disk, as Parquet tables and as one page.
 //!
 //! A [`RunFolder`] keeps each finished run on disk, so that a comparison that was killed resumes where it
-//! stopped. A [`report`] draws one page from one folder or from several. Recorders, metrics and tables over
+//! stopped. A [`report`] draws one page from one folder or from several. An [`Opened`] folder is read, and
+//! [`frames`] has the tables of runs in memory. Recorders, metrics and tables over
 //! seeds are in `giveway_measure`; only this crate uses the columnar libraries.
 //!
 //! ```
@@ -36,6 +37,8 @@
 mod chain;
 mod columns;
 mod folder;
+pub mod frames;
+mod opened;
 pub mod report;
 mod seal;
 
@@ -45,4 +48,5 @@ pub use folder::{
     Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
     Recommendation, RunFolder,
 };
+pub use opened::Opened;
 pub use seal::{Damage, Digest};

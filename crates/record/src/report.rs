@@ -25,7 +25,7 @@ use std::path::Path;
 
 use giveway_measure::{DelayRow, Trial};
 
-use self::read::{Folder, Trust};
+pub(crate) use self::read::{Folder, Trust};
 use crate::folder::{FolderError, RunFolder, replace};
 
 pub use self::error::ReportError;

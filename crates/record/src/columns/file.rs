@@ -37,6 +37,17 @@ pub(crate) fn merge<'a>(
     without_panics(|| merge_parts(path, parts))
 }
 
+/// Reads a whole table. A table without rows is one batch.
+pub(crate) fn read(path: &Path) -> Result<Vec<RecordBatch>, ParquetError> {
+    let file = File::open(path).map_err(|e| ParquetError::General(format!("{}: {e}", path.display())))?;
+    without_panics(|| {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(GROUP_ROWS);
+        let empty = RecordBatch::new_empty(reader.schema().clone());
+        let batches = reader.build()?.collect::<Result<Vec<_>, _>>()?;
+        Ok(if batches.is_empty() { vec![empty] } else { batches })
+    })
+}
+
 /// Reads a table with `read`, and returns a panic as an error. The crates that read Parquet (arrow-buffer
 /// 60.1) panic on some changed bytes, which a table with a matching digest has only if the digest was forged.
 pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
@@ -67,7 +78,8 @@ fn merge_parts<'a>(
     close(merged.ok_or_else(|| ParquetError::General("there is nothing to merge".to_owned()))?)
 }
 
-fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+/// The table with the discipline and the seed as the first columns.
+pub(crate) fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let each = vec![(); rows.num_rows()];
     let [qdisc, seed] = tables::OF_RUN;
     let mut fields = vec![qdisc.field(&DataType::Utf8), seed.field(&DataType::UInt64)];

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use giveway_measure::Record;
+use giveway_measure::{Layout, Record};
 
 use crate::columns::{self, tables};
 
@@ -29,6 +29,17 @@ pub(crate) const EPISODES: &str = tables::EPISODES.file;
 pub(crate) const BURSTS: &str = tables::BURSTS.file;
 
 pub(crate) type MakeTable = fn(&Record) -> Result<RecordBatch, ArrowError>;
+
+/// The tables of trials with this layout.
+pub(crate) fn tables_of(layout: &Layout) -> impl Iterator<Item = (&'static str, MakeTable)> + use<> {
+    let Layout { senders, episodes, bursts, .. } = *layout;
+    TABLES.into_iter().filter(move |(name, _)| match *name {
+        SENDERS => senders,
+        EPISODES => episodes,
+        BURSTS => bursts,
+        _ => true,
+    })
+}
 
 /// The folder of the trials.
 pub(crate) const TRIALS: &str = "trials";

@@ -5,14 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use giveway_measure::{Fingerprint, Layout, Summary, Trial};
+use giveway_measure::{Fingerprint, Summary, Trial};
 
 use super::conclusion::Conclusion;
 use super::disk::{beside, make_dir, remove_dir, remove_file, replace, write_error};
 use super::error::FolderError;
 use super::files::{
-    BURSTS, EPISODES, MANIFEST, MakeTable, REPORT, SCENARIO, SENDERS, SUMMARY, SUMMARY_TABLES, TABLES,
-    TRIALS, slug,
+    MANIFEST, MakeTable, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS, slug, tables_of,
 };
 use super::finished::{Finished, Kept, check_tables, read_summary};
 use super::lock::Lock;
@@ -221,13 +220,7 @@ impl RunFolder {
 
     /// The tables of the trials of this folder.
     pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, MakeTable)> + use<> {
-        let Layout { senders, episodes, bursts, .. } = self.manifest.layout;
-        TABLES.into_iter().filter(move |(name, _)| match *name {
-            SENDERS => senders,
-            EPISODES => episodes,
-            BURSTS => bursts,
-            _ => true,
-        })
+        tables_of(&self.manifest.layout)
     }
 
     /// Removes the merged tables and the report of another version, which could be mistaken for results of

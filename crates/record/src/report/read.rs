@@ -14,7 +14,7 @@ use arrow_array::cast::AsArray;
 use giveway_measure::{DelayRow, Delayed, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
-pub(super) use self::manifest::Measured;
+pub(crate) use self::manifest::Measured;
 use self::manifest::{Manifest, Stamp};
 use self::rows::{real, rows, text, whole};
 use super::error::{ReportError, file_error};
@@ -23,7 +23,7 @@ use crate::folder::{FORMAT, Lock, MANIFEST, RECORDED_BY, SCENARIO, SUMMARY, chec
 use crate::seal::{self, Damage, Digest};
 
 /// A run folder that was read.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     /// The bytes of the manifest.
     bytes: Vec<u8>,
@@ -64,7 +64,7 @@ pub(super) struct SharePoint {
 
 /// The check of the files of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(crate) enum Trust {
     /// Another process wrote the folder: check each file.
     Checked,
     /// This process has just written or checked the folder, and holds its lock.
@@ -154,8 +154,13 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, trials, table })
     }
 
+    /// The path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Checks that no process began to write the folder since it was read.
-    pub fn still_there(&self) -> Result<(), ReportError> {
+    pub(super) fn still_there(&self) -> Result<(), ReportError> {
         refuse_writer(&self.path)?;
         match fs::read(self.path.join(MANIFEST)) {
             Ok(bytes) if bytes == self.bytes => Ok(()),
@@ -169,18 +174,18 @@ impl Folder {
     }
 
     /// The specifications of the disciplines that have a finished trial.
-    pub fn disciplines(&self) -> Vec<&str> {
+    pub(super) fn disciplines(&self) -> Vec<&str> {
         self.table.rows.iter().map(|row| row.qdisc.as_str()).collect()
     }
 
     /// The first seed of a discipline.
-    pub fn first_seed(&self, qdisc: &str) -> Option<u64> {
+    pub(super) fn first_seed(&self, qdisc: &str) -> Option<u64> {
         self.runs_of(qdisc).next().map(|(seed, _)| seed)
     }
 
     /// Two opposite measured ports, each with the node whose flows cross it; `None` if other ports are
     /// measured, or a flow of the first trial has other ends.
-    pub fn opposite(&self) -> Option<[(&str, &str); 2]> {
+    pub(super) fn opposite(&self) -> Option<[(&str, &str); 2]> {
         let [one, other] = self.manifest.measured.ports.as_slice() else { return None };
         let ((from, to), (back_from, back_to)) = (one.split_once("->")?, other.split_once("->")?);
         if (from, to) != (back_to, back_from) {
@@ -198,7 +203,11 @@ impl Folder {
 
     /// Size in bytes and flow completion time in seconds of each transfer of the summary, seed after seed; of
     /// all transfers, or of those that a node sent.
-    pub fn completions(&self, qdisc: &str, from: Option<&str>) -> Result<Vec<(f64, f64)>, ReportError> {
+    pub(super) fn completions(
+        &self,
+        qdisc: &str,
+        from: Option<&str>,
+    ) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let columns = ["kind", "in_interval", "fct_s", "bytes", "from"];
@@ -215,7 +224,7 @@ impl Folder {
     }
 
     /// The distributions of sojourn times, one list per seed.
-    pub fn delays(&self, qdisc: &str) -> Result<Vec<Vec<DelayPoint>>, ReportError> {
+    pub(super) fn delays(&self, qdisc: &str) -> Result<Vec<Vec<DelayPoint>>, ReportError> {
         let mut seeds = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let mut found = Vec::new();
@@ -237,7 +246,7 @@ impl Folder {
     }
 
     /// Samples of the backlog, of the first seed: time in seconds, and packets.
-    pub fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
+    pub(super) fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
             rows(&dir.join(tables::QUEUE.file), &["time_s", "port", "backlog_packets"], |batch, row| {
@@ -250,7 +259,7 @@ impl Folder {
     }
 
     /// The bytes of each source over time, of the first seed.
-    pub fn shares(&self, qdisc: &str) -> Result<Vec<SharePoint>, ReportError> {
+    pub(super) fn shares(&self, qdisc: &str) -> Result<Vec<SharePoint>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
             let columns = ["time_s", "duration_s", "port", "source", "bytes"];
@@ -268,7 +277,7 @@ impl Folder {
     }
 
     /// The delays of each source over time, of the first seed.
-    pub fn delays_over_time(&self, qdisc: &str) -> Result<Vec<DelayRow>, ReportError> {
+    pub(super) fn delays_over_time(&self, qdisc: &str) -> Result<Vec<DelayRow>, ReportError> {
         match self.runs_of(qdisc).next() {
             Some((_, dir)) => delays_over_time(dir),
             None => Ok(Vec::new()),
@@ -276,7 +285,7 @@ impl Folder {
     }
 
     /// The links, one list per seed.
-    pub fn links(&self, qdisc: &str) -> Result<Vec<Vec<Link>>, ReportError> {
+    pub(super) fn links(&self, qdisc: &str) -> Result<Vec<Vec<Link>>, ReportError> {
         let reasons = drops_in_interval();
         let columns: Vec<&str> = ["port", "rate_bps"].into_iter().chain(reasons).collect();
         let mut seeds = Vec::new();

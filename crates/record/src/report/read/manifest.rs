@@ -12,7 +12,7 @@ use crate::seal::Digest;
 
 /// The content of `manifest.json`.
 #[derive(Deserialize)]
-pub(in crate::report) struct Manifest {
+pub(crate) struct Manifest {
     pub giveway: String,
     pub commit: Option<String>,
     pub scenario_hash: Fingerprint,
@@ -36,7 +36,7 @@ pub(in crate::report) struct Manifest {
 
 /// The measured ports and sources, and the measurement interval.
 #[derive(Deserialize)]
-pub(in crate::report) struct Measured {
+pub(crate) struct Measured {
     pub from_s: f64,
     pub until_s: f64,
     pub ports: Vec<String>,
@@ -55,7 +55,7 @@ impl Measured {
 }
 
 #[derive(Deserialize)]
-pub(in crate::report) struct TrialEntry {
+pub(crate) struct TrialEntry {
     #[serde(flatten)]
     pub trial: Trial,
     pub folder: PathBuf,
