@@ -31,7 +31,7 @@ mod traces;
 pub use error::RunnerError;
 pub use frontend::{Bar, Frontend, NoBar, Silent, Unit, panic_message};
 pub use giveway_record::chain;
-pub use session::{Observe, Results, Session, TrialError, pool, question, scenario_name};
+pub use session::{Observe, Results, Session, TrialError, manifest, pool, question, save, scenario_name};
 pub use threads::processors;
 pub use traces::{PortFile, PortFileError};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_papers::{contest, layout, observe, observe_network};
 use giveway_record::report::{self, Report};
-use giveway_record::{Conclusion, Digest, Kept, Manifest, RunFolder};
+use giveway_record::{Conclusion, Digest, Existing, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
 use rayon::prelude::*;
 
@@ -18,9 +18,9 @@ use crate::{Outcome, RunnerError, chain, cpu, outputs, threads};
 
 /// The outcome of one trial.
 enum Ran {
-    /// It finished, with its summary, the remarks of its traffic sources, and its delays over time if they
-    /// are plotted.
-    Finished(Summary, Vec<String>, Option<Vec<DelayRow>>),
+    /// It finished, with its summary, the remarks of its traffic sources, its delays over time if they are
+    /// plotted, and its record if records are returned.
+    Finished(Summary, Vec<String>, Option<Vec<DelayRow>>, Option<Box<Record>>),
     /// The user stopped it.
     Stopped,
     /// It failed, with the reason.
@@ -41,6 +41,8 @@ pub struct Results {
     pub contest: Option<Contest>,
     /// Delays over time of the first seed, if the session plots them.
     pub plot: Option<DelayPlot>,
+    /// The records of the trials that finished, in the order of the table, if the session returns them.
+    pub records: Vec<(giveway_measure::Trial, Record)>,
     /// Remarks of the traffic sources, once for each seed.
     pub remarks: Vec<String>,
     /// A sentence for each file that was exported.
@@ -85,6 +87,8 @@ pub struct Session<'a> {
     checks_divisions: bool,
     /// True if delays over time are returned for a plot.
     plots: bool,
+    /// True if the record of each trial is returned.
+    records: bool,
 }
 
 /// A pool of `jobs` threads; 0 stands for one for each processor.
@@ -121,6 +125,7 @@ impl<'a> Session<'a> {
             threads: 1,
             checks_divisions: false,
             plots: false,
+            records: false,
         })
     }
 
@@ -149,6 +154,12 @@ impl<'a> Session<'a> {
     /// Makes this session return the delays over time of the first seed of each discipline.
     pub fn plotting(self, plots: bool) -> Session<'a> {
         Session { plots, ..self }
+    }
+
+    /// Makes this session return the record of each trial, with its samples over time. A session with a run
+    /// folder returns none, because trials of the folder are not run again.
+    pub fn recording(self, records: bool) -> Session<'a> {
+        Session { records, ..self }
     }
 
     /// Makes this session copy `file` into each run folder, under the name `name`.
@@ -251,10 +262,12 @@ impl<'a> Session<'a> {
         let mut runs = Vec::new();
         let mut remarks = Vec::new();
         let mut plotted = Vec::new();
+        let mut records = Vec::new();
         let mut outcome = Outcome::Done;
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
-                Ran::Finished(summary, own, delays) => {
+                Ran::Finished(summary, own, delays, record) => {
+                    records.extend(record.map(|record| (recorded(trial), *record)));
                     plotted.extend(delays.map(|delays| (trial.name.clone(), delays)));
                     // Every discipline has the same arrivals, so remarks of sources appear once for each
                     // seed.
@@ -296,6 +309,7 @@ impl<'a> Session<'a> {
             planned,
             contest: contest(scenario),
             plot: self.plots.then(|| DelayPlot { seed: scenario.seeds[0], runs: plotted }),
+            records,
             remarks,
             exported: written.into_iter().map(|(sentence, _)| sentence).collect(),
             all_exported,
@@ -366,21 +380,7 @@ impl<'a> Session<'a> {
         scenario: &Scenario,
         asked: &str,
     ) -> Result<RunFolder, giveway_record::FolderError> {
-        let version =
-            if scenario.live().is_some() { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
-        let (command, created) = self.provenance.clone();
-        let manifest = Manifest {
-            scenario: name.to_owned(),
-            version: version.to_owned(),
-            disciplines: giveway_papers::disciplines(scenario),
-            seeds: scenario.seeds.clone(),
-            machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            created_by: command,
-            created: Some(created),
-            title: scenario.title.clone(),
-            description: scenario.description.clone(),
-            layout: layout(scenario, true),
-        };
+        let manifest = manifest(scenario, name, self.provenance.clone());
         let removing = outputs::removing(self.frontend);
         let existing = outputs::existing(self.force, &removing);
         let commit = giveway_sources::COMMIT.map(str::to_owned);
@@ -412,12 +412,12 @@ impl<'a> Session<'a> {
             part.done(1.0);
             let read = |folder| report::delays(folder, &recorded(trial));
             return match folder.filter(|_| plots).map(read).transpose() {
-                Ok(delays) => Ran::Finished(summary, Vec::new(), delays),
+                Ok(delays) => Ran::Finished(summary, Vec::new(), delays, None),
                 Err(error) => Ran::Failed(chain(&error)),
             };
         }
         let running = AssertUnwindSafe(|| {
-            let series = folder.is_some() || plots || self.checks_divisions;
+            let series = folder.is_some() || plots || self.checks_divisions || self.records;
             let go_on = |share| {
                 part.done(share);
                 !self.frontend.stopped()
@@ -451,7 +451,12 @@ impl<'a> Session<'a> {
         };
         match folder.map(|folder| folder.write(&recorded(trial), &record)) {
             Some(Err(error)) => Ran::Failed(chain(&error)),
-            Some(Ok(())) | None => Ran::Finished(record.summary, remarks, plots.then_some(record.delays)),
+            Some(Ok(())) | None => {
+                let delays = plots.then(|| record.delays.clone());
+                let summary = record.summary.clone();
+                let kept = (self.records && folder.is_none()).then(|| Box::new(record));
+                Ran::Finished(summary, remarks, delays, kept)
+            }
         }
     }
 }
@@ -493,6 +498,48 @@ pub fn question(scenario: &Scenario) -> String {
         text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
     }
     text
+}
+
+/// The manifest of a run folder for a scenario. `command` and `created` (RFC 3339) say how it was made.
+pub fn manifest(scenario: &Scenario, name: &str, (command, created): (String, String)) -> Manifest {
+    let version =
+        if scenario.live().is_some() { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
+    Manifest {
+        scenario: name.to_owned(),
+        version: version.to_owned(),
+        disciplines: giveway_papers::disciplines(scenario),
+        seeds: scenario.seeds.clone(),
+        machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        created_by: command,
+        created: Some(created),
+        title: scenario.title.clone(),
+        description: scenario.description.clone(),
+        layout: layout(scenario, true),
+    }
+}
+
+/// Writes runs that are in memory into a run folder at `dir`, with a report. `asked` is everything that the
+/// results depend on ([`question`]). With `force` the folder may replace anything at its place. Returns the
+/// path of the report.
+///
+/// # Errors
+/// When the folder cannot be created or written.
+pub fn save(
+    dir: &Path,
+    asked: &str,
+    manifest: Manifest,
+    runs: &[(giveway_measure::Trial, Record)],
+    (conclusion, force): (Option<Conclusion>, bool),
+) -> Result<Option<PathBuf>, RunnerError> {
+    let existing = if force { Existing::Replace(&|_| ()) } else { Existing::Keep };
+    let commit = giveway_sources::COMMIT.map(str::to_owned);
+    let folder = RunFolder::open(dir, asked, manifest, existing)?.with_commit(commit);
+    for (trial, record) in runs {
+        folder.write(trial, record)?;
+    }
+    let summaries: Vec<_> =
+        runs.iter().map(|(trial, record)| (trial.clone(), record.summary.clone())).collect();
+    keep(folder, conclusion, &summaries)
 }
 
 /// The trial as run folders identify it.
