@@ -5,6 +5,7 @@
 
 mod values;
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::{Arg, Command};
@@ -43,10 +44,13 @@ pub fn completions(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError
     Ok(Outcome::Done)
 }
 
-/// If a script asks for candidates, prints them and ends the process. `program` gives the definition of the
-/// whole command line.
-pub fn answer(program: fn() -> Command) {
-    CompleteEnv::with_factory(move || completing(program())).var(ASKED).complete();
+/// If a script asks for candidates, prints them. Returns true if it asked. `program` gives the definition of
+/// the whole command line, and `arguments` has the arguments without the name of the program.
+pub fn answer(program: fn() -> Command, arguments: &[OsString]) -> bool {
+    let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
+    let here = std::env::current_dir().ok();
+    let complete = CompleteEnv::with_factory(move || completing(program())).var(ASKED);
+    complete.try_complete(words, here.as_deref()).unwrap_or_else(|error| error.exit())
 }
 
 /// Adds the candidates of values to all arguments, by the names of their values.

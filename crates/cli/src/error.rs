@@ -86,6 +86,14 @@ impl CliError {
         }
     }
 
+    /// The error with its causes, without colours.
+    pub fn text(&self) -> String {
+        match self {
+            CliError::Scenario(error, _) => error.to_string(),
+            other => giveway_runner::chain(other),
+        }
+    }
+
     /// Prints the error with its causes on the standard error, unless the user has the message already.
     pub fn show(&self) {
         match self {

@@ -43,7 +43,9 @@ mod terminal;
 mod testbed;
 mod trace;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -113,46 +115,89 @@ pub fn reference() -> String {
 
 /// Runs the command in the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
-    completions::answer(Giveway::command);
+    run_command(&provenance::arguments()).into()
+}
+
+/// Runs the command in `arguments`, which do not begin with the name of the program, as the only command of
+/// this process. `program` is the file that starts `giveway` in a child process. Returns the exit code. For a
+/// process whose own arguments are those of an interpreter.
+pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
+    provenance::begin(arguments.clone(), program);
+    run_command(&arguments)
+}
+
+/// The output of the command in `arguments`, which do not begin with the name of the program. For commands
+/// that answer a question: `bound`, `check`, `list`, `explain`, `schema`, `replay-check`.
+///
+/// # Errors
+/// The message of a command that fails or is wrong, with the output until then.
+pub fn answer(arguments: &[OsString]) -> Result<String, String> {
     let mut program = help::arranged(Giveway::command());
-    let parsed = program.try_get_matches_from_mut(std::env::args_os());
+    let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
+    let parsed = program.try_get_matches_from_mut(words);
+    let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
+    let command = parsed.map_err(|error| error.format(&mut program).render().to_string())?.command;
+    let mut out = Vec::new();
+    let outcome = run_in(command, &mut out);
+    let text = String::from_utf8_lossy(&out).into_owned();
+    match outcome {
+        Ok(Outcome::Done) => Ok(text),
+        Ok(_) => Err(text),
+        Err(error) => Err(error.text()),
+    }
+}
+
+/// Runs the command in `arguments`, with the standard output of this process. Returns the exit code.
+fn run_command(arguments: &[OsString]) -> u8 {
+    if completions::answer(Giveway::command, arguments) {
+        return exit_code(Outcome::Done);
+    }
+    let mut program = help::arranged(Giveway::command());
+    let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
+    let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
     let command = parsed.unwrap_or_else(|error| error.format(&mut program).exit()).command;
-    rates::warnings(std::env::args().skip(1)).iter().for_each(|warning| show::message(warning));
+    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    rates::warnings(words).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
-    let result = match command {
-        Command::Init(args) => init::init(&args, &mut out),
-        Command::Run(args) => run::run(&args, &mut out),
-        Command::Search(args) => search::search(&args, &mut out),
-        Command::Testbed(args) => testbed::testbed(&args, &mut out),
-        Command::Compare(args) => compare::compare(&args, &mut out),
-        Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
-        Command::Live(args) => live::live(&args, &mut out),
-        Command::Control(args) => live::control(&args, &mut out),
-        Command::Kernel(args) => kernel::kernel(&args, &mut out),
-        Command::Reserve(args) => reserve::reserve(&args, &mut out),
-        Command::Report(args) => report::report(&args, &mut out),
-        Command::ReplayCheck(args) => replay_check::replay_check(&args, &mut out),
-        Command::Bound(args) => bound::bound(&args, &mut out),
-        Command::Check(args) => check::check(&args, &mut out),
-        Command::List(args) => list::list(&args, &mut out),
-        Command::Explain(args) => explain::explain(&args, &mut out),
-        Command::Schema(args) => schema::schema(&args, &mut out),
-        Command::Completions(args) => completions::completions(&args, &mut out),
-        Command::Man(args) => man::man(&args, Giveway::command(), &mut out),
-    };
+    let result = run_in(command, &mut out);
     let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
     match flushed {
-        Ok(outcome) => exit_code(outcome).into(),
+        Ok(outcome) => exit_code(outcome),
         // The reader closed the pipe, as in `giveway list | head`.
         Err(CliError::Output(error) | CliError::Runner(RunnerError::Output(error)))
             if error.kind() == io::ErrorKind::BrokenPipe =>
         {
-            ExitCode::SUCCESS
+            exit_code(Outcome::Done)
         }
         Err(error) => {
             error.show();
-            exit_code(error.outcome()).into()
+            exit_code(error.outcome())
         }
+    }
+}
+
+/// Runs a command, and writes its results to `out`.
+fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    match command {
+        Command::Init(args) => init::init(&args, out),
+        Command::Run(args) => run::run(&args, out),
+        Command::Search(args) => search::search(&args, out),
+        Command::Testbed(args) => testbed::testbed(&args, out),
+        Command::Compare(args) => compare::compare(&args, out),
+        Command::Reproduce(args) => reproduce::reproduce(&args, out),
+        Command::Live(args) => live::live(&args, out),
+        Command::Control(args) => live::control(&args, out),
+        Command::Kernel(args) => kernel::kernel(&args, out),
+        Command::Reserve(args) => reserve::reserve(&args, out),
+        Command::Report(args) => report::report(&args, out),
+        Command::ReplayCheck(args) => replay_check::replay_check(&args, out),
+        Command::Bound(args) => bound::bound(&args, out),
+        Command::Check(args) => check::check(&args, out),
+        Command::List(args) => list::list(&args, out),
+        Command::Explain(args) => explain::explain(&args, out),
+        Command::Schema(args) => schema::schema(&args, out),
+        Command::Completions(args) => completions::completions(&args, out),
+        Command::Man(args) => man::man(&args, Giveway::command(), out),
     }
 }

@@ -1,13 +1,42 @@
 //! Provenance of results: the command line, and the time.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
+/// The arguments and the program of a process whose own are those of an interpreter.
+static BEGUN: OnceLock<(Vec<OsString>, PathBuf)> = OnceLock::new();
+
+/// Sets the arguments of `giveway`, without its name, and the program that is `giveway`, in place of those of
+/// this process.
+pub fn begin(arguments: Vec<OsString>, program: PathBuf) {
+    // A process runs one command, so a second call changes nothing.
+    let _ = BEGUN.set((arguments, program));
+}
+
+/// The arguments of `giveway`, without its name.
+pub fn arguments() -> Vec<OsString> {
+    match BEGUN.get() {
+        Some((arguments, _)) => arguments.clone(),
+        None => std::env::args_os().skip(1).collect(),
+    }
+}
+
+/// The program `giveway`, for a child process.
+///
+/// # Errors
+/// If the system does not say where the program of this process is.
+pub fn program() -> std::io::Result<PathBuf> {
+    BEGUN.get().map_or_else(std::env::current_exe, |(_, program)| Ok(program.clone()))
+}
+
 /// The command line of this process, quoted for a POSIX shell. The program is `giveway`, whatever its path
 /// is.
 pub fn command() -> String {
-    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    let words = arguments().into_iter().map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("giveway".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

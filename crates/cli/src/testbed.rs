@@ -186,7 +186,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
         );
         return Ok(Outcome::Wrong);
     }
-    let program = std::env::current_exe()?;
+    let program = provenance::program()?;
     // One run at a time, since simultaneous runs would delay each other.
     let frontend = Terminal { quiet: args.quiet };
     let real = session(Some(1), &frontend)?.replacing(args.force);
