@@ -113,6 +113,7 @@ mod tests {
             "fuzzing",
             "instructions",
             "kernel-check",
+            "python",
             "runner",
             "senders",
             "sources",

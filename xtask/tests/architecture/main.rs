@@ -145,6 +145,25 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed {
+        name: "python",
+        uses: &[
+            "qdisc",
+            "disciplines",
+            "sim",
+            "switch",
+            "theory",
+            "scenario",
+            "measure",
+            "document",
+            "record",
+            "papers",
+            "sources",
+            "runner",
+            "cli",
+        ],
+        tests_use: &[],
+    },
+    Allowed {
         name: "instructions",
         uses: &["qdisc", "disciplines", "switch", "scenario", "papers"],
         tests_use: &[],
@@ -188,8 +207,9 @@ const INNERMOST: &[&str] = &["libm", "rand_core", "rand_pcg", "schemars", "serde
 /// Heavy or dangerous crates, each with the crates of the workspace that may use it.
 const RESTRICTED: &[(&str, &[&str])] = &[
     ("parquet", &["record"]),
-    ("arrow-array", &["record"]),
-    ("arrow-schema", &["record"]),
+    ("arrow-array", &["record", "python"]),
+    ("arrow-schema", &["record", "python"]),
+    ("pyo3", &["python"]),
     ("minijinja", &["document"]),
     ("clap", &["cli"]),
     ("annotate-snippets", &["cli"]),

@@ -1,0 +1,66 @@
+//! The Python module `giveway._giveway`, over which the package in `python/giveway/` is the interface.
+//!
+//! ```text
+//! scenario.rs    a scenario: read, changed, described
+//! running.rs     runs on other threads, while the interpreter can be interrupted
+//! results.rs     results of runs, in memory or in a run folder
+//! frame.rs       tables for libraries of data frames, by the Arrow C stream interface
+//! own.rs         disciplines that are written in Python
+//! own/           their packets, context, and ranks
+//! compare.rs     the comparison of disciplines on a capture
+//! papers.rs      reproduced papers
+//! theory.rs      closed forms
+//! commands.rs    the command line
+//! errors.rs      exceptions
+//! ```
+//!
+//! # Decisions
+//! - Classes and functions here are for the package only, and take the simplest arguments. Docstrings, types
+//!   and defaults are in the package.
+//! - No thread of a simulation calls Python. The calling thread waits for them without the GIL, and asks the
+//!   interpreter for signals 50 times a second. A discipline in Python runs in the calling thread.
+//! - The Arrow C stream is written with `arrow_array::ffi_stream`: libraries that wrap it for PyO3 need
+//!   another major version of Arrow than the workspace.
+
+mod commands;
+mod compare;
+mod errors;
+mod frame;
+mod own;
+mod papers;
+mod results;
+mod running;
+mod scenario;
+mod theory;
+
+/// The module.
+#[pyo3::pymodule(gil_used = false)]
+mod _giveway {
+    #[pymodule_export]
+    use crate::commands::{answer, main};
+    #[pymodule_export]
+    use crate::compare::compare;
+    #[pymodule_export]
+    use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::own::context::{Context, Wait};
+    #[pymodule_export]
+    use crate::own::packet::Packet;
+    #[pymodule_export]
+    use crate::papers::{Paper, reproduce, shipped};
+    #[pymodule_export]
+    use crate::results::{Results, definition, looks, open};
+    #[pymodule_export]
+    use crate::running::run;
+    #[pymodule_export]
+    use crate::scenario::{Scenario, to_toml, to_toml_value};
+    #[pymodule_export]
+    use crate::theory::theory;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("VERSION", giveway_sources::VERSION)
+    }
+}

@@ -1,0 +1,163 @@
+//! Disciplines that are written in Python.
+//!
+//! A discipline is an object with `enqueue(packet, cx)` and `dequeue(cx)`, under the contract of
+//! [`Qdisc`](giveway_qdisc::Qdisc); or a function from a packet to its rank. They run in the calling thread.
+//!
+//! The packets themselves stay here ([`held`]). Python gets a [`packet::Packet`] for each, with its metadata,
+//! and hands it back to send it. So a discipline in Python cannot copy or invent packets, and a mistake is an
+//! error that names the packet: one that is sent twice, is sent after it was dropped, or is forgotten. A
+//! packet is forgotten if its object is freed before the packet was sent or dropped.
+
+pub mod context;
+mod failure;
+mod held;
+pub mod packet;
+mod ranked;
+mod written;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use giveway_disciplines::Spec;
+use giveway_measure::Record;
+use giveway_papers::observe_network;
+use giveway_qdisc::{Invalid, Limit, LinkContext, Qdisc};
+use giveway_scenario::{Network, Port, Queue, Scenario, Trial};
+use giveway_sim::Segment;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use self::failure::Failure;
+use crate::errors;
+
+/// A discipline in Python, as the package describes it.
+#[derive(FromPyObject)]
+pub struct Own {
+    /// The name in results.
+    pub name: String,
+    /// Its place among all compared disciplines.
+    pub place: usize,
+    /// A function from the description of a link to a new discipline; or from a packet to its rank.
+    pub make: Py<PyAny>,
+    /// The limit of a queue by ranks, in the words of `tc`; `None` for an object with methods.
+    pub limit: Option<String>,
+    /// The text of its source.
+    pub source: String,
+}
+
+impl Own {
+    /// Its source as comments of TOML.
+    pub fn commented(&self) -> String {
+        self.source.lines().map(|line| format!("# | {line}\n")).collect()
+    }
+
+    /// The discipline for a link.
+    fn build(
+        &self,
+        py: Python<'_>,
+        port: &Port,
+        context: &LinkContext,
+        failure: &Failure,
+    ) -> PyResult<Box<dyn Qdisc<Segment>>> {
+        if let Some(limit) = &self.limit {
+            let limit: Limit = limit
+                .parse()
+                .map_err(|error| errors::failed(py, &format!("the limit of {}: {error}", self.name)))?;
+            let ranked =
+                ranked::Ranked::new(self.make.clone_ref(py), limit, failure.of(&self.name, &port.name));
+            return Ok(Box::new(ranked));
+        }
+        let link = PyDict::new(py);
+        link.set_item("name", &port.name)?;
+        link.set_item("rate", context.rate.as_bit())?;
+        link.set_item("mtu", context.mtu.0)?;
+        link.set_item("seed", context.streams.rng().word())?;
+        let object = self.make.bind(py).call1((link,))?;
+        Ok(Box::new(written::Written::new(&object, failure.of(&self.name, &port.name))?))
+    }
+}
+
+/// Runs every seed of the scenario with each discipline, and adds the records. Returns the exception of an
+/// interruption; the runs until then are kept.
+///
+/// # Errors
+/// When the scenario has no network, or a discipline fails or breaks the contract.
+pub fn run_all(
+    py: Python<'_>,
+    base: &Scenario,
+    own: &[Own],
+    progress: Option<&Py<PyAny>>,
+    runs: &mut Vec<(giveway_measure::Trial, Record)>,
+) -> PyResult<Option<PyErr>> {
+    let Some(network) = base.network() else {
+        let backend = base.backend.name();
+        let message = format!(
+            "a discipline in Python needs a network, and this scenario has the backend \"{backend}\""
+        );
+        return Err(errors::failed(py, &message));
+    };
+    let all = own.len() * base.seeds.len();
+    let mut finished = 0;
+    for one in own {
+        for trial in base.trials() {
+            let trial = Trial { name: one.name.clone(), ..trial };
+            let share = |done: f64| (finished as f64 + done) / all as f64;
+            match run_one(py, network, one, &trial, &|done| {
+                py.check_signals()?;
+                progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
+            })? {
+                Ok(record) => {
+                    runs.push((giveway_measure::Trial { qdisc: trial.name, seed: trial.seed }, record));
+                }
+                Err(interruption) => return Ok(Some(interruption)),
+            }
+            finished += 1;
+        }
+    }
+    Ok(None)
+}
+
+/// Runs one trial. The inner error is an interruption by `go_on`.
+fn run_one(
+    py: Python<'_>,
+    network: &Network,
+    one: &Own,
+    trial: &Trial,
+    go_on: &dyn Fn(f64) -> PyResult<()>,
+) -> PyResult<Result<Record, PyErr>> {
+    let failure = Failure::default();
+    let interruption: Rc<Cell<Option<PyErr>>> = Rc::default();
+    let build =
+        |port: &Port, spec: &Spec, context: &LinkContext| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
+            if port.queue == Queue::Compare && !failure.is_set() {
+                match one.build(py, port, context, &failure) {
+                    Ok(qdisc) => return Ok(qdisc),
+                    // The run ends before its first event.
+                    Err(error) => failure.set(error),
+                }
+            }
+            giveway_scenario::discipline(spec, context)
+        };
+    let watched = |done: f64| {
+        if failure.is_set() {
+            return false;
+        }
+        match go_on(done) {
+            Ok(()) => true,
+            Err(error) => {
+                interruption.set(Some(error));
+                false
+            }
+        }
+    };
+    let observed =
+        observe_network(network, true, |recorder| network.run_built(trial, &build, recorder, &watched));
+    if let Some(error) = failure.take() {
+        return Err(error);
+    }
+    if let Some(error) = interruption.take() {
+        return Ok(Err(error));
+    }
+    let (record, _) = observed.expect("a run that was not stopped has a result");
+    Ok(Ok(record))
+}

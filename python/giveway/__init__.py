@@ -1,0 +1,90 @@
+"""Giveway: packet scheduling, from paper to wire.
+
+A queue discipline decides which packet leaves next and which is dropped. This package runs disciplines in a packet-level
+network simulator with TCP, compares them on the same traffic, and hands the results to your data frames::
+
+    import giveway
+
+    run = giveway.run("scenarios/quickstart.toml", disciplines=["fifo", "fq_codel", "cake"], seeds=10)
+    print(run)                              # the table of the command line
+    run.estimate("fct_p95_s", "fq_codel")   # mean, 95 % confidence interval, value of each seed
+    run.flows.to_polars()                   # every flow
+    run.figure("sojourn").savefig("sojourn.pdf")
+
+A scenario is a TOML file, a dict, or built in Python (:class:`Network`). A discipline is a name with parameters as in ``tc``,
+or a class of yours (:class:`Discipline`). Results do not depend on the machine or on the number of threads.
+"""
+
+from __future__ import annotations
+
+from . import theory
+from ._compare import Capture, Comparison, Recommendation, compare
+from ._discipline import Context, Discipline, DisciplineSource, Packet, PortInfo, Rank, Wait, rank
+from ._errors import (
+    Diagnostic,
+    DisciplineError,
+    GivewayError,
+    GivewayWarning,
+    Interrupted,
+    MissingExtra,
+    ScenarioError,
+)
+from ._giveway import VERSION as __version__
+from ._network import Network
+from ._papers import Claim, Paper, paper, papers, reproduce
+from ._progress import Progress
+from ._registry import Bound, Entry, arbiters, bound, congestion_controls, disciplines, explain, replay_check, traffic
+from ._run import Estimate, Run, open, run
+from ._scenario import Link, Scenario, Source
+from ._table import Column, Table
+from ._testbed import testbed
+
+__all__ = [
+    "Bound",
+    "Capture",
+    "Claim",
+    "Column",
+    "Comparison",
+    "Context",
+    "Diagnostic",
+    "Discipline",
+    "DisciplineError",
+    "DisciplineSource",
+    "Entry",
+    "Estimate",
+    "GivewayError",
+    "GivewayWarning",
+    "Interrupted",
+    "Link",
+    "MissingExtra",
+    "Network",
+    "Packet",
+    "Paper",
+    "PortInfo",
+    "Progress",
+    "Rank",
+    "Recommendation",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Source",
+    "Table",
+    "Wait",
+    "__version__",
+    "arbiters",
+    "bound",
+    "compare",
+    "congestion_controls",
+    "disciplines",
+    "explain",
+    "open",
+    "paper",
+    "papers",
+    "rank",
+    "replay_check",
+    "reproduce",
+    "run",
+    "testbed",
+    "theory",
+    "traffic",
+]

@@ -1,0 +1,192 @@
+# Types of the module in Rust (crates/python). `stubtest` compares them with it.
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, final
+
+VERSION: str
+theory: ModuleType
+
+_Interruption = BaseException | None
+
+@final
+class Scenario:
+    @staticmethod
+    def load(path: str) -> Scenario: ...
+    @staticmethod
+    def parse(text: str, folder: str, name: str) -> Scenario: ...
+    def changed(self, changes: Sequence[str]) -> Scenario: ...
+    def with_seeds(self, count: int) -> Scenario: ...
+    def with_seed_list(self, seeds: Sequence[int]) -> Scenario: ...
+    def short(self) -> Scenario: ...
+    def simulated(self) -> Scenario | None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def seeds(self) -> list[int]: ...
+    @property
+    def duration(self) -> float: ...
+    @property
+    def warmup(self) -> float: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def disciplines(self) -> list[str]: ...
+    @property
+    def links(self) -> list[tuple[str, int, bool, bool]]: ...
+    @property
+    def warnings(self) -> list[str]: ...
+
+@final
+class Frame:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int: ...
+    @property
+    def columns(self) -> list[tuple[str, str, str]]: ...
+    def values(self, name: str, most: int | None = None) -> list[Any]: ...
+
+@final
+class Results:
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def folder(self) -> str | None: ...
+    @property
+    def disciplines(self) -> list[str]: ...
+    @property
+    def ports(self) -> list[str]: ...
+    @property
+    def runs(self) -> list[tuple[str, int]]: ...
+    @property
+    def planned(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def findings(self) -> list[str]: ...
+    @property
+    def recommendation(self) -> str | None: ...
+    def text(self, width: int) -> str: ...
+    def groups(self) -> str: ...
+    def json(self) -> str: ...
+    @staticmethod
+    def tables() -> list[str]: ...
+    def table(self, name: str) -> Frame: ...
+    def report(self) -> str: ...
+    def save(self, dir: str, force: bool) -> None: ...
+
+@final
+class Packet:
+    """A packet in the queue of a discipline in Python. Send it by returning it from ``dequeue``, once."""
+    @property
+    def bytes(self) -> int:
+        """IP length, bytes."""
+    @property
+    def flow(self) -> int:
+        """Key of the flow: a hash of addresses, ports and protocol. The two directions of a connection are two flows."""
+    @property
+    def number(self) -> int:
+        """Number among the packets of the queue, from 0."""
+    @property
+    def arrived(self) -> float:
+        """Time of arrival, seconds."""
+    @property
+    def arrived_ps(self) -> int:
+        """Time of arrival, picoseconds."""
+    @property
+    def traffic_class(self) -> int:
+        """Traffic class; 0 is the most urgent."""
+    @property
+    def dscp(self) -> int:
+        """DSCP."""
+    @property
+    def ecn(self) -> str:
+        """ECN field at the arrival: ``"not-ect"``, ``"ect0"``, ``"ect1"`` or ``"ce"``."""
+    @property
+    def source(self) -> int:
+        """Number of the source host."""
+    @property
+    def destination(self) -> int:
+        """Number of the destination host."""
+    @property
+    def offset(self) -> int:
+        """Bytes that the flow sent before this packet."""
+    @property
+    def remaining(self) -> int:
+        """Bytes that the flow has still to send, this packet included; 0 if unknown."""
+    @property
+    def reserved(self) -> int:
+        """Reserved rate of the flow, bit/s; 0 for none."""
+
+@final
+class Wait:
+    """The answer of ``dequeue`` that no packet may leave before a time."""
+    @property
+    def until(self) -> float:
+        """The time, seconds."""
+
+@final
+class Context:
+    """The time of a call of a discipline in Python, and its drops and marks."""
+    @property
+    def now(self) -> float:
+        """The time of this call, seconds. It never goes back."""
+    @property
+    def now_ps(self) -> int:
+        """The time of this call, picoseconds."""
+    def drop(self, packet: Packet, reason: str = "overlimit") -> None:
+        """Drops a packet of the queue. ``reason`` is one of the names of the drop columns of the table ``links``."""
+    def mark(self, packet: Packet) -> bool:
+        """Marks a packet instead of dropping it (ECN). False if its transport does not support ECN."""
+    def wait(self, seconds: float) -> Wait:
+        """The answer that no packet may leave for this time from now."""
+    def wait_until(self, time: float) -> Wait:
+        """The answer that no packet may leave before this time, seconds."""
+
+@final
+class Paper:
+    def json(self) -> str: ...
+    def html(self) -> str: ...
+    def figures(self) -> list[str]: ...
+    def figure(self, number: str) -> str | None: ...
+    @property
+    def runs(self) -> tuple[int, int]: ...
+
+def run(
+    scenario: Scenario | None,
+    base: Scenario | None,
+    own: Sequence[Any],
+    parallel: tuple[int, int],
+    progress: Callable[[float], None] | None,
+    place: tuple[str | None, bool],
+    provenance: tuple[str, str],
+) -> tuple[Results, list[str], _Interruption]: ...
+def open(dir: str) -> Results: ...
+def looks(specs: Sequence[str]) -> list[tuple[str, str, list[int]]]: ...
+def definition(metric: str) -> tuple[str, str] | None: ...
+def compare(
+    asked: Any, progress: Callable[[float], None] | None, provenance: tuple[str, str]
+) -> tuple[str, list[str], list[str], _Interruption]: ...
+def reproduce(
+    name: str,
+    scope: tuple[bool, str | None, int | None],
+    jobs: int,
+    kept: str,
+    progress: Callable[[float], None] | None,
+) -> tuple[Paper, list[str], _Interruption]: ...
+def shipped() -> str: ...
+def to_toml(json: str) -> str: ...
+def to_toml_value(json: str) -> str: ...
+def main(arguments: Sequence[str], program: str) -> int: ...
+def answer(arguments: Sequence[str]) -> str: ...

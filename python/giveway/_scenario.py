@@ -1,0 +1,206 @@
+"""Scenarios: from a file, a text, a dict, or a :class:`Network`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from . import _giveway
+from ._errors import GivewayWarning
+
+
+@runtime_checkable
+class HasDict(Protocol):
+    """An object that stands for a scenario, such as :class:`Network`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of the scenario."""
+        ...
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction of a link of a scenario."""
+
+    name: str
+    """Its nodes, as in ``"home->isp"``."""
+    rate: int
+    """bit/s; the mean if it varies."""
+    measured: bool
+    """True if its packets are in the tables."""
+    compared: bool
+    """True if it has the discipline that the scenario compares."""
+
+
+class Scenario:
+    """A valid scenario.
+
+    ``Scenario(source)`` takes the path of a TOML file, a dict with the same keys, a :class:`Network`, or another
+    scenario::
+
+        giveway.Scenario("scenarios/quickstart.toml")
+        giveway.Scenario({"duration": "10 s", "disciplines": ["fifo"], "link": [...], "traffic": [...]})
+        giveway.Scenario.from_toml(text)
+
+    ``changes`` replaces single keys, as ``--set`` of the command line does: a key is a path, such as
+    ``"link.0.rate"`` or ``"traffic.upload.flows"``. Names of files in a dict are relative to ``folder``. A mistake
+    raises :class:`ScenarioError` with its line.
+    """
+
+    __slots__ = ("_read",)
+
+    _read: _giveway.Scenario
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        folder: str | os.PathLike[str] = ".",
+    ) -> None:
+        if isinstance(source, Scenario):
+            read = source._read
+        elif isinstance(source, Mapping):
+            read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario")
+        elif isinstance(source, (str, os.PathLike)):
+            if isinstance(source, str) and "\n" in source:
+                raise ValueError("a scenario is the path of a file or a dict; Scenario.from_toml reads a text")
+            read = _giveway.Scenario.load(os.fspath(source))
+        elif isinstance(source, HasDict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            read = _giveway.Scenario.parse(to_toml(source.to_dict()), str(folder), "scenario")
+        else:
+            raise TypeError(f"a scenario is a path, a dict or a giveway.Network, not {type(source).__name__}")
+        self._read = read.changed(_assignments(changes)) if changes else read
+
+    @classmethod
+    def from_toml(cls, text: str, *, name: str = "scenario", folder: str | os.PathLike[str] = ".") -> Scenario:
+        """Reads the text of a scenario. Names of files in it are relative to ``folder``."""
+        return cls._of(_giveway.Scenario.parse(text, str(folder), name))
+
+    @classmethod
+    def _of(cls, read: _giveway.Scenario) -> Scenario:
+        made = cls.__new__(cls)
+        made._read = read
+        return made
+
+    @property
+    def name(self) -> str:
+        """Name of the file without its extension; ``"scenario"`` without a file."""
+        return self._read.name
+
+    @property
+    def title(self) -> str:
+        """The title, in one line."""
+        return self._read.title
+
+    @property
+    def description(self) -> str:
+        """The description."""
+        return self._read.description
+
+    @property
+    def backend(self) -> str:
+        """``"network"``, ``"switch"``, or ``"live"`` for a test bed."""
+        return self._read.backend
+
+    @property
+    def disciplines(self) -> list[str]:
+        """The compared disciplines or arbiters, without parameters that have their defaults."""
+        return self._read.disciplines
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds. Each discipline runs once with each."""
+        return self._read.seeds
+
+    @property
+    def duration(self) -> float:
+        """The duration of a run, seconds."""
+        return self._read.duration
+
+    @property
+    def warmup(self) -> float:
+        """The first part of a run, which is not measured, seconds."""
+        return self._read.warmup
+
+    @property
+    def links(self) -> list[Link]:
+        """The links of a network, one for each direction. A switch has none."""
+        return [Link(*link) for link in self._read.links]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Parts of the scenario that are valid, but probably not intended; each with its line."""
+        return self._read.warnings
+
+    def with_seeds(self, seeds: int | Sequence[int]) -> Scenario:
+        """The scenario with seeds 1 to a number, or with a list of seeds."""
+        if isinstance(seeds, int):
+            return Scenario._of(self._read.with_seeds(seeds))
+        return Scenario._of(self._read.with_seed_list(list(seeds)))
+
+    def short(self) -> Scenario:
+        """The scenario of a quick check: its ``[short]`` settings, by default at most 5 s and one seed."""
+        return Scenario._of(self._read.short())
+
+    def to_toml(self) -> str:
+        """The text of the scenario, with all changes."""
+        return self._read.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of the scenario, with all changes."""
+        return tomllib.loads(self._read.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and (self.to_dict(), self.seeds) == (other.to_dict(), other.seeds)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.to_toml()
+
+    def __repr__(self) -> str:
+        return f"<giveway.Scenario {self.title or self.name!r}: {', '.join(self.disciplines)}; seeds {self.seeds}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.to_toml())}</pre>"
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Scenario | HasDict"
+"""A scenario: the path of a TOML file, a dict with its keys, a :class:`Network`, or a :class:`Scenario`."""
+
+
+def to_toml(keys: Mapping[str, Any]) -> str:
+    """A dict as TOML. Keys with the value None are left out."""
+    return _giveway.to_toml(json.dumps(_plain(keys)))
+
+
+def _assignments(changes: Mapping[str, Any] | None) -> list[str]:
+    """Changes in the words of ``--set``."""
+    return [f"{key}={_giveway.to_toml_value(json.dumps(_plain(value)))}" for key, value in (changes or {}).items()]
+
+
+def _plain(value: Any) -> Any:
+    """A value with plain dicts, lists and numbers."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items() if each is not None}
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, Sequence):
+        return [_plain(each) for each in value]
+    # Numbers of numpy and similar packages.
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    raise TypeError(f"a scenario has texts, numbers, lists and dicts, not {type(value).__name__}: {value!r}")
+
+
+def warn(messages: Sequence[str], level: int = 3) -> None:
+    """Shows messages as warnings at the line of the caller."""
+    for message in messages:
+        warnings.warn(message.rstrip("\n"), GivewayWarning, stacklevel=level)
