@@ -319,9 +319,6 @@ def run(
         DisciplineError: A discipline in Python failed, or broke the contract.
         Interrupted: Ctrl-C; its ``run`` has what was finished.
     """
-    read = Scenario(scenario, changes=changes)
-    if read.backend == "live":
-        raise ValueError("this scenario is for a test bed: giveway.testbed runs it, and backend=network simulates it")
     written: list[str] | None = None
     mine: list[Own] = []
     if disciplines is not None:
@@ -333,14 +330,24 @@ def run(
             raise ValueError("disciplines: give at least one")
     if mine and out is not None:
         raise ValueError("a discipline in Python is not resumed from a folder: leave out `out`, and save the results: run.save(folder)")
-    base: Scenario | None = None
-    if mine:
-        base = _prepared(Scenario(read, changes={"disciplines": ["fifo"]}), short, seeds)
-    built_in: Scenario | None = read
-    if written is not None:
-        built_in = Scenario(read, changes={"disciplines": written}) if written else None
+
+    def comparing(names: list[str] | None) -> Scenario:
+        replaced = {} if names is None else {"disciplines": names}
+        read = Scenario(scenario, changes={**(changes or {}), **replaced})
+        if short:
+            read = read.short()
+        return read if seeds is None else read.with_seeds(seeds)
+
+    # Disciplines in Python run in the place of one that is built in.
+    base = comparing(["fifo"]) if mine else None
+    built_in = comparing(written) if written or not mine else None
+    read = built_in or base
+    assert read is not None
+    if read.backend == "live":
+        raise ValueError(
+            'this scenario is for a test bed: giveway.testbed runs it, and changes={"backend": "network"} simulates it'
+        )
     if built_in is not None:
-        built_in = _prepared(built_in, short, seeds)
         warn(built_in.warnings)
     _unique([*(built_in.disciplines if built_in else []), *(each.name for each in mine)])
     with shown(progress, read.title or read.name) as watch:
@@ -358,12 +365,6 @@ def run(
     if stopped is not None:
         raise interrupted(stopped, finished)
     return finished
-
-
-def _prepared(scenario: Scenario, short: bool, seeds: int | Sequence[int] | None) -> Scenario:
-    if short:
-        scenario = scenario.short()
-    return scenario if seeds is None else scenario.with_seeds(seeds)
 
 
 def _unique(names: Sequence[str]) -> None:

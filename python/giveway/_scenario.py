@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
@@ -64,24 +65,25 @@ class Scenario:
         changes: Mapping[str, Any] | None = None,
         folder: str | os.PathLike[str] = ".",
     ) -> None:
+        assignments = _assignments(changes)
         if isinstance(source, Scenario):
-            read = source._read
+            read = source._read.changed(assignments) if assignments else source._read
         elif isinstance(source, Mapping):
-            read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario")
+            read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", assignments)
         elif isinstance(source, (str, os.PathLike)):
             if isinstance(source, str) and "\n" in source:
                 raise ValueError("a scenario is the path of a file or a dict; Scenario.from_toml reads a text")
-            read = _giveway.Scenario.load(os.fspath(source))
+            read = _giveway.Scenario.load(os.fspath(source), assignments)
         elif isinstance(source, HasDict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            read = _giveway.Scenario.parse(to_toml(source.to_dict()), str(folder), "scenario")
+            read = _giveway.Scenario.parse(to_toml(source.to_dict()), str(folder), "scenario", assignments)
         else:
             raise TypeError(f"a scenario is a path, a dict or a giveway.Network, not {type(source).__name__}")
-        self._read = read.changed(_assignments(changes)) if changes else read
+        self._read = read
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario", folder: str | os.PathLike[str] = ".") -> Scenario:
         """Reads the text of a scenario. Names of files in it are relative to ``folder``."""
-        return cls._of(_giveway.Scenario.parse(text, str(folder), name))
+        return cls._of(_giveway.Scenario.parse(text, str(folder), name, []))
 
     @classmethod
     def _of(cls, read: _giveway.Scenario) -> Scenario:
@@ -200,7 +202,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a scenario has texts, numbers, lists and dicts, not {type(value).__name__}: {value!r}")
 
 
-def warn(messages: Sequence[str], level: int = 3) -> None:
-    """Shows messages as warnings at the line of the caller."""
+def warn(messages: Sequence[str]) -> None:
+    """Shows messages as warnings at the line outside this package that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "giveway":
+        frame, level = frame.f_back, level + 1
     for message in messages:
-        warnings.warn(message.rstrip("\n"), GivewayWarning, stacklevel=level)
+        warnings.warn(message.removeprefix("warning: ").rstrip("\n"), GivewayWarning, stacklevel=level - 1)

@@ -32,20 +32,26 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a file.
+    /// Reads a file, and makes changes, each as `KEY=VALUE`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
+    fn load(py: Python<'_>, path: PathBuf, changes: Vec<String>) -> PyResult<Scenario> {
         let draft = Draft::load(&path).map_err(|error| match error.source.kind() {
             std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(error.to_string()),
             _ => PyOSError::new_err(error.to_string()),
         })?;
-        finished(py, draft, &[], giveway_runner::scenario_name(&path))
+        finished(py, draft, &changes, giveway_runner::scenario_name(&path))
     }
 
-    /// Reads a text. Names of files in it are relative to `folder`.
+    /// Reads a text, and makes changes. Names of files in it are relative to `folder`.
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str, folder: PathBuf, name: String) -> PyResult<Scenario> {
-        finished(py, Draft::parse(text, folder), &[], name)
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        folder: PathBuf,
+        name: String,
+        changes: Vec<String>,
+    ) -> PyResult<Scenario> {
+        finished(py, Draft::parse(text, folder), &changes, name)
     }
 
     /// The scenario with changes, each as `KEY=VALUE`. It has the seeds of the text.
