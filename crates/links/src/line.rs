@@ -153,6 +153,30 @@ impl Line {
         *self = changed;
     }
 
+    /// This wire behind packets of which the last in order arrives at `last`.
+    pub fn behind(self, last: Time) -> Line {
+        Line { last, ..self }
+    }
+
+    /// Changes a constant delay, for later packets. Packets on the wire are not overtaken, unless it is
+    /// `unordered`. Returns false if the delay varies.
+    pub fn set_delay(&mut self, delay: Span) -> bool {
+        let constant = matches!(self.delay, Delay::Constant(_));
+        if constant {
+            self.delay = Delay::Constant(delay);
+        }
+        constant
+    }
+
+    /// Changes the probability of a loss, for later packets. Returns false if the loss follows another model.
+    pub fn set_loss(&mut self, loss: Share) -> bool {
+        let random = matches!(self.loss, Loss::Random(_));
+        if random {
+            self.loss = Loss::Random(loss);
+        }
+        random
+    }
+
     /// The transmission of the last packet did not end, and is given up at `now`: later packets do not wait
     /// for it.
     pub fn resume(&mut self, now: Time) {
@@ -258,6 +282,22 @@ mod tests {
 
     fn line(loss: Share, jitter: Span, impairments: &Impairments) -> Line {
         Line::new((Span::ms(10), loss, jitter), impairments, &Streams::new(3).within("wire"))
+    }
+
+    #[test]
+    fn a_delay_and_a_loss_can_be_set_and_nothing_is_overtaken() {
+        let mut wire = line(Share::default(), Span::ZERO, &Impairments::default()).behind(Time::ms(12));
+        assert!(wire.set_delay(Span::ms(1)));
+        let fate = |wire: &mut Line, ms| wire.carry(1500, Time::ms(ms), RATE);
+        assert_eq!(fate(&mut wire, 5), Fate::Arrives(Time::ms(12)), "the last packet arrives then");
+        assert_eq!(fate(&mut wire, 20), Fate::Arrives(Time::ms(21)));
+        assert!(wire.set_loss(share(1.0)));
+        assert_eq!(fate(&mut wire, 30), Fate::Lost);
+        let bursts =
+            Loss::Gilbert(Gilbert { p: share(0.1), r: share(0.5), bad: share(1.0), good: share(0.0) });
+        let mut other =
+            line(Share::default(), Span::ZERO, &Impairments { loss: Some(bursts), ..Impairments::default() });
+        assert!(!other.set_loss(share(0.1)));
     }
 
     /// The fates of packets that a busy link sends one per millisecond.

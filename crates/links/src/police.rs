@@ -1,6 +1,8 @@
 //! A policer in front of a discipline: a token bucket that drops what exceeds it, as `tc`'s action `police`
 //! with `conform-exceed drop`. It delays nothing.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::TokenBucket;
 use giveway_qdisc::{Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Next, Packet, Qdisc, Rate, Time};
 
@@ -26,7 +28,7 @@ impl<P> Policed<P> {
     }
 }
 
-impl<P> Qdisc<P> for Policed<P> {
+impl<P: 'static> Qdisc<P> for Policed<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let (bytes, now) = (pkt.bytes(), cx.now());
         if self.bucket.ready(bytes, now) > now {
@@ -47,6 +49,15 @@ impl<P> Qdisc<P> for Policed<P> {
     }
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.inner.rate_changed(rate, now);
+    }
+    /// The bucket keeps its credit, and the discipline takes over from the one behind the old policer.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = old.as_any_mut().and_then(|old| old.downcast_mut::<Policed<P>>()) else { return };
+        self.bucket.take_over(old.bucket, cx.now());
+        self.inner.take_over(&mut *old.inner, cx);
+    }
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
     fn flow_table(&self) -> FlowTable {
         self.inner.flow_table()

@@ -9,16 +9,19 @@
 //! it to its host. A host may sit on an [access link](crate::access) with a delay of its own. Links may
 //! [fail](crate::outage) and come back.
 
+mod interactive;
+
 use std::rc::Rc;
 
 use giveway_qdisc::hash::SipHasher;
-use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Span, Time};
+use giveway_qdisc::{DropReason, Meta, Packet, PortId, Probe, Span, Streams, Time};
 
 use crate::access::AccessLinks;
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
 use crate::link::Link;
 use crate::media::Media;
 use crate::net::{Caller, Net, Settings};
+use crate::network::LinkPlan;
 use crate::origin;
 use crate::outage::Changes;
 use crate::packets::{Number, Packets};
@@ -43,7 +46,8 @@ pub struct Sim {
     now: Time,
     /// The moment of the event that is being handled.
     moment: Moment,
-    /// True once the engine knows which links are plain.
+    /// True once the engine knows which links are plain: after the first step, and in an interactive
+    /// simulation from its beginning.
     simplified: bool,
     until: Time,
     /// Begin of the measurement interval.
@@ -54,6 +58,8 @@ pub struct Sim {
     /// Timer of the samples.
     samples: Timer,
     links: Vec<Link>,
+    /// The random streams of the wire of each link.
+    wires: Vec<Streams>,
     media: Media,
     packets: Packets,
     access: AccessLinks,
@@ -115,9 +121,11 @@ impl Sim {
         let routes = plan.network.routes();
         let nodes = plan.network.nodes;
         let changes = Changes::new(&plan.network.links, &mut queue);
-        let links = plan.network.links.iter_mut().zip(0..);
-        let built = |(link, number)| Link::new(number, link, (partition, part), &plan.streams, &mut queue);
-        let mut links: Vec<Link> = links.map(built).collect();
+        let wire = |link: &LinkPlan| plan.streams.within("wire").within(&link.name);
+        let wires: Vec<Streams> = plan.network.links.iter().map(wire).collect();
+        let links = plan.network.links.iter_mut().zip(&wires).zip(0..);
+        let links = links.map(|((link, own), n)| Link::new(n, link, (partition, part), own, &mut queue));
+        let mut links: Vec<Link> = links.collect();
         let mut media = Media::new(&plan.network.media, &plan.streams, &mut queue);
         for ((link, planned), number) in links.iter_mut().zip(&plan.network.links).zip(0..) {
             if let Some((medium, mtu)) = planned.medium {
@@ -161,6 +169,7 @@ impl Sim {
             measurement,
             samples,
             links,
+            wires,
             media,
             packets: Packets::default(),
             access,

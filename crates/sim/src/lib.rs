@@ -113,6 +113,7 @@ pub mod partition;
 mod plain;
 mod plan;
 pub mod quic;
+mod refused;
 pub mod routes;
 pub mod segment;
 pub mod sizes;
@@ -122,6 +123,7 @@ pub mod timing;
 pub mod traffic;
 pub mod transport;
 mod varying;
+mod watched;
 
 pub use counts::Counts;
 pub use division::Gain;
@@ -133,6 +135,7 @@ pub use net::{
 pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};
 pub use quic::QuicConfig;
+pub use refused::Refused;
 pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
@@ -140,3 +143,4 @@ pub use tcp::TcpConfig;
 pub use thin_acks::ThinAcks;
 pub use timing::Timing;
 pub use traffic::{Placed, SOURCES, Source, SourceContext, Traffic, TrafficEntry, TrafficSpec};
+pub use watched::Watched;

@@ -25,7 +25,8 @@
 use std::collections::VecDeque;
 
 use giveway_qdisc::{
-    Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Span, Streams, Time,
+    Backlog, Cx, DropReason, Interest, Next, Packet, Port, PortId, Probe, Qdisc, Rate, Share, Span, Streams,
+    Time,
 };
 
 use crate::event_queue::{Class, EventQueue, Moment, Owner, Rank, Timer};
@@ -34,6 +35,7 @@ use crate::network::LinkPlan;
 use crate::packets::{Number, Packets};
 use crate::partition::Partition;
 use crate::plain::Plain;
+use crate::refused::Refused;
 use crate::segment::Segment;
 use crate::varying::{Departure, Sending, Varying};
 use giveway_links::MediumSpec;
@@ -73,19 +75,18 @@ pub(crate) struct Link {
 
 impl Link {
     /// The link `number` of the network, in a part of the partition. A part with the sending node takes the
-    /// discipline out of the plan.
+    /// discipline out of the plan. `wire` are the streams of the wire.
     pub fn new(
         number: u32,
         plan: &mut LinkPlan,
         (partition, part): (&Partition, u16),
-        streams: &Streams,
+        wire: &Streams,
         queue: &mut EventQueue,
     ) -> Link {
-        let wire = streams.within("wire").within(&plan.name);
         let [here, ends_here] = [plan.from, plan.to].map(|node| partition.part_of(node) == part);
         let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
-        let varying = Varying::new(plan, &wire);
+        let varying = Varying::new(plan, wire);
         let qdisc = if here { std::mem::replace(&mut plan.qdisc, elsewhere) } else { elsewhere };
         Link {
             from: plan.from,
@@ -101,7 +102,7 @@ impl Link {
             varying,
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
-            timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, &wire)),
+            timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, wire)),
             plain: None,
         }
     }
@@ -215,6 +216,12 @@ impl Link {
             return varying.offer(pkt, now, &mut sending, probe);
         }
         self.port.offer(pkt, now, probe);
+        self.begin(now, probe)
+    }
+
+    /// Takes a packet from the port if the transmitter is free, and otherwise when it will be.
+    #[inline]
+    fn begin<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
         if self.port.free_at() <= now {
             return self.pull(now, probe);
         }
@@ -222,6 +229,66 @@ impl Link {
             self.next_pull = self.port.free_at();
         }
         None
+    }
+
+    /// Looks at the queue as after an arrival, because its discipline or the rate of the link has changed.
+    /// Returns the packet whose transmission begins.
+    pub fn look<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
+        if !self.up {
+            return None;
+        }
+        if !self.has_backlog() {
+            // The change may have dropped the last packet.
+            self.next_pull = Time::NEVER;
+            return None;
+        }
+        match self.varying() {
+            Some((varying, mut sending)) => varying.look(now, &mut sending, probe),
+            None => self.begin(now, probe),
+        }
+    }
+
+    /// Replaces the discipline.
+    pub fn replace<R: Probe<Segment>>(&mut self, qdisc: Box<dyn Qdisc<Segment>>, now: Time, probe: &mut R) {
+        if let Some((varying, sending)) = self.varying() {
+            return varying.replace(qdisc, now, sending.port, probe);
+        }
+        self.port.replace(qdisc, now, probe);
+    }
+
+    /// Changes the rate from the next transmission on.
+    pub fn change_rate(&mut self, rate: Rate, now: Time) -> Result<(), Refused> {
+        if self.varying.as_ref().is_some_and(|varying| varying.has_profile()) {
+            return Err(Refused::RateVaries);
+        }
+        self.port.change_rate(rate, now);
+        Ok(())
+    }
+
+    /// Changes the delay of the wire, whose streams are `wire`, for later transmissions.
+    pub fn change_delay(&mut self, delay: Span, wire: &Streams) -> Result<(), Refused> {
+        self.line(wire).change_delay(delay)?;
+        self.delay = delay;
+        Ok(())
+    }
+
+    /// Changes the probability of a loss on the wire, whose streams are `wire`, for later transmissions.
+    pub fn change_loss(&mut self, loss: Share, wire: &Streams) -> Result<(), Refused> {
+        self.line(wire).change_loss(loss)
+    }
+
+    /// The part that is not constant, with a wire whose properties can change.
+    fn line(&mut self, wire: &Streams) -> &mut Varying {
+        let last = self.flight.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
+        self.constant = false;
+        let varying = self.varying.get_or_insert_default();
+        varying.keep_line(self.delay, wire, last);
+        varying
+    }
+
+    /// The port.
+    pub fn port(&self) -> &Port<Segment> {
+        &self.port
     }
 
     /// Takes a packet from the port, if the discipline releases one, and transmits it.

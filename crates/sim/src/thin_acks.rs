@@ -9,6 +9,8 @@
 //! RFC 3449 leaves open how many may be left out in a row. Here one of `most` is kept, so that a sender that
 //! grows its window by acknowledgements still gets some.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::FlowMap;
 use giveway_qdisc::{
     Backlog, ClassState, Cx, DropReason, FlowKey, FlowTable, Meta, Next, Outbox, Packet, Qdisc, Rate, Time,
@@ -110,6 +112,21 @@ impl Qdisc<Segment> for ThinAcks {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.inner.rate_changed(rate, now);
+    }
+
+    /// The inner discipline takes over from the inner discipline of the old one. If it takes all packets, the
+    /// filter goes on; otherwise it forgets those before, and keeps more acknowledgements for a moment.
+    fn take_over(&mut self, old: &mut dyn Qdisc<Segment>, cx: &mut Cx<'_, Segment>) {
+        let Some(old) = old.as_any_mut().and_then(|old| old.downcast_mut::<ThinAcks>()) else { return };
+        self.inner.take_over(&mut *old.inner, &mut cx.within(&mut self.out));
+        if old.inner.backlog() == Backlog::ZERO {
+            self.queued = std::mem::take(&mut old.queued);
+        }
+        self.settle(cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 
     fn flow_table(&self) -> FlowTable {

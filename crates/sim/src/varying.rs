@@ -1,11 +1,12 @@
 //! The part of a [link](crate::link) that is not constant: its rate or its wire varies, it is on a shared
 //! medium, or its wake-ups are late.
 
-use giveway_links::{Fate, Line, MediumSpec, Transmitter, Waker};
-use giveway_qdisc::{DropReason, Next, Packet, Port, Probe, Span, Streams, Time};
+use giveway_links::{Fate, Impairments, Line, MediumSpec, Transmitter, Waker};
+use giveway_qdisc::{DropReason, Next, Packet, Port, Probe, Qdisc, Share, Span, Streams, Time};
 
 use crate::media::Member;
 use crate::network::LinkPlan;
+use crate::refused::Refused;
 use crate::segment::Segment;
 
 /// A packet whose transmission begins, and the time at which it reaches the far end of the link.
@@ -131,15 +132,23 @@ impl Varying {
         sending: &mut Sending<'_>,
         probe: &mut R,
     ) -> Option<Departure> {
-        if self.waker.is_some() {
-            return self.offer_late(pkt, now, sending, probe);
-        }
-        self.inform(sending.port, now);
-        let on_medium = self.member.is_some();
-        let asks = on_medium && !std::mem::replace(&mut self.asked, true);
+        self.inform_by(now, sending.port);
         sending.port.offer(pkt, now, probe);
-        if on_medium {
-            if asks {
+        self.look(now, sending, probe)
+    }
+
+    /// Looks at the queue after an arrival or another change. Returns the packet whose transmission begins.
+    pub fn look<R: Probe<Segment>>(
+        &mut self,
+        now: Time,
+        sending: &mut Sending<'_>,
+        probe: &mut R,
+    ) -> Option<Departure> {
+        if self.waker.is_some() {
+            return self.look_late(now, sending, probe);
+        }
+        if self.member.is_some() {
+            if !std::mem::replace(&mut self.asked, true) {
                 *sending.next_pull = now;
             }
             return None;
@@ -153,18 +162,65 @@ impl Varying {
         None
     }
 
-    /// Like [`offer`](Varying::offer), for a link whose wake-ups are late.
-    fn offer_late<R: Probe<Segment>>(
+    /// Informs the port of the changes of the rate since the last call, before an arrival or another change.
+    #[inline]
+    fn inform_by(&mut self, now: Time, port: &mut Port<Segment>) {
+        // If wake-ups are late, the next transmission may begin before now.
+        let by = if self.waker.is_some() { now.min(port.free_at()) } else { now };
+        self.inform(port, by);
+    }
+
+    /// Replaces the discipline. The new one learns the present rate, if it varies.
+    pub fn replace<R: Probe<Segment>>(
         &mut self,
-        pkt: Packet<Segment>,
+        qdisc: Box<dyn Qdisc<Segment>>,
+        now: Time,
+        port: &mut Port<Segment>,
+        probe: &mut R,
+    ) {
+        self.inform_by(now, port);
+        port.replace(qdisc, now, probe);
+        if self.has_profile() {
+            port.change_rate(port.rate(), now);
+        }
+    }
+
+    /// True if the rate follows a profile.
+    pub fn has_profile(&self) -> bool {
+        self.transmitter.is_some()
+    }
+
+    /// Keeps a wire whose properties can change, if there is none: with this delay, these streams, and a last
+    /// packet that arrives at `last`.
+    pub fn keep_line(&mut self, delay: Span, wire: &Streams, last: Time) {
+        let perfect = || Line::new((delay, Share::default(), Span::ZERO), &Impairments::default(), wire);
+        self.line.get_or_insert_with(|| perfect().behind(last));
+    }
+
+    /// Changes the delay of the wire.
+    pub fn change_delay(&mut self, delay: Span) -> Result<(), Refused> {
+        let changed = self.line.as_mut().is_some_and(|line| line.set_delay(delay));
+        if !changed {
+            return Err(Refused::DelayVaries);
+        }
+        self.delay = delay;
+        Ok(())
+    }
+
+    /// Changes the probability of a loss on the wire.
+    pub fn change_loss(&mut self, loss: Share) -> Result<(), Refused> {
+        let changed = self.line.as_mut().is_some_and(|line| line.set_loss(loss));
+        if changed { Ok(()) } else { Err(Refused::LossVaries) }
+    }
+
+    /// Like [`look`](Varying::look), for a link whose wake-ups are late.
+    fn look_late<R: Probe<Segment>>(
+        &mut self,
         now: Time,
         sending: &mut Sending<'_>,
         probe: &mut R,
     ) -> Option<Departure> {
         let free_at = sending.port.free_at();
-        // The next transmission may begin before now.
-        self.inform(sending.port, now.min(free_at));
-        sending.port.offer(pkt, now, probe);
         // A packet that finds the transmitter idle causes no wake-up. Nor does one while a discipline holds
         // packets back.
         let waits = *sending.next_pull < Time::NEVER && self.due <= free_at;

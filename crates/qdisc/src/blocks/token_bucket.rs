@@ -69,6 +69,13 @@ impl TokenBucket {
         self.rate = rate;
     }
 
+    /// Continues another bucket, which may have another rate and burst: its credit is kept, up to the burst.
+    pub fn take_over(&mut self, mut old: TokenBucket, now: Time) {
+        old.advance(now);
+        self.credit = old.credit.min(self.burst);
+        self.at = now;
+    }
+
     /// Credit in whole bytes, as of the last call.
     pub fn tokens(&self) -> Bytes {
         Bytes((self.credit / BYTE) as u64)
@@ -97,6 +104,22 @@ mod tests {
     use super::*;
     use crate::units::Span;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_bucket_goes_on_with_the_credit_of_another() {
+        // 8 Mbit/s fills 1,000 bytes per millisecond: 3,000 - 2,500 + 1,000 bytes after 1 ms.
+        let mut old = TokenBucket::new(Rate::mbit(8), Bytes(3000));
+        old.spend(2500, Time::ZERO);
+        for (burst, credit) in [(5000, 1500), (3000, 1500), (1000, 1000)] {
+            let mut new = TokenBucket::new(Rate::mbit(16), Bytes(burst));
+            new.take_over(old, Time::ms(1));
+            assert_eq!(new.tokens(), Bytes(credit));
+            // The new rate holds from then on.
+            let missing = burst - credit;
+            let full = Time::ms(1) + Span::ns(500) * missing;
+            assert_eq!(new.ready(burst as u32, Time::ms(1)), full);
+        }
+    }
 
     #[test]
     fn starts_full_and_refills_at_its_rate() {
