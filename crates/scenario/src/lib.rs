@@ -3,7 +3,8 @@
 //! A [`Draft`] is a parsed file with the changes of `--set`. [`Draft::finish`] checks it and returns a
 //! [`Scenario`], or a [`ScenarioError`] with every mistake and its place. The keys that all backends share
 //! are read once; each backend reads its own part of the file in one call. [`Scenario::trials`] lists the
-//! runs, one for each discipline and seed; [`Network::run`] runs one of them on a network.
+//! runs, one for each discipline and seed; [`Network::run`] runs one of them on a network, and
+//! [`Network::stepped`] runs one step by step, and lets the caller read and change it.
 //!
 //! ```
 //! let text = r#"
@@ -61,8 +62,8 @@ pub use error::{Hidden, LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, LinkKeyError, Live, link_key};
 pub use network::{
-    Bound, Build, Contest, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port, Queue, Size,
-    Stream, StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
+    Bound, Build, ChangeError, Contest, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port,
+    Queue, Size, Stepped, Stream, StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
 };
 pub use origin::{Origin, Place};
 pub use scenario::Scenario;

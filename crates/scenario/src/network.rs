@@ -14,6 +14,7 @@ mod quic;
 mod read;
 mod reservations;
 mod run;
+mod stepped;
 mod timing;
 mod topologies;
 mod topology;
@@ -30,6 +31,7 @@ pub(crate) use self::keys::{
 pub use self::model::Network;
 pub(crate) use self::read::{read, read_as};
 pub use self::run::{Build, Crossed, Finished, Measured, discipline};
+pub use self::stepped::{ChangeError, Stepped};
 pub use self::topologies::{Edge, End, Size, TOPOLOGIES, TopologyEntry, TopologySpec};
 pub use self::topology::{Port, Queue};
 pub use self::traffic::Stream;

@@ -9,6 +9,7 @@ mod live;
 mod machines;
 mod messages;
 mod runs;
+mod stepped;
 mod switch;
 mod topologies;
 mod varying;

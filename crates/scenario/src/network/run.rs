@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use giveway_disciplines::Spec;
-use giveway_links::Policed;
+use giveway_links::{Police, Policed};
 use giveway_qdisc::{
     Bytes, Divisible, Invalid, LinkContext, PortId, Probe, Qdisc, Rate, Span, Streams, Time,
 };
@@ -41,6 +41,21 @@ pub type Build<'a> = &'a dyn Fn(&Port, &Spec, &LinkContext) -> Result<Box<dyn Qd
 /// The parameter that is not valid at that link.
 pub fn discipline(spec: &Spec, context: &LinkContext) -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
     spec.build(context)
+}
+
+/// A discipline behind the policer of its port, if the port has one, and with the filter of acknowledgements.
+pub(super) fn equipped(
+    mut qdisc: Box<dyn Qdisc<Segment>>,
+    thin_acks: Option<u32>,
+    police: Option<Police>,
+) -> Box<dyn Qdisc<Segment>> {
+    if let Some(most) = thin_acks {
+        qdisc = Box::new(ThinAcks::new(most, qdisc));
+    }
+    if let Some(police) = police {
+        qdisc = Box::new(Policed::new(police, qdisc));
+    }
+    qdisc
 }
 
 /// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any
@@ -180,13 +195,7 @@ impl Network {
         }
         for port in &self.ports {
             let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
-            let mut qdisc = qdisc.expect("the reader of the scenario built it, too");
-            if let Some(most) = port.thin_acks {
-                qdisc = Box::new(ThinAcks::new(most, qdisc));
-            }
-            if let Some(police) = port.police {
-                qdisc = Box::new(Policed::new(police, qdisc));
-            }
+            let qdisc = qdisc.expect("the reader of the scenario built it, too");
             network.link(LinkPlan {
                 name: port.name.clone(),
                 from: port.from,
@@ -199,7 +208,7 @@ impl Network {
                 cost: port.cost,
                 outages: port.outages.clone(),
                 medium: port.medium.map(|medium| (medium, port.mtu.0 as u32)),
-                qdisc,
+                qdisc: equipped(qdisc, port.thin_acks, port.police),
             });
         }
         let sources = self.traffic.iter().map(|stream| {
@@ -309,7 +318,16 @@ impl Network {
 
     /// The remarks of sources, each after the name of its traffic.
     fn named_remarks(&self, remarks: impl IntoIterator<Item = (u16, String)>) -> Vec<String> {
-        let named = |(source, remark)| format!("{}: {remark}", self.traffic[usize::from(source)].name);
-        remarks.into_iter().map(named).collect()
+        let names: Vec<&str> = self.traffic.iter().map(|stream| &*stream.name).collect();
+        named(&names, remarks)
     }
+}
+
+/// Remarks of sources, each after the name of the traffic of its source.
+pub(super) fn named(
+    names: &[impl AsRef<str>],
+    remarks: impl IntoIterator<Item = (u16, String)>,
+) -> Vec<String> {
+    let named = |(source, remark)| format!("{}: {remark}", names[usize::from(source)].as_ref());
+    remarks.into_iter().map(named).collect()
 }
