@@ -36,6 +36,7 @@ from ._progress import Progress
 from ._registry import Bound, Entry, arbiters, bound, congestion_controls, disciplines, explain, replay_check, traffic
 from ._run import Estimate, Run, open, run
 from ._scenario import Link, Scenario, Source
+from ._simulation import Port, PortState, Simulation, Step
 from ._table import Column, Table
 from ._testbed import testbed
 
@@ -60,14 +61,18 @@ __all__ = [
     "Network",
     "Packet",
     "Paper",
+    "Port",
     "PortInfo",
+    "PortState",
     "Progress",
     "Rank",
     "Recommendation",
     "Run",
     "Scenario",
     "ScenarioError",
+    "Simulation",
     "Source",
+    "Step",
     "Table",
     "Wait",
     "__version__",

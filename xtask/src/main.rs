@@ -16,6 +16,7 @@ mod new;
 mod papers;
 mod program;
 mod prose;
+mod python;
 mod repository;
 mod scenarios;
 mod senders;
@@ -72,6 +73,8 @@ cargo xtask CHORE
   library [--check] [CELL...]
                    predicts from each capture of examples/library, and compares with what was measured; --check fails
                    if a bound is missed, except those in examples/library/exceptions.toml
+  python           builds the Python package in a virtual environment, and runs its tests, type checks and notebooks
+                   (two minutes after the build); --wheel builds the wheel to publish, in target/python/wheels/dist
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -104,6 +107,8 @@ fn main() -> ExitCode {
         ["senders"] => senders::record(&repository),
         ["varying"] => varying::record(&repository),
         ["licences"] => licences::check(&repository),
+        ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
+        ["python", "--wheel"] => python::wheels(&repository),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
         }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{
-    format, fuzz, instructions, kernel, library, licences, new, prose, scenarios, test_programs, tools,
+    format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios, test_programs, tools,
 };
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
@@ -40,7 +40,8 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
     steps.step("predictions from captures", || library::check(repository, &[]));
     steps.step("fuzz, quick run", || fuzz::smoke(repository));
-    python(repository, &mut steps);
+    oracles(repository, &mut steps);
+    package(repository, &mut steps);
     steps.step("generated pages", || repository.docs_are_up_to_date());
     steps.step("book", || book(repository));
     if extent == Extent::Whole {
@@ -136,9 +137,21 @@ pub fn bounds(repository: &Repository) -> Done {
     if status.success() { Ok(()) } else { Err("a bound is exceeded".to_owned()) }
 }
 
-fn python(repository: &Repository, steps: &mut Steps) {
-    const NAME: &str = "python tests";
-    let files = repository.files("", "py").into_iter();
+/// The Python package: wheel, types, tests and notebooks.
+fn package(repository: &Repository, steps: &mut Steps) {
+    const NAME: &str = "Python package";
+    match python::set_up(repository) {
+        Ok(()) => steps.step(NAME, || python::check(repository)),
+        // In CI it must run.
+        Err(why) if std::env::var_os("CI").is_some() => steps.step(NAME, || Err(why)),
+        Err(why) => steps.skip(NAME, &why),
+    }
+}
+
+/// The second implementations in Python, and their tests.
+fn oracles(repository: &Repository, steps: &mut Steps) {
+    const NAME: &str = "oracles in Python";
+    let files = repository.files("validation", "py").into_iter();
     let tests =
         files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("test_")));
     let tests: Vec<String> = tests.map(|path| repository.name_of(&path)).collect();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use giveway_qdisc::Bytes;
-use giveway_scenario::{Backend, Bound, LinkBounds, StreamBounds};
+use giveway_scenario::{Backend, Bound, LinkBounds, Scenario, StreamBounds};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -49,24 +49,9 @@ const LONGEST_BESIDE: usize = 50;
 /// Runs `giveway bound`.
 pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario = args.scenario.read(&args.file)?;
-    let Backend::Network(network) = &scenario.backend else {
-        let message = "bounds exist only for networks, and this scenario has another backend";
-        return Err(CliError::Usage(message.to_owned()));
-    };
-    let links = network.bounds(args.burst);
-    if links.is_empty() {
-        return Err(CliError::Usage(if network.traffic.iter().any(|stream| stream.reserved.as_bit() > 0) {
-            "no reserved traffic crosses a link with a discipline: write qdisc = \"compare\" in the [[link]] of the bottleneck".to_owned()
-        } else {
-            format!(
-                "{} has no reservation: write for example reserved = \"2 Mbit/s\" in a [[traffic]]",
-                args.file.display()
-            )
-        }));
-    }
+    let links = links(&scenario, args.burst)?;
     if args.json {
-        let links: Vec<Value> = links.iter().map(link_as_json).collect();
-        writeln!(out, "{}", json!({ "scenario": scenario.title, "links": links }))?;
+        writeln!(out, "{}", to_json(&scenario, &links))?;
         return Ok(Outcome::Done);
     }
     for (at, link) in links.iter().enumerate() {
@@ -76,6 +61,32 @@ pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         print(link, out)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The bounds of each link.
+///
+/// # Errors
+/// If the scenario has no reservations, or they cross no link with a discipline.
+pub fn links(scenario: &Scenario, burst: Option<Bytes>) -> Result<Vec<LinkBounds>, CliError> {
+    let Backend::Network(network) = &scenario.backend else {
+        let message = "bounds exist only for networks, and this scenario has another backend";
+        return Err(CliError::Usage(message.to_owned()));
+    };
+    let links = network.bounds(burst);
+    if links.is_empty() {
+        return Err(CliError::Usage(if network.traffic.iter().any(|stream| stream.reserved.as_bit() > 0) {
+            "no reserved traffic crosses a link with a discipline: write qdisc = \"compare\" in the [[link]] of the bottleneck".to_owned()
+        } else {
+            let place = scenario.origin().name();
+            format!("{place} has no reservation: write for example reserved = \"2 Mbit/s\" in a [[traffic]]")
+        }));
+    }
+    Ok(links)
+}
+
+/// The bounds as JSON.
+pub fn to_json(scenario: &Scenario, links: &[LinkBounds]) -> Value {
+    json!({ "scenario": scenario.title, "links": links.iter().map(link_as_json).collect::<Vec<_>>() })
 }
 
 fn print(link: &LinkBounds, out: &mut dyn Write) -> io::Result<()> {

@@ -49,7 +49,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, RunnerError};
+use giveway_scenario::Scenario;
 
 use crate::error::CliError;
 
@@ -138,13 +140,23 @@ pub fn answer(arguments: &[OsString]) -> Result<String, String> {
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
     let command = parsed.map_err(|error| error.format(&mut program).render().to_string())?.command;
     let mut out = Vec::new();
-    let outcome = run_in(command, &mut out);
+    let (outcome, messages) = show::captured(|| run_in(command, &mut out));
     let text = String::from_utf8_lossy(&out).into_owned();
     match outcome {
         Ok(Outcome::Done) => Ok(text),
-        Ok(_) => Err(text),
+        Ok(_) | Err(CliError::Reported(_)) => Err(text + &messages),
         Err(error) => Err(error.text()),
     }
+}
+
+/// The delay bounds of a scenario as JSON, as `giveway bound --json` prints them. `burst` is the largest burst
+/// of each flow; `None` for one packet.
+///
+/// # Errors
+/// The reason for which the scenario has no bounds.
+pub fn bounds(scenario: &Scenario, burst: Option<Bytes>) -> Result<String, String> {
+    let links = bound::links(scenario, burst).map_err(|error| error.text())?;
+    Ok(bound::to_json(scenario, &links).to_string())
 }
 
 /// Runs the command in `arguments`, with the standard output of this process. Returns the exit code.

@@ -1,5 +1,6 @@
 //! Messages on the standard error. Mistakes in a scenario are shown with their lines.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::io::Write;
 
@@ -93,7 +94,25 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
     renderer.render(&groups)
 }
 
+thread_local! {
+    /// The messages of this thread, while they are captured.
+    static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls `work`, and returns the messages that it shows on this thread, in place of showing them.
+pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
+    CAPTURED.with_borrow_mut(|captured| *captured = Some(String::new()));
+    let done = work();
+    (done, CAPTURED.take().unwrap_or_default())
+}
+
 /// Writes to the standard error. A failure is ignored, because it cannot be reported anywhere else.
 fn print(text: &str) {
+    let is_captured = CAPTURED.with_borrow_mut(|captured| {
+        captured.as_mut().map(|captured| captured.push_str(text)).is_some()
+    });
+    if is_captured {
+        return;
+    }
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

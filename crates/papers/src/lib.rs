@@ -60,7 +60,7 @@ mod verdict;
 
 pub use error::{ContentError, PaperError};
 pub use listing::{json, markdown};
-pub use observe::{contest, disciplines, layout, observe, observe_network};
+pub use observe::{contest, disciplines, layout, observe, observe_network, recorded, recorder};
 pub use paper::Paper;
 pub use report::{document, interrupted};
 pub use shipped::{SHIPPED, Shipped};

@@ -41,13 +41,22 @@ pub fn observe_network(
     keep_series: bool,
     run: impl FnOnce(&mut Recorder<Segment>) -> Option<Finished>,
 ) -> Option<(Record, Vec<String>)> {
-    let recorder = Recorder::new(of_network(network, keep_series));
-    let recorder = recorder.with_sources(|segment: &Segment| segment.source);
-    let mut recorder = recorder.with_delays(Segment::delay);
+    let mut recorder = recorder(network, keep_series);
     let finished = run(&mut recorder)?;
+    Some(recorded(recorder, finished))
+}
+
+/// The recorder of a run on a network.
+pub fn recorder(network: &Network, keep_series: bool) -> Recorder<Segment> {
+    let recorder = Recorder::new(of_network(network, keep_series));
+    recorder.with_sources(|segment: &Segment| segment.source).with_delays(Segment::delay)
+}
+
+/// The record of a run that has finished, and the remarks of its sources.
+pub fn recorded(recorder: Recorder<Segment>, finished: Finished) -> (Record, Vec<String>) {
     let mut record = recorder.finish();
     record.summary.events = finished.totals.events;
-    Some((record, finished.remarks))
+    (record, finished.remarks)
 }
 
 /// The disciplines or arbiters that a scenario compares, with their names in records.

@@ -7,6 +7,7 @@
 //! frame.rs       tables for libraries of data frames, by the Arrow C stream interface
 //! own.rs         disciplines that are written in Python
 //! own/           their packets, context, and ranks
+//! simulation.rs  a simulation that runs step by step
 //! compare.rs     the comparison of disciplines on a capture
 //! papers.rs      reproduced papers
 //! theory.rs      closed forms
@@ -31,6 +32,7 @@ mod papers;
 mod results;
 mod running;
 mod scenario;
+mod simulation;
 mod theory;
 
 /// The module.
@@ -54,6 +56,8 @@ mod _giveway {
     use crate::running::run;
     #[pymodule_export]
     use crate::scenario::{Scenario, to_toml, to_toml_value};
+    #[pymodule_export]
+    use crate::simulation::Simulation;
     #[pymodule_export]
     use crate::theory::theory;
 

@@ -9,7 +9,7 @@
 //! packet is forgotten if its object is freed before the packet was sent or dropped.
 
 pub mod context;
-mod failure;
+pub mod failure;
 mod held;
 pub mod packet;
 mod ranked;
@@ -50,31 +50,32 @@ impl Own {
     pub fn commented(&self) -> String {
         self.source.lines().map(|line| format!("# | {line}\n")).collect()
     }
+}
 
-    /// The discipline for a link.
-    fn build(
-        &self,
-        py: Python<'_>,
-        port: &Port,
-        context: &LinkContext,
-        failure: &Failure,
-    ) -> PyResult<Box<dyn Qdisc<Segment>>> {
-        if let Some(limit) = &self.limit {
-            let limit: Limit = limit
-                .parse()
-                .map_err(|error| errors::failed(py, &format!("the limit of {}: {error}", self.name)))?;
-            let ranked =
-                ranked::Ranked::new(self.make.clone_ref(py), limit, failure.of(&self.name, &port.name));
-            return Ok(Box::new(ranked));
-        }
-        let link = PyDict::new(py);
-        link.set_item("name", &port.name)?;
-        link.set_item("rate", context.rate.as_bit())?;
-        link.set_item("mtu", context.mtu.0)?;
-        link.set_item("seed", context.streams.rng().word())?;
-        let object = self.make.bind(py).call1((link,))?;
-        Ok(Box::new(written::Written::new(&object, failure.of(&self.name, &port.name))?))
+/// A discipline in Python for a link.
+///
+/// # Errors
+/// The exception of its constructor; or its limit is wrong, or it lacks a method.
+pub fn new(
+    py: Python<'_>,
+    own: &Own,
+    port: &str,
+    context: &LinkContext,
+    failure: &Failure,
+) -> PyResult<Box<dyn Qdisc<Segment>>> {
+    let at = failure.of(&own.name, port);
+    if let Some(limit) = &own.limit {
+        let wrong = |error| errors::failed(py, &format!("the limit of {}: {error}", own.name));
+        let limit: Limit = limit.parse().map_err(wrong)?;
+        return Ok(Box::new(ranked::Ranked::new(own.make.clone_ref(py), limit, at)));
     }
+    let link = PyDict::new(py);
+    link.set_item("name", port)?;
+    link.set_item("rate", context.rate.as_bit())?;
+    link.set_item("mtu", context.mtu.0)?;
+    link.set_item("seed", context.streams.rng().word())?;
+    let object = own.make.bind(py).call1((link,))?;
+    Ok(Box::new(written::Written::new(&object, at)?))
 }
 
 /// Runs every seed of the scenario with each discipline, and adds the records. Returns the exception of an
@@ -130,7 +131,7 @@ fn run_one(
     let build =
         |port: &Port, spec: &Spec, context: &LinkContext| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
             if port.queue == Queue::Compare && !failure.is_set() {
-                match one.build(py, port, context, &failure) {
+                match new(py, one, &port.name, context, &failure) {
                     Ok(qdisc) => return Ok(qdisc),
                     // The run ends before its first event.
                     Err(error) => failure.set(error),
@@ -152,8 +153,11 @@ fn run_one(
     };
     let observed =
         observe_network(network, true, |recorder| network.run_built(trial, &build, recorder, &watched));
-    if let Some(error) = failure.take() {
-        return Err(error);
+    let interrupted = failure.is_interruption(py);
+    match failure.take() {
+        Some(error) if interrupted => return Ok(Err(error)),
+        Some(error) => return Err(error),
+        None => {}
     }
     if let Some(error) = interruption.take() {
         return Ok(Err(error));

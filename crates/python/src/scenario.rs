@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use giveway_qdisc::Bytes;
 use giveway_scenario::{Backend, Draft, Scenario as Read};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -79,6 +80,14 @@ impl Scenario {
         let mut read = self.read.clone();
         read.seeds = seeds;
         Ok(self.with(read))
+    }
+
+    /// Delay bounds of flows with a reservation, as JSON.
+    fn bounds(&self, py: Python<'_>, burst: Option<&str>) -> PyResult<String> {
+        let burst = burst.map(|burst| {
+            burst.parse::<Bytes>().map_err(|error| PyValueError::new_err(format!("burst: {error}")))
+        });
+        giveway_cli::bounds(&self.read, burst.transpose()?).map_err(|message| errors::failed(py, &message))
     }
 
     /// The scenario of a quick check.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use giveway_qdisc::Time;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -34,7 +35,7 @@ impl Failure {
         self.is_set.get()
     }
 
-    /// Keeps the first error.
+    /// Keeps the first error. One that is no `Exception`, such as `KeyboardInterrupt`, is an interruption.
     pub fn set(&self, error: PyErr) {
         if !self.is_set.replace(true) {
             *self.error.borrow_mut() = Some(error);
@@ -44,6 +45,11 @@ impl Failure {
     /// The error.
     pub fn take(&self) -> Option<PyErr> {
         self.error.borrow_mut().take()
+    }
+
+    /// True if the error is an interruption, and no fault of a discipline.
+    pub fn is_interruption(&self, py: Python<'_>) -> bool {
+        self.error.borrow().as_ref().is_some_and(|error| !error.is_instance_of::<PyException>(py))
     }
 }
 
@@ -56,6 +62,9 @@ impl At {
 
     /// Records that the method `method` raised an exception, which becomes the cause of a `DisciplineError`.
     pub fn raised(&self, py: Python<'_>, method: &str, about: &str, now: Time, cause: PyErr) {
+        if !cause.is_instance_of::<PyException>(py) {
+            return self.failure.set(cause);
+        }
         let kind = cause.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
         let message = format!("{method} raised {kind}: {}", cause.value(py));
         let error = self.error(py, &message, about, now);

@@ -17,9 +17,12 @@ use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
 
-/// Number of times that a run reports its progress: enough for a progress bar, and few enough to take no
+/// Least number of times that a run reports its progress: enough for a progress bar, and few enough to take no
 /// measurable time.
 const STEPS: u64 = 500;
+
+/// The most events of a step: a few milliseconds of a processor, so that a run stops soon.
+const STEP_EVENTS: u64 = 50_000;
 
 /// The result of a run. Its measurements are in the probe.
 #[derive(Clone, Debug, PartialEq)]
@@ -273,11 +276,20 @@ impl Network {
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let mut sim = Sim::new(self.plan_built(trial, build));
-        for step in 1..=STEPS {
-            sim.step_to(Time::ZERO + self.times.duration.scale(step, STEPS), probe);
-            if !go_on(step as f64 / STEPS as f64) {
+        let (end, most) = (Time::ZERO + self.times.duration, self.times.duration.scale(1, STEPS));
+        let mut step = most;
+        while sim.now() < end {
+            let before = sim.events();
+            sim.step_to((sim.now() + step).min(end), probe);
+            if !go_on(sim.now().as_s() / end.as_s()) {
                 return None;
             }
+            // A long run of a fast link is asked as often as a short one.
+            step = match sim.events() - before {
+                many if many > STEP_EVENTS => step.scale(1, 2).max(Span::ns(1)),
+                few if few < STEP_EVENTS / 4 => step.scale(2, 1).min(most),
+                _ => step,
+            };
         }
         let remarks = self.named_remarks(sim.remarks());
         Some(Finished { totals: sim.finish(probe), remarks })

@@ -1,0 +1,185 @@
+"""A Gymnasium environment: an agent sets parameters of a discipline while traffic runs.
+
+::
+
+    env = giveway.gym.QueueEnv("scenarios/quickstart.toml", "codel", {"target": ("1 ms", "50 ms")})
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+Each step simulates an interval of time. The observation has the state of the port in that interval, the action is a value of
+each parameter in the list, and the reward is by default the utilization minus a price of delay. :func:`make_vec` runs many of
+them in one process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ._extras import need
+from ._scenario import Scenario, Source
+from ._simulation import Port, Simulation, Step, _ps
+
+gymnasium: Any = need("gymnasium", "giveway.gym")
+np: Any = need("numpy", "giveway.gym")
+
+#: What every observation has, before the gauges.
+OBSERVED = ("backlog_packets", "sent_share", "sojourn_mean_ms", "sojourn_max_ms", "drop_share")
+
+Reward = Callable[[Step, float], float]
+"""A reward from what the port did in a step, and the share of its rate that it used."""
+
+
+def power(step: Step, utilization: float) -> float:
+    """The default reward: utilization minus a tenth for each 10 ms of mean sojourn time."""
+    return utilization - 10.0 * step.sojourn_mean
+
+
+class QueueEnv(gymnasium.Env):  # type: ignore[misc]
+    """A port whose discipline has parameters that the agent sets.
+
+    Args:
+        scenario: As in :func:`giveway.run`. Each episode is one run, from its beginning to its end.
+        discipline: The discipline at the port, with the parameters that are not set by the agent.
+        actions: The parameters that the agent sets, each with its smallest and its largest value: numbers, or quantities of
+            one unit such as ``("1 ms", "50 ms")``. An action has a number between -1 and 1 for each, on a logarithmic scale if
+            both ends are above zero.
+        interval: The simulated time of a step.
+        port: The port; by default the bottleneck.
+        gauges: Gauges of the discipline that the observation has as well.
+        reward: A function from what the port did in a step and its utilization; by default :func:`power`.
+        changes: Keys of the scenario to change.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(
+        self,
+        scenario: Source,
+        discipline: str = "codel",
+        actions: Mapping[str, tuple[str | float, str | float]] | None = None,
+        *,
+        interval: str | float = "10 ms",
+        port: str | None = None,
+        gauges: Sequence[str] = (),
+        reward: Reward = power,
+        changes: Mapping[str, Any] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise ValueError("render_mode: nothing is rendered")
+        self.render_mode = None
+        self._discipline = discipline
+        self._scenario = Scenario(scenario, changes={**(changes or {}), "disciplines": [discipline]})
+        self._actions = [Parameter(name, *ends) for name, ends in (actions or {"target": ("1 ms", "50 ms")}).items()]
+        self._interval = _ps(interval) / 1e12
+        self._port_name = port
+        self._gauges = tuple(gauges)
+        self._reward = reward
+        self._simulation: Simulation | None = None
+        self._port: Port | None = None
+        self._spec = ""
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self._actions),), np.float32)
+        size = len(OBSERVED) + len(self._gauges)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins a run. Its seed is drawn from that of the environment, so that equal seeds give equal episodes."""
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(1, 2**31))
+        self._simulation = Simulation(self._scenario, seed=drawn, series=False)
+        self._port = self._simulation.port(self._port_name)
+        self._spec = ""
+        unknown = [name for name in self._gauges if name not in self._port.gauges]
+        if unknown:
+            known = ", ".join(self._port.gauges)
+            raise KeyError(f"{self._discipline} has no gauge {unknown[0]!r}; it has {known}")
+        return self._observation(self._port.since(), 0.0), {"seed": drawn}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Sets the parameters, and simulates an interval. The episode is truncated at the end of the run."""
+        if self._simulation is None or self._port is None:
+            raise RuntimeError("call reset() before step()")
+        values = np.clip(np.asarray(action, dtype=float).reshape(-1), -1.0, 1.0)
+        words = " ".join(f"{each.name} {each.value(x)}" for each, x in zip(self._actions, values, strict=True))
+        spec = f"{self._discipline} {words}"
+        # The port keeps its queue and the state of its discipline. An action that changes nothing costs nothing.
+        if spec != self._spec:
+            self._port.change(spec)
+            self._spec = spec
+        before = self._simulation.now
+        self._simulation.step(self._interval)
+        did = self._port.since()
+        passed = self._simulation.now - before
+        rate = self._port.state.rate
+        utilization = min(did.sent_bytes * 8 / (rate * passed), 1.0) if passed > 0 else 0.0
+        info = {"time": self._simulation.now, "discipline": spec}
+        return self._observation(did, utilization), float(self._reward(did, utilization)), False, self._simulation.done, info
+
+    def close(self) -> None:
+        """Ends the episode."""
+        self._simulation = self._port = None
+
+    def _observation(self, did: Step, utilization: float) -> Any:
+        assert self._port is not None
+        offered = did.sent_packets + did.dropped_packets
+        numbers = [
+            float(self._port.backlog),
+            utilization,
+            did.sojourn_mean * 1e3,
+            did.sojourn_max * 1e3,
+            did.dropped_packets / offered if offered else 0.0,
+        ]
+        if self._gauges:
+            gauges = self._port.gauges
+            numbers += [gauges[name] for name in self._gauges]
+        return np.asarray(numbers, dtype=np.float32)
+
+
+class Parameter:
+    """A parameter that an agent sets: its name and its ends."""
+
+    def __init__(self, name: str, low: str | float, high: str | float) -> None:
+        self.name = name
+        (self._low, low_unit), (self._high, high_unit) = _quantity(name, low), _quantity(name, high)
+        if low_unit != high_unit:
+            raise ValueError(f"{name}: {low!r} and {high!r} have different units")
+        if not self._low < self._high:
+            raise ValueError(f"{name}: {low!r} is not below {high!r}")
+        self._unit = low_unit
+        self._whole = isinstance(low, int) and isinstance(high, int) or low_unit in ("p", "b")
+        self._log = self._low > 0
+
+    def value(self, x: float) -> str:
+        """The value at a number between -1 and 1."""
+        share = (x + 1) / 2
+        if self._log:
+            value = self._low * math.exp(share * math.log(self._high / self._low))
+        else:
+            value = self._low + share * (self._high - self._low)
+        # Three digits are more than a queue can tell apart, and few different values are parsed.
+        return f"{round(value) if self._whole else float(f'{value:.3g}')}{self._unit}"
+
+
+def _quantity(name: str, value: str | float) -> tuple[float, str]:
+    """A number and its unit."""
+    if isinstance(value, str):
+        number = value.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ%/")
+        try:
+            return float(number), value.strip()[len(number) :].strip()
+        except ValueError:
+            raise ValueError(f'{name}: {value!r} is not a quantity: write for example "5 ms"') from None
+    return float(value), ""
+
+
+def make_vec(number: int, *arguments: Any, **options: Any) -> Any:
+    """A vector environment of ``number`` environments in this process, with the arguments of :class:`QueueEnv`."""
+
+    def make() -> QueueEnv:
+        return QueueEnv(*arguments, **options)
+
+    return gymnasium.vector.SyncVectorEnv([make] * number)
+
+
+gymnasium.register(id="giveway/Queue-v0", entry_point="giveway.gym:QueueEnv")

@@ -1,0 +1,147 @@
+//! The Python package: its wheel, its tests, types and notebooks.
+//!
+//! Everything happens in virtual environments below the build folder. `clean` has the wheel only, as a user
+//! without a Rust compiler has it. `tests` has the wheel and the versions of `python/requirements-test.txt`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::repository::{Done, Repository};
+use crate::tools;
+
+/// The oldest Python that the wheel supports, as a program of Debian checks it.
+const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+
+/// The tag of the wheel: one for all versions from 3.11 on. maturin falls back to one version's tag if it
+/// meets an interpreter that it does not know, and says so in a message only.
+const TAG: &str = "cp311-abi3-";
+
+/// The largest wheel to publish, bytes.
+const LARGEST: u64 = 20_000_000;
+
+/// Prints the time of `import giveway`, and fails if it is far from the usual 0.1 s.
+const IMPORT: &str = "import sys, time; begun = time.perf_counter(); import giveway; \
+    took = time.perf_counter() - begun; print(f'import giveway: {took:.3f} s'); sys.exit(took > 3.0)";
+
+/// Prepares the environments.
+///
+/// # Errors
+/// What is missing, and cannot be installed.
+pub fn set_up(repository: &Repository) -> Done {
+    if !repository.has("python3", &["-c", LEAST]) {
+        return Err("Python 3.11 or newer is not installed".to_owned());
+    }
+    if !repository.has("python3", &["-c", "import venv, ensurepip"]) {
+        tools::install(repository, &["python3-venv"])?;
+    }
+    let tests = environment(repository, "tests")?;
+    pip(repository, &tests, &["--requirement", "python/requirements-test.txt", "maturin>=1.14,<2"])
+}
+
+/// Builds the wheel of the profile `dev` from the artifacts of the tests, and checks it.
+///
+/// # Errors
+/// The check that failed.
+pub fn check(repository: &Repository) -> Done {
+    let wheel = wheel(repository, "dev", &[])?;
+    let tests = environment(repository, "tests")?;
+    pip(repository, &tests, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
+    clean(repository, &wheel)?;
+    let python = program(&tests, "python");
+    // Without the working folder in the path: the package is the installed one.
+    let run = |arguments: &[&str]| in_package(repository, &python, &[&["-P"], arguments].concat());
+    run(&["-m", "ruff", "format", "--check", "giveway", "tests", "notebooks", "examples"])?;
+    run(&["-m", "ruff", "check", "giveway", "tests", "notebooks", "examples"])?;
+    run(&["-m", "mypy.stubtest", "giveway._giveway"])?;
+    in_package(repository, &program(&tests, "pyright"), &["--pythonpath", &python, "giveway"])?;
+    run(&["-m", "pytest", "--quiet", "tests"])?;
+    notebooks(repository, &python)
+}
+
+/// Builds the wheels to publish: with all optimisations, for every Python from 3.11 on, and for each
+/// free-threaded interpreter that is installed.
+///
+/// # Errors
+/// If a wheel cannot be built, has another tag than expected, or is too large.
+pub fn wheels(repository: &Repository) -> Done {
+    set_up(repository)?;
+    let wheel = wheel(repository, "dist", &[])?;
+    let size = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
+    println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
+    if size > LARGEST {
+        return Err(format!("the wheel has {size} bytes, and may have {LARGEST}"));
+    }
+    clean(repository, &wheel)
+}
+
+/// Installs the wheel alone, as a user does, and runs the command and a first simulation.
+fn clean(repository: &Repository, wheel: &Path) -> Done {
+    let folder = folder(repository)?.join("clean");
+    let _ = fs::remove_dir_all(&folder);
+    let clean = environment(repository, "clean")?;
+    pip(repository, &clean, &["--no-index", &wheel.to_string_lossy()])?;
+    repository.run(&program(&clean, "giveway"), &["--version"])?;
+    let python = program(&clean, "python");
+    // The first import compiles the modules.
+    repository.run(&python, &["-c", "import giveway"])?;
+    repository.run(&python, &["-c", IMPORT])?;
+    repository.run(&python, &["python/examples/first.py"])
+}
+
+/// Runs every notebook as a program.
+fn notebooks(repository: &Repository, python: &str) -> Done {
+    for notebook in repository.files("python/notebooks", "py") {
+        let name = repository.name_of(&notebook);
+        println!("{name}");
+        repository.run(python, &[&name])?;
+    }
+    Ok(())
+}
+
+/// Builds a wheel, and checks its tag.
+fn wheel(repository: &Repository, profile: &str, more: &[&str]) -> Result<PathBuf, String> {
+    let tests = environment(repository, "tests")?;
+    let out = folder(repository)?.join("wheels").join(profile);
+    let _ = fs::remove_dir_all(&out);
+    let place = out.to_string_lossy().into_owned();
+    let mut arguments = vec!["build", "--locked", "--profile", profile, "--out", &place, "--quiet"];
+    arguments.extend(more);
+    in_package(repository, &program(&tests, "maturin"), &arguments)?;
+    let built = fs::read_dir(&out).map_err(|error| format!("{place}: {error}"))?;
+    let built: Vec<PathBuf> = built.flatten().map(|entry| entry.path()).collect();
+    match built.as_slice() {
+        [wheel] if wheel.to_string_lossy().contains(TAG) => Ok(wheel.clone()),
+        _ => Err(format!("expected one wheel with the tag {TAG}, and maturin made {built:?}")),
+    }
+}
+
+/// The virtual environment of a name, which is created if it is missing.
+fn environment(repository: &Repository, name: &str) -> Result<PathBuf, String> {
+    let place = folder(repository)?.join(name);
+    if !Path::new(&program(&place, "python")).exists() {
+        repository.run("python3", &["-m", "venv", "--clear", &place.to_string_lossy()])?;
+    }
+    Ok(place)
+}
+
+fn folder(repository: &Repository) -> Result<PathBuf, String> {
+    Ok(repository.target()?.join("python"))
+}
+
+/// A program of a virtual environment.
+fn program(environment: &Path, name: &str) -> String {
+    environment.join("bin").join(name).to_string_lossy().into_owned()
+}
+
+fn pip(repository: &Repository, environment: &Path, arguments: &[&str]) -> Done {
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    repository.run(&program(environment, "python"), &[&words[..], arguments].concat())
+}
+
+/// Runs a program in the folder of the package.
+fn in_package(repository: &Repository, program: &str, arguments: &[&str]) -> Done {
+    let mut command = repository.command(program);
+    command.args(arguments).current_dir(repository.root.join("python"));
+    let status = command.status().map_err(|error| format!("{program}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{program} {}: {status}", arguments.join(" "))) }
+}
