@@ -14,7 +14,7 @@ from typing import Any, Literal
 from . import _giveway
 from ._errors import GivewayError
 from ._progress import Progress, shown
-from ._run import Run, interrupted, provenance
+from ._run import Run, interrupted, jobs_of, provenance
 from ._scenario import warn
 
 
@@ -169,6 +169,14 @@ def compare(
         GivewayError: A capture cannot be read or is not usable, with the reason.
         Interrupted: Ctrl-C; its ``run`` has what was finished.
     """
+    if not captures:
+        raise ValueError("give at least one capture")
+    if mode not in ("flows", "replay"):
+        raise ValueError(f'mode: write "flows" or "replay", not {mode!r}')
+    if isinstance(disciplines, str):
+        raise TypeError(f'disciplines is a list: write disciplines=["{disciplines}"]')
+    if seeds is not None and (not isinstance(seeds, int) or not 1 <= seeds < 2**32):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"seeds: {seeds!r} is not a number of runs; give at least 1")
     keep = TemporaryDirectory(prefix="giveway-") if out is None else None
     folder = Path(keep.name) / "comparison" if keep else Path(os.fspath(out or ""))
     asked = _Asked(
@@ -190,12 +198,8 @@ def compare(
         export=None if export is None else os.fspath(export),
         out=str(folder),
         force=force,
-        jobs=jobs or 0,
+        jobs=jobs_of(jobs),
     )
-    if not asked.captures:
-        raise ValueError("give at least one capture")
-    if mode not in ("flows", "replay"):
-        raise ValueError(f'mode: write "flows" or "replay", not {mode!r}')
     with shown(progress, Path(asked.captures[0]).name) as watch:
         text, folders, messages, stopped = _giveway.compare(asked, watch, provenance("compare"))
     warn(messages)
@@ -211,7 +215,10 @@ def compare(
 
 
 def _rates(rate: str | Sequence[str] | None, up: str | None, down: str | None) -> list[tuple[str, str]]:
-    both = [rate] if isinstance(rate, str) else list(rate or [])
+    both = [rate] if isinstance(rate, str) else [] if rate is None else _listed(rate)
+    for each in (*both, up, down):
+        if each is not None and not isinstance(each, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f'a rate is a text with a unit, as in "10mbit", not {each!r}')
     if not both:
         if (up is None) != (down is None):
             missing = "rate_down" if down is None else "rate_up"
@@ -220,3 +227,5 @@ def _rates(rate: str | Sequence[str] | None, up: str | None, down: str | None) -
     return [(up or each, down or each) for each in both]
 
 
+def _listed(rate: Any) -> list[Any]:
+    return list(rate) if isinstance(rate, Sequence) else [rate]

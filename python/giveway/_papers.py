@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _giveway
 from ._progress import Progress, shown
-from ._run import interrupted
+from ._run import interrupted, jobs_of
 from ._scenario import warn
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def reproduce(
     with TemporaryDirectory(prefix="giveway-") as temporary, shown(progress, name) as watch:
         kept = os.path.join(temporary if folder is None else os.fspath(folder), "runs.jsonl")
         scope = (quick, None if figure is None else str(figure), seeds)
-        study, messages, stopped = _giveway.reproduce(name, scope, jobs or 0, kept, watch)
+        study, messages, stopped = _giveway.reproduce(name, scope, jobs_of(jobs), kept, watch)
     warn(messages)
     if stopped is not None:
         raise interrupted(stopped, None)

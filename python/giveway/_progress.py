@@ -25,6 +25,8 @@ def shown(progress: Progress, title: str) -> Iterator[Callable[[float], None] | 
     if callable(progress):
         yield progress
         return
+    if progress is not None and not isinstance(progress, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"progress is True, False or a function of the share that is done, not {progress!r}")
     notebook = _in_notebook()
     if progress is False or (progress is None and not notebook and not sys.stderr.isatty()):
         yield None

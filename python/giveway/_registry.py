@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from . import _giveway
+from ._errors import GivewayError
 from ._scenario import Scenario, Source
 
 
@@ -60,7 +61,7 @@ def explain(name: str) -> str:
 
     ``"units"`` explains the units of times, rates and sizes; ``"tcp"`` and ``"quic"`` the keys of senders.
     """
-    return _giveway.answer(["explain", name])
+    return _giveway.answer(["explain", "--", name])
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,10 @@ def bound(scenario: Source, *, burst: str | None = None, disciplines: Sequence[s
         path = os.path.join(folder, f"{read.name}.toml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(read.to_toml())
-        answer = json.loads(_giveway.answer(["bound", path, "--json", *(["--burst", burst] if burst else [])]))
+        try:
+            answer = json.loads(_giveway.answer(["bound", path, "--json", *(["--burst", burst] if burst else [])]))
+        except GivewayError as error:
+            raise GivewayError(str(error).replace(path, read.name)) from None
     return [
         Bound(link["link"], stream["name"], each["discipline"], each["delay_s"], each["reason"], stream["reserved_bps"])
         for link in answer["links"]
@@ -107,4 +111,4 @@ def replay_check(*traces: str | os.PathLike[str]) -> str:
     Raises:
         GivewayError: A decision differs, or a file is not a trace; the message is the report.
     """
-    return _giveway.answer(["replay-check", *(os.fspath(trace) for trace in traces)])
+    return _giveway.answer(["replay-check", "--", *(os.fspath(trace) for trace in traces)])

@@ -16,7 +16,7 @@ from . import _giveway, _html
 from ._discipline import DisciplineSource, Own, own
 from ._errors import Interrupted
 from ._progress import Progress, shown
-from ._scenario import Scenario, Source, warn
+from ._scenario import Scenario, Source, checked, warn
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def run(
 
     def comparing(names: list[str] | None) -> Scenario:
         replaced = {} if names is None else {"disciplines": names}
-        read = Scenario(scenario, changes={**(changes or {}), **replaced})
+        read = Scenario(scenario, changes={**checked(changes), **replaced})
         if short:
             read = read.short()
         return read if seeds is None else read.with_seeds(seeds)
@@ -355,7 +355,7 @@ def run(
             built_in and built_in._read,
             base and base._read,
             mine,
-            (jobs or 0, threads),
+            (jobs_of(jobs), _threads(threads)),
             watch,
             (None if out is None else os.fspath(out), force),
             provenance("run"),
@@ -365,6 +365,25 @@ def run(
     if stopped is not None:
         raise interrupted(stopped, finished)
     return finished
+
+
+def jobs_of(jobs: int | None) -> int:
+    """The number of runs at a time; 0 for one for each processor."""
+    if jobs is None:
+        return 0
+    if not isinstance(jobs, int) or isinstance(jobs, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"jobs is a number of runs at a time, not {jobs!r}")
+    if not 1 <= jobs < 2**16:
+        raise ValueError(f"jobs: {jobs} is not between 1 and 65535")
+    return jobs
+
+
+def _threads(threads: int) -> int:
+    if not isinstance(threads, int) or isinstance(threads, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"threads is the number of threads of a run, not {threads!r}")
+    if not 1 <= threads < 2**16:
+        raise ValueError(f"threads: {threads} is not between 1 and 65535")
+    return threads
 
 
 def _unique(names: Sequence[str]) -> None:

@@ -7,10 +7,12 @@ import os
 import sys
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from . import _giveway
 from ._errors import GivewayWarning
@@ -54,9 +56,11 @@ class Scenario:
     raises :class:`ScenarioError` with its line.
     """
 
-    __slots__ = ("_read",)
+    __slots__ = ("_later", "_read")
 
     _read: _giveway.Scenario
+    _later: tuple[tuple[str, Callable[[_giveway.Scenario], _giveway.Scenario]], ...]
+    """Seeds and short settings, which a change of another key must keep."""
 
     def __init__(
         self,
@@ -66,8 +70,14 @@ class Scenario:
         folder: str | os.PathLike[str] = ".",
     ) -> None:
         assignments = _assignments(changes)
+        self._later = ()
         if isinstance(source, Scenario):
-            read = source._read.changed(assignments) if assignments else source._read
+            read, self._later = source._read, source._later
+            if assignments:
+                read = read.changed(assignments)
+                self._later = tuple(step for step in self._later if step[0] not in (changes or {}))
+                for _, step in self._later:
+                    read = step(read)
         elif isinstance(source, Mapping):
             read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", assignments)
         elif isinstance(source, (str, os.PathLike)):
@@ -89,6 +99,12 @@ class Scenario:
     def _of(cls, read: _giveway.Scenario) -> Scenario:
         made = cls.__new__(cls)
         made._read = read
+        made._later = ()
+        return made
+
+    def _then(self, name: str, step: Callable[[_giveway.Scenario], _giveway.Scenario]) -> Scenario:
+        made = Scenario._of(step(self._read))
+        made._later = (*self._later, (name, step))
         return made
 
     @property
@@ -143,13 +159,17 @@ class Scenario:
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Scenario:
         """The scenario with seeds 1 to a number, or with a list of seeds."""
-        if isinstance(seeds, int):
-            return Scenario._of(self._read.with_seeds(seeds))
-        return Scenario._of(self._read.with_seed_list(list(seeds)))
+        count, listed = _seeds(seeds)
+        if count is not None:
+            return self._then("seeds", lambda read: read.with_seeds(count))
+        return self._then("seeds", lambda read: read.with_seed_list(listed))
 
     def short(self) -> Scenario:
-        """The scenario of a quick check: its ``[short]`` settings, by default at most 5 s and one seed."""
-        return Scenario._of(self._read.short())
+        """The scenario of a quick check: its ``[short]`` settings, by default at most 5 s and one seed.
+
+        As on the command line, these settings win over later changes of the duration.
+        """
+        return self._then("short", lambda read: read.short())
 
     def to_toml(self) -> str:
         """The text of the scenario, with all changes."""
@@ -183,23 +203,91 @@ def to_toml(keys: Mapping[str, Any]) -> str:
     return _giveway.to_toml(json.dumps(_plain(keys)))
 
 
+def _seeds(seeds: Any) -> tuple[int | None, list[int]]:
+    """A number of seeds, or a list of seeds."""
+    most = 2**64 - 1
+
+    def whole(value: Any) -> int:
+        if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__index__"):
+            raise TypeError(f"seeds: give a number of seeds or a list of whole numbers, not {value!r}")
+        number = operator.index(value)
+        if not 0 <= number <= most:
+            raise ValueError(f"seeds: {number} is not between 0 and {most}")
+        return number
+
+    if hasattr(seeds, "__iter__") and not isinstance(seeds, (str, bytes)):
+        return None, [whole(each) for each in seeds]
+    count = whole(seeds)
+    if not 1 <= count < 2**32:
+        raise ValueError(f"seeds: {count} is not a number of seeds; give at least 1, or a list of seeds")
+    return count, []
+
+
 def _assignments(changes: Mapping[str, Any] | None) -> list[str]:
     """Changes in the words of ``--set``."""
-    return [f"{key}={_giveway.to_toml_value(json.dumps(_plain(value)))}" for key, value in (changes or {}).items()]
+    given = checked(changes).items()
+    return [f"{_key(key)}={_giveway.to_toml_value(json.dumps(_plain(value, key)))}" for key, value in given]
 
 
-def _plain(value: Any) -> Any:
-    """A value with plain dicts, lists and numbers."""
+def checked(changes: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Changes that are a dict."""
+    if changes is None:
+        return {}
+    if not isinstance(changes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f'changes is a dict from keys to values, as in {{"link.0.rate": "5mbit"}}, not {type(changes).__name__}'
+        )
+    return changes
+
+
+def _key(key: Any) -> str:
+    """A key of a change: a path without characters that would end it."""
+    if not isinstance(key, str):
+        raise TypeError(f'a key of changes is a text, as in "link.0.rate", not {type(key).__name__}: {key!r}')
+    if "=" in key or not key.isprintable():
+        raise ValueError(f'a key of changes is a path, as in "link.0.rate", not {key!r}')
+    return key
+
+
+def _plain(value: Any, place: str = "") -> Any:
+    """A value with plain dicts, lists and numbers. ``place`` is its key, for messages."""
+    at = f"{place}: " if place else ""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items() if each is not None}
-    if isinstance(value, (str, bool, int, float)):
+        table = cast("Mapping[Any, Any]", value)
+        return {
+            _name(key, at): _plain(each, f"{place}.{key}" if place else str(key))
+            for key, each in table.items()
+            if each is not None
+        }
+    if isinstance(value, str):
+        # One surrogate alone is no character, and no file can hold it.
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise ValueError(f"{at}{value!r} is not a valid text")
+        return str(value)
+    if isinstance(value, bool):
         return value
-    if isinstance(value, Sequence):
-        return [_plain(each) for each in value]
-    # Numbers of numpy and similar packages.
-    if hasattr(value, "item"):
-        return _plain(value.item())
-    raise TypeError(f"a scenario has texts, numbers, lists and dicts, not {type(value).__name__}: {value!r}")
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"{at}{value} is too large for a number of a scenario")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{at}{value} is not a finite number")
+        return float(value)
+    # Numbers and arrays of numpy and similar packages.
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist(), place)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        items = cast("Sequence[Any]", value)
+        return [_plain(each, f"{place}.{number}") for number, each in enumerate(items)]
+    raise TypeError(f"{at}a scenario has texts, numbers, lists and dicts, not {type(value).__name__}: {value!r}")
+
+
+def _name(key: Any, at: str) -> str:
+    """A key of a dict."""
+    if not isinstance(key, str):
+        raise TypeError(f"{at}a key is a text, not {type(key).__name__}: {key!r}")
+    return _plain(key)
 
 
 def warn(messages: Sequence[str]) -> None:
@@ -208,4 +296,7 @@ def warn(messages: Sequence[str]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "giveway":
         frame, level = frame.f_back, level + 1
     for message in messages:
-        warnings.warn(message.removeprefix("warning: ").rstrip("\n"), GivewayWarning, stacklevel=level - 1)
+        # The caller asked for it.
+        if message.startswith("--force: removing "):
+            continue
+        warnings.warn(message.removeprefix("warning: ").rstrip("\n"), GivewayWarning, stacklevel=level)

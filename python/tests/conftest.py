@@ -1,0 +1,52 @@
+"""Shared by the tests of the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import giveway
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "python"
+QUICKSTART = ROOT / "scenarios" / "quickstart.toml"
+CAPTURE = ROOT / "examples" / "home-uplink.pcapng"
+
+# The same examples each time, so that a failure can be repeated; a slow machine is no failure.
+settings.register_profile("giveway", deadline=None, derandomize=True, database=None, max_examples=100)
+settings.load_profile("giveway")
+
+
+@pytest.fixture(scope="session")
+def quick() -> giveway.Run:
+    """A short run of three disciplines with two seeds."""
+    return giveway.run(QUICKSTART, ["fifo limit 300p", "fq_codel", "efd"], seeds=2, short=True)
+
+
+@pytest.fixture(scope="session")
+def folder(quick: giveway.Run, tmp_path_factory: pytest.TempPathFactory) -> giveway.Run:
+    """The same results in a run folder."""
+    return quick.save(tmp_path_factory.mktemp("saved") / "quickstart")
+
+
+@pytest.fixture(scope="session")
+def python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A Python process with the package: `python("-c", "...")`."""
+
+    def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, env=environment(), cwd=cwd, timeout=120, check=False
+        )
+
+    return run
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that imports the package."""
+    path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(PYTHON), *([path] if path else [])])}
