@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from . import _giveway
@@ -16,6 +15,7 @@ from ._errors import GivewayError
 from ._progress import Progress, shown
 from ._run import Run, interrupted, jobs_of, provenance
 from ._scenario import warn
+from ._temporary import Temporary
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def compare(
         raise TypeError(f'disciplines is a list: write disciplines=["{disciplines}"]')
     if seeds is not None and (not isinstance(seeds, int) or not 1 <= seeds < 2**32):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"seeds: {seeds!r} is not a number of runs; give at least 1")
-    keep = TemporaryDirectory(prefix="giveway-") if out is None else None
+    keep = Temporary() if out is None else None
     folder = Path(keep.name) / "comparison" if keep else Path(os.fspath(out or ""))
     asked = _Asked(
         captures=[os.fspath(each) for each in captures],

@@ -108,7 +108,8 @@ class Network:
         return self.traffic("bulk", a, b, flows=flows, size=size, **keys)
 
     def transfers(self, a: str, b: str, **keys: Any) -> Self:
-        """Adds TCP transfers of random sizes that arrive at random times (Poisson), as in ``load=0.8, sizes="web_search"``."""
+        """Adds TCP transfers of random sizes that arrive at random times (Poisson), as in
+        ``load="8mbit", size="web_search"``."""
         return self.traffic("transfers", a, b, **keys)
 
     def web(self, a: str, b: str, *, users: int | None = None, think: Quantity | None = None, **keys: Any) -> Self:

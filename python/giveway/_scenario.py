@@ -59,7 +59,7 @@ class Scenario:
     __slots__ = ("_later", "_read")
 
     _read: _giveway.Scenario
-    _later: tuple[tuple[str, Callable[[_giveway.Scenario], _giveway.Scenario]], ...]
+    _later: tuple[Callable[[_giveway.Scenario], _giveway.Scenario], ...]
     """Seeds and short settings, which a change of another key must keep."""
 
     def __init__(
@@ -75,8 +75,10 @@ class Scenario:
             read, self._later = source._read, source._later
             if assignments:
                 read = read.changed(assignments)
-                self._later = tuple(step for step in self._later if step[0] not in (changes or {}))
-                for _, step in self._later:
+                if "seeds" in checked(changes) and self._later:
+                    listed = read.seeds
+                    self._later = (*self._later, lambda read: read.with_seed_list(listed))
+                for step in self._later:
                     read = step(read)
         elif isinstance(source, Mapping):
             read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", assignments)
@@ -102,9 +104,9 @@ class Scenario:
         made._later = ()
         return made
 
-    def _then(self, name: str, step: Callable[[_giveway.Scenario], _giveway.Scenario]) -> Scenario:
+    def _then(self, step: Callable[[_giveway.Scenario], _giveway.Scenario]) -> Scenario:
         made = Scenario._of(step(self._read))
-        made._later = (*self._later, (name, step))
+        made._later = (*self._later, step)
         return made
 
     @property
@@ -161,15 +163,15 @@ class Scenario:
         """The scenario with seeds 1 to a number, or with a list of seeds."""
         count, listed = _seeds(seeds)
         if count is not None:
-            return self._then("seeds", lambda read: read.with_seeds(count))
-        return self._then("seeds", lambda read: read.with_seed_list(listed))
+            return self._then(lambda read: read.with_seeds(count))
+        return self._then(lambda read: read.with_seed_list(listed))
 
     def short(self) -> Scenario:
         """The scenario of a quick check: its ``[short]`` settings, by default at most 5 s and one seed.
 
         As on the command line, these settings win over later changes of the duration.
         """
-        return self._then("short", lambda read: read.short())
+        return self._then(lambda read: read.short())
 
     def to_toml(self) -> str:
         """The text of the scenario, with all changes."""

@@ -13,6 +13,7 @@ from ._errors import GivewayError
 from ._run import Run
 from ._run import open as open_folder
 from ._scenario import Scenario, Source
+from ._temporary import Temporary
 
 
 def testbed(
@@ -44,7 +45,7 @@ def testbed(
     read = Scenario(scenario, changes=changes)
     if disciplines is not None:
         read = Scenario(read, changes={"disciplines": list(disciplines)})
-    keep = TemporaryDirectory(prefix="giveway-") if out is None else None
+    keep = Temporary() if out is None else None
     place = os.path.join(keep.name, "testbed") if keep else os.fspath(out or "")
     with TemporaryDirectory() as folder:
         path = os.path.join(folder, f"{read.name}.toml")

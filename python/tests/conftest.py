@@ -13,7 +13,6 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / "python"
 QUICKSTART = ROOT / "scenarios" / "quickstart.toml"
 CAPTURE = ROOT / "examples" / "home-uplink.pcapng"
 
@@ -47,6 +46,6 @@ def python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process that imports the package."""
-    path = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(PYTHON), *([path] if path else [])])}
+    """The environment of a process that imports the same package."""
+    places = [str(Path(giveway.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
