@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from . import _giveway
@@ -89,14 +88,7 @@ def bound(scenario: Source, *, burst: str | None = None, disciplines: Sequence[s
         disciplines: Disciplines in place of the scenario's.
     """
     read = Scenario(scenario, changes=None if disciplines is None else {"disciplines": list(disciplines)})
-    with TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"{read.name}.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(read.to_toml())
-        try:
-            answer = json.loads(_giveway.answer(["bound", path, "--json", *(["--burst", burst] if burst else [])]))
-        except GivewayError as error:
-            raise GivewayError(str(error).replace(path, read.name)) from None
+    answer = json.loads(read._read.bounds(burst))
     return [
         Bound(link["link"], stream["name"], each["discipline"], each["delay_s"], each["reason"], stream["reserved_bps"])
         for link in answer["links"]

@@ -69,25 +69,25 @@ class Scenario:
         changes: Mapping[str, Any] | None = None,
         folder: str | os.PathLike[str] = ".",
     ) -> None:
-        assignments = _assignments(changes)
+        sets = assignments(changes)
         self._later = ()
         if isinstance(source, Scenario):
             read, self._later = source._read, source._later
-            if assignments:
-                read = read.changed(assignments)
+            if sets:
+                read = read.changed(sets)
                 if "seeds" in checked(changes) and self._later:
                     listed = read.seeds
                     self._later = (*self._later, lambda read: read.with_seed_list(listed))
                 for step in self._later:
                     read = step(read)
         elif isinstance(source, Mapping):
-            read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", assignments)
+            read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", sets)
         elif isinstance(source, (str, os.PathLike)):
             if isinstance(source, str) and "\n" in source:
                 raise ValueError("a scenario is the path of a file or a dict; Scenario.from_toml reads a text")
-            read = _giveway.Scenario.load(os.fspath(source), assignments)
+            read = _giveway.Scenario.load(os.fspath(source), sets)
         elif isinstance(source, HasDict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            read = _giveway.Scenario.parse(to_toml(source.to_dict()), str(folder), "scenario", assignments)
+            read = _giveway.Scenario.parse(to_toml(source.to_dict()), str(folder), "scenario", sets)
         else:
             raise TypeError(f"a scenario is a path, a dict or a giveway.Network, not {type(source).__name__}")
         self._read = read
@@ -225,7 +225,7 @@ def _seeds(seeds: Any) -> tuple[int | None, list[int]]:
     return count, []
 
 
-def _assignments(changes: Mapping[str, Any] | None) -> list[str]:
+def assignments(changes: Mapping[str, Any] | None) -> list[str]:
     """Changes in the words of ``--set``."""
     given = checked(changes).items()
     return [f"{_key(key)}={_giveway.to_toml_value(json.dumps(_plain(value, key)))}" for key, value in given]

@@ -12,7 +12,7 @@ from typing import Any
 from ._errors import GivewayError
 from ._run import Run
 from ._run import open as open_folder
-from ._scenario import Scenario, Source
+from ._scenario import Scenario, Source, assignments
 from ._temporary import Temporary
 
 
@@ -48,10 +48,18 @@ def testbed(
     keep = Temporary() if out is None else None
     place = os.path.join(keep.name, "testbed") if keep else os.fspath(out or "")
     with TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"{read.name}.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(read.to_toml())
-        words = [sys.executable, "-m", "giveway", "testbed", path, "--quiet", "--out", place]
+        sets: list[str] = []
+        if isinstance(scenario, (str, os.PathLike)):
+            # Names of files in the scenario are relative to its own folder.
+            path = os.fspath(scenario)
+            compared = {} if disciplines is None else {"disciplines": list(disciplines)}
+            for assignment in assignments({**(changes or {}), **compared}):
+                sets += ["--set", assignment]
+        else:
+            path = os.path.join(folder, f"{read.name}.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(read.to_toml())
+        words = [sys.executable, "-m", "giveway", "testbed", path, "--quiet", "--out", place, *sets]
         words += [] if seeds is None else ["--seeds", str(seeds)]
         words += [] if attempts is None else ["--attempts", str(attempts)]
         words += ["--force"] if force else []

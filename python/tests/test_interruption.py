@@ -102,7 +102,6 @@ def test_ctrl_c_stops_a_paper(capsys):
     report("paper", took, capsys)
 
 
-@pytest.mark.xfail(strict=True, reason="a KeyboardInterrupt inside a method becomes a DisciplineError")
 def test_ctrl_c_stops_a_discipline_in_python(capsys):
     call = f"giveway.run({str(QUICKSTART)!r}, ['efd', Slow], seeds=20, progress=progress)"
     took, seen = interrupted(call, pause=2.0)

@@ -77,7 +77,7 @@ pub fn links(scenario: &Scenario, burst: Option<Bytes>) -> Result<Vec<LinkBounds
         return Err(CliError::Usage(if network.traffic.iter().any(|stream| stream.reserved.as_bit() > 0) {
             "no reserved traffic crosses a link with a discipline: write qdisc = \"compare\" in the [[link]] of the bottleneck".to_owned()
         } else {
-            let place = scenario.origin().name();
+            let place = scenario.origin().place(&(0..0)).name;
             format!("{place} has no reservation: write for example reserved = \"2 Mbit/s\" in a [[traffic]]")
         }));
     }

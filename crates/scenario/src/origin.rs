@@ -76,11 +76,6 @@ impl Origin {
         start
     }
 
-    /// The name of the file, or that of a text without a file.
-    pub fn name(&self) -> &str {
-        &self.parts[0].name
-    }
-
     /// The text of the file.
     pub fn file(&self) -> &str {
         &self.parts[0].text
