@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from . import _giveway
 from ._discipline import DisciplineSource, Packet, own
@@ -36,8 +36,7 @@ class PortState:
     """Rate of the link, bit/s."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """What a port did since it was last read."""
 
     sent_packets: int
@@ -69,6 +68,11 @@ class Port:
     def backlog(self) -> int:
         """Queued packets."""
         return self._simulation.counters(self._number)[0][6]
+
+    @property
+    def rate(self) -> int:
+        """Rate of the link, bit/s."""
+        return self._simulation.counters(self._number)[2]
 
     def since(self) -> Step:
         """What the port did since the last call of this method."""
@@ -176,13 +180,17 @@ class Simulation:
             raise ValueError("give a duration, or a time with until, not both")
         now, end = self._simulation.times
         if until is not None:
-            target = _ps(until)
+            target = picoseconds(until)
             if target < now:
                 raise ValueError(f"until: {until} is in the past; it is {now / _SECOND} s")
         else:
-            target = end if duration is None else now + _ps(duration)
+            target = end if duration is None else now + picoseconds(duration)
         self._simulation.step(target)
         return self
+
+    def step_ps(self, until: int) -> None:
+        """Runs on until a time in picoseconds, which the clock counts."""
+        self._simulation.step(until)
 
     @property
     def now(self) -> float:
@@ -225,8 +233,8 @@ class Simulation:
         return f"<giveway.Simulation {self.scenario.title or self.scenario.name!r}: {self.now:.6f} of {self.end} s>"
 
 
-def _ps(time: str | float) -> int:
-    """A time in picoseconds."""
+def picoseconds(time: str | float) -> int:
+    """A time in picoseconds, the unit of the clock of a simulation."""
     if isinstance(time, str):
         number = time.strip().rstrip("psnuµmi")
         unit = time.strip()[len(number) :]

@@ -19,7 +19,7 @@ from typing import Any
 
 from ._extras import need
 from ._scenario import Scenario, Source
-from ._simulation import Port, Simulation, Step, _ps
+from ._simulation import Port, Simulation, Step, picoseconds
 
 gymnasium: Any = need("gymnasium", "giveway.gym")
 np: Any = need("numpy", "giveway.gym")
@@ -73,7 +73,8 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         self._discipline = discipline
         self._scenario = Scenario(scenario, changes={**(changes or {}), "disciplines": [discipline]})
         self._actions = [Parameter(name, *ends) for name, ends in (actions or {"target": ("1 ms", "50 ms")}).items()]
-        self._interval = _ps(interval) / 1e12
+        self._interval = picoseconds(interval)
+        self._now = self._end = 0
         self._port_name = port
         self._gauges = tuple(gauges)
         self._reward = reward
@@ -89,6 +90,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(1, 2**31))
         self._simulation = Simulation(self._scenario, seed=drawn, series=False)
+        self._now, self._end = 0, picoseconds(self._simulation.end)
         self._port = self._simulation.port(self._port_name)
         self._spec = ""
         unknown = [name for name in self._gauges if name not in self._port.gauges]
@@ -101,21 +103,22 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         """Sets the parameters, and simulates an interval. The episode is truncated at the end of the run."""
         if self._simulation is None or self._port is None:
             raise RuntimeError("call reset() before step()")
-        values = np.clip(np.asarray(action, dtype=float).reshape(-1), -1.0, 1.0)
-        words = " ".join(f"{each.name} {each.value(x)}" for each, x in zip(self._actions, values, strict=True))
-        spec = f"{self._discipline} {words}"
+        values = np.asarray(action, dtype=float).reshape(-1).tolist()
+        words = [f"{each.name} {each.value(x)}" for each, x in zip(self._actions, values, strict=True)]
+        spec = " ".join([self._discipline, *words])
         # The port keeps its queue and the state of its discipline. An action that changes nothing costs nothing.
         if spec != self._spec:
             self._port.change(spec)
             self._spec = spec
-        before = self._simulation.now
-        self._simulation.step(self._interval)
+        before = self._now
+        self._now = min(before + self._interval, self._end)
+        self._simulation.step_ps(self._now)
         did = self._port.since()
-        passed = self._simulation.now - before
-        rate = self._port.state.rate
-        utilization = min(did.sent_bytes * 8 / (rate * passed), 1.0) if passed > 0 else 0.0
-        info = {"time": self._simulation.now, "discipline": spec}
-        return self._observation(did, utilization), float(self._reward(did, utilization)), False, self._simulation.done, info
+        passed = (self._now - before) * 1e-12
+        utilization = min(did.sent_bytes * 8 / (self._port.rate * passed), 1.0) if passed > 0 else 0.0
+        info = {"time": self._now * 1e-12, "discipline": spec}
+        reward = float(self._reward(did, utilization))
+        return self._observation(did, utilization), reward, False, self._now >= self._end, info
 
     def close(self) -> None:
         """Ends the episode."""
@@ -134,7 +137,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         if self._gauges:
             gauges = self._port.gauges
             numbers += [gauges[name] for name in self._gauges]
-        return np.asarray(numbers, dtype=np.float32)
+        return np.array(numbers, dtype=np.float32)
 
 
 class Parameter:
@@ -152,8 +155,8 @@ class Parameter:
         self._log = self._low > 0
 
     def value(self, x: float) -> str:
-        """The value at a number between -1 and 1."""
-        share = (x + 1) / 2
+        """The value at a number between -1 and 1; numbers outside stand for the nearer end."""
+        share = (min(max(x, -1.0), 1.0) + 1) / 2
         if self._log:
             value = self._low * math.exp(share * math.log(self._high / self._low))
         else:
