@@ -43,6 +43,10 @@ class Estimate:
     def __float__(self) -> float:
         return float("nan") if self.mean is None else self.mean
 
+    def __format__(self, spec: str) -> str:
+        """The mean, as in ``f"{estimate:.3f}"``."""
+        return format(float(self), spec) if spec else str(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimate) and (self.mean, self.ci95, self.per_seed) == (
             other.mean,

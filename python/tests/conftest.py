@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios" / "quickstart.toml"
 CAPTURE = ROOT / "examples" / "home-uplink.pcapng"
 
-# The same examples each time, so that a failure can be repeated; a slow machine is no failure.
+# The same examples each time, so that a failure can be repeated. A slow machine does not fail a test.
 settings.register_profile("giveway", deadline=None, derandomize=True, database=None, max_examples=100)
 settings.load_profile("giveway")
 

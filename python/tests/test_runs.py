@@ -79,6 +79,8 @@ def test_an_estimate_has_mean_interval_and_each_seed(quick):
     assert estimate.ci95 > 0
     assert float(estimate) == estimate.mean
     assert "±" in repr(estimate)
+    assert f"{estimate:.3f}" == f"{estimate.mean:.3f}"
+    assert f"{estimate}" == repr(estimate)
     one = giveway.run(QUICKSTART, ["efd"], seeds=1, short=True).estimate("goodput_bps")
     assert one.ci95 is None
     assert "±" not in repr(one)
