@@ -17,7 +17,7 @@ or a class of yours (:class:`Discipline`). Results do not depend on the machine 
 
 from __future__ import annotations
 
-from . import theory
+from . import flent, lists, pictures, theory
 from ._compare import Capture, Comparison, Recommendation, compare
 from ._discipline import Context, Discipline, DisciplineSource, Packet, PortInfo, Rank, Wait, rank
 from ._errors import (
@@ -82,9 +82,12 @@ __all__ = [
     "congestion_controls",
     "disciplines",
     "explain",
+    "flent",
+    "lists",
     "open",
     "paper",
     "papers",
+    "pictures",
     "rank",
     "replay_check",
     "reproduce",

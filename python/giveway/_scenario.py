@@ -262,7 +262,7 @@ def _plain(value: Any, place: str = "") -> Any:
             if each is not None
         }
     if isinstance(value, str):
-        # One surrogate alone is no character, and no file can hold it.
+        # One surrogate alone is not a character, and no file can hold it.
         if any("\ud800" <= character <= "\udfff" for character in value):
             raise ValueError(f"{at}{value!r} is not a valid text")
         return str(value)
