@@ -35,6 +35,7 @@ class SmallFirst:
 def new_flows_first(packet):
     return packet.offset
 
+
 # ANCHOR_END: rank
 
 
@@ -126,7 +127,15 @@ class Efd:
 def main() -> None:
     """Compares the steps with the built-in discipline."""
     # ANCHOR: compare
-    disciplines = ["fifo limit 300p", SmallFirst, giveway.rank(new_flows_first, limit="300p"), TwoQueues, PushOut, Efd, "efd"]
+    disciplines = [
+        "fifo limit 300p",
+        SmallFirst,
+        giveway.rank(new_flows_first, limit="300p"),
+        TwoQueues,
+        PushOut,
+        Efd,
+        "efd",
+    ]
     run = giveway.run(SCENARIO, disciplines, seeds=2)
     for name in run.disciplines:
         transfers, lost = run.estimate("fct_p95_s", name), run.estimate("voice_loss", name)

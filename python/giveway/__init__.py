@@ -1,7 +1,7 @@
 """Giveway: packet scheduling, from paper to wire.
 
-A queue discipline decides which packet leaves next and which is dropped. This package runs disciplines in a packet-level
-network simulator with TCP, compares them on the same traffic, and hands the results to your data frames::
+A queue discipline decides which packet leaves next and which is dropped. This package runs disciplines in a
+packet-level network simulator with TCP, compares them on the same traffic, and hands the results to your data frames::
 
     import giveway
 
@@ -11,8 +11,8 @@ network simulator with TCP, compares them on the same traffic, and hands the res
     run.flows.to_polars()                   # every flow
     run.figure("sojourn").savefig("sojourn.pdf")
 
-A scenario is a TOML file, a dict, or built in Python (:class:`Network`). A discipline is a name with parameters as in ``tc``,
-or a class of yours (:class:`Discipline`). Results do not depend on the machine or on the number of threads.
+A scenario is a TOML file, a dict, or built in Python (:class:`Network`). A discipline is a name with parameters as
+in ``tc``, or a class of yours (:class:`Discipline`). Results do not depend on the machine or on the number of threads.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import _giveway
 from ._errors import GivewayError
@@ -228,4 +228,4 @@ def _rates(rate: str | Sequence[str] | None, up: str | None, down: str | None) -
 
 
 def _listed(rate: Any) -> list[Any]:
-    return list(rate) if isinstance(rate, Sequence) else [rate]
+    return list(cast("Sequence[Any]", rate)) if isinstance(rate, Sequence) else [rate]

@@ -25,8 +25,8 @@ class PortInfo:
     mtu: int
     """Largest IP length, bytes."""
     seed: int
-    """A number for the random numbers of the discipline, such as ``random.Random(link.seed)``. It depends on the seed of
-    the run and the name of the link only."""
+    """A number for the random numbers of the discipline, such as ``random.Random(link.seed)``. It depends on the
+    seed of the run and the name of the link only."""
 
 
 class Discipline(Protocol):
@@ -100,8 +100,8 @@ def own(discipline: Any, place: int) -> Own:
         return Own(name, place, discipline.function, discipline.limit, _source(discipline.function))
     if not callable(discipline):
         raise TypeError(
-            f"a discipline is a text, a class or a giveway.rank, not {type(discipline).__name__}: a run makes one object "
-            "for each link and seed, so give the class instead of an object"
+            f"a discipline is a text, a class or a giveway.rank, not {type(discipline).__name__}: a run makes one "
+            "object for each link and seed, so give the class instead of an object"
         )
     takes_link = _takes_an_argument(discipline)
 

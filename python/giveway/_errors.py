@@ -35,7 +35,8 @@ class Diagnostic:
 
 
 class ScenarioError(GivewayError, ValueError):
-    """A scenario with mistakes. The text of the exception shows each with its line, in which the place is underlined."""
+    """A scenario with mistakes. The text of the exception shows each with its line, in which the place is
+    underlined."""
 
     diagnostics: tuple[Diagnostic, ...]
     """All mistakes and warnings, in the order of their places."""

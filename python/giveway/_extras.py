@@ -27,4 +27,6 @@ def need(name: str, purpose: str) -> ModuleType:
     except ImportError as error:
         package = name.partition(".")[0]
         extra = _EXTRAS[package]
-        raise MissingExtra(f'{purpose} needs {package}, which is not installed: pip install "giveway[{extra}]"') from error
+        raise MissingExtra(
+            f'{purpose} needs {package}, which is not installed: pip install "giveway[{extra}]"'
+        ) from error

@@ -4,6 +4,30 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, final
 
+__all__ = [
+    "VERSION",
+    "Context",
+    "Frame",
+    "Packet",
+    "Paper",
+    "Results",
+    "Scenario",
+    "Simulation",
+    "Wait",
+    "answer",
+    "compare",
+    "definition",
+    "looks",
+    "main",
+    "open",
+    "reproduce",
+    "run",
+    "shipped",
+    "theory",
+    "to_toml",
+    "to_toml_value",
+]
+
 VERSION: str
 theory: ModuleType
 
@@ -95,7 +119,8 @@ class Packet:
         """IP length, bytes."""
     @property
     def flow(self) -> int:
-        """Key of the flow: a hash of addresses, ports and protocol. The two directions of a connection are two flows."""
+        """Key of the flow: a hash of addresses, ports and protocol. The two directions of a connection are two
+        flows."""
     @property
     def number(self) -> int:
         """Number among the packets of the queue, from 0."""

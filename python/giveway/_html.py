@@ -28,7 +28,8 @@ def main_metric(run: Run) -> tuple[str, str, float, str] | None:
     """The main metric of a run."""
     rows = run._numbers["results"]
     for entry in MAIN:
-        if any((row["metrics"].get(entry[0]) or {}).get("mean") is not None for row in rows):
+        found: list[dict[str, Any] | None] = [row["metrics"].get(entry[0]) for row in rows]
+        if any(each is not None and each["mean"] is not None for each in found):
             return entry
     return None
 
@@ -37,7 +38,9 @@ def table(names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> str:
     """The table of the terminal."""
     titles = "".join(f'<th colspan="{len(group["columns"])}">{escape(group["title"])}</th>' for group in groups)
     columns = [column for group in groups for column in group["columns"]]
-    heads = "".join(f"<th>{escape(name)}<br>{escape(unit)}</th>" for name, unit in (each["heading"] for each in columns))
+    heads = "".join(
+        f"<th>{escape(name)}<br>{escape(unit)}</th>" for name, unit in (each["heading"] for each in columns)
+    )
     body = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         + "".join(f"<td>{escape(column['cells'][row])}</td>" for column in columns)

@@ -26,8 +26,9 @@ class Network:
         net.audio("home", "isp")
         run = net.run(["fifo", "fq_codel", "cake"], seeds=5)
 
-    Rates, times and sizes are texts with a unit, as in ``tc`` (``"10mbit"``, ``"5 ms"``, ``"100kb"``). A node exists as soon
-    as a link names it. Mistakes are reported when the network is checked (`check`) or run, with the line in that TOML.
+    Rates, times and sizes are texts with a unit, as in ``tc`` (``"10mbit"``, ``"5 ms"``, ``"100kb"``). A node exists
+    as soon as a link names it. Mistakes are reported when the network is checked (`check`) or run, with the line in
+    that TOML.
 
     Args:
         duration: Duration of a run.
@@ -86,11 +87,15 @@ class Network:
             b: The second node.
             rate: Rate of each direction; a dict for a rate that varies, as in ``{"trace": "lte.trace"}``.
             delay: Propagation delay of each direction.
-            qdisc: The discipline from ``a`` to ``b``, as in ``tc``. ``"compare"`` stands for each of the compared disciplines.
-            back: What differs from ``b`` to ``a``, as in ``{"rate": "50mbit", "qdisc": "fq_codel"}``; False for no way back.
+            qdisc: The discipline from ``a`` to ``b``, as in ``tc``. ``"compare"`` stands for each of the compared
+                disciplines.
+            back: What differs from ``b`` to ``a``, as in ``{"rate": "50mbit", "qdisc": "fq_codel"}``; False for no
+                way back.
             keys: Any other key of a link, such as ``loss="1%"`` or ``jitter="2 ms"``.
         """
-        return self._add("link", {"from": a, "to": b, "rate": rate, "delay": delay, "qdisc": qdisc, "back": back, **keys})
+        return self._add(
+            "link", {"from": a, "to": b, "rate": rate, "delay": delay, "qdisc": qdisc, "back": back, **keys}
+        )
 
     def topology(self, kind: str, **keys: Any) -> Self:
         """Adds a topology, such as ``topology("dumbbell", hosts=4, host_rate="100mbit", ...)``."""

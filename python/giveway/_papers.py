@@ -91,8 +91,8 @@ class Paper:
         return self._study.figures()
 
     def figure(self, number: int | str, *, columns: int = 1) -> matplotlib.figure.Figure:
-        """A figure of the paper, drawn from our runs: means with 95 % confidence intervals, and the values that the paper
-        states.
+        """A figure of the paper, drawn from our runs: means with 95 % confidence intervals, and the values that the
+        paper states.
 
         Args:
             number: Its number in the paper, as in ``5`` or ``"1b"``.
@@ -131,7 +131,8 @@ class Paper:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(each.verdict)}</td><td style='text-align:left'>{escape(each.statement)}</td>"
-            f"<td style='text-align:left'>{escape(each.paper)}</td><td style='text-align:left'>{escape(each.ours)}</td></tr>"
+            f"<td style='text-align:left'>{escape(each.paper)}</td>"
+            f"<td style='text-align:left'>{escape(each.ours)}</td></tr>"
             for each in self.claims
         )
         heads = "<tr><th>verdict</th><th>claim</th><th>paper</th><th>ours</th></tr>"
@@ -181,7 +182,8 @@ def paper(name: str, *, quick: bool = True) -> Paper:
 
     Args:
         name: A paper of :func:`papers`.
-        quick: A first look in seconds: shorter runs with three seeds. False runs what the paper did, which takes minutes.
+        quick: A first look in seconds: shorter runs with three seeds. False runs what the paper did, which takes
+            minutes.
     """
     if (name, quick) not in _READ:
         _READ[name, quick] = reproduce(name, quick=quick)

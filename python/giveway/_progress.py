@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 Progress: TypeAlias = "bool | Callable[[float], None] | None"
-"""True and False switch the progress on and off; None shows it on a terminal and in a notebook. A function is called with
-the share that is done, 0 to 1; an exception of it stops the runs."""
+"""True and False switch the progress on and off; None shows it on a terminal and in a notebook. A function is called
+with the share that is done, 0 to 1; an exception of it stops the runs."""
 
 #: Time between two changes of what is shown, seconds.
 _PERIOD = 0.1
@@ -20,7 +20,7 @@ _WIDTH = 30
 
 
 @contextmanager
-def shown(progress: Progress, title: str) -> Iterator[Callable[[float], None] | None]:
+def shown(progress: Progress, title: str) -> Generator[Callable[[float], None] | None]:
     """A function that shows progress, while the context lasts."""
     if callable(progress):
         yield progress

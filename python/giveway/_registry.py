@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _giveway
-from ._errors import GivewayError
 from ._scenario import Scenario, Source
 
 
@@ -56,7 +55,8 @@ def _listed(kind: str) -> list[Entry]:
 
 
 def explain(name: str) -> str:
-    """The explanation of a discipline or another name: principles, deviations from the paper, cost, references, parameters.
+    """The explanation of a discipline or another name: principles, deviations from the paper, cost, references,
+    parameters.
 
     ``"units"`` explains the units of times, rates and sizes; ``"tcp"`` and ``"quic"`` the keys of senders.
     """
@@ -71,8 +71,8 @@ class Bound:
     traffic: str
     discipline: str
     delay: float | None
-    """The longest time from the arrival of a packet at the link to its last bit on the wire, seconds; None if there is no
-    bound."""
+    """The longest time from the arrival of a packet at the link to its last bit on the wire, seconds; None if there
+    is no bound."""
     reason: str | None
     """Why there is no bound."""
     reserved: int

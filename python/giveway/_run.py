@@ -219,7 +219,8 @@ class Run:
     # --- pages, pictures, files
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report: a page of HTML with tables and charts, which needs no other file. ``path`` writes it to a file."""
+        """The report: a page of HTML with tables and charts, which needs no other file. ``path`` writes it to a
+        file."""
         page = self._results.report()
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
@@ -241,8 +242,8 @@ class Run:
         Args:
             what: A metric such as ``"fct_p95_s"``, or a picture: ``"queue"`` (backlog over time), ``"sojourn"``
                 (distribution of sojourn times), ``"fct"`` (distribution of flow completion times), ``"shares"``
-                (throughput of each source over time), ``"delays"`` (delay of each source over time). By default the main
-                metric of the scenario.
+                (throughput of each source over time), ``"delays"`` (delay of each source over time). By default the
+                main metric of the scenario.
             options: ``seed``, ``port``, ``source``: one of several; see :func:`giveway.pictures.picture`.
         """
         from . import pictures
@@ -307,14 +308,15 @@ def run(
     Args:
         scenario: The path of a TOML file, a dict with its keys, a :class:`Network` or a :class:`Scenario`.
         disciplines: What to compare, in place of the scenario's: names and parameters as in ``tc``
-            (``"fq_codel limit 1000p"``), classes (:class:`Discipline`), or ranks (:func:`rank`). For a switch, arbiters.
+            (``"fq_codel limit 1000p"``), classes (:class:`Discipline`), or ranks (:func:`rank`). For a switch,
+            arbiters.
         seeds: The number of seeds (1 to that number), or a list of seeds; by default those of the scenario.
         changes: Keys of the scenario to change, as in ``{"link.0.rate": "5mbit"}``.
         short: Run a quick check, with the ``[short]`` settings of the scenario.
         jobs: Runs at a time; by default one for each processor. A discipline in Python runs alone.
         threads: Threads of each run of a large network, with the same results.
-        progress: True, False, or a function that is called with the share that is done; by default shown on a terminal and
-            in a notebook.
+        progress: True, False, or a function that is called with the share that is done; by default shown on a
+            terminal and in a notebook.
         out: A folder for the results. Runs that it already has are not repeated.
         force: Replace the contents of ``out``.
 
@@ -333,7 +335,10 @@ def run(
         if not written and not mine:
             raise ValueError("disciplines: give at least one")
     if mine and out is not None:
-        raise ValueError("a discipline in Python is not resumed from a folder: leave out `out`, and save the results: run.save(folder)")
+        raise ValueError(
+            "a discipline in Python is not resumed from a folder: leave out `out`, and save the results: "
+            "run.save(folder)"
+        )
 
     def comparing(names: list[str] | None) -> Scenario:
         replaced = {} if names is None else {"disciplines": names}

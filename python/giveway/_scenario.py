@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import os
 import sys
 import tomllib
 import warnings
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -282,7 +282,11 @@ def _plain(value: Any, place: str = "") -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         items = cast("Sequence[Any]", value)
         return [_plain(each, f"{place}.{number}") for number, each in enumerate(items)]
-    raise TypeError(f"{at}a scenario has texts, numbers, lists and dicts, not {type(value).__name__}: {value!r}")
+    raise TypeError(f"{at}a scenario has texts, numbers, lists and dicts, not {_described(cast('object', value))}")
+
+
+def _described(value: object) -> str:
+    return f"{type(value).__name__}: {value!r}"
 
 
 def _name(key: Any, at: str) -> str:

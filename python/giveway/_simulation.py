@@ -62,7 +62,7 @@ class Port:
     def state(self) -> PortState:
         """Counters since the start."""
         numbers, marked, rate = self._simulation.counters(self._number)
-        return PortState(*numbers, marked, rate)
+        return PortState(*numbers, marked, rate)  # pyright: ignore[reportCallIssue]
 
     @property
     def backlog(self) -> int:
@@ -103,8 +103,8 @@ class Port:
     def change(self, qdisc: DisciplineSource) -> None:
         """Replaces the discipline, as ``tc qdisc change`` does.
 
-        One of the same kind takes over the queue and the state, and has other parameters from now on. Otherwise the queued
-        packets leave before those of the new discipline.
+        One of the same kind takes over the queue and the state, and has other parameters from now on. Otherwise the
+        queued packets leave before those of the new discipline.
         """
         if isinstance(qdisc, str):
             self._simulation.change(self._number, qdisc)

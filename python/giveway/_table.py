@@ -76,14 +76,15 @@ class Table:
         """The table as a data frame of polars."""
         return need("polars", "to_polars").DataFrame(self)
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> pyarrow.Table:  # pyright: ignore[reportUnknownParameterType, reportUnknownMemberType]
         """The table as a table of pyarrow."""
         return need("pyarrow", "to_arrow").table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a data frame of pandas."""
         need("pandas", "to_pandas")
-        return self.to_arrow().to_pandas()
+        arrow: Any = need("pyarrow", "to_pandas").table(self)
+        return arrow.to_pandas()
 
     def __repr__(self) -> str:
         columns = ", ".join(column.name for column in self.columns)
@@ -92,12 +93,11 @@ class Table:
     def _repr_html_(self) -> str:
         columns = self.columns[:_SHOWN_COLUMNS]
         more = len(self.columns) - len(columns)
-        heads = "".join(
-            f'<th title="{escape(column.description)}">{escape(column.name)}</th>' for column in columns
-        )
+        heads = "".join(f'<th title="{escape(column.description)}">{escape(column.name)}</th>' for column in columns)
         shown = [self._frame.values(column.name, _SHOWN_ROWS) for column in columns]
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>" for row in zip(*shown, strict=True)
+            "<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*shown, strict=True)
         )
         rest = f", {more} more columns" if more > 0 else ""
         return (

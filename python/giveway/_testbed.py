@@ -65,7 +65,9 @@ def testbed(
         words += ["--force"] if force else []
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise GivewayError(done.stderr.strip().replace(path, read.name) or f"the test bed ended with the exit code {done.returncode}")
+        raise GivewayError(
+            done.stderr.strip().replace(path, read.name) or f"the test bed ended with the exit code {done.returncode}"
+        )
     run = open_folder(place)
     if keep is not None:
         # The folder exists as long as its results.

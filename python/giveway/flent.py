@@ -1,7 +1,8 @@
 """Data files of flent, the network tester (<https://flent.org>): written from simulations, and read beside them.
 
-flent runs tests such as RRUL on real networks, and plots throughput and ping times. `write` makes the same kind of file from
-a simulation, so that flent plots and tabulates it. `read` reads the files of real tests, and `figure` draws both::
+flent runs tests such as RRUL on real networks, and plots throughput and ping times. `write` makes the same kind of
+file from a simulation, so that flent plots and tabulates it. `read` reads the files of real tests, and `figure`
+draws both::
 
     run = giveway.run("scenarios/quickstart.toml", ["fifo limit 300p", "fq_codel"])
     giveway.flent.write(run, "fq_codel.flent.gz", "fq_codel")
@@ -12,12 +13,14 @@ a simulation, so that flent plots and tabulates it. `read` reads the files of re
 
 A simulation is a file of flent's test ``rrul_var``. Its series are:
 
-- ``TCP upload::NAME``: what the first measured port sends for the source NAME, Mbit/s, with headers and retransmissions;
-  ``TCP download::NAME``: what the port of the other direction sends, if it is measured, too. Sources of datagrams, such as
-  calls, have none, and neither have acknowledgements alone.
-- ``Ping (ms)::UDP NAME``: the mean delay of the datagrams of NAME, from sender to receiver. It is a one-way delay; the ping of
-  flent is the time there and back. In a simulation without datagrams it is the delay of the data of TCP, ``Ping (ms)::NAME``.
-- ``TCP upload sum``, ``TCP upload avg``, ``TCP totals``, ``Ping (ms) avg``: sums and means of these, as flent computes them.
+- ``TCP upload::NAME``: what the first measured port sends for the source NAME, Mbit/s, with headers and
+  retransmissions; ``TCP download::NAME``: what the port of the other direction sends, if it is measured, too.
+  Sources of datagrams, such as calls, have none, and neither have acknowledgements alone.
+- ``Ping (ms)::UDP NAME``: the mean delay of the datagrams of NAME, from sender to receiver. It is a one-way delay;
+  the ping of flent is the time there and back. In a simulation without datagrams it is the delay of the data of TCP,
+  ``Ping (ms)::NAME``.
+- ``TCP upload sum``, ``TCP upload avg``, ``TCP totals``, ``Ping (ms) avg``: sums and means of these, as flent
+  computes them.
 """
 
 from __future__ import annotations
@@ -148,10 +151,13 @@ def measurement(run: Run, discipline: str | None = None, *, seed: int | None = N
 
     sent, delays = of_trial("shares", "bytes"), of_trial("delays", "delay_mean_s")
     # A source whose acknowledgements alone cross a port has no throughput there.
-    data = {place for place, values in of_trial("delays", "received_packets").items() if any(n for n, _ in values.values())}
+    received = of_trial("delays", "received_packets")
+    data = {place for place, values in received.items() if any(packets for packets, _ in values.values())}
     x: list[float] = sorted({at for values in sent.values() for at in values})
     if not x:
-        raise GivewayError(f"the run of {name} with seed {seed} has no throughput over time, as links of a network have")
+        raise GivewayError(
+            f"the run of {name} with seed {seed} has no throughput over time, as links of a network have"
+        )
     series: dict[str, Values] = {}
     for port, direction in ((up, "upload"), (down, "download")):
         parts: list[Values] = []
@@ -194,7 +200,7 @@ def _metadata(
     return {
         "NAME": _TEST,
         "TITLE": f"{discipline}: {run._results.title or run._results.name}",
-        "NOTE": f"Simulated by giveway {_giveway.VERSION}: discipline {discipline}, seed {seed}. Pings are one-way delays.",
+        "NOTE": f"Simulated by giveway {_giveway.VERSION}: {discipline}, seed {seed}. Pings are one-way delays.",
         "TIME": at,
         "T0": at,
         "LENGTH": round(x[-1] + step - x[0], 9),
@@ -263,12 +269,14 @@ def read(path: str | os.PathLike[str]) -> Measurement:
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise GivewayError(f"{os.fspath(path)} is not a data file of flent: {error or type(error).__name__}") from error
     if version > _VERSION:
-        raise GivewayError(f"{os.fspath(path)} has version {version} of flent's format; this package reads up to {_VERSION}")
+        raise GivewayError(
+            f"{os.fspath(path)} has version {version} of flent's format; this package reads up to {_VERSION}"
+        )
     wrong = [name for name, values in series.items() if len(values) != len(x)]
     if wrong:
         raise GivewayError(f"{os.fspath(path)} is damaged: the series {wrong[0]!r} has not one value for each time")
-    about = cast("dict[str, Any]", metadata.get("SERIES_META") or {})
-    units = {name: str((about.get(name) or {}).get("UNITS") or "") for name in series}
+    about = cast("dict[str, dict[str, Any]]", metadata.get("SERIES_META") or {})
+    units = {name: str(about.get(name, {}).get("UNITS") or "") for name in series}
     raw = cast("dict[str, list[dict[str, Any]]]", found.get("raw_values") or {})
     title = str(metadata.get("TITLE") or metadata.get("NAME") or Path(path).name)
     return Measurement(title, x, series, units, metadata, raw)

@@ -6,9 +6,9 @@
     observation, info = env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-Each step simulates an interval of time. The observation has the state of the port in that interval, the action is a value of
-each parameter in the list, and the reward is by default the utilization minus a price of delay. :func:`make_vec` runs many of
-them in one process.
+Each step simulates an interval of time. The observation has the state of the port in that interval, the action is a
+value of each parameter in the list, and the reward is by default the utilization minus a price of delay.
+:func:`make_vec` runs many of them in one process.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
     Args:
         scenario: As in :func:`giveway.run`. Each episode is one run, from its beginning to its end.
         discipline: The discipline at the port, with the parameters that are not set by the agent.
-        actions: The parameters that the agent sets, each with its smallest and its largest value: numbers, or quantities of
-            one unit such as ``("1 ms", "50 ms")``. An action has a number between -1 and 1 for each, on a logarithmic scale if
-            both ends are above zero.
+        actions: The parameters that the agent sets, each with its smallest and its largest value: numbers, or
+            quantities of one unit such as ``("1 ms", "50 ms")``. An action has a number between -1 and 1 for each,
+            on a logarithmic scale if both ends are above zero.
         interval: The simulated time of a step.
         port: The port; by default the bottleneck.
         gauges: Gauges of the discipline that the observation has as well.
@@ -87,7 +87,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begins a run. Its seed is drawn from that of the environment, so that equal seeds give equal episodes."""
-        super().reset(seed=seed)
+        super().reset(seed=seed)  # pyright: ignore[reportUnknownMemberType]
         drawn = int(self.np_random.integers(1, 2**31))
         self._simulation = Simulation(self._scenario, seed=drawn, series=False)
         self._now, self._end = 0, picoseconds(self._simulation.end)
@@ -151,7 +151,7 @@ class Parameter:
         if not self._low < self._high:
             raise ValueError(f"{name}: {low!r} is not below {high!r}")
         self._unit = low_unit
-        self._whole = isinstance(low, int) and isinstance(high, int) or low_unit in ("p", "b")
+        self._whole = (isinstance(low, int) and isinstance(high, int)) or low_unit in ("p", "b")
         self._log = self._low > 0
 
     def value(self, x: float) -> str:

@@ -28,8 +28,8 @@ def write_flow_list(
 ) -> int:
     """Writes the transfers of a run as the CSV file of the traffic ``flow_list``. Returns their number.
 
-    With it another simulator, or another scenario, transfers the same bytes at the same times. Transfers without an end and
-    datagrams are left out.
+    With it another simulator, or another scenario, transfers the same bytes at the same times. Transfers without an
+    end and datagrams are left out.
 
     Args:
         run: The results.
@@ -44,7 +44,9 @@ def write_flow_list(
     if source is not None and source not in {row["source"] for row in rows}:
         known = ", ".join(sorted({str(row["source"]) for row in rows}))
         raise ValueError(f"there is no source {source!r}; the sources are {known}")
-    chosen: list[Any] = [row for row in rows if row["kind"] == "transfer" and source in (None, row["source"]) and row["bytes"]]
+    chosen: list[Any] = [
+        row for row in rows if row["kind"] == "transfer" and source in (None, row["source"]) and row["bytes"]
+    ]
     chosen.sort(key=lambda row: (row["start_s"], row["source"], row["flow"]))
     with open(path, "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")

@@ -1,7 +1,7 @@
 """Pictures of results: one description, drawn by matplotlib for papers and by Altair for notebooks.
 
-Every discipline has the colour that it has in all reports. Error bars and bands are 95 % confidence intervals over seeds
-(Student's t).
+Every discipline has the colour that it has in all reports. Error bars and bands are 95 % confidence intervals over
+seeds (Student's t).
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def picture(
 
     Args:
         run: The results.
-        what: A metric, or ``"queue"``, ``"sojourn"``, ``"fct"``, ``"shares"``, ``"delays"``; by default the main metric.
+        what: A metric, or ``"queue"``, ``"sojourn"``, ``"fct"``, ``"shares"``, ``"delays"``; by default the main
+            metric.
         seed: The seed of pictures over time; by default the first.
         port: The measured port; by default the first.
         source: The group of sources of ``"fct"``, ``"shares"`` and ``"delays"``; by default all (``"fct"``) or each.
@@ -175,7 +176,9 @@ def _sojourn(run: Run, seed: int | None, port: str | None, source: str | None) -
         series.append(Series(short, [x for x, _ in points], [y for _, y in points], None, colour, dash))
     log = all(x > 0 for each in series for x in each.x[1:])
     note = "Mean over the seeds of each quantile."
-    return Picture(f"Sojourn times at {port}", "Sojourn time, ms", "Share of packets", "lines", series, x_log=log, note=note)
+    return Picture(
+        f"Sojourn times at {port}", "Sojourn time, ms", "Share of packets", "lines", series, x_log=log, note=note
+    )
 
 
 def _fct(run: Run, seed: int | None, port: str | None, source: str | None) -> Picture:
@@ -222,7 +225,9 @@ def _over_time(
 
 def _shares(run: Run, seed: int | None, port: str | None, source: str | None) -> Picture:
     seed, port = _first(run, seed, port)
-    series = _over_time(run, "shares", "bytes", lambda value, span: value * 8e-6 / span if span else 0.0, seed, port, source)
+    series = _over_time(
+        run, "shares", "bytes", lambda value, span: value * 8e-6 / span if span else 0.0, seed, port, source
+    )
     return Picture(f"Throughput at {port}, seed {seed}", "Time, s", "Throughput, Mbit/s", "lines", series)
 
 
@@ -307,15 +312,24 @@ def chart(picture: Picture) -> altair.TopLevelMixin:
     base = alt.Chart(alt.Data(values=values), title=picture.title)
     if picture.kind == "bars":
         x: Any = alt.X("x:N", title=None, sort=names)
-        bars = base.mark_bar().encode(x=x, y=alt.Y("y:Q", title=picture.y_title), color=colour.legend(None), tooltip=["name:N", "y:Q"])
+        bars = base.mark_bar().encode(
+            x=x, y=alt.Y("y:Q", title=picture.y_title), color=colour.legend(None), tooltip=["name:N", "y:Q"]
+        )
         rule = base.mark_rule().encode(x=x, y="low:Q", y2="high:Q")
         return bars + rule
-    dashes = alt.StrokeDash("name:N", title=None, sort=names).scale(domain=names, range=[each.dash or [1, 0] for each in picture.series])
+    dashes = alt.StrokeDash("name:N", title=None, sort=names).scale(
+        domain=names, range=[each.dash or [1, 0] for each in picture.series]
+    )
     x = alt.X("x:Q", title=picture.x_title).scale(type="log" if picture.x_log else "linear")
     y = alt.Y("y:Q", title=picture.y_title).scale(type="log" if picture.y_log else "linear")
     mark = base.mark_line(interpolate="step-after") if picture.kind == "steps" else base.mark_line()
     keep = alt.selection_point(fields=["name"], bind="legend")
     lines = mark.encode(
-        x=x, y=y, color=colour, strokeDash=dashes, opacity=alt.condition(keep, alt.value(1), alt.value(0.1)), tooltip=["name:N", "x:Q", "y:Q"]
+        x=x,
+        y=y,
+        color=colour,
+        strokeDash=dashes,
+        opacity=alt.condition(keep, alt.value(1), alt.value(0.1)),
+        tooltip=["name:N", "x:Q", "y:Q"],
     )
     return lines.add_params(keep).interactive()

@@ -30,8 +30,8 @@ __all__ = [
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Jain's index of fairness, (Σx)² / (n·Σx²): 1 if all shares are equal, 1/n if one flow has everything (Jain, Chiu and
-    Hawe, DEC-TR-301, 1984)."""
+    """Jain's index of fairness, (Σx)² / (n·Σx²): 1 if all shares are equal, 1/n if one flow has everything (Jain,
+    Chiu and Hawe, DEC-TR-301, 1984)."""
     return _theory.jain(list(shares))
 
 

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import giveway
 import pytest
 from hypothesis import settings
+
+import giveway
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios" / "quickstart.toml"
@@ -39,7 +40,13 @@ def python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *words], capture_output=True, text=True, env=environment(), cwd=cwd, timeout=120, check=False
+            [sys.executable, *words],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            cwd=cwd,
+            timeout=120,
+            check=False,
         )
 
     return run

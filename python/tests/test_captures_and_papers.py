@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 
-import giveway
 import pytest
 from conftest import CAPTURE
+
+import giveway
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 
-import giveway
 import pytest
 from conftest import QUICKSTART, ROOT, environment
+
+import giveway
 
 
 def test_the_command_explains_itself(python):
@@ -56,7 +57,11 @@ def test_ctrl_c_ends_the_command():
 
 def test_a_closed_pipe_is_no_error(python):
     done = subprocess.run(
-        f"{sys.executable} -m giveway explain efd | head -n 1", shell=True, capture_output=True, text=True, env=environment()
+        f"{sys.executable} -m giveway explain efd | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=environment(),
     )
     assert "Traceback" not in done.stderr
     assert "panicked" not in done.stderr

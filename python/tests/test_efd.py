@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import re
 
-import giveway
 import pytest
 from conftest import ROOT
+
+import giveway
 
 EXAMPLE = ROOT / "python" / "examples" / "efd.py"
 

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import giveway
 import pytest
 from conftest import ROOT
+
+import giveway
 from giveway import flent, lists
 
 
@@ -41,7 +42,11 @@ def test_flent_prints_the_numbers_of_the_simulation(both, tmp_path):
     assert "Summary of rrul_var test run" in printed
     assert "Title: 'fq_codel: Up and down'" in printed
     made = flent.measurement(both, "fq_codel", seed=1)
-    rows = {line.partition(" : ")[0].strip(): line.partition(" : ")[2].split() for line in printed.splitlines() if " : " in line}
+    rows = {
+        line.partition(" : ")[0].strip(): line.partition(" : ")[2].split()
+        for line in printed.splitlines()
+        if " : " in line
+    }
     for name in ("TCP upload::backup", "TCP download::film", "TCP upload sum", "TCP totals", "Ping (ms)::UDP call"):
         row = next(words for label, words in rows.items() if label.startswith(name))
         assert float(row[0]) == pytest.approx(made.mean(name), abs=0.006), name
@@ -61,7 +66,8 @@ def test_flent_reads_equal_series(both, tmp_path):
     made = flent.write(both, tmp_path / "both.flent.gz", seed=2)
     program = (
         "import json, sys; from flent.resultset import load; found = load(sys.argv[1]); "
-        "print(json.dumps({'x': list(found.x_values), 'series': {name: list(found.series(name)) for name in found.series_names}}))"
+        "series = {name: list(found.series(name)) for name in found.series_names}; "
+        "print(json.dumps({'x': list(found.x_values), 'series': series}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "both.flent.gz")], capture_output=True, text=True, check=False
@@ -75,11 +81,19 @@ def test_flent_reads_equal_series(both, tmp_path):
 def test_the_series_are_those_of_the_tables(both):
     made = flent.measurement(both, seed=2)
     assert made.units["TCP upload::backup"] == "Mbits/s"
-    sent = [row for row in both.shares.rows() if (row["seed"], row["port"]) == (2, "home->isp") and row["source"] == "backup"]
+    sent = [
+        row
+        for row in both.shares.rows()
+        if (row["seed"], row["port"]) == (2, "home->isp") and row["source"] == "backup"
+    ]
     assert made.x == [row["time_s"] for row in sent]
     expected = [row["bytes"] * 8 / 1e6 / row["duration_s"] for row in sent]
     assert made.series["TCP upload::backup"] == pytest.approx(expected)
-    total = made.series["TCP upload::backup"][7] + made.series["TCP upload::photos"][7] + made.series["TCP download::film"][7]
+    total = (
+        made.series["TCP upload::backup"][7]
+        + made.series["TCP upload::photos"][7]
+        + made.series["TCP download::film"][7]
+    )
     assert made.series["TCP totals"][7] == pytest.approx(total)
     assert made.mean("TCP upload sum") < 10
     assert made.mean("Ping (ms) avg") > 10
@@ -90,7 +104,9 @@ def test_the_series_are_those_of_the_tables(both):
 
 
 def test_a_run_without_datagrams_has_the_delays_of_tcp(tmp_path):
-    net = giveway.Network(duration="5 s", disciplines=["fifo limit 50p"]).link("a", "b", "10mbit", "10ms", qdisc="compare")
+    net = giveway.Network(duration="5 s", disciplines=["fifo limit 50p"]).link(
+        "a", "b", "10mbit", "10ms", qdisc="compare"
+    )
     made = flent.write(net.bulk("a", "b", name="load").run(), tmp_path / "one.flent.gz")
     assert "Ping (ms)::load" in made.series
     assert made.mean("Ping (ms) avg") > 10
@@ -129,7 +145,11 @@ def test_a_simulation_and_a_measurement_are_drawn_in_one_figure(both, tmp_path):
         "version": 4,
         "metadata": {"NAME": "tcp_nup", "TITLE": "measured", "TIME": "2026-01-01T00:00:00.0Z"},
         "x_values": [0.0, 0.2, 0.4],
-        "results": {"TCP upload::1": [1.0, None, 3.0], "TCP upload::2": [1.0, 2.0, 3.0], "Ping (ms) ICMP": [20.0, None, 30.0]},
+        "results": {
+            "TCP upload::1": [1.0, None, 3.0],
+            "TCP upload::2": [1.0, 2.0, 3.0],
+            "Ping (ms) ICMP": [20.0, None, 30.0],
+        },
     }
     path = tmp_path / "measured.flent.gz"
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
@@ -146,7 +166,15 @@ def test_a_simulation_and_a_measurement_are_drawn_in_one_figure(both, tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"text", b"[]", b"{}", b"\x1f\x8bbroken", b"BZhbroken", b'{"version": 4, "metadata": 3, "x_values": [], "results": {}}'],
+    [
+        b"",
+        b"text",
+        b"[]",
+        b"{}",
+        b"\x1f\x8bbroken",
+        b"BZhbroken",
+        b'{"version": 4, "metadata": 3, "x_values": [], "results": {}}',
+    ],
 )
 def test_a_file_that_is_not_of_flent_is_refused(content, tmp_path):
     path = tmp_path / "wrong.flent.gz"
@@ -233,7 +261,9 @@ def test_a_trace_of_mahimahi_has_times_and_rates(tmp_path):
     assert lists.trace_rates([]) == []
 
 
-@pytest.mark.parametrize(("text", "reason"), [("1\nx\n", "line 2"), ("-1\n", "line 1"), ("5\n4\n", "is before"), ("\n", "no line")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("1\nx\n", "line 2"), ("-1\n", "line 1"), ("5\n4\n", "is before"), ("\n", "no line")]
+)
 def test_a_wrong_trace_is_refused_with_its_line(text, reason, tmp_path):
     path = tmp_path / "link.mahi"
     path.write_text(text)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import pytest
 from conftest import CAPTURE, QUICKSTART, environment
 
 #: The program prints "begun" during its runs, and then waits for SIGINT.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from itertools import pairwise
 
-import giveway
 import pytest
 from conftest import QUICKSTART
 from hypothesis import given
 from hypothesis import strategies as some
+
+import giveway
 
 
 def home() -> giveway.Network:
@@ -58,7 +60,9 @@ def test_a_network_does_not_share_its_parts_with_the_caller():
 def test_every_kind_of_traffic_has_its_keys():
     net = giveway.Network(duration="1 s")
     net.link("a", "b", "10mbit", "10ms", qdisc="compare").compare("fifo limit 40p")
-    net.bulk("a", "b", flows=2, size="100kb").transfers("a", "b", load="2mbit", size="web_search").web("a", "b", users=1, think="1s")
+    net.bulk("a", "b", flows=2, size="100kb").transfers("a", "b", load="2mbit", size="web_search").web(
+        "a", "b", users=1, think="1s"
+    )
     net.audio("a", "b").video("a", "b").cbr("a", "b", "100kbit").quic("a", "b")
     kinds = [each["kind"] for each in net.to_dict()["traffic"]]
     assert kinds == ["bulk", "transfers", "web", "audio", "video", "cbr", "quic"]
@@ -68,7 +72,9 @@ def test_every_kind_of_traffic_has_its_keys():
 
 def test_a_topology_makes_its_links():
     net = giveway.Network(duration="1 s").set(disciplines=["fifo limit 40p"])
-    net.topology("dumbbell", hosts=2, host_rate="100mbit", host_delay="1ms", rate="10mbit", delay="5ms", qdisc="compare")
+    net.topology(
+        "dumbbell", hosts=2, host_rate="100mbit", host_delay="1ms", rate="10mbit", delay="5ms", qdisc="compare"
+    )
     net.bulk("h1", "h3")
     try:
         links = net.check().links
@@ -99,10 +105,12 @@ times = some.builds("{}{}".format, some.integers(1, 90), some.sampled_from(["ms"
 @some.composite
 def networks(draw):
     """A chain of nodes with traffic between its ends and its neighbours."""
-    nodes = draw(some.lists(some.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True), min_size=2, max_size=5, unique=True))
+    nodes = draw(
+        some.lists(some.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True), min_size=2, max_size=5, unique=True)
+    )
     net = giveway.Network(duration=draw(times), title=draw(some.none() | some.text("ab \"'\\\n\tü#=[]", max_size=12)))
     compared = draw(some.integers(0, len(nodes) - 2))
-    for number, (a, b) in enumerate(zip(nodes, nodes[1:], strict=False)):
+    for number, (a, b) in enumerate(pairwise(nodes)):
         back = draw(some.none() | some.fixed_dictionaries({"rate": rates}))
         net.link(a, b, draw(rates), draw(times), qdisc="compare" if number == compared else None, back=back)
     for number in range(draw(some.integers(1, 4))):
@@ -117,7 +125,9 @@ def networks(draw):
             net.audio(a, b, name=name)
         else:
             net.web(a, b, users=draw(some.integers(1, 5)), think="1 s", name=name)
-    return net.compare(*draw(some.lists(some.sampled_from(["fifo", "efd", "fq_codel limit 99p"]), min_size=1, unique=True)))
+    return net.compare(
+        *draw(some.lists(some.sampled_from(["fifo", "efd", "fq_codel limit 99p"]), min_size=1, unique=True))
+    )
 
 
 @given(networks())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections import deque
 
-import giveway
 import pytest
 from conftest import QUICKSTART, ROOT
+
+import giveway
 
 
 class Fifo:
@@ -196,7 +197,9 @@ def test_a_constant_rank_is_a_fifo():
 def test_a_rank_serves_the_smallest_first_and_pushes_out_the_largest():
     by_size = giveway.rank(lambda packet: packet.bytes, limit="100p", name="small_first")
     run = short(by_size, "fifo limit 100p")
-    assert run.estimate("small_sojourn_p99_s", "small_first").mean < run.estimate("small_sojourn_p99_s", "fifo").mean / 5
+    assert (
+        run.estimate("small_sojourn_p99_s", "small_first").mean < run.estimate("small_sojourn_p99_s", "fifo").mean / 5
+    )
     row = next(row for row in run.links.rows() if row["qdisc"] == "small_first" and row["port"] == "home->isp")
     assert row["drops_pushout"] > 0
 
@@ -220,7 +223,9 @@ def test_a_rank_has_the_name_of_its_function_and_a_limit_in_packets_or_bytes():
     ],
 )
 def test_a_rank_that_is_no_number_names_the_packet(function, cause):
-    with pytest.raises(giveway.DisciplineError, match=r"bad at home->isp, 0\.\d+ s, packet 0 \(.*the rank raised") as caught:
+    with pytest.raises(
+        giveway.DisciplineError, match=r"bad at home->isp, 0\.\d+ s, packet 0 \(.*the rank raised"
+    ) as caught:
         short(giveway.rank(function, name="bad"))
     assert isinstance(caught.value.__cause__, cause)
 

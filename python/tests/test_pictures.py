@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import giveway
 import pytest
 from conftest import ROOT
+
+import giveway
 from giveway import pictures
 
 KINDS = [None, "fct_p95_s", "goodput_bps", "drops", "queue", "sojourn", "fct", "shares", "delays"]

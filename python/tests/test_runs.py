@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import giveway
 import pytest
 from conftest import QUICKSTART, ROOT
+
+import giveway
 
 
 def test_a_run_has_each_discipline_with_each_seed(quick):
@@ -52,7 +53,11 @@ def test_results_do_not_depend_on_the_number_of_jobs(quick):
 
 def test_results_do_not_depend_on_the_number_of_threads():
     path = ROOT / "scenarios" / "bench" / "fat-tree-8.toml"
-    words = {"disciplines": ["fifo limit 225p"], "seeds": 1, "changes": {"duration": "6 ms", "warmup": "0 s", "cooldown": "0 s"}}
+    words = {
+        "disciplines": ["fifo limit 225p"],
+        "seeds": 1,
+        "changes": {"duration": "6 ms", "warmup": "0 s", "cooldown": "0 s"},
+    }
     one = giveway.run(path, threads=1, **words)
     with pytest.warns(giveway.GivewayWarning, match="each trial runs on 2 threads"):
         two = giveway.run(path, threads=2, **words)
@@ -102,7 +107,9 @@ def test_names_of_metrics_and_disciplines_are_checked(quick):
 
 
 def test_changes_of_the_scenario_take_effect_and_are_in_its_text():
-    run = giveway.run(QUICKSTART, ["fifo limit 100p"], seeds=1, short=True, changes={"link.0.rate": "8mbit", "record.senders": True})
+    run = giveway.run(
+        QUICKSTART, ["fifo limit 100p"], seeds=1, short=True, changes={"link.0.rate": "8mbit", "record.senders": True}
+    )
     assert run.estimate("goodput_bps").mean < 8e6
     assert len(run.senders) > 0
     assert 'rate = "8mbit"' in run.scenario
@@ -172,7 +179,9 @@ def test_a_damaged_folder_is_refused(quick, tmp_path):
 
 
 def test_html_for_notebooks_has_no_script_and_escapes_names():
-    run = giveway.run(QUICKSTART, ["fifo limit 100p", "efd"], seeds=2, short=True, changes={"title": "<script>alert(1)</script> & co"})
+    run = giveway.run(
+        QUICKSTART, ["fifo limit 100p", "efd"], seeds=2, short=True, changes={"title": "<script>alert(1)</script> & co"}
+    )
     for page in (run._repr_html_(), run.flows._repr_html_(), giveway.Scenario(QUICKSTART)._repr_html_()):
         assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in run._repr_html_()

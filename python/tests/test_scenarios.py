@@ -7,13 +7,14 @@ import tomllib
 from fractions import Fraction
 from pathlib import Path
 
-import giveway
 import numpy
 import pytest
 from conftest import QUICKSTART
-from giveway._scenario import to_toml
 from hypothesis import given
 from hypothesis import strategies as some
+
+import giveway
+from giveway._scenario import to_toml
 
 TEXT = """\
 duration = "2 s"
@@ -176,7 +177,9 @@ def test_any_change_is_made_or_refused(key, value):
         assert str(refused)
 
 
-@given(some.floats(0.001, 1000).map(lambda number: round(number, 3)), some.sampled_from(["kbit", "Mbit/s", "gbit", "mbps"]))
+@given(
+    some.floats(0.001, 1000).map(lambda number: round(number, 3)), some.sampled_from(["kbit", "Mbit/s", "gbit", "mbps"])
+)
 def test_rates_are_exact_in_every_unit(number, unit):
     factors = {"kbit": 10**3, "Mbit/s": 10**6, "gbit": 10**9, "mbps": 8 * 10**6}
     expected = Fraction(str(number)) * factors[unit]

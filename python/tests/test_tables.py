@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import duckdb
-import giveway
 import pandas
 import polars
 import pyarrow
 import pytest
+
+import giveway
 
 NAMES = ["summary", "metrics", "flows", "queue", "gauges", "sojourn", "shares", "delays", "links"]
 
@@ -32,7 +33,9 @@ def test_every_library_sees_the_same_rows(quick, name):
     frame = table.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame.shape == (len(rows), len(table.columns))
+    # The query names a variable of this function.
     found = duckdb.sql("select * from given").fetchall()
+    assert given is table
     assert [dict(zip((column.name for column in table.columns), row, strict=True)) for row in found] == rows
 
 
