@@ -9,4 +9,5 @@ pub(crate) mod priority;
 pub(crate) mod sent;
 pub(crate) mod served;
 pub(crate) mod stamped;
+pub(crate) mod taking;
 pub(crate) mod thresholds;

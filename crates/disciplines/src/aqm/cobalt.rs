@@ -10,6 +10,8 @@
 //!   thinned until it fits the link, so the queue is not full all the time.
 //! - The last packet of the queue is never dropped. With `ecn` CoDel marks a packet instead of dropping it,
 //!   if its sender supports ECN. BLUE always drops.
+//! - Parameters can be changed while packets are queued: the count and BLUE's probability stay. When the
+//!   limit is lowered, the newest packets above it are dropped.
 //!
 //! # Deviations
 //! - The square root is exact, in integers; Linux and the paper iterate towards it.
@@ -31,6 +33,8 @@
 //! - Feng, Shin, Kandlur, Saha 2002: "The BLUE Active Queue Management Algorithms".
 //! - Nichols et al. 2018: RFC 8289 (CoDel). tc-codel(8) for names and defaults.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::cobalt::{Cobalt as State, Law, Probability};
 use giveway_qdisc::{
@@ -42,6 +46,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
 use crate::codel::law_warnings;
+use crate::common::taking::same;
 
 /// Parameters of `cobalt`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,7 +152,7 @@ pub struct Cobalt<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Cobalt<P> {
+impl<P: 'static> Qdisc<P> for Cobalt<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if self.queue.backlog().packets >= self.limit {
@@ -190,6 +195,19 @@ impl<P> Qdisc<P> for Cobalt<P> {
         visit("count", f64::from(self.state.count()));
         visit("dropping", f64::from(u8::from(self.state.is_dropping())));
         visit("blue_probability", self.state.probability().get());
+    }
+
+    /// The queue, and the states of CoDel and BLUE.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Cobalt<P>>(old) else { return };
+        self.state = std::mem::take(&mut old.state);
+        std::mem::swap(&mut self.rng, &mut old.rng);
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        self.queue.shorten(Limit::Packets(self.limit), cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

@@ -9,6 +9,8 @@
 //! - Drops happen at the head, so that the sender detects them a queue's length earlier.
 //! - It never empties the queue: while at most an MTU is queued behind the head, there are no drops.
 //! - With `ecn` a packet is marked where it would have been dropped, if its sender supports ECN.
+//! - Parameters can be changed while packets are queued: the count and the time of the next drop stay. When
+//!   the limit is lowered, the oldest packets above it are dropped, as `tc qdisc change` does.
 //!
 //! # Deviations
 //! - The square root is exact, in integers. The kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step
@@ -28,6 +30,8 @@
 //! - Nichols, Jacobson, McGregor, Iyengar 2018: RFC 8289, sections 4 (parameters) and 5 (pseudo-code).
 //! - tc-codel(8) for names and defaults.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::{
@@ -36,6 +40,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::common::taking::same;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `codel`.
@@ -166,7 +171,7 @@ pub struct Codel<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Codel<P> {
+impl<P: 'static> Qdisc<P> for Codel<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if self.queue.backlog().packets >= self.limit {
@@ -201,6 +206,18 @@ impl<P> Qdisc<P> for Codel<P> {
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         visit("dropping", f64::from(u8::from(self.state.dropping())));
         visit("count", f64::from(self.state.count()));
+    }
+
+    /// The queue, and the state of the law, which has its new parameters from the next dequeue on.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Codel<P>>(old) else { return };
+        self.state = std::mem::take(&mut old.state);
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        self.queue.shorten_from_the_head(Limit::Packets(self.limit), cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

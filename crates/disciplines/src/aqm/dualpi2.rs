@@ -21,6 +21,9 @@
 //! - Decisions of the controller are made at departure, or with `drop_enqueue` at arrival. The threshold is
 //!   always at departure.
 //! - While fewer than two packets of the link's MTU are queued, the controller neither drops nor marks.
+//! - Parameters can be changed while packets are queued: p' stays, and so does the credit, if
+//!   `classic_protection` does. A packet stays in its queue. When a limit is lowered, the newest packets of
+//!   both queues above it are dropped.
 //!
 //! # Deviations
 //! - There is no timer. Each call first makes the updates that are due, with the delays that a timer would
@@ -54,6 +57,7 @@
 //!   CoNEXT 2016.
 //! - tc-dualpi2(8) for names and defaults.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Queue;
@@ -66,6 +70,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::pi2::{coupling, happens, law_warnings};
+use crate::common::taking::same;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `dualpi2`.
@@ -337,6 +342,13 @@ impl Scheduler {
     fn restart(&mut self) {
         self.credit = self.start;
     }
+
+    /// Continues another scheduler, if both protect the C queue alike.
+    fn take_over(&mut self, old: &Scheduler) {
+        if (self.earns, self.start) == (old.earns, old.start) {
+            self.credit = old.credit;
+        }
+    }
 }
 
 /// Counters of `tc -s qdisc`.
@@ -377,7 +389,7 @@ pub struct DualPi2<P> {
     counters: Counters,
 }
 
-impl<P> Qdisc<P> for DualPi2<P> {
+impl<P: 'static> Qdisc<P> for DualPi2<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now());
@@ -457,6 +469,24 @@ impl<P> Qdisc<P> for DualPi2<P> {
         visit("step_marked_packets", self.counters.step_marks as f64);
         visit("credit_bytes", self.scheduler.credit as f64 / Scheduler::PARTS as f64);
     }
+
+    /// Both queues, the controller, whose next update is when it was due, and the counters.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, DualPi2<P>>(old) else { return };
+        old.catch_up(cx.now());
+        self.controller.take_over(&old.controller);
+        self.scheduler.take_over(&old.scheduler);
+        (self.as_of, self.counters) = (old.as_of, old.counters);
+        std::mem::swap(&mut self.rng, &mut old.rng);
+        std::mem::swap(&mut self.low_latency, &mut old.low_latency);
+        std::mem::swap(&mut self.stepped, &mut old.stepped);
+        std::mem::swap(&mut self.classic, &mut old.classic);
+        self.shorten(cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
 }
 
 /// Arrival of the head of a queue.
@@ -464,13 +494,27 @@ fn arrival<P>(queue: &Queue<P>) -> Option<Time> {
     queue.iter().next().map(|head| head.meta.arrived)
 }
 
-impl<P> DualPi2<P> {
+impl<P: 'static> DualPi2<P> {
     #[inline]
     fn catch_up(&mut self, now: Time) {
         let (low_latency, classic) = (&self.low_latency, &self.classic);
         // RFC 9332, appendix A.2, dualpi2_update(): curq = max(cq.time(), lq.time()).
         self.controller.catch_up(now, || arrival(low_latency).into_iter().chain(arrival(classic)).min());
         self.as_of = now;
+    }
+
+    /// Drops the newest packets of both queues, until the rest is within the limits.
+    fn shorten(&mut self, cx: &mut Cx<'_, P>) {
+        while self.backlog().packets > self.config.limit.0 || self.backlog().bytes > self.memory {
+            let newest = |queue: &Queue<P>| queue.last().map(|last| last.meta.arrived);
+            let victim = if newest(&self.low_latency) > newest(&self.classic) {
+                self.stepped.pop_back();
+                self.low_latency.pop_last()
+            } else {
+                self.classic.pop_last()
+            };
+            cx.drop(victim.expect("what exceeds a limit is queued"), DropReason::Overlimit);
+        }
     }
 
     fn push(&mut self, lane: Lane, pkt: Packet<P>) {

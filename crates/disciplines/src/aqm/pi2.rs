@@ -15,6 +15,8 @@
 //! - While fewer than two packets of the link's MTU are queued, there are no drops and no marks.
 //! - All packets share one queue, so scalable traffic has the delay of classic traffic; `dualpi2` separates
 //!   them.
+//! - Parameters can be changed while packets are queued: p' stays. When the limit is lowered, the newest
+//!   packets above it are dropped.
 //!
 //! # Deviations
 //! - There is no timer. Each call first makes the updates that are due, with the delays that a timer would
@@ -39,6 +41,8 @@
 //!   controller and the overload.
 //! - tc-dualpi2(8) for names and defaults.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::pi2::{Controller, Law};
 use giveway_qdisc::{
@@ -49,6 +53,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::taking::same;
 
 /// Parameters of `pi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -189,7 +194,7 @@ pub struct Pi2<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Pi2<P> {
+impl<P: 'static> Qdisc<P> for Pi2<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx);
@@ -223,6 +228,20 @@ impl<P> Qdisc<P> for Pi2<P> {
         visit("classic_probability", base * base);
         visit("scalable_probability", (self.coupling * base).min(1.0));
         visit("delay_s", self.controller.delay().as_s());
+    }
+
+    /// The queue and the controller, whose next update is when it was due.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Pi2<P>>(old) else { return };
+        old.catch_up(cx);
+        self.controller.take_over(&old.controller);
+        std::mem::swap(&mut self.rng, &mut old.rng);
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        self.queue.shorten(Limit::Packets(self.limit), cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

@@ -11,6 +11,9 @@
 //! - There are no drops while both delay and probability are small, or while the queue is short.
 //! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; above that they are
 //!   dropped.
+//! - Parameters can be changed while packets are queued: the probability and what is left of the burst
+//!   allowance stay. When the limit is lowered, the oldest packets above it are dropped, as `tc qdisc change`
+//!   does.
 //!
 //! # Deviations
 //! - There is no timer. Each call first makes the updates that are due, one by one, with the queue as it was
@@ -38,6 +41,8 @@
 //!   section 5.4 for derandomisation; RFC 8033, section 5.5 for the cap on steps.
 //! - tc-pie(8) for names and defaults; its `alpha` and `beta` are sixteenths of the RFC's, per second.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::pie::{self, Controller, Law};
 use giveway_qdisc::{
@@ -47,6 +52,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::common::taking::same;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `pie`.
@@ -194,7 +200,7 @@ pub struct Pie<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Pie<P> {
+impl<P: 'static> Qdisc<P> for Pie<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now());
@@ -234,6 +240,21 @@ impl<P> Qdisc<P> for Pie<P> {
         visit("drop_probability", self.controller.probability());
         visit("delay_s", self.delay().as_s());
         visit("burst_allowance_s", self.controller.burst().as_s());
+    }
+
+    /// The queue and the controller, whose next update is when it was due.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Pie<P>>(old) else { return };
+        old.catch_up(cx.now());
+        self.controller = old.controller.under(&self.law);
+        self.origin = old.origin;
+        std::mem::swap(&mut self.rng, &mut old.rng);
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        self.queue.shorten_from_the_head(Limit::Packets(self.limit), cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

@@ -10,6 +10,9 @@
 //!   empty.
 //! - With `adaptive`, `probability` moves so that the average stays in the middle between the thresholds.
 //! - The unit of the thresholds decides what is counted: bytes ("30kb") or packets ("30p").
+//! - Parameters can be changed while packets are queued: the average stays, and so does a `probability` that
+//!   has adapted. If the unit of the thresholds changes, the average begins with the length of the queue.
+//!   When the limit is lowered, the newest packets above it are dropped, or with `drop head` the oldest.
 //!
 //! # Deviations
 //! - On a link whose rate varies, idle times follow the rate. Thresholds and weight stay.
@@ -41,6 +44,8 @@
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED".
 //! - tc-red(8) for names and defaults; RFC 3168 for marks.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::blocks::red::{Adapt, Curve, Detector, RedDecision};
 use giveway_qdisc::{
@@ -51,6 +56,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::taking::same;
 use crate::common::thresholds::{Idle, Monitor, Thresholds, Unit, bandwidth};
 
 /// Parameters of `red`.
@@ -290,7 +296,7 @@ pub struct Red<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Red<P> {
+impl<P: 'static> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, mut pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let length = self.monitor.observe(self.queue.backlog(), cx.now());
@@ -333,6 +339,22 @@ impl<P> Qdisc<P> for Red<P> {
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.monitor.gauges(visit);
         visit("max_p", self.monitor.detector.max_p());
+    }
+
+    /// The queue, the average, and the packets since the last drop.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Red<P>>(old) else { return };
+        self.monitor.take_over(&old.monitor, old.queue.backlog());
+        std::mem::swap(&mut self.rng, &mut old.rng);
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        match self.setup.victim {
+            Victim::Tail | Victim::Random => self.queue.shorten(self.setup.limit, cx),
+            Victim::Head => self.queue.shorten_from_the_head(self.setup.limit, cx),
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

@@ -189,6 +189,15 @@ impl Monitor {
         length
     }
 
+    /// Continues another monitor of the same queue, which has this backlog. If the thresholds have another
+    /// unit than before, the average begins with the backlog.
+    pub fn take_over(&mut self, old: &Monitor, backlog: Backlog) {
+        let same = self.unit == old.unit;
+        let average = if same { old.detector.average() } else { self.unit.length(backlog) };
+        self.detector.take_over(&old.detector, average);
+        self.idle = Idle { bandwidth: self.idle.bandwidth, avpkt: self.idle.avpkt, ..old.idle };
+    }
+
     /// Returns to the initial state.
     pub fn reset(&mut self) {
         self.detector.reset();

@@ -10,6 +10,9 @@
 //! - CoDel runs separately in each queue, so that only flows that fill a queue get drops or marks.
 //! - When the buffer is full, the flow with the most bytes loses up to half its packets from the head, in a
 //!   batch.
+//! - Parameters can be changed while packets are queued: queues keep their places, credits and states of
+//!   CoDel. When a limit is lowered, the packets that would leave next are dropped, as `tc qdisc change`
+//!   does. With another number of `flows` the queued packets leave as before, and ahead of later arrivals.
 //!
 //! # Deviations
 //! - CoDel's exception for a backlog of one MTU considers the flow's own queue, as the RFC's CoDel per queue
@@ -31,6 +34,8 @@
 //! - tc-fq_codel(8) for names and defaults. McKenney 1990 (stochastic fairness), Shreedhar and Varghese 1995
 //!   (DRR).
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::blocks::{Fattest, NewAndOld};
 use giveway_qdisc::hash::mix;
@@ -42,6 +47,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{law, law_warnings};
+use crate::common::taking::same;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `fq_codel`.
@@ -210,7 +216,7 @@ struct Flow {
 
 const _: () = assert!(size_of::<Flow>() == 64);
 
-impl<P> Qdisc<P> for FqCodel<P> {
+impl<P: 'static> Qdisc<P> for FqCodel<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let bucket = self.bucket(pkt.meta.flow);
@@ -226,7 +232,7 @@ impl<P> Qdisc<P> for FqCodel<P> {
             flow.deficit = self.quantum;
             self.turns.join(bucket);
         }
-        while self.backlog.packets > self.limit || self.backlog.bytes > self.memory_limit {
+        while self.exceeds() {
             self.drop_from_the_fattest(cx);
         }
     }
@@ -289,9 +295,37 @@ impl<P> Qdisc<P> for FqCodel<P> {
         visit("new_flows", self.turns.new_ones().len() as f64);
         visit("old_flows", self.turns.old_ones().len() as f64);
     }
+
+    /// All queues with their states, credits and turns, if there are as many.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, FqCodel<P>>(old) else { return };
+        if self.flows.len() != old.flows.len() {
+            return;
+        }
+        self.perturbation = old.perturbation;
+        std::mem::swap(&mut self.flows, &mut old.flows);
+        std::mem::swap(&mut self.fattest, &mut old.fattest);
+        std::mem::swap(&mut self.turns, &mut old.turns);
+        std::mem::swap(&mut self.packets, &mut old.packets);
+        std::mem::swap(&mut self.backlog, &mut old.backlog);
+        while self.exceeds() {
+            let next = self.dequeue(cx).packet().expect("a full buffer holds packets");
+            cx.drop(next, DropReason::Overlimit);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
 }
 
 impl<P> FqCodel<P> {
+    /// True if the backlog is above a limit.
+    #[inline]
+    fn exceeds(&self) -> bool {
+        self.backlog.packets > self.limit || self.backlog.bytes > self.memory_limit
+    }
+
     fn bucket(&self, flow: FlowKey) -> usize {
         // RFC 8290, section 4.1: a hash of the flow with a random key of the instance selects the queue.
         let hash = mix(flow.0, self.perturbation);

@@ -5,6 +5,8 @@
 //! - The limit counts packets or bytes, as written; the packet on the wire does not count.
 //! - When the queue is full, the arriving packet is refused (`drop tail`), or the oldest is dropped (`drop
 //!   head`), so that the sender detects congestion a queue's length earlier.
+//! - When the limit is lowered while packets are queued, those above it are dropped: the newest ones, or with
+//!   `drop head` the oldest.
 //!
 //! # Deviations
 //! - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet less:
@@ -17,6 +19,8 @@
 //! - Linux `pfifo`, `bfifo`, `pfifo_head_drop`: tc-bfifo(8). The default limit there is the device's transmit
 //!   queue length, 1,000 packets.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::Queue;
 use giveway_qdisc::{
     Backlog, Cx, DropReason, Invalid, Limit, LinkContext, Next, Packet, Properties, Qdisc, check_limit,
@@ -24,6 +28,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::common::taking::same;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `fifo`.
@@ -97,7 +102,7 @@ pub struct Fifo<P> {
     queue: Queue<P>,
 }
 
-impl<P> Qdisc<P> for Fifo<P> {
+impl<P: 'static> Qdisc<P> for Fifo<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if !self.limit.admits(self.queue.backlog(), pkt.bytes()) && !self.make_room(&pkt, cx) {
@@ -122,9 +127,33 @@ impl<P> Qdisc<P> for Fifo<P> {
     fn plain(&self) -> Option<Limit> {
         (self.victim == Victim::Tail).then_some(self.limit)
     }
+
+    /// The queue.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Fifo<P>>(old) else { return };
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        self.shorten(self.limit, cx);
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
 }
 
 impl<P> Fifo<P> {
+    /// Drops packets that exceed a limit.
+    fn shorten(&mut self, limit: Limit, cx: &mut Cx<'_, P>) {
+        match self.victim {
+            Victim::Tail => self.queue.shorten(limit, cx),
+            Victim::Head => self.queue.shorten_from_the_head(limit, cx),
+        }
+    }
+
+    /// Takes out the newest packet.
+    pub(crate) fn pop_last(&mut self) -> Option<Packet<P>> {
+        self.queue.pop_last()
+    }
+
     /// Drops packets from the head until the arriving packet fits. Returns false with `drop tail`, or if the
     /// packet can never fit.
     fn make_room(&mut self, arriving: &Packet<P>, cx: &mut Cx<'_, P>) -> bool {

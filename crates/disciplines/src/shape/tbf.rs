@@ -7,6 +7,9 @@
 //! - Credit is an exact integer, and a packet leaves at the first picosecond at which it may: it returns the
 //!   time of the next departure, so that no backend polls.
 //! - A shaper does not schedule. Packets wait in a child: a fifo with this filter's limit, or any discipline.
+//! - Parameters can be changed while packets are queued: the credit stays, up to the new burst. When the
+//!   limit is lowered, the newest packets above it are dropped. With a smaller `burst` or another kind of
+//!   child the queued packets leave at the old rate, ahead of later arrivals.
 //!
 //! # Deviations
 //! - The length of the child's next packet must be known before it may leave, so that packet waits outside
@@ -28,6 +31,8 @@
 //! # References
 //! - Linux: tc-tbf(8). The bucket is that of RFC 2697 and RFC 2698 in one colour.
 
+use std::any::Any;
+
 use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
@@ -37,7 +42,9 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Advice, Discipline, Spec, fifo};
+use crate::common::taking::same;
+use crate::fifo::{self, Fifo};
+use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `tbf`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -226,7 +233,7 @@ pub struct Tbf<P> {
     queue: Lookahead<P, Box<dyn Qdisc<P>>>,
 }
 
-impl<P> Qdisc<P> for Tbf<P> {
+impl<P: 'static> Qdisc<P> for Tbf<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if u64::from(pkt.bytes()) > self.largest().0 {
             return cx.drop(pkt, DropReason::TooLarge);
@@ -287,6 +294,30 @@ impl<P> Qdisc<P> for Tbf<P> {
     }
     fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
         self.queue.classes(visit);
+    }
+
+    /// The credit, and the child with its packets. They stay if they might not fit a smaller bucket.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Tbf<P>>(old) else { return };
+        self.sustained.take_over(old.sustained, cx.now());
+        if let (Some(peak), Some(old)) = (&mut self.peak, old.peak) {
+            peak.take_over(old, cx.now());
+        }
+        if self.largest() < old.largest() {
+            return;
+        }
+        self.queue.take_over(&mut old.queue, cx);
+        let Some(limit) = self.limit else { return };
+        while !limit.allows(self.queue.backlog()) {
+            let waiting = same::<P, Fifo<P>>(self.queue.child_mut()).and_then(Fifo::pop_last);
+            // The fifo is empty, and the packet in front of it alone is too large.
+            let victim = waiting.or_else(|| self.queue.dequeue(cx).packet());
+            cx.drop(victim.expect("what exceeds the limit is queued"), DropReason::Overlimit);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
     }
 }
 

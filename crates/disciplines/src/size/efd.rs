@@ -12,6 +12,9 @@
 //!   low packet, or the arrival itself if none is low.
 //! - The order within a flow needs no extra work: while a low packet of a flow is queued, the flow keeps its
 //!   entry, and its later packets are low, too.
+//! - Parameters can be changed while packets are queued. A flow that has a low packet in the queue stays low
+//!   until it is forgotten, also under a higher threshold. When the limit is lowered, the packets that would
+//!   leave last are dropped.
 //!
 //! # Deviations
 //! - The paper does not specify whether a packet is counted before or after it is compared. If it is counted
@@ -33,6 +36,7 @@
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
 //!   section 3 for the mechanism, section 5.1 for the buffer of 300 packets and the threshold of 20.
 
+use std::any::Any;
 use std::num::NonZeroU32;
 
 use giveway_qdisc::blocks::{FlowMap, Level, TwoLevel};
@@ -44,6 +48,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
+use crate::common::taking::same;
 
 /// Parameters of `efd`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,7 +138,7 @@ struct Flow {
 /// Four flows share a cache line.
 const _: () = assert!(FlowMap::<Flow>::bytes_per_slot() == 16);
 
-impl<P> Qdisc<P> for Efd<P> {
+impl<P: 'static> Qdisc<P> for Efd<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
@@ -173,25 +178,88 @@ impl<P> Qdisc<P> for Efd<P> {
         visit("high_packets", self.queue.packets(Level::HIGH) as f64);
         visit("low_packets", self.queue.packets(Level::LOW) as f64);
     }
+
+    /// Both queues and the table.
+    fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
+        let Some(old) = same::<P, Efd<P>>(old) else { return };
+        if !self.may_continue() {
+            return;
+        }
+        let counts_alike = matches!(
+            (self.threshold, old.threshold),
+            (Limit::Packets(_), Limit::Packets(_)) | (Limit::Bytes(_), Limit::Bytes(_))
+        );
+        std::mem::swap(&mut self.queue, &mut old.queue);
+        if counts_alike {
+            std::mem::swap(&mut self.flows, &mut old.flows);
+        }
+        let high = self.queue.packets(Level::HIGH);
+        for (pkt, place) in self.queue.iter().zip(0..) {
+            let step = step(self.threshold, pkt.bytes());
+            if !counts_alike {
+                count(&mut self.flows, pkt.meta.flow, step);
+            }
+            // A low packet of the flow is queued, and later ones must not overtake it.
+            if place >= high
+                && let Some(flow) = self.flows.get_mut(pkt.meta.flow)
+            {
+                flow.offered = u32::MAX;
+            }
+        }
+        while !self.limit.allows(self.queue.backlog()) {
+            let (_, victim) = self.queue.push_out().expect("what exceeds the limit is queued");
+            count_out(&mut self.flows, victim.meta.flow);
+            cx.drop(victim, DropReason::Overlimit);
+        }
+    }
+
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        Some(self)
+    }
 }
 
 impl<P> Efd<P> {
     /// Counts a packet for its flow and returns its level.
     #[inline]
     fn count_in(&mut self, pkt: &Packet<P>) -> Level {
-        let (most, step) = match self.threshold {
-            Limit::Packets(most) => (most, 1),
-            Limit::Bytes(most) => (most, pkt.bytes()),
-        };
-        let one_more = |flow: &mut Flow| {
-            flow.offered = flow.offered.saturating_add(step);
-            flow.queued = flow.queued.saturating_add(1);
-        };
-        let flow =
-            self.flows.upsert(pkt.meta.flow, one_more, || Flow { offered: step, queued: NonZeroU32::MIN });
+        let step = step(self.threshold, pkt.bytes());
+        let flow = count(&mut self.flows, pkt.meta.flow, step);
         let compared = if self.count_first { flow.offered } else { flow.offered - step };
-        if u64::from(compared) > most { Level::LOW } else { Level::HIGH }
+        if u64::from(compared) > amount(self.threshold) { Level::LOW } else { Level::HIGH }
     }
+
+    /// True if the largest count of a flow is above the threshold, so that a flow can be kept low.
+    fn may_continue(&self) -> bool {
+        let largest_packet = u64::from(u16::MAX);
+        amount(self.threshold) < u64::from(u32::MAX) - largest_packet
+    }
+}
+
+/// The number of packets or bytes of a threshold.
+#[inline]
+fn amount(threshold: Limit) -> u64 {
+    match threshold {
+        Limit::Packets(most) | Limit::Bytes(most) => most,
+    }
+}
+
+/// The amount of a packet of `bytes` bytes in the unit of the threshold.
+#[inline]
+fn step(threshold: Limit, bytes: u32) -> u32 {
+    match threshold {
+        Limit::Packets(_) => 1,
+        Limit::Bytes(_) => bytes,
+    }
+}
+
+/// Records that a flow offers a packet that is queued.
+#[inline]
+fn count(flows: &mut FlowMap<Flow>, flow: FlowKey, step: u32) -> &mut Flow {
+    let one_more = |entry: &mut Flow| {
+        entry.offered = entry.offered.saturating_add(step);
+        entry.queued = entry.queued.saturating_add(1);
+    };
+    flows.upsert(flow, one_more, || Flow { offered: step, queued: NonZeroU32::MIN })
 }
 
 /// Records that a packet of this flow has left or was dropped. A flow without queued packets is forgotten.

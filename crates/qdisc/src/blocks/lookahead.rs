@@ -37,6 +37,20 @@ impl<P, Q: Qdisc<P>> Lookahead<P, Q> {
         Lookahead { child, seen: None }
     }
 
+    /// The child.
+    pub fn child_mut(&mut self) -> &mut Q {
+        &mut self.child
+    }
+
+    /// The child takes over from the child of another wrapper. If it takes all packets, the one that was
+    /// inspected follows. Otherwise the rest stays in the other wrapper, behind the inspected packet.
+    pub fn take_over(&mut self, old: &mut Lookahead<P, Q>, cx: &mut Cx<'_, P>) {
+        self.child.take_over(&mut old.child, cx);
+        if old.child.backlog() == Backlog::ZERO {
+            self.seen = old.seen.take();
+        }
+    }
+
     /// Inspects the next packet. The result is the same until the packet is dequeued.
     #[inline]
     pub fn head(&mut self, cx: &mut Cx<'_, P>) -> Head {

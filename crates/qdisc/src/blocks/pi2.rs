@@ -104,6 +104,12 @@ impl Controller {
         Controller { law, state: State::default(), update_at: None }
     }
 
+    /// Continues another controller under this one's law, from the next update on.
+    pub fn take_over(&mut self, old: &Controller) {
+        let probability = old.state.probability.min(self.law.most);
+        *self = Controller { law: self.law, state: State { probability, ..old.state }, ..*old };
+    }
+
     /// A controller with p' = `probability`, and a delay at the target before, for tests.
     pub fn starting_at(law: Law, probability: f64) -> Controller {
         Controller { state: State { probability, delay: law.target }, ..Controller::new(law) }

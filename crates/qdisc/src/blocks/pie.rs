@@ -197,6 +197,12 @@ impl Controller {
         }
     }
 
+    /// This controller under another law. Its burst allowance is at most that of the law.
+    pub fn under(self, law: &Law) -> Controller {
+        let burst = self.state.burst.min(law.max_burst);
+        Controller { state: State { burst, ..self.state }, ..self }
+    }
+
     /// A controller without a burst allowance, with this probability and this delay at the last update, for
     /// tests.
     pub fn starting_at(law: &Law, probability: f64, delay_old: Span) -> Controller {

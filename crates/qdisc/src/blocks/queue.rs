@@ -40,6 +40,34 @@ impl<P> Queue<P> {
         Some(pkt)
     }
 
+    /// Removes the last packet.
+    pub fn pop_last(&mut self) -> Option<Packet<P>> {
+        let pkt = self.packets.pop_back()?;
+        self.backlog.sub(pkt.bytes());
+        Some(pkt)
+    }
+
+    /// The last packet.
+    pub fn last(&self) -> Option<&Packet<P>> {
+        self.packets.back()
+    }
+
+    /// Drops the last packets, until the rest is within `limit`: when the limit of a queue is lowered.
+    pub fn shorten(&mut self, limit: Limit, cx: &mut Cx<'_, P>) {
+        while !limit.allows(self.backlog) {
+            let Some(last) = self.pop_last() else { return };
+            cx.drop(last, DropReason::Overlimit);
+        }
+    }
+
+    /// Like [`shorten`](Queue::shorten), but drops the first packets.
+    pub fn shorten_from_the_head(&mut self, limit: Limit, cx: &mut Cx<'_, P>) {
+        while !limit.allows(self.backlog) {
+            let Some(first) = self.pop() else { return };
+            cx.drop(first, DropReason::Overlimit);
+        }
+    }
+
     /// Removes the packet at `index`, counted from the first, which is 0.
     pub fn remove(&mut self, index: usize) -> Option<Packet<P>> {
         let pkt = self.packets.remove(index)?;
@@ -100,6 +128,18 @@ mod tests {
         assert_eq!((queue.len(), queue.iter().map(Packet::bytes).collect::<Vec<_>>()), (2, vec![300, 400]));
 
         let mut out = Outbox::default();
+        for bytes in [500, 600, 700] {
+            queue.push(Packet::new(FlowKey(0), bytes, ()));
+        }
+        assert_eq!(queue.last().map(Packet::bytes), Some(700));
+        queue.shorten(Limit::Packets(4), &mut Cx::new(Time::ZERO, &mut out));
+        queue.shorten_from_the_head(Limit::Bytes(1500), &mut Cx::new(Time::ZERO, &mut out));
+        let dropped: Vec<_> = out.dropped.drain(..).map(|(pkt, why)| (pkt.bytes(), why)).collect();
+        assert_eq!(dropped, [(700, DropReason::Overlimit), (300, DropReason::Overlimit)]);
+        assert_eq!(queue.iter().map(Packet::bytes).collect::<Vec<_>>(), [400, 500, 600]);
+        queue.shorten(Limit::Packets(2), &mut Cx::new(Time::ZERO, &mut out));
+        assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 900 });
+        out.dropped.clear();
         queue.reset(&mut Cx::new(Time::ZERO, &mut out));
         assert_eq!(out.dropped.len(), 2);
         assert!(queue.is_empty() && queue.pop().is_none());

@@ -202,6 +202,16 @@ impl Detector {
         self.count = 0.0;
     }
 
+    /// Continues another detector, whose average is `average` in the unit of this one's thresholds. A `max_p`
+    /// that has adapted stays, if it began with the same value.
+    pub fn take_over(&mut self, old: &Detector, average: f64) {
+        self.average = average;
+        (self.count, self.armed) = (old.count, old.armed);
+        if self.adapt.is_some() && self.initial_max_p == old.initial_max_p {
+            (self.max_p, self.adapted_at) = (old.max_p, old.adapted_at);
+        }
+    }
+
     /// Returns to the initial state.
     pub fn reset(&mut self) {
         *self = Detector::new(self.curve, self.weight, self.initial_max_p, self.wait, self.adapt);

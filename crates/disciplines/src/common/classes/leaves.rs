@@ -163,8 +163,8 @@ impl<P> Leaves<P> {
         next
     }
 
-    /// Continues a leaf of other leaves: with its discipline, if both are written alike, or else with its
-    /// packets. The counters go on.
+    /// Continues a leaf of other leaves: with its discipline, if both are written alike. Otherwise the new
+    /// discipline takes over what it can, and gets all other packets. The counters go on.
     pub fn take_over(&mut self, at: u32, others: &mut Leaves<P>, other: u32, cx: &mut Cx<'_, P>) {
         let (leaf, old) = (&mut self.leaves[at as usize], &mut others.leaves[other as usize]);
         (leaf.arrived, leaf.sent) = (old.arrived, old.sent);
@@ -175,6 +175,7 @@ impl<P> Leaves<P> {
                 leaf.qdisc.rate_changed(leaf.rate, cx.now());
             }
         } else {
+            leaf.qdisc.take_over(&mut old.qdisc, cx);
             others.drain(other, cx, &mut |pkt, inner| leaf.qdisc.enqueue(pkt, inner));
         }
         others.recount(other);
