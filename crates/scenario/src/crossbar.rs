@@ -6,7 +6,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Span, Streams};
 use giveway_switch::options::Input;
 use giveway_switch::speed::Speedup;
 use giveway_switch::traffic::{SOURCES, TrafficContext, TrafficSpec};
-use giveway_switch::{Outcome, Plan, Sim, Spec};
+use giveway_switch::{BuildOutside, Outcome, Plan, Sim, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -241,17 +241,43 @@ impl Crossbar {
     /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was
     /// read.
     pub fn run(&self, trial: &Trial, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
+        let sim = Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
+        self.finish(sim, go_on).expect("the arbiters of the registry keep the contract")
+    }
+
+    /// Like [`run`](Crossbar::run), with arbiters that `build` builds. The arbiter of the trial only gives
+    /// the mode of the switch and the other options.
+    ///
+    /// # Errors
+    /// If the switch of the trial has no arbiter, as an output-queued one; if an arbiter matches a port
+    /// twice, or ports without a request; or the arbiter's own error.
+    ///
+    /// # Panics
+    /// As [`run`](Crossbar::run).
+    pub fn run_built(
+        &self,
+        trial: &Trial,
+        build: BuildOutside<'_>,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Option<Outcome>, String> {
+        let sim = Sim::with_arbiter(&self.plan(trial), build).map_err(|invalid| invalid.message)?;
+        self.finish(sim, go_on)
+    }
+
+    /// Runs a switch to its end.
+    fn finish(&self, mut sim: Sim, go_on: &dyn Fn(f64) -> bool) -> Result<Option<Outcome>, String> {
         /// Enough for a progress bar, and few enough to take no measurable time.
         const STEPS: u64 = 200;
-        let mut sim =
-            Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
         for step in 1..=STEPS {
             sim.step_to((u128::from(self.slots) * u128::from(step) / u128::from(STEPS)) as u64);
+            if let Some(mistake) = sim.mistake() {
+                return Err(mistake);
+            }
             if !go_on(step as f64 / STEPS as f64) {
-                return None;
+                return Ok(None);
             }
         }
-        Some(sim.outcome())
+        Ok(Some(sim.outcome()))
     }
 
     /// Visits every string in the table of the traffic.

@@ -1,6 +1,7 @@
 //! Scenarios on a switch: the messages about invalid ones, and the result of a run.
 
 use giveway_scenario::{Backend, Scenario};
+use giveway_switch::{Asked, Outside};
 
 /// A valid scenario. Each test changes one part of it.
 const VALID: &str = r#"
@@ -160,4 +161,35 @@ fn a_scenario_on_a_switch_runs() {
         panic!("the backend is not a switch")
     };
     assert_eq!((short.slots, short.warmup), (50_000, 5));
+}
+
+/// An arbiter of the caller, which matches all requests that fit, or all requests.
+struct Own {
+    all: bool,
+}
+
+impl Outside for Own {
+    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
+        for &(input, output) in asked.pairs {
+            if self.all || pairs.iter().all(|&(one, other)| one != input && other != output) {
+                pairs.push((input, output));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_trial_runs_with_an_arbiter_of_the_caller() {
+    let scenario = Scenario::parse(VALID, ".").expect("it is valid");
+    let Backend::Switch(crossbar) = &scenario.backend else { panic!("the backend is not a switch") };
+    for trial in scenario.trials() {
+        let outcome = crossbar.run_built(&trial, &|_, _| Box::new(Own { all: false }), &|_| true);
+        let outcome = outcome.expect("it makes no mistake").expect("it was not stopped");
+        assert!(outcome.throughput > 0.5, "{}: {}", trial.name, outcome.throughput);
+        let wrong = crossbar.run_built(&trial, &|_, _| Box::new(Own { all: true }), &|_| true).unwrap_err();
+        assert!(wrong.contains("is in two pairs"), "{wrong}");
+        let stopped = crossbar.run_built(&trial, &|_, _| Box::new(Own { all: false }), &|done| done < 0.5);
+        assert_eq!(stopped, Ok(None));
+    }
 }

@@ -10,6 +10,7 @@ use crate::modes::Fabric;
 use crate::notes::{Notes, SlotTrace};
 use crate::options::{Input, Mode, Queueing};
 use crate::outcome::{Batch, Outcome};
+use crate::outside::Brought;
 use crate::plan::{BATCHES, Plan};
 use crate::shared::Shared;
 use crate::statistics::{Statistics, Sums};
@@ -44,14 +45,17 @@ pub(crate) struct Engine<const W: usize> {
 }
 
 impl<const W: usize> Engine<W> {
-    /// Builds the switch of a plan.
-    pub fn new(plan: &Plan) -> Result<Engine<W>, Invalid> {
+    /// Builds the switch of a plan, with the arbiters that a caller brings.
+    pub fn new(plan: &Plan, brought: Option<&Brought<'_>>) -> Result<Engine<W>, Invalid> {
         let ports = plan.ports;
         let streams = plan.streams.within("switch");
         let clock = Clock::new(plan.arbiter.speedup());
         // "scheduler" is only the name of a random stream: another name would change every result.
         let context = ArbiterContext { ports, streams: streams.within("scheduler") };
-        let fabric = plan.arbiter.fabric(&context)?;
+        let fabric = match brought {
+            Some(brought) => plan.arbiter.fabric_with(&context, brought)?,
+            None => plan.arbiter.fabric(&context)?,
+        };
         let offered = plan.traffic.build(&TrafficContext {
             ports,
             streams: streams.within("traffic"),

@@ -45,6 +45,7 @@ pub mod notes;
 mod numbers;
 pub mod options;
 pub mod outcome;
+pub mod outside;
 pub mod packet;
 mod per_port;
 mod plan;
@@ -64,6 +65,7 @@ mod wheel;
 
 pub use options::Mode;
 pub use outcome::Outcome;
+pub use outside::{Asked, BuildOutside, Outside};
 pub use per_port::PerPort;
 pub use queues::Requests;
 pub use registry::{ALL, Spec};

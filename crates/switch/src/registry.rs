@@ -9,8 +9,10 @@ use serde_json::{Map, Value};
 
 pub use crate::arbiter::ArbiterConfig;
 use crate::arbiter::{Arbiter, ArbiterContext};
-use crate::modes::{Fabric, fabric};
-use crate::options::{Mode, Options, Queueing};
+use crate::modes::{Fabric, fabric, fabric_of_kind};
+use crate::options::{Mode, Options, Phases, Queueing};
+use crate::outside::Brought;
+use crate::packet::Class;
 use crate::speed::Speedup;
 
 /// An arbiter as users specify it: the algorithm with its parameters, and the options that every arbiter has.
@@ -42,6 +44,26 @@ impl Spec {
     pub fn check(&self, ports: usize) -> Result<(), Invalid> {
         let context = ArbiterContext { ports: ports.min(64), streams: Streams::new(0) };
         self.fabric::<1>(&context).map(|_| ())
+    }
+
+    /// Builds the queues of a switch, with arbiters that a caller brings.
+    pub(crate) fn fabric_with<const W: usize>(
+        &self,
+        context: &ArbiterContext,
+        brought: &Brought<'_>,
+    ) -> Result<Box<dyn Fabric<W>>, Invalid> {
+        let kind = (self.queueing(), self.mode(), self.phases());
+        self.options.check(kind.1, kind.0)?;
+        if matches!(kind.0, Queueing::Output | Queueing::Combined) {
+            let message = format!(
+                "a switch with \"{self}\" has no place for another arbiter: write for example \"islip mode cell\""
+            );
+            return Err(Invalid::new("arbiter", message));
+        }
+        fabric_of_kind(kind, &self.options, context.ports, &|class| {
+            let name = if class == Class::Long { "long" } else { "short" };
+            Ok(brought.arbiter(&context.within(name), class))
+        })
     }
 
     /// Options and parameters by name, as one JSON object.
@@ -127,6 +149,13 @@ macro_rules! registry {
             pub fn mode(&self) -> Mode {
                 self.options.mode.unwrap_or(match &self.algorithm {
                     $(Algorithm::$name(_) => <crate::arbiters::$name::Config as ArbiterConfig>::MODE),*
+                })
+            }
+
+            /// The phases of a slot in preemptive mode: the option, otherwise the default of the arbiter.
+            fn phases(&self) -> Phases {
+                self.options.phases.unwrap_or(match &self.algorithm {
+                    $(Algorithm::$name(_) => <crate::arbiters::$name::Config as ArbiterConfig>::PHASES),*
                 })
             }
 

@@ -10,6 +10,7 @@ mod cioq;
 mod classics;
 mod every_mode;
 mod maxima;
+mod outside;
 mod p_spf_table;
 mod quantiles;
 mod speedup;
