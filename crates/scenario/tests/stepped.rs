@@ -1,9 +1,10 @@
 //! Trials that run step by step, and are changed while they run.
 
+use giveway_disciplines::Spec;
 use giveway_qdisc::{
     Backlog, DropReason, FlowReport, Interest, Meta, PortId, Probe, Rate, Share, Span, Time,
 };
-use giveway_scenario::{Network, Scenario, Stepped, discipline};
+use giveway_scenario::{ChangeError, Network, Scenario, Stepped, discipline};
 use giveway_sim::{Refused, Segment};
 
 const UPLINK: &str = r#"
@@ -59,6 +60,8 @@ fn stepped(scenario: &Scenario) -> (Stepped, PortId) {
 struct Log {
     port: PortId,
     sent: Vec<(Time, u64, u32)>,
+    /// Time since arrival.
+    sojourns: Vec<(Time, Span)>,
     dropped: Vec<(Time, u64, DropReason)>,
     flows: Vec<FlowReport>,
 }
@@ -70,6 +73,7 @@ impl Probe<Segment> for Log {
     fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port {
             self.sent.push((now, meta.flow.0, meta.bytes));
+            self.sojourns.push((now, now.since(meta.arrived)));
         }
     }
     fn dropped(&mut self, at: PortId, meta: &Meta, _: &Segment, why: DropReason, now: Time) {
@@ -91,6 +95,17 @@ impl Log {
     fn bytes(&self, from: Time, until: Time) -> u64 {
         let sent = self.sent.iter().filter(|(at, ..)| (from..until).contains(at));
         sent.map(|(_, _, bytes)| u64::from(*bytes)).sum()
+    }
+
+    /// The mean time in the queue of packets that left from one time to another, in milliseconds.
+    fn mean_sojourn(&self, from: Time, until: Time) -> f64 {
+        let chosen: Vec<f64> = self
+            .sojourns
+            .iter()
+            .filter(|(at, _)| (from..until).contains(at))
+            .map(|(_, sojourn)| sojourn.as_s() * 1e3)
+            .collect();
+        chosen.iter().sum::<f64>() / chosen.len() as f64
     }
 }
 
@@ -141,29 +156,48 @@ fn half_the_rate_halves_the_goodput_from_then_on() {
 }
 
 #[test]
-fn packets_are_conserved_over_a_change_of_the_discipline() {
-    let scenario = uplink("fifo limit 100p");
+fn a_target_of_codel_acts_from_its_change_on() {
+    let scenario = uplink("codel target 50ms interval 200ms");
     let (mut trial, port) = stepped(&scenario);
     let mut log = Log::of(port);
-    let specs =
-        ["codel", "fq_codel", "tbf rate 2mbit burst 3000b", "fifo limit 10p", "efd limit 40p", "fifo"];
-    for (spec, second) in specs.into_iter().cycle().zip(1..=50) {
-        trial.step_to(Time::ms(100 * second), &mut log);
-        let before = *trial.sim().port(port.0).unwrap().counters();
-        trial.replace(port, &spec.parse().unwrap(), &mut log).unwrap();
-        let after = *trial.sim().port(port.0).unwrap().counters();
-        assert_eq!(after.arrived, before.arrived);
-        let left = after.sent.packets - before.sent.packets;
-        let dropped = after.dropped.packets - before.dropped.packets;
-        assert!(left <= 1, "at most the packet whose transmission begins");
-        assert_eq!(after.backlog().packets + left + dropped, before.backlog().packets);
-    }
+    trial.step_to(Time::s(3), &mut log);
+    let read = |text: &str| text.parse::<Spec>().unwrap();
+    trial.replace(port, &read("codel target 5ms interval 100ms"), &mut log).unwrap();
+    assert_eq!(trial.sim().port(port.0).unwrap().leaving(), 0, "the new one has taken the queue");
     trial.step_to(Time::s(6), &mut log);
-    let counters = *trial.sim().port(port.0).unwrap().counters();
-    assert_eq!(counters.sent.packets, log.sent.len() as u64);
-    assert_eq!(counters.dropped.packets, log.dropped.len() as u64);
-    // The link never stood still: with 8 Mbit/s it had more than enough to send, but for the filter.
-    assert!(log.bytes(Time::s(1), Time::s(5)) > 2_500_000);
+    let (before, after) =
+        (log.mean_sojourn(Time::s(2), Time::s(3)), log.mean_sojourn(Time::s(4), Time::s(6)));
+    assert!(before > 25.0 && after < 12.0, "{before} ms, then {after} ms");
+    assert!(
+        log.dropped.iter().all(|(_, _, why)| *why == DropReason::Congested),
+        "none was lost for another reason"
+    );
+
+    let wrong = trial.replace(port, &read("codel interval 0s"), &mut log).unwrap_err();
+    let ChangeError::Invalid(wrong) = wrong else { panic!("{wrong}") };
+    assert_eq!(wrong.parameter, "interval");
+}
+
+/// At 100 kbit/s the next packet would leave after up to 120 ms. At 100 Mbit/s the bucket is full within 120
+/// microseconds, and the link has a timer for that.
+#[test]
+fn a_link_looks_at_its_queue_after_a_change() {
+    let scenario = uplink("tbf rate 100kbit burst 1500b");
+    let (mut trial, port) = stepped(&scenario);
+    let mut log = Log::of(port);
+    trial.step_to(Time::ms(500), &mut log);
+    let waits = trial.sim().port(port.0).unwrap();
+    assert!(waits.free_at() < trial.now() && waits.counters().backlog().packets > 0, "the link is idle");
+    let sent = log.sent.len();
+    trial.replace(port, &"tbf rate 100mbit burst 1500b".parse().unwrap(), &mut log).unwrap();
+    trial.step_to(Time::us(500_120), &mut log);
+    assert_eq!(log.sent.len(), sent + 1);
+    // The new discipline takes over nothing, so that the filter goes on with its packets, and goes first.
+    trial.replace(port, &"sfq".parse().unwrap(), &mut log).unwrap();
+    assert_eq!(trial.sim().port(port.0).unwrap().leaving(), 1);
+    trial.step_to(Time::s(2), &mut log);
+    assert_eq!(trial.sim().port(port.0).unwrap().leaving(), 0);
+    assert!(log.bytes(Time::s(1), Time::s(2)) > 900_000);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct Stepped {
     until: Time,
 }
 
-/// What the disciplines of a port are built with.
+/// A port, for disciplines that are built later.
 struct Place {
     name: String,
     context: LinkContext,
