@@ -175,6 +175,24 @@ impl Curve {
         }
     }
 
+    /// The kind in the file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Curve::FlowTable => "flow_table",
+            Curve::FlowTableHistogram => "flow_table_histogram",
+            Curve::Incomplete { .. } => "incomplete",
+            Curve::Response { .. } => "response",
+            Curve::Progress { .. } => "progress",
+            Curve::Fragments => "fragments",
+            Curve::Bars { .. } => "bars",
+            Curve::Over { .. } => "over",
+            Curve::FlowRates { .. } => "flow_rates",
+            Curve::Queue { .. } => "queue",
+            Curve::Gauge { .. } => "gauge",
+            Curve::Trade { .. } => "trade",
+        }
+    }
+
     /// The measures that it draws; empty for a curve with its own data.
     pub fn measures(&self) -> Vec<&Measure> {
         match self {

@@ -42,7 +42,8 @@ struct Source<'a> {
     results: &'a Results,
 }
 
-fn panels(panel: &Panel, section: &Section, study: &Study, results: &Results) -> Vec<Drawing> {
+/// The axes and series of a panel: one pair of axes, or one for each discipline.
+pub(crate) fn panels(panel: &Panel, section: &Section, study: &Study, results: &Results) -> Vec<Drawing> {
     let first = study.paper.about.experiment(&panel.experiments[0]).expect("it was checked");
     let beyond = first.beyond.iter().filter(|_| section.beyond);
     let disciplines = panel.disciplines.iter().chain(beyond).collect();

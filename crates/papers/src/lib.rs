@@ -19,6 +19,7 @@
 //! study.rs     the runs of a study, and their results
 //! verdict.rs   tests against results
 //! drawing.rs   figures from curves
+//! figure.rs    the data of a figure, for other programs
 //! report.rs    the page; listing.rs JSON and the book
 //! shipped.rs   the papers that are part of the program
 //! ```
@@ -46,6 +47,7 @@ mod drawing;
 mod error;
 mod fact;
 mod family;
+mod figure;
 mod forest;
 mod formula;
 mod kept;
@@ -59,10 +61,11 @@ mod study;
 mod verdict;
 
 pub use error::{ContentError, PaperError};
+pub use figure::{AxisData, FigureData, PanelData, SeriesData, StatedData};
 pub use listing::{json, markdown};
 pub use observe::{contest, disciplines, layout, observe, observe_network, recorded, recorder};
 pub use paper::Paper;
 pub use report::{document, interrupted};
 pub use shipped::{SHIPPED, Shipped};
 pub use study::{Job, Observed, Results, Scope, Study};
-pub use verdict::{Judged, Verdict, counted, judge};
+pub use verdict::{Judged, JudgedTest, Verdict, counted, judge};

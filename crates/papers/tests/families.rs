@@ -420,3 +420,54 @@ fn mistakes_are_reported_with_their_place() {
         "a slope needs two points or more",
     );
 }
+
+#[test]
+fn a_figure_has_its_data() {
+    let study = read(PAPER, CLAIMS).unwrap();
+    let (results, judged) = all(&study);
+    let figure = study.figure_data(&results, "1").unwrap();
+    assert_eq!((&*figure.id, &*figure.heading), ("1", "Figure 1: Bandwidth of TCP"));
+    let ids: Vec<&str> = figure.claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids, ["each", "mean"]);
+    assert_eq!(figure.claims[0], judged[0]);
+
+    let [over, beside, variants] = &figure.panels[..] else { panic!("there are three panels") };
+    assert_eq!(
+        (over.curve, over.mark, &*over.variant, &*over.section),
+        ("over", "line", "as-it-is", "As it is")
+    );
+    assert!(over.x.logarithmic && !over.y.logarithmic && over.x.categories.is_empty());
+    let drr = &over.series[1];
+    assert_eq!(
+        (&*drr.name, drr.discipline.as_deref(), drr.kind),
+        ("drr", Some("drr limit {limit}"), "measured")
+    );
+    assert_eq!(drr.x, [1.0, 3.0, 4.0]);
+    assert!(drr.half_width.iter().flatten().any(|width| *width > 0.0), "there are three seeds");
+    // The claim "each" has a test at each point; "mean" combines several points, and is at none of them.
+    let stated: Vec<_> =
+        over.stated.iter().map(|one| (&*one.claim, &*one.series, one.x, one.at_least)).collect();
+    assert_eq!(stated, [1.0, 3.0, 4.0].map(|x| ("each", "drr", x, Some(0.6))));
+    for (one, (y, width)) in over.stated.iter().zip(drr.y.iter().zip(&drr.half_width)) {
+        assert_eq!((one.ours, one.paper.as_str(), one.holds), (Some(*y), "1", Some(true)));
+        assert!((one.half_width.unwrap() - width.unwrap_or(0.0)).abs() < 1e-9);
+    }
+
+    assert_eq!((beside.mark, beside.y.unit.as_deref()), ("bars", Some("kB")));
+    assert_eq!(beside.x.categories, ["1 streams", "3 streams", "4 streams"]);
+    assert!(beside.stated.is_empty(), "no claim is about the queue");
+    assert_eq!(variants.x.categories, ["as is", "small"]);
+
+    let other = study.figure_data(&results, "2").unwrap();
+    let curves: Vec<(&str, &str)> = other.panels.iter().map(|panel| (panel.curve, panel.mark)).collect();
+    assert_eq!(curves, [("flow_rates", "line"), ("queue", "line"), ("gauge", "line"), ("trade", "points")]);
+    let share = other.panels[0].series.last().unwrap();
+    assert_eq!((&*share.name, share.kind, share.discipline.as_deref()), ("fair share", "reference", None));
+    assert_eq!(study.figure_data(&results, "9"), None);
+
+    // It is plain data.
+    let value = serde_json::to_value(&figure).unwrap();
+    assert_eq!(value["panels"][0]["stated"][0]["at_least"], 0.6);
+    assert_eq!(value["panels"][0]["series"][1]["x"][2], 4.0);
+    assert_eq!(value["claims"][1]["paper"], "less");
+}

@@ -379,3 +379,54 @@ fn mistakes_in_claims_are_reported() {
     assert!(wrong("id = \"slower\"", "id = \"faster\"").contains("two claims \"faster\""));
     assert!(wrong("figure = \"1\"", "figure = \"7\"").contains("about figure 7, which does not exist"));
 }
+
+/// The figures with a panel that has something to draw. All numbers are finite.
+fn has_data(study: &Study, results: &Results) -> Vec<String> {
+    let mut figures = Vec::new();
+    for id in study.figure_ids() {
+        let figure = study.figure_data(results, id).unwrap();
+        if figure.panels.iter().any(|panel| !panel.series.is_empty()) {
+            figures.push(id.to_owned());
+        }
+        for panel in &figure.panels {
+            let what = format!("{}, figure {id}, {}", study.id(), panel.title);
+            for series in &panel.series {
+                assert!(!series.x.is_empty(), "{what}: {}", series.name);
+                assert_eq!(series.x.len(), series.y.len(), "{what}: {}", series.name);
+                assert_eq!(series.x.len(), series.half_width.len(), "{what}: {}", series.name);
+                let numbers = series.x.iter().chain(&series.y).chain(series.half_width.iter().flatten());
+                assert!(numbers.into_iter().all(|number| number.is_finite()), "{what}: {}", series.name);
+            }
+        }
+    }
+    figures
+}
+
+#[test]
+fn figures_of_a_study_have_data() {
+    let study = study(Scope::default());
+    let (results, _) = all(&study);
+    assert_eq!(has_data(&study, &results), ["1", "2"]);
+    let first = study.figure_data(&results, "1").unwrap();
+    let drawn: Vec<(&str, &str)> =
+        first.panels.iter().map(|panel| (&*panel.variant, &*panel.section)).collect();
+    assert_eq!(drawn, [("as-it-is", "As it is"), ("calm", "With little load")]);
+    let names: Vec<&str> = first.panels[1].series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["fifo", "efd", "drr"], "with the discipline beyond the paper");
+    assert_eq!(first.panels[0].x.unit.as_deref(), Some("segments"));
+    // Ratios to another discipline are no points of a panel.
+    assert!(first.panels.iter().all(|panel| panel.stated.is_empty()) && first.claims.len() == 2);
+}
+
+/// The quick study of a shipped paper, with one seed.
+#[test]
+fn figures_of_a_shipped_paper_have_data() {
+    let efd = SHIPPED.iter().find(|shipped| shipped.id == "efd").expect("it is shipped");
+    let paper = Paper::shipped(efd).unwrap();
+    let study = Study::new(paper, Scope { quick: true, seeds: Some(1), ..Scope::default() }).unwrap();
+    let (results, _) = all(&study);
+    assert_eq!(has_data(&study, &results), study.figure_ids());
+    let figures = study.figure_ids().into_iter().map(|id| study.figure_data(&results, id).unwrap());
+    let stated = figures.flat_map(|figure| figure.panels).flat_map(|panel| panel.stated);
+    assert!(stated.filter(|one| one.ours.is_some()).count() > 10);
+}
