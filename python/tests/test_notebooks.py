@@ -1,0 +1,47 @@
+"""The notebooks, and their gallery in the book. The gate runs each notebook as a script."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from conftest import ROOT
+
+NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.py"))
+GALLERY = ROOT / "docs" / "book" / "notebooks.md"
+IMAGES = ROOT / "docs" / "book" / "images"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_gallery_has_each_notebook_with_its_picture(path):
+    page = GALLERY.read_text()
+    image = IMAGES / f"notebook-{path.stem.replace('_', '-')}.png"
+    assert f"`{path.name}`" in page
+    assert f"](images/{image.name})" in page
+    assert image.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_pictures_are_small_and_each_belongs_to_a_notebook():
+    images = sorted(IMAGES.glob("notebook-*.png"))
+    assert sum(image.stat().st_size for image in images) < 600_000
+    stems = [image.stem.removeprefix("notebook-").replace("-", "_") for image in images]
+    assert stems == [path.stem for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_says_what_it_is_and_has_a_figure(path):
+    tree = ast.parse(path.read_text())
+    title = ast.get_docstring(tree)
+    assert title
+    assert title.endswith((".", "?"))
+    cells = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    names = {
+        target.id
+        for cell in cells
+        for node in ast.walk(cell)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert "figure" in names
+    assert len(cells) >= 6
