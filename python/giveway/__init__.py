@@ -19,7 +19,19 @@ from __future__ import annotations
 
 from . import flent, lists, pictures, theory
 from ._compare import Capture, Comparison, Recommendation, compare
-from ._discipline import Context, Discipline, DisciplineSource, Packet, PortInfo, Rank, Wait, rank
+from ._discipline import (
+    Arbiter,
+    Context,
+    Discipline,
+    DisciplineSource,
+    Packet,
+    PortInfo,
+    Rank,
+    Request,
+    SwitchInfo,
+    Wait,
+    rank,
+)
 from ._errors import (
     Diagnostic,
     DisciplineError,
@@ -41,6 +53,7 @@ from ._table import Column, Table
 from ._testbed import testbed
 
 __all__ = [
+    "Arbiter",
     "Bound",
     "Capture",
     "Claim",
@@ -67,12 +80,14 @@ __all__ = [
     "Progress",
     "Rank",
     "Recommendation",
+    "Request",
     "Run",
     "Scenario",
     "ScenarioError",
     "Simulation",
     "Source",
     "Step",
+    "SwitchInfo",
     "Table",
     "Wait",
     "__version__",

@@ -9,9 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from ._giveway import Context, Packet, Wait
+from ._giveway import Context, Packet, Request, Wait
 
-__all__ = ["Context", "Discipline", "DisciplineSource", "Packet", "PortInfo", "Rank", "Wait", "rank"]
+__all__ = [
+    "Arbiter",
+    "Context",
+    "Discipline",
+    "DisciplineSource",
+    "Packet",
+    "PortInfo",
+    "Rank",
+    "Request",
+    "SwitchInfo",
+    "Wait",
+    "rank",
+]
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,29 @@ class PortInfo:
     seed: int
     """A number for the random numbers of the discipline, such as ``random.Random(link.seed)``. It depends on the
     seed of the run and the name of the link only."""
+
+
+@dataclass(frozen=True)
+class SwitchInfo:
+    """The switch that an arbiter is built for."""
+
+    ports: int
+    """The number of inputs, and of outputs."""
+    seed: int
+    """A number for the random numbers of the arbiter. It depends on the seed of the run only."""
+
+
+class Arbiter(Protocol):
+    """An arbiter of an input-queued switch with virtual output queues. A class needs no base class, only this method.
+
+    Its constructor takes no argument, or the switch (:class:`SwitchInfo`). A run makes one object for each seed,
+    and for each class of packets if the mode of the switch has classes.
+    """
+
+    def match(self, requests: list[Request], slot: int, /) -> list[tuple[int, int]]:
+        """Returns pairs of an input and an output, which then exchange a cell in this slot. Each pair must be one of
+        the requests, and an input or an output may be in one pair only."""
+        ...
 
 
 class Discipline(Protocol):
@@ -78,8 +113,11 @@ def rank(function: Callable[[Packet], float], *, limit: str = "1000p", name: str
     return Rank(function, limit, name)
 
 
-DisciplineSource: TypeAlias = "str | type[Discipline] | Callable[[PortInfo], Discipline] | Rank"
-"""A discipline: its name and parameters as in ``tc``, a class, a function from a link to an object, or a rank."""
+DisciplineSource: TypeAlias = (
+    "str | type[Discipline] | Callable[[PortInfo], Discipline] | Rank | type[Arbiter] | Callable[[SwitchInfo], Arbiter]"
+)
+"""A discipline: its name and parameters as in ``tc``, a class, a function from a link to an object, or a rank; of a
+switch, an arbiter: its name, a class, or a function from a switch to an object."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +144,9 @@ def own(discipline: Any, place: int) -> Own:
     takes_link = _takes_an_argument(discipline)
 
     def make(link: dict[str, Any]) -> Any:
-        return discipline(PortInfo(**link)) if takes_link else discipline()
+        if not takes_link:
+            return discipline()
+        return discipline(SwitchInfo(**link) if "ports" in link else PortInfo(**link))
 
     return Own(_name(discipline), place, make, None, _source(discipline))
 

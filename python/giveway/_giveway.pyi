@@ -156,6 +156,22 @@ class Packet:
         """Reserved rate of the flow, bit/s; 0 for none."""
 
 @final
+class Request:
+    """A request at a switch: an input that has cells for an output, both of which are free."""
+    @property
+    def input(self) -> int:
+        """Number of the input."""
+    @property
+    def output(self) -> int:
+        """Number of the output."""
+    @property
+    def cells(self) -> int:
+        """Number of cells in the queue."""
+    @property
+    def age(self) -> int:
+        """Slots since the packet at the head of the queue arrived."""
+
+@final
 class Wait:
     """The answer of ``dequeue`` that no packet may leave before a time."""
     @property

@@ -90,21 +90,30 @@ class Paper:
         """The numbers of the figures that can be drawn."""
         return self._study.figures()
 
-    def figure(self, number: int | str, *, columns: int = 1) -> matplotlib.figure.Figure:
+    def figure(self, number: int | str, *, columns: int = 1, variant: str | None = None) -> matplotlib.figure.Figure:
         """A figure of the paper, drawn from our runs: means with 95 % confidence intervals, and the values that the
         paper states.
 
         Args:
             number: Its number in the paper, as in ``5`` or ``"1b"``.
             columns: 1 or 2: the width of the figure in columns of a paper.
+            variant: A variant of the study; by default the one that verdicts are about.
         """
         from . import pictures
 
+        return pictures.paper_figure(self.figure_data(number), columns=columns, variant=variant)
+
+    def figure_data(self, number: int | str) -> dict[str, Any]:
+        """The data of a figure: heading, caption, panels with axes, series and the values that the paper states.
+
+        Raises:
+            KeyError: The study does not draw such a figure.
+        """
         data = self._study.figure(str(number))
         if data is None:
             known = ", ".join(self.figures())
             raise KeyError(f"there is no figure {number}; the figures are {known}")
-        return pictures.paper_figure(json.loads(data), columns=columns)
+        return json.loads(data)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page of verdicts and figures as HTML. ``path`` writes it to a file."""
@@ -182,8 +191,7 @@ def paper(name: str, *, quick: bool = True) -> Paper:
 
     Args:
         name: A paper of :func:`papers`.
-        quick: A first look in seconds: shorter runs with three seeds. False runs what the paper did, which takes
-            minutes.
+        quick: A first look in seconds: shorter runs with three seeds. False runs what the paper did, for minutes.
     """
     if (name, quick) not in _READ:
         _READ[name, quick] = reproduce(name, quick=quick)

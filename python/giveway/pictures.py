@@ -6,7 +6,8 @@ seeds (Student's t).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -261,7 +262,8 @@ def draw(picture: Picture, axes: Any) -> None:
         if len(picture.series) > 1:
             axes.legend()
     axes.set_xlabel(picture.x_title)
-    axes.set_ylabel(picture.y_title)
+    # A column is less high than wide.
+    axes.set_ylabel(textwrap.fill(picture.y_title, 30))
     if picture.x_log:
         axes.set_xscale("log")
     if picture.y_log:
@@ -271,7 +273,9 @@ def draw(picture: Picture, axes: Any) -> None:
 def _draw_bars(picture: Picture, axes: Any) -> None:
     for place, each in enumerate(picture.series):
         half = each.half[0] if each.half else None
-        error = None if half is None else [half]
+        # A quantity that is never negative has no interval below zero.
+        below = None if half is None else min(half, each.y[0]) if each.y[0] >= 0 else half
+        error = None if half is None else [[below], [half]]
         axes.bar([place], each.y, width=0.7, color=each.colour, yerr=error, error_kw={"elinewidth": 0.8})
     axes.set_xticks(range(len(picture.series)), [each.name for each in picture.series], rotation=30, ha="right")
     axes.grid(visible=False, axis="x")
@@ -292,6 +296,98 @@ def _draw_line(picture: Picture, each: Series, axes: Any) -> None:
         axes.errorbar(each.x, each.y, yerr=[half or 0.0 for half in each.half], elinewidth=0.8, **options)
     else:
         axes.plot(each.x, each.y, **options)
+
+
+# --- figures of reproduced papers
+
+#: Grey of what a paper states, unlike the colours of disciplines.
+_STATED = "#666666"
+
+
+def paper_figure(data: Mapping[str, Any], *, columns: int = 1, variant: str | None = None) -> matplotlib.figure.Figure:
+    """A figure of a reproduced paper, from its data: our means with 95 % intervals, and what the paper states.
+
+    A grey bracket is the band in which a claim of the paper holds, at the point that it is about.
+
+    Args:
+        data: :meth:`giveway.Paper.figure_data`.
+        columns: 1 or 2: the width of the figure in columns of a paper.
+        variant: The variant of the study; by default the one that verdicts are about.
+    """
+    if columns not in WIDTHS:
+        raise ValueError(f"columns: a figure has 1 or 2, not {columns}")
+    panels: list[dict[str, Any]] = data["panels"]
+    if not panels:
+        raise ValueError(f"{data['heading']} has no panels: its numbers are in the claims")
+    first = panels[0]["variant"] if variant is None else variant
+    chosen = [panel for panel in panels if panel["variant"] == first]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(panel["variant"] for panel in panels))
+        raise KeyError(f"the figure is not drawn under the variant {variant!r}; the variants are {known}")
+    module = need("matplotlib.figure", "a figure")
+    across = min(len(chosen), 2 if columns == 2 else 1)
+    down = -(-len(chosen) // across)
+    with style():
+        size = (WIDTHS[columns], WIDTHS[1] * _ASPECT * down)
+        drawn = module.Figure(figsize=size, layout="constrained")
+        axes = drawn.subplots(down, across, squeeze=False).flat
+        for place, panel in zip(axes, chosen, strict=False):
+            _draw_panel(panel, place)
+        for place in list(axes)[len(chosen) :]:
+            place.remove()
+    return drawn
+
+
+def _draw_panel(panel: Mapping[str, Any], axes: Any) -> None:
+    series: list[dict[str, Any]] = panel["series"]
+    measured = [each for each in series if each["kind"] == "measured"]
+    looks = _giveway.looks([each["discipline"] or each["name"] for each in measured])
+    colours = {id(each): (colour, dash) for each, (colour, _, dash) in zip(measured, looks, strict=True)}
+    bars = panel["mark"] == "bars"
+    width = 0.8 / max(len(series), 1)
+    places: dict[str, float] = {}
+    for number, each in enumerate(series):
+        colour, dash = colours.get(id(each), ("#000000", [2, 2] if each["kind"] == "formula" else [6, 2]))
+        if bars:
+            shift = (number - (len(series) - 1) / 2) * width
+            places[each["name"]] = shift
+            error = [half or 0.0 for half in each["half_width"]]
+            x = [at + shift for at in each["x"]]
+            axes.bar(
+                x, each["y"], width=width, color=colour, label=each["name"], yerr=error, error_kw={"elinewidth": 0.8}
+            )
+            continue
+        kind = {"line": "lines", "steps": "steps", "points": "points"}[panel["mark"]]
+        half = each["half_width"] if any(each["half_width"]) else None
+        line = Series(each["name"], each["x"], each["y"], half, colour, dash)
+        _draw_line(Picture("", "", "", kind, []), line, axes)
+    labelled = False
+    for stated in panel["stated"]:
+        low, high = stated["at_least"], stated["at_most"]
+        if low is None and high is None:
+            continue
+        bottom, top = axes.get_ylim()
+        ends = (bottom if low is None else low, top if high is None else high)
+        x = stated["x"] + places.get(stated["series"], 0.0)
+        label = None if labelled else "stated by the paper"
+        axes.plot([x, x], ends, color=_STATED, linewidth=2.4, alpha=0.5, solid_capstyle="butt", label=label)
+        for end in (low, high):
+            if end is not None:
+                axes.plot([x], [end], marker="_", color=_STATED, markersize=6)
+        labelled = True
+    for axis, which in ((axes.xaxis, panel["x"]), (axes.yaxis, panel["y"])):
+        axis.set_label_text(which["title"])
+        if which["logarithmic"]:
+            (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
+        if which["categories"]:
+            axis.set_ticks(range(len(which["categories"])), which["categories"])
+    if panel["x"]["categories"]:
+        axes.tick_params("x", rotation=30 if max(map(len, panel["x"]["categories"])) > 6 else 0)
+        axes.grid(visible=False, axis="x")
+    if panel["title"]:
+        axes.set_title(panel["title"])
+    if len(series) > 1 or labelled:
+        axes.legend()
 
 
 # --- Altair

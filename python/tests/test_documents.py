@@ -8,7 +8,6 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-
 from conftest import ROOT
 
 matplotlib.use("agg")

@@ -69,3 +69,20 @@ def test_the_style_does_not_leak(quick):
 def test_a_switch_has_a_main_picture():
     run = giveway.run(ROOT / "scenarios" / "switch" / "short-first.toml", short=True)
     assert pictures.picture(run).series
+
+
+def test_every_figure_of_a_paper_is_drawn_with_what_it_states() -> None:
+    paper = giveway.paper("efd")
+    stated = 0
+    for number in paper.figures():
+        data = paper.figure_data(number)
+        if not data["panels"]:
+            continue
+        for columns in (1, 2):
+            drawn = paper.figure(number, columns=columns)
+            first = data["panels"][0]["variant"]
+            assert len(drawn.axes) == sum(panel["variant"] == first for panel in data["panels"])
+        stated += sum(len(panel["stated"]) for panel in data["panels"])
+    assert stated > 0
+    with pytest.raises(KeyError, match="the figures are 1b, 2"):
+        paper.figure(99)

@@ -28,7 +28,7 @@ pub fn observe(
         }
         Backend::Switch(crossbar) => {
             let outcome = crossbar.run(trial, go_on)?;
-            Some((of_outcome(&outcome, crossbar, of_crossbar(crossbar, keep_series)), Vec::new()))
+            Some((recorded_switch(crossbar, keep_series, &outcome), Vec::new()))
         }
         Backend::Live(_) => panic!("a test bed is not a simulation: the crate testbed runs it"),
     }
@@ -57,6 +57,11 @@ pub fn recorded(recorder: Recorder<Segment>, finished: Finished) -> (Record, Vec
     let mut record = recorder.finish();
     record.summary.events = finished.totals.events;
     (record, finished.remarks)
+}
+
+/// The record of a switch that has run.
+pub fn recorded_switch(crossbar: &Crossbar, keep_series: bool, outcome: &Outcome) -> Record {
+    of_outcome(outcome, crossbar, of_crossbar(crossbar, keep_series))
 }
 
 /// The disciplines or arbiters that a scenario compares, with their names in records.

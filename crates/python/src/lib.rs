@@ -45,6 +45,8 @@ mod _giveway {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::own::arbiter::Request;
+    #[pymodule_export]
     use crate::own::context::{Context, Wait};
     #[pymodule_export]
     use crate::own::packet::Packet;

@@ -8,6 +8,7 @@
 //! error that names the packet: one that is sent twice, is sent after it was dropped, or is forgotten. A
 //! packet is forgotten if its object is freed before the packet was sent or dropped.
 
+pub mod arbiter;
 pub mod context;
 pub mod failure;
 mod held;
@@ -20,10 +21,14 @@ use std::rc::Rc;
 
 use giveway_disciplines::Spec;
 use giveway_measure::Record;
-use giveway_papers::observe_network;
+use giveway_papers::{observe_network, recorded_switch};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Qdisc};
-use giveway_scenario::{Network, Port, Queue, Scenario, Trial};
+use giveway_scenario::{Backend, Crossbar, Network, Port, Queue, Scenario, Trial};
 use giveway_sim::Segment;
+use giveway_switch::Outside;
+use giveway_switch::arbiter::ArbiterContext;
+use giveway_switch::packet::Class;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -82,7 +87,7 @@ pub fn new(
 /// interruption; the runs until then are kept.
 ///
 /// # Errors
-/// When the scenario has no network, or a discipline fails or breaks the contract.
+/// When the scenario is for a test bed, or a discipline fails or breaks the contract.
 pub fn run_all(
     py: Python<'_>,
     base: &Scenario,
@@ -90,23 +95,25 @@ pub fn run_all(
     progress: Option<&Py<PyAny>>,
     runs: &mut Vec<(giveway_measure::Trial, Record)>,
 ) -> PyResult<Option<PyErr>> {
-    let Some(network) = base.network() else {
-        let backend = base.backend.name();
-        let message = format!(
-            "a discipline in Python needs a network, and this scenario has the backend \"{backend}\""
-        );
-        return Err(errors::failed(py, &message));
-    };
     let all = own.len() * base.seeds.len();
     let mut finished = 0;
     for one in own {
         for trial in base.trials() {
             let trial = Trial { name: one.name.clone(), ..trial };
             let share = |done: f64| (finished as f64 + done) / all as f64;
-            match run_one(py, network, one, &trial, &|done| {
+            let go_on = |done: f64| {
                 py.check_signals()?;
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
-            })? {
+            };
+            let ran = match &base.backend {
+                Backend::Network(network) => run_one(py, network, one, &trial, &go_on),
+                Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &go_on),
+                Backend::Live(_) => {
+                    let message = "a discipline in Python runs in the simulator, and this scenario is for a test bed";
+                    Err(errors::failed(py, message))
+                }
+            };
+            match ran? {
                 Ok(record) => {
                     runs.push((giveway_measure::Trial { qdisc: trial.name, seed: trial.seed }, record));
                 }
@@ -164,4 +171,47 @@ fn run_one(
     }
     let (record, _) = observed.expect("a run that was not stopped has a result");
     Ok(Ok(record))
+}
+
+/// Runs one trial of a switch with an arbiter in Python. The inner error is an interruption.
+fn run_switch(
+    py: Python<'_>,
+    crossbar: &Crossbar,
+    one: &Own,
+    trial: &Trial,
+    go_on: &dyn Fn(f64) -> PyResult<()>,
+) -> PyResult<Result<Record, PyErr>> {
+    let raised = arbiter::Raised::default();
+    let interruption: Rc<Cell<Option<PyErr>>> = Rc::default();
+    let build = |context: &ArbiterContext, _: Class| -> Box<dyn Outside> {
+        let make = || {
+            let switch = PyDict::new(py);
+            switch.set_item("ports", context.ports)?;
+            switch.set_item("seed", context.streams.rng().word())?;
+            one.make.call1(py, (switch,))
+        };
+        Box::new(arbiter::Arbiter::new(py, make, &raised))
+    };
+    let watched = |done: f64| match go_on(done) {
+        Ok(()) => true,
+        Err(error) => {
+            interruption.set(Some(error));
+            false
+        }
+    };
+    let outcome = crossbar.run_built(trial, &build, &watched);
+    match (raised.take(), outcome) {
+        (Some(cause), _) if !cause.is_instance_of::<PyException>(py) => Ok(Err(cause)),
+        (Some(cause), outcome) => {
+            // Without a sentence the arbiter was never made.
+            let said = outcome.err().filter(|said| !said.is_empty());
+            let message = said.unwrap_or_else(|| cause.to_string());
+            let error = errors::raised(py, "DisciplineError", &format!("{}: {message}", one.name));
+            error.set_cause(py, Some(cause));
+            Err(error)
+        }
+        (None, Err(mistake)) => Err(errors::raised(py, "DisciplineError", &format!("{}: {mistake}", one.name))),
+        (None, Ok(Some(outcome))) => Ok(Ok(recorded_switch(crossbar, true, &outcome))),
+        (None, Ok(None)) => Ok(Err(interruption.take().expect("only an interruption stops a run"))),
+    }
 }

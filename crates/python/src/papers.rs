@@ -32,14 +32,13 @@ impl Paper {
 
     /// The figures of the paper.
     fn figures(&self) -> Vec<String> {
-        let known = Known::find(self.study.id()).into_iter();
-        known.flat_map(|paper| paper.figures().map(str::to_owned).collect::<Vec<_>>()).collect()
+        self.study.figure_ids().into_iter().map(str::to_owned).collect()
     }
 
     /// The data of a figure as JSON; None if there is no such figure.
     fn figure(&self, number: &str) -> Option<String> {
-        let _ = number;
-        None
+        let data = self.study.figure_data(&self.results, number)?;
+        Some(json!(data).to_string())
     }
 
     /// The numbers of finished and of planned runs.
