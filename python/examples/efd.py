@@ -90,7 +90,8 @@ class Efd:
 
     def __init__(self):
         self.high, self.low = deque(), deque()
-        # Flows that have a packet in the queue: how many packets each offered since it had none, and has there now.
+        # Flows that have a packet in the queue: how many packets each offered since it had none, and has
+        # there now.
         self.offered, self.queued = Counter(), Counter()
 
     def enqueue(self, packet, cx):

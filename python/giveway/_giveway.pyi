@@ -5,14 +5,15 @@ from types import ModuleType
 from typing import Any, final
 
 __all__ = [
-    "VERSION",
     "Context",
     "Frame",
     "Packet",
     "Paper",
+    "Request",
     "Results",
     "Scenario",
     "Simulation",
+    "VERSION",
     "Wait",
     "answer",
     "compare",

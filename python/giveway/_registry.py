@@ -71,8 +71,8 @@ class Bound:
     traffic: str
     discipline: str
     delay: float | None
-    """The longest time from the arrival of a packet at the link to its last bit on the wire, seconds; None if there
-    is no bound."""
+    """The longest time from the arrival of a packet at the link to its last bit on the wire, seconds; None without
+    a bound."""
     reason: str | None
     """Why there is no bound."""
     reserved: int

@@ -106,7 +106,8 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         values = np.asarray(action, dtype=float).reshape(-1).tolist()
         words = [f"{each.name} {each.value(x)}" for each, x in zip(self._actions, values, strict=True)]
         spec = " ".join([self._discipline, *words])
-        # The port keeps its queue and the state of its discipline. An action that changes nothing costs nothing.
+        # The port keeps its queue and the state of its discipline. An action that changes nothing costs
+        # nothing.
         if spec != self._spec:
             self._port.change(spec)
             self._spec = spec

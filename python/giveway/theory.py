@@ -48,7 +48,7 @@ def mm1_waiting(arrivals: float, services: float) -> float | None:
 
 
 def mm1_response(arrivals: float, services: float) -> float | None:
-    """Mean response time (waiting and service) in M/M/1, seconds."""
+    """Mean time in the system (waiting and service) in M/M/1, seconds."""
     return _theory.mm1_response(arrivals, services)
 
 
@@ -83,12 +83,12 @@ def mg1_waiting(arrivals: float, service: float, service_second_moment: float) -
 
 
 def mg1_fifo_response(arrivals: float, service: float, service_second_moment: float) -> float | None:
-    """Mean response time in M/G/1 with first in, first out, seconds."""
+    """Mean time in the system in M/G/1 with first in, first out, seconds."""
     return _theory.mg1_fifo_response(arrivals, service, service_second_moment)
 
 
 def mg1_processor_sharing_response(arrivals: float, service: float, size: float) -> float | None:
-    """Mean response time of a customer that needs ``size`` seconds of service, in M/G/1 with processor sharing."""
+    """Mean time in the system of a customer that needs ``size`` seconds of service, in M/G/1 with processor sharing."""
     return _theory.mg1_processor_sharing_response(arrivals, service, size)
 
 

@@ -7,9 +7,10 @@ app = marimo.App(app_title="Train an AQM in the gym")
 
 @app.cell
 def _():
-    import giveway
     import marimo as mo
     import numpy as np
+
+    import giveway
     from giveway.gym import QueueEnv
 
     return QueueEnv, giveway, mo, np
@@ -20,9 +21,9 @@ def _(mo):
     mo.md("""
     # Train an AQM in the gym
 
-    CoDel drops packets once the queue has delayed every packet by more than its `target` for 100 ms. A small target keeps
-    the delay low. A target that is too small leaves the link idle when its rate rises. Which target is best if the rate of
-    the link varies, and can an agent that watches the queue do better than any constant?
+    CoDel drops packets once the queue has delayed every packet by more than its `target` for 100 ms. A small
+    target keeps the delay low. A target that is too small leaves the link idle when its rate rises. Which target
+    is best if the rate of the link varies, and can an agent that watches the queue do better than any constant?
 
     The link below changes its rate between 2 and 10 Mbit/s. Two uploads share it.
     """)
@@ -43,9 +44,10 @@ def _(mo):
     mo.md("""
     ## The environment
 
-    A step simulates 50 ms. The observation has the backlog, the share of the rate that was used, the mean and the largest
-    sojourn time, and the share of dropped packets. The action is a number from -1 to 1, which stands for a target from 2 to
-    50 ms on a logarithmic scale. The reward of a step is the utilization minus a tenth for each 10 ms of mean sojourn time.
+    A step simulates 50 ms. The observation has the backlog, the share of the rate that was used, the mean and the
+    largest sojourn time, and the share of dropped packets. The action is a number from -1 to 1, which stands for
+    a target from 2 to 50 ms on a logarithmic scale. The reward of a step is the utilization minus a tenth for
+    each 10 ms of mean sojourn time.
     """)
     return
 
@@ -95,9 +97,9 @@ def _(mo):
     mo.md("""
     ## An agent
 
-    The policy is linear: the action is a weighted sum of the utilization and the logarithm of the sojourn time, plus a
-    constant. The cross-entropy method draws weights from a normal distribution, keeps the best fifth, and fits the
-    distribution to them. It begins with the best constant.
+    The policy is linear: the action is a weighted sum of the utilization and the logarithm of the sojourn time,
+    plus a constant. The cross-entropy method draws weights from a normal distribution, keeps the best fifth, and
+    fits the distribution to them. It begins with the best constant.
     """)
     return
 

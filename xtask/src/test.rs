@@ -9,7 +9,8 @@ use std::time::SystemTime;
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{
-    format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios, test_programs, tools,
+    format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios, test_programs,
+    tools,
 };
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";

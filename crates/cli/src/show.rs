@@ -108,9 +108,8 @@ pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
 
 /// Writes to the standard error. A failure is ignored, because it cannot be reported anywhere else.
 fn print(text: &str) {
-    let is_captured = CAPTURED.with_borrow_mut(|captured| {
-        captured.as_mut().map(|captured| captured.push_str(text)).is_some()
-    });
+    let is_captured = CAPTURED
+        .with_borrow_mut(|captured| captured.as_mut().map(|captured| captured.push_str(text)).is_some());
     if is_captured {
         return;
     }

@@ -63,7 +63,9 @@ mod verdict;
 pub use error::{ContentError, PaperError};
 pub use figure::{AxisData, FigureData, PanelData, SeriesData, StatedData};
 pub use listing::{json, markdown};
-pub use observe::{contest, disciplines, layout, observe, observe_network, recorded, recorded_switch, recorder};
+pub use observe::{
+    contest, disciplines, layout, observe, observe_network, recorded, recorded_switch, recorder,
+};
 pub use paper::Paper;
 pub use report::{document, interrupted};
 pub use shipped::{SHIPPED, Shipped};

@@ -109,7 +109,8 @@ pub fn run_all(
                 Backend::Network(network) => run_one(py, network, one, &trial, &go_on),
                 Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &go_on),
                 Backend::Live(_) => {
-                    let message = "a discipline in Python runs in the simulator, and this scenario is for a test bed";
+                    let message =
+                        "a discipline in Python runs in the simulator, and this scenario is for a test bed";
                     Err(errors::failed(py, message))
                 }
             };
@@ -210,7 +211,9 @@ fn run_switch(
             error.set_cause(py, Some(cause));
             Err(error)
         }
-        (None, Err(mistake)) => Err(errors::raised(py, "DisciplineError", &format!("{}: {mistake}", one.name))),
+        (None, Err(mistake)) => {
+            Err(errors::raised(py, "DisciplineError", &format!("{}: {mistake}", one.name)))
+        }
         (None, Ok(Some(outcome))) => Ok(Ok(recorded_switch(crossbar, true, &outcome))),
         (None, Ok(None)) => Ok(Err(interruption.take().expect("only an interruption stops a run"))),
     }

@@ -24,9 +24,9 @@ use crate::scenario::Scenario;
 /// The number of parts of a simulation after which signals are asked for.
 const PARTS: u64 = 500;
 
-/// What the ports did since they were last read, by their numbers.
+/// The packets of each port since it was last read, by the number of the port.
 #[derive(Default)]
-struct Tally(Vec<Sojourns>);
+struct Recent(Vec<Sojourns>);
 
 /// The packets that a port sent, and their sojourn times.
 #[derive(Clone, Copy, Default)]
@@ -38,14 +38,14 @@ struct Sojourns {
     dropped: u64,
 }
 
-impl Tally {
+impl Recent {
     #[inline]
     fn at(&mut self, at: PortId) -> Option<&mut Sojourns> {
         self.0.get_mut(at.0 as usize)
     }
 }
 
-impl Probe<Segment> for Tally {
+impl Probe<Segment> for Recent {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Port
     }
@@ -83,18 +83,27 @@ pub struct Simulation {
 struct Running {
     stepped: Stepped,
     recorder: Recorder<Segment>,
-    tally: Tally,
+    recent: Recent,
 }
 
 #[pymethods]
 impl Simulation {
-    /// Prepares the first discipline of a scenario, or one in Python, with a seed. `series` keeps samples over
-    /// time.
+    /// Prepares the first discipline of a scenario, or one in Python, with a seed. `series` keeps samples
+    /// over time.
     #[new]
-    fn create(py: Python<'_>, scenario: Py<Scenario>, own: Option<Own>, seed: u64, series: bool) -> PyResult<Simulation> {
+    fn create(
+        py: Python<'_>,
+        scenario: Py<Scenario>,
+        own: Option<Own>,
+        seed: u64,
+        series: bool,
+    ) -> PyResult<Simulation> {
         let read = &scenario.get().read;
         let Some(network) = read.network() else {
-            let message = format!("only networks run step by step, and this scenario has the backend \"{}\"", read.backend.name());
+            let message = format!(
+                "only networks run step by step, and this scenario has the backend \"{}\"",
+                read.backend.name()
+            );
             return Err(errors::failed(py, &message));
         };
         let first = read.trials().into_iter().next().expect("a scenario has a trial");
@@ -117,8 +126,8 @@ impl Simulation {
             return Err(error);
         }
         let ports = stepped.port_names().count();
-        let tally = Tally(vec![Sojourns::default(); ports]);
-        let running = Running { stepped, recorder: recorder(network, series), tally };
+        let recent = Recent(vec![Sojourns::default(); ports]);
+        let running = Running { stepped, recorder: recorder(network, series), recent };
         let part = read.duration.scale(1, PARTS).max(Span::ns(1));
         Ok(Simulation { running: Some(running), failure, name, seed, part, scenario: scenario.clone_ref(py) })
     }
@@ -130,7 +139,7 @@ impl Simulation {
         let until = Time::from_ps(until).min(running.stepped.until());
         while running.stepped.now() < until {
             let next = (running.stepped.now() + part).min(until);
-            running.stepped.step_to(next, &mut (&mut running.recorder, &mut running.tally));
+            running.stepped.step_to(next, &mut (&mut running.recorder, &mut running.recent));
             if next < until {
                 py.check_signals()?;
             }
@@ -191,11 +200,11 @@ impl Simulation {
         Ok((numbers, counters.marked, port.rate().as_bit()))
     }
 
-    /// What a port did since the last call: packets and bytes sent, the sum and the largest of their sojourn
-    /// times in seconds, packets dropped.
+    /// The packets of a port since the last call: packets and bytes sent, the sum and the largest of their
+    /// sojourn times in seconds, packets dropped.
     fn since(&mut self, port: u32) -> PyResult<(u64, u64, f64, f64, u64)> {
-        let tally = self.running()?.tally.at(PortId(port));
-        let Sojourns { packets, bytes, sum, most, dropped } = tally.map(std::mem::take).unwrap_or_default();
+        let recent = self.running()?.recent.at(PortId(port));
+        let Sojourns { packets, bytes, sum, most, dropped } = recent.map(std::mem::take).unwrap_or_default();
         Ok((packets, bytes, sum.as_s(), most.as_s(), dropped))
     }
 
@@ -213,8 +222,8 @@ impl Simulation {
         failed.map_or(Ok(found), Err)
     }
 
-    /// The packets in a queue, in order of arrival. The queue is watched from the first call on, which returns
-    /// None if packets are queued already.
+    /// The packets in a queue, in order of arrival. The queue is watched from the first call on, which
+    /// returns None if packets are queued already.
     fn queue(&mut self, port: u32) -> PyResult<Option<Vec<Packet>>> {
         let backlog = self.port_of(port)?.counters().backlog().packets;
         let stepped = &mut self.running()?.stepped;
@@ -239,25 +248,25 @@ impl Simulation {
     /// Replaces the discipline of a port.
     fn change(&mut self, port: u32, spec: &str) -> PyResult<()> {
         let spec: Spec = spec.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-        let Running { stepped, recorder, tally } = self.running()?;
-        stepped.replace(PortId(port), &spec, &mut (recorder, tally)).map_err(refused)
+        let Running { stepped, recorder, recent } = self.running()?;
+        stepped.replace(PortId(port), &spec, &mut (recorder, recent)).map_err(refused)
     }
 
     /// Replaces the discipline of a port by one in Python.
     fn change_to_own(&mut self, py: Python<'_>, port: u32, own: Own) -> PyResult<()> {
         let failure = self.failure.clone();
-        let Running { stepped, recorder, tally } = self.running()?;
+        let Running { stepped, recorder, recent } = self.running()?;
         let name = stepped.port_names().nth(port as usize).unwrap_or_default().to_owned();
         let context = stepped.context(PortId(port)).map_err(refused)?;
         let qdisc: Box<dyn Qdisc<Segment>> = new(py, &own, &name, &context, &failure)?;
-        stepped.replace_by(PortId(port), qdisc, &mut (recorder, tally)).map_err(refused)
+        stepped.replace_by(PortId(port), qdisc, &mut (recorder, recent)).map_err(refused)
     }
 
     /// Changes the rate of a link, in the words of `tc`.
     fn set_rate(&mut self, port: u32, rate: &str) -> PyResult<()> {
         let rate: Rate = rate.parse().map_err(|error| PyValueError::new_err(format!("rate: {error}")))?;
-        let Running { stepped, recorder, tally } = self.running()?;
-        stepped.change_rate(PortId(port), rate, &mut (recorder, tally)).map_err(refused)
+        let Running { stepped, recorder, recent } = self.running()?;
+        stepped.change_rate(PortId(port), rate, &mut (recorder, recent)).map_err(refused)
     }
 
     /// Changes the delay of a link.
@@ -268,8 +277,9 @@ impl Simulation {
 
     /// Changes the probability that a link loses a packet.
     fn set_loss(&mut self, port: u32, loss: f64) -> PyResult<()> {
-        let loss = Share::new(loss)
-            .ok_or_else(|| PyValueError::new_err(format!("loss: {loss} is not a probability between 0 and 1")))?;
+        let loss = Share::new(loss).ok_or_else(|| {
+            PyValueError::new_err(format!("loss: {loss} is not a probability between 0 and 1"))
+        })?;
         self.running()?.stepped.change_loss(PortId(port), loss).map_err(refused)
     }
 

@@ -1,7 +1,7 @@
 //! Arbiters that a caller brings, in place of one of the registry.
 //!
-//! An [`Outside`] arbiter sees the requests of a slot as a list of pairs, so it does not depend on the size of
-//! the switch. Each of its pairs is checked. After a mistake the switch matches nothing, and
+//! An [`Outside`] arbiter sees the requests of a slot as a list of pairs, so it does not depend on the size
+//! of the switch. Each of its pairs is checked. After a mistake the switch matches nothing, and
 //! [`Sim::mistake`](crate::Sim::mistake) is a sentence about it.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,8 @@ impl Asked<'_> {
         self.weights.cells(input, output)
     }
 
-    /// The time since the arrival of the packet at the head of the queue of a request, in slots of the fabric.
+    /// The time since the arrival of the packet at the head of the queue of a request, in slots of the
+    /// fabric.
     pub fn age(&self, input: usize, output: usize) -> u64 {
         (self.age)(input, output)
     }

@@ -58,7 +58,9 @@ impl Arbiter {
             let object = make()?;
             object.bind(py).getattr("match").map(Bound::unbind).map_err(|_| {
                 let class = object.bind(py).get_type();
-                PyTypeError::new_err(format!("{class} has no method match: an arbiter needs match(requests, slot)"))
+                PyTypeError::new_err(format!(
+                    "{class} has no method match: an arbiter needs match(requests, slot)"
+                ))
             })
         };
         let decide = method().map_err(|error| raised.set(error)).ok();

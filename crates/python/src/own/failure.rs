@@ -25,7 +25,7 @@ pub struct At {
 }
 
 impl Failure {
-    /// The same failure, for a discipline at a link.
+    /// This failure, for a discipline at a link.
     pub fn of(&self, discipline: &str, port: &str) -> At {
         At { failure: self.clone(), discipline: discipline.to_owned(), port: port.to_owned() }
     }
@@ -35,7 +35,8 @@ impl Failure {
         self.is_set.get()
     }
 
-    /// Keeps the first error. One that is no `Exception`, such as `KeyboardInterrupt`, is an interruption.
+    /// Keeps the first error. One that is not an `Exception`, such as `KeyboardInterrupt`, is an
+    /// interruption.
     pub fn set(&self, error: PyErr) {
         if !self.is_set.replace(true) {
             *self.error.borrow_mut() = Some(error);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use giveway_qdisc::{Backlog, Packet};
 use giveway_sim::Segment;
 
-/// What the objects of packets share with their queue.
+/// The part of a queue that the objects of its packets know.
 #[derive(Default)]
 pub struct Shared {
     /// The number of a forgotten packet plus one; zero if there is none.
@@ -82,7 +82,7 @@ impl Held {
         self.backlog
     }
 
-    /// What the objects of packets share with this queue.
+    /// The part of this queue that the objects of its packets know.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

@@ -1,8 +1,8 @@
 //! A queue by ranks, whose ranks a function in Python computes: a push-in first-out queue (PIFO).
 //!
 //! Sivaraman et al., "Programmable Packet Scheduling at Line Rate", SIGCOMM 2016, section 2. The packet with
-//! the smallest rank leaves first; among equal ranks, the one that arrived first. The paper leaves open what a
-//! full queue does. Here the packet that would leave last makes room, which may be the new one.
+//! the smallest rank leaves first; among equal ranks, the one that arrived first. The paper leaves open what
+//! a full queue does. Here the packet that would leave last makes room, which may be the new one.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -17,8 +17,8 @@ use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
 
-/// Least number of times that a run reports its progress: enough for a progress bar, and few enough to take no
-/// measurable time.
+/// Least number of times that a run reports its progress: enough for a progress bar, and few enough to take
+/// no measurable time.
 const STEPS: u64 = 500;
 
 /// The most events of a step: a few milliseconds of a processor, so that a run stops soon.
