@@ -3,7 +3,7 @@
     python python/export_notebooks.py pictures             the pictures of the book's gallery
     python python/export_notebooks.py jupyter FOLDER       notebooks for Jupyter, executed, with their outputs
 
-Each notebook in `notebooks/` has a variable `figure`, which is its picture.
+The picture of a notebook in `notebooks/` is its variable `figure`, if it has one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ IMAGES = HERE.parent / "docs" / "book" / "images"
 def pictures() -> None:
     """Draws the picture of each notebook."""
     for path in NOTEBOOKS:
+        if "    figure = " not in path.read_text(encoding="utf-8"):
+            continue
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
