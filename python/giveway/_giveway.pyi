@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any, final
 
 __all__ = [
+    "VERSION",
     "Context",
     "Frame",
     "Packet",
@@ -13,7 +14,6 @@ __all__ = [
     "Results",
     "Scenario",
     "Simulation",
-    "VERSION",
     "Wait",
     "answer",
     "compare",
