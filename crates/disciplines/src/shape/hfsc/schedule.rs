@@ -269,17 +269,19 @@ impl Schedule {
     /// has something to send, too.
     fn joins(&mut self, node: u32, now: Time) {
         let mut node = node;
+        // The time from which the upper limits so far permit a packet.
+        let mut from = Time::ZERO;
         while node != 0 {
             let Node { parent, position, active, .. } = self.nodes[node as usize];
             self.nodes[node as usize].active = active + 1;
             if active > 0 {
-                return;
+                return self.frees(node, from, now);
             }
             let below = &self.nodes[parent as usize].below;
             let is_first = below.fit.is_empty() && below.limited.is_empty();
             // The middle of the range of the others, so that nobody waits for long; or where the last period
             // ended.
-            let from = match below.fit.first() {
+            let begin = match below.fit.first() {
                 Some((least, _)) if !is_first => least.midpoint(below.newest.max(least)),
                 _ if is_first => below.latest,
                 _ => below.newest,
@@ -293,15 +295,16 @@ impl Schedule {
                 *running = Some(begun);
             }
             if let Some(share) = &mut self.nodes[node as usize].share {
-                let from = from.max(share.at);
+                let begin = begin.max(share.at);
                 let running = match share.running {
-                    Some(running) => running.least_with(share.curve, from, share.total),
-                    None => Running::new(share.curve, from, share.total),
+                    Some(running) => running.least_with(share.curve, begin, share.total),
+                    None => Running::new(share.curve, begin, share.total),
                 };
                 share.running = Some(running);
-                share.at = running.time_of(share.total).max(from);
+                share.at = running.time_of(share.total).max(begin);
                 let at = share.at;
                 let may = self.may_send_at(node);
+                from = from.max(may);
                 let others = &mut self.nodes[parent as usize].below;
                 others.newest = others.newest.max(at);
                 match may > now {
@@ -312,6 +315,27 @@ impl Schedule {
             node = parent;
         }
         self.nodes[0].active += 1;
+    }
+
+    /// A class below this one begins to share, and may send from this time on. Classes that wait only for
+    /// those that were there before wait no longer than until then.
+    fn frees(&mut self, node: u32, from: Time, now: Time) {
+        let (mut node, mut from) = (node, from);
+        while node != 0 {
+            let Node { parent, position, .. } = self.nodes[node as usize];
+            from = from.max(self.may_send_at(node));
+            let at = self.nodes[node as usize].share.as_ref().map_or(0, |share| share.at);
+            let below = &mut self.nodes[parent as usize].below;
+            if below.limited.key(position).is_some_and(|until| until > from) {
+                if from > now {
+                    below.limited.set(position, from);
+                } else {
+                    below.limited.remove(position);
+                    below.fit.set(position, at);
+                }
+            }
+            node = parent;
+        }
     }
 
     /// A class has nothing more to send, the inverse of [`Schedule::joins`].

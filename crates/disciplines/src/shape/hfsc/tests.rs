@@ -50,6 +50,20 @@ fn an_upper_limit_leaves_the_link_idle() {
     );
 }
 
+/// B1 arrives while the limit of A holds A, and so their parent, back until 4 ms.
+#[test]
+fn an_arrival_frees_a_class_that_waits_for_others_below_it() {
+    assert_eq!(
+        trace(
+            "hfsc default a classes [(name all ls (rate 8mbit) classes [(name a ls (rate 1mbit) ul (rate 2mbit)) (name b ls \
+             (rate 1mbit) match [(class 1)])])]",
+            LINK,
+            "0 A1 1000, A2 1000; 1.5 B1 1000"
+        ),
+        "A1[0-1] B1[1.5-2.5] A2[4-5] |"
+    );
+}
+
 #[test]
 fn mistakes_are_refused_with_the_class() {
     let said = [
