@@ -100,6 +100,7 @@ impl Discipline for Config {
                 target: self.target,
                 interval: self.interval,
                 ecn: self.ecn,
+                at_once: false,
                 increment: Probability::of(self.increment),
                 decrement: Probability::of(self.decrement),
             },

@@ -15,7 +15,9 @@
 //!   more flows (`triple-isolate`). So a host gains nothing by opening more flows. What is less than a byte
 //!   is decided by a draw.
 //! - Each queue has COBALT, whose state decays after the last packet before the queue is free again. `rtt`
-//!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link.
+//!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link. As in the
+//!   kernel, the second packet above the target is signalled at once in a queue that has had no congestion
+//!   before, or whose last packet below the target left more than an interval ago.
 //! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
 //!   to drop.
 //! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three
@@ -288,6 +290,7 @@ impl Tuner {
                 target,
                 interval: interval.max(target * 2),
                 ecn: true,
+                at_once: true,
                 increment: Probability::INCREMENT,
                 decrement: Probability::DECREMENT,
             },

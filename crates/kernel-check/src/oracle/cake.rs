@@ -101,15 +101,7 @@ mod tests {
             word % below
         };
         let (mut now, mut calls, mut number) = (1_000_000, Vec::new(), 0);
-        let call = |now, arrival| Call {
-            now,
-            arrival,
-            dropped: vec![],
-            sent: None,
-            state: 0,
-            drawn: vec![],
-            marked: Some(false),
-        };
+        let call = |now, arrival| Call { now, arrival, marked: Some(false), ..Call::default() };
         while number < packets {
             for _ in 0..random(60) {
                 let flow = random(50);

@@ -28,6 +28,10 @@ pub struct Law {
     pub interval: Span,
     /// True if packets of ECN-capable transports are marked instead of dropped by CoDel.
     pub ecn: bool,
+    /// True if the first signal does not wait for an interval, as in CAKE of Linux. It comes with the second
+    /// packet above the target in a queue that has had no congestion before, and in one whose last packet
+    /// below the target left more than an interval ago.
+    pub at_once: bool,
     /// Step of BLUE's probability at an overflow.
     pub increment: Probability,
     /// Step of BLUE's probability while the queue is empty.
@@ -75,6 +79,8 @@ pub struct Cobalt {
     probability: Probability,
     /// True while the sojourn time is above the target.
     dropping: bool,
+    /// True if there has been congestion.
+    begun: bool,
 }
 
 const _: () = assert!(size_of::<Cobalt>() == 24);
@@ -119,28 +125,36 @@ impl Cobalt {
         let now = cx.now();
         // Due by the schedule before this packet: a new state below begins its own.
         let due = self.is_due(now);
+        let mut overdue = self.next < now;
         let mut dropped = false;
         if now.since(pkt.meta.arrived) > above {
             if !self.dropping {
                 self.dropping = true;
-                self.next = now + over_root(law.interval, self.count);
+                let waits = !law.at_once || self.begun;
+                self.next = if waits { now + over_root(law.interval, self.count) } else { now };
             }
             self.count = self.count.max(1);
+            self.begun = true;
             if due {
                 dropped = !(law.ecn && cx.mark(pkt));
                 self.count = self.count.saturating_add(1);
                 self.next += over_root(law.interval, self.count);
+                overdue = self.next < now;
             }
         } else {
             self.dropping = false;
             while self.is_due(now) {
                 self.step_down(law);
+                overdue = self.next < now;
             }
+        }
+        if !law.at_once {
+            overdue = self.next < now;
         }
         dropped |= self.probability.happens(rng);
         if self.count == 0 {
             self.next = now + law.interval;
-        } else if self.next < now && !dropped {
+        } else if overdue && !dropped {
             // Signals that are overdue are not made up for.
             self.next = now;
         }
@@ -159,6 +173,7 @@ impl Cobalt {
         self.dropping = true;
         self.next = now;
         self.count = self.count.max(1);
+        self.begun = true;
         begins
     }
 
@@ -229,12 +244,14 @@ mod tests {
         target: Span::ms(5),
         interval: Span::ms(100),
         ecn: true,
+        at_once: false,
         increment: Probability::INCREMENT,
         decrement: Probability::DECREMENT,
     };
 
     /// Decisions about packets that have waited for a given time, one per millisecond.
     struct Bench {
+        law: Law,
         state: Cobalt,
         ms: u64,
         rng: Rng,
@@ -242,7 +259,7 @@ mod tests {
 
     impl Bench {
         fn new() -> Bench {
-            Bench { state: Cobalt::default(), ms: 1000, rng: Streams::new(1).rng() }
+            Bench { law: LAW, state: Cobalt::default(), ms: 1000, rng: Streams::new(1).rng() }
         }
 
         /// The milliseconds at which packets that waited for `sojourn` are dropped or marked.
@@ -255,8 +272,8 @@ mod tests {
                 pkt.meta.ecn = ecn;
                 let now = Time::ms(self.ms);
                 pkt.meta.arrived = Time::from_ps(now.as_ps() - sojourn.as_ps());
-                let dropped =
-                    self.state.drops(&LAW, LAW.target, &mut pkt, &mut Cx::new(now, &mut out), &mut self.rng);
+                let cx = &mut Cx::new(now, &mut out);
+                let dropped = self.state.drops(&self.law, LAW.target, &mut pkt, cx, &mut self.rng);
                 if dropped || !out.marked.is_empty() {
                     signals.push(self.ms - 1000);
                 }
@@ -274,6 +291,21 @@ mod tests {
         assert_eq!(Bench::new().signals(330, Span::ms(6), Ecn::NotCapable), expected);
         assert_eq!(Bench::new().signals(330, Span::ms(6), Ecn::Ect0), expected, "marks at the same times");
         assert!(Bench::new().signals(330, Span::ms(5), Ecn::NotCapable).is_empty(), "not above the target");
+    }
+
+    /// The second packet above the target is signalled, and the schedule begins with the first one: 70.7 ms
+    /// after 1 ms, then 57.7 ms. It is so again after a pause of more than an interval, but not after a
+    /// shorter one.
+    #[test]
+    fn the_first_signal_may_come_at_once() {
+        let mut bench = Bench { law: Law { at_once: true, ..LAW }, ..Bench::new() };
+        assert_eq!(bench.signals(150, Span::ms(6), Ecn::NotCapable), [2, 72, 130]);
+        bench.signals(1000, Span::ms(1), Ecn::NotCapable);
+        assert_eq!(bench.state.count(), 0);
+        let mut soon = Bench { law: bench.law, state: bench.state, ..Bench::new() };
+        (bench.ms, soon.ms) = (2150 + 101, 2150 + 99);
+        assert_eq!(bench.signals(50, Span::ms(6), Ecn::NotCapable), [1253]);
+        assert!(soon.signals(50, Span::ms(6), Ecn::NotCapable).is_empty());
     }
 
     /// The count is 6 after five signals. It steps down at the times of the schedule, which were 40.8 ms

@@ -21,13 +21,6 @@ pub enum Rule {
     Divided,
     /// Times are whole nanoseconds, rounded down.
     Nanoseconds,
-    /// The first signal of a queue comes with the second packet above the target; in the Rust discipline and
-    /// in the papers, after an interval. In Linux the root is 0 until the count changes for the first time,
-    /// once per place of the table of queues.
-    First,
-    /// The first signal of a congestion comes with the second packet above the target, if the last packet
-    /// below it left more than an interval before.
-    Overdue,
     /// 1/sqrt(n) has 32 bits, and above 15 it is computed by one Newton step for each change of n.
     Root,
     /// With `ingress` a dropped packet may end the turn of its flow; in the Rust discipline the flow may send
@@ -39,16 +32,8 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 8] = [
-        Rule::Quantum,
-        Rule::Divided,
-        Rule::Nanoseconds,
-        Rule::First,
-        Rule::Overdue,
-        Rule::Root,
-        Rule::Ends,
-        Rule::Buffers,
-    ];
+    pub const ALL: [Rule; 6] =
+        [Rule::Quantum, Rule::Divided, Rule::Nanoseconds, Rule::Root, Rule::Ends, Rule::Buffers];
 
     /// Short name of the rule of Linux.
     pub const fn name(self) -> &'static str {
@@ -56,8 +41,6 @@ impl Rule {
             Rule::Quantum => "every quantum drawn",
             Rule::Divided => "quantum divided among flows of a common host",
             Rule::Nanoseconds => "whole nanoseconds",
-            Rule::First => "first signal of a queue at once",
-            Rule::Overdue => "signal at once after an interval without congestion",
             Rule::Root => "root by Newton steps",
             Rule::Ends => "drops end a turn",
             Rule::Buffers => "memory of buffers",
@@ -286,7 +269,8 @@ impl Model {
     }
 
     fn flow_of(&self, pkt: &Packet<u64>) -> usize {
-        if self.has(Rule::First) {
+        // The journal of Linux has the place that its hash selects.
+        if matches!(self.draws, Draws::Recorded(_)) {
             return self.fact(pkt).1;
         }
         let meta = &pkt.meta;
@@ -364,13 +348,12 @@ impl Model {
         let of = &self.tins[tin];
         let interval = u128::from(of.interval);
         let count = of.flows[flow].count.max(1);
-        if self.has(Rule::First) && of.flows[flow].root == 0 {
+        // The root of a queue without a signal so far is 0.
+        if of.flows[flow].root == 0 {
             return 0;
         }
         if self.has(Rule::Root) {
-            // Without the rule above, the root of a queue that has not signalled is 1.
-            let root = if of.flows[flow].root == 0 { u64::from(u32::MAX) } else { of.flows[flow].root };
-            return ((interval * u128::from(root)) >> 32) as u64 / NS * NS;
+            return ((interval * u128::from(of.flows[flow].root)) >> 32) as u64 / NS * NS;
         }
         (interval * interval / u128::from(count)).isqrt() as u64
     }
@@ -429,9 +412,7 @@ impl Model {
                 recorded @ Draws::Recorded(_) => !dropped && recorded.bits(32) < blue,
             };
         }
-        let by_entry = self.has(Rule::Overdue);
         let of = &mut self.tins[tin].flows[flow];
-        let overdue = if by_entry { overdue } else { of.next < now };
         if of.count == 0 {
             of.next = now + interval;
         } else if overdue && !dropped {
