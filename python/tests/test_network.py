@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from conftest import QUICKSTART
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import giveway
+from giveway import _giveway
 
 
 def home() -> giveway.Network:
@@ -138,6 +141,15 @@ def test_random_networks_are_valid_and_read_back(net):
     assert scenario.to_dict() == net.to_dict()
     assert giveway.Network.from_scenario(scenario) == net
     assert giveway.Scenario.from_toml(str(scenario)) == scenario
+
+
+@settings(max_examples=20)
+@given(networks())
+def test_random_networks_pass_the_check_of_the_command_line(net):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "random.toml"
+        path.write_text(str(net), encoding="utf-8")
+        assert "random.toml" in _giveway.answer(["check", str(path)])
 
 
 @given(names, names, names, some.text())

@@ -441,3 +441,117 @@ def test_results_of_python_cannot_be_resumed_from_a_folder(tmp_path):
 def test_a_switch_has_no_disciplines_in_python():
     with pytest.raises(giveway.GivewayError, match='the backend "switch"'):
         giveway.run(ROOT / "scenarios" / "switch" / "short-first.toml", [Fifo], short=True)
+
+
+class Careless(Fifo):
+    """Does something random at each call, right or wrong, with numbers from a seed."""
+
+    seed = 0
+    #: How often a call does something wrong.
+    wrong = 0.05
+
+    def __init__(self):
+        super().__init__()
+        self.random = random.Random(self.seed)
+        self.sent: list[giveway.Packet] = []
+
+    def enqueue(self, packet, cx):
+        if self.random.random() > self.wrong:
+            return super().enqueue(packet, cx)
+        action = self.random.choice(
+            ["forget", "twice", "steal", "raise", "mark", "drop", "drop others", "clear", "type"]
+        )
+        if action == "twice":
+            cx.drop(packet)
+            cx.drop(packet)
+        elif action == "steal":
+            self.queue.append(packet)
+            self.queue.append(packet)
+        elif action == "raise":
+            raise RuntimeError("careless")
+        elif action == "mark":
+            cx.mark(packet)
+            cx.mark(packet)
+            cx.drop(packet)
+        elif action == "drop":
+            cx.drop(packet, self.random.choice(["early", "reset", "wire", ""]))
+        elif action == "drop others":
+            self.queue.append(packet)
+            while self.queue:
+                cx.drop(self.queue.pop(), "pushout")
+        elif action == "clear":
+            self.queue.clear()
+        elif action == "type":
+            cx.drop(self.random.choice([None, 5, "packet", self]))
+        return None
+
+    def dequeue(self, cx):
+        if self.random.random() > self.wrong:
+            packet = super().dequeue(cx)
+            self.sent.append(packet)
+            return packet
+        action = self.random.choice(["sleep", "wait", "again", "raise", "type", "drop", "wait wrong"])
+        if action == "wait":
+            return cx.wait(self.random.random() / 100)
+        if action == "wait wrong":
+            return cx.wait(self.random.choice([-1.0, 0.0, 1e300, float("inf"), float("nan")]))
+        if action == "again":
+            return self.random.choice(self.sent or [None])
+        if action == "raise":
+            raise self.random.choice([ValueError("careless"), StopIteration(), RecursionError(), MemoryError()])
+        if action == "type":
+            return self.random.choice([0, "", object, giveway])
+        if action == "drop" and self.queue:
+            packet = self.queue.popleft()
+            cx.drop(packet)
+            return self.random.choice([packet, None])
+        return None
+
+    def gauges(self):
+        return {self.random.choice(["a", "ü", "", "a b"]): self.random.choice([1, 2.5, True])}
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.001, 0.05, 0.5])
+def test_no_discipline_however_wrong_ends_in_anything_but_its_error(wrong):
+    ended = []
+    for seed in range(40):
+        discipline = type("Careless", (Careless,), {"seed": seed, "wrong": wrong})
+        try:
+            ended.append(short(discipline).complete)
+        except giveway.DisciplineError as error:
+            assert "home->isp" in str(error)
+            ended.append(False)
+    assert all(ended) == (wrong == 0.0)
+    # The package works afterwards.
+    assert short(Fifo).fingerprint == short("fifo limit 300p").fingerprint
+
+
+def test_a_run_within_a_discipline_is_possible():
+    inner = []
+
+    class Nested(Fifo):
+        def enqueue(self, packet, cx):
+            if not inner:
+                inner.append(short("efd").fingerprint)
+            super().enqueue(packet, cx)
+
+    assert short(Nested).fingerprint == short("fifo limit 300p").fingerprint
+    assert inner == [short("efd").fingerprint]
+
+
+def test_packets_and_contexts_that_outlive_the_run_do_no_harm():
+    kept = []
+
+    class Keeping(Fifo):
+        def enqueue(self, packet, cx):
+            kept.append((packet, cx))
+            super().enqueue(packet, cx)
+
+    run = short(Keeping)
+    packet, cx = kept[-1]
+    assert packet.bytes > 0
+    assert 0 < cx.now <= 6
+    with pytest.raises(ValueError, match="sent or dropped before"):
+        cx.drop(kept[0][0])
+    kept.clear()
+    assert run.fingerprint == short("fifo limit 300p").fingerprint
