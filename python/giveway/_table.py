@@ -64,7 +64,17 @@ class Table:
 
     def __getitem__(self, column: str) -> list[Value]:
         """The values of a column. For many rows, a library of data frames is faster."""
-        return self._frame.values(column)
+        if not isinstance(column, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f'a table is indexed by the name of a column, as in table["qdisc"], not by {column!r}')
+        try:
+            return self._frame.values(column)
+        except KeyError:
+            known = ", ".join(each.name for each in self.columns)
+            raise KeyError(f"the table {self.name} has no column {column!r}; it has {known}") from None
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """The rows."""
+        return self.rows()
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """The rows, each as a dict from column to value. For many rows, a library of data frames is faster."""

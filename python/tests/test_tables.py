@@ -50,6 +50,13 @@ def test_polars_pandas_and_duckdb_take_a_table_without_help(quick):
     assert by_duckdb == pytest.approx(by_hand)
 
 
+def test_a_table_is_a_collection_of_rows(quick):
+    rows = list(quick.flows)
+    assert rows == list(quick.flows.rows())
+    assert len(rows) == len(quick.flows)
+    assert pandas.DataFrame(quick.flows)["source"].to_list() == quick.flows["source"]
+
+
 def test_a_stream_can_be_taken_more_than_once(quick):
     flows = quick.flows
     assert polars.DataFrame(flows).equals(polars.DataFrame(flows))
@@ -109,8 +116,10 @@ def test_a_table_describes_itself(quick):
     page = flows._repr_html_()
     assert f"flows: {len(flows):,} rows" in page
     assert "<script" not in page
-    with pytest.raises(KeyError, match="nothing"):
+    with pytest.raises(KeyError, match="flows has no column 'nothing'; it has qdisc, seed"):
         flows["nothing"]
+    with pytest.raises(TypeError, match="indexed by the name of a column"):
+        flows[0]
     assert set(giveway.Run.tables()) > set(NAMES)
 
 
