@@ -26,17 +26,13 @@ class SmallFirst:
     def dequeue(self, cx):
         queue = self.small or self.large
         return queue.popleft() if queue else None
-
-
-# ANCHOR_END: small_first
+        # ANCHOR_END: small_first
 
 
 # ANCHOR: rank
 def new_flows_first(packet):
     return packet.offset
-
-
-# ANCHOR_END: rank
+    # ANCHOR_END: rank
 
 
 # ANCHOR: two_queues
@@ -63,9 +59,7 @@ class TwoQueues:
     def dequeue(self, cx):
         queue = self.high or self.low
         return queue.popleft() if queue else None
-
-
-# ANCHOR_END: two_queues
+        # ANCHOR_END: two_queues
 
 
 # ANCHOR: push_out
@@ -76,9 +70,7 @@ class PushOut(TwoQueues):
         self.queue_of(packet).append(packet)
         if len(self.high) + len(self.low) > self.limit:
             cx.drop((self.low or self.high).pop())
-
-
-# ANCHOR_END: push_out
+            # ANCHOR_END: push_out
 
 
 # ANCHOR: efd
@@ -120,9 +112,7 @@ class Efd:
 
     def gauges(self):
         return {"high_packets": len(self.high), "low_packets": len(self.low)}
-
-
-# ANCHOR_END: efd
+        # ANCHOR_END: efd
 
 
 def main() -> None:

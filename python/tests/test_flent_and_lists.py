@@ -78,6 +78,19 @@ def test_flent_reads_equal_series(both, tmp_path):
     assert {name: values for name, values in found["series"].items() if name in made.series} == made.series
 
 
+def test_a_file_that_flent_writes_is_read(both, tmp_path):
+    made = flent.write(both, tmp_path / "both.flent.gz")
+    program = "import sys; from flent.resultset import load; load(sys.argv[1]).dump(open(sys.argv[2], 'w'))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "both.flent.gz"), str(tmp_path / "again.flent")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = flent.read(tmp_path / "again.flent")
+    assert (found.x, found.series, found.units, found.title) == (made.x, made.series, made.units, made.title)
+    assert found.raw["Ping (ms)::UDP call"] == flent.read(tmp_path / "both.flent.gz").raw["Ping (ms)::UDP call"]
+
+
 def test_the_series_are_those_of_the_tables(both):
     made = flent.measurement(both, seed=2)
     assert made.units["TCP upload::backup"] == "Mbits/s"
