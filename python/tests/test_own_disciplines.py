@@ -6,7 +6,7 @@ import random
 from collections import deque
 
 import pytest
-from conftest import QUICKSTART, ROOT
+from conftest import QUICKSTART
 
 import giveway
 
@@ -436,11 +436,6 @@ def test_the_package_can_be_used_after_a_failure():
 def test_results_of_python_cannot_be_resumed_from_a_folder(tmp_path):
     with pytest.raises(ValueError, match=r"run\.save"):
         short(Fifo, out=tmp_path / "out")
-
-
-def test_a_switch_has_no_disciplines_in_python():
-    with pytest.raises(giveway.GivewayError, match='the backend "switch"'):
-        giveway.run(ROOT / "scenarios" / "switch" / "short-first.toml", [Fifo], short=True)
 
 
 class Careless(Fifo):
