@@ -5,7 +5,7 @@ packet-level network simulator with TCP, compares them on the same traffic, and 
 
     import giveway
 
-    run = giveway.run("scenarios/quickstart.toml", disciplines=["fifo limit 300p", "fq_codel", "cake"], seeds=10)
+    run = giveway.run("scenarios/quickstart.toml", disciplines=["fifo limit 300p", "fq_codel", "cake"], seeds=5)
     print(run)                              # the table of the command line
     run.estimate("fct_p95_s", "fq_codel")   # mean, 95 % confidence interval, value of each seed
     run.flows.to_polars()                   # every flow

@@ -111,13 +111,13 @@ class Port:
         else:
             self._simulation.change_to_own(self._number, own(qdisc, 0))
 
-    def set_rate(self, rate: str) -> None:
-        """Changes the rate of the link, as in ``"5mbit"``, from the next transmission on."""
-        self._simulation.set_rate(self._number, rate)
+    def set_rate(self, rate: str | float) -> None:
+        """Changes the rate of the link from the next transmission on: ``"5mbit"``, or a number of bit/s."""
+        self._simulation.set_rate(self._number, rate if isinstance(rate, str) else f"{rate:.0f}bit")
 
-    def set_delay(self, delay: str) -> None:
-        """Changes the propagation delay of the link, as in ``"20 ms"``, for packets that are sent from now on."""
-        self._simulation.set_delay(self._number, delay)
+    def set_delay(self, delay: str | float) -> None:
+        """Changes the propagation delay of the link for packets that are sent from now on: ``"20 ms"``, or seconds."""
+        self._simulation.set_delay(self._number, f"{picoseconds(delay)} ps")
 
     def set_loss(self, loss: float) -> None:
         """Changes the probability (0 to 1) that the link loses a packet."""
@@ -162,11 +162,11 @@ class Simulation:
             compared["disciplines"] = [discipline if isinstance(discipline, str) else "fifo"]
         self.scenario = Scenario(scenario, changes={**(changes or {}), **compared})
         """The scenario."""
-        self.seed = seed
+        (self.seed,) = self.scenario.with_seeds([seed]).seeds
         """The seed."""
         if mine is None:
             warn(self.scenario.warnings)
-        self._simulation = _giveway.Simulation(self.scenario._read, mine, seed, series)
+        self._simulation = _giveway.Simulation(self.scenario._read, mine, self.seed, series)
         self._ports: dict[str, Port] = {}
         measured = [link.name for link in self.scenario.links if link.measured]
         self._first = measured[0] if measured else self.scenario.links[0].name

@@ -75,14 +75,14 @@ def test_a_watched_queue_lists_its_packets_in_order() -> None:
 
 
 def test_a_changed_rate_changes_the_throughput() -> None:
-    def sent(rate: str | None) -> int:
+    def sent(rate: str | float | None) -> int:
         sim = giveway.Simulation(network(), "fifo limit 50p").step("2 s")
         if rate is not None:
             sim.port().set_rate(rate)
         before = sim.port().state.sent_bytes
         return sim.step("2 s").port().state.sent_bytes - before
 
-    assert sent("2500kbit") == pytest.approx(sent(None) / 2, rel=0.05)
+    assert sent("2500kbit") == sent(2.5e6) == pytest.approx(sent(None) / 2, rel=0.05)
 
 
 def test_the_delay_and_the_loss_of_a_link_change() -> None:
@@ -128,6 +128,8 @@ def test_wrong_names_and_values_are_named() -> None:
         sim.port().change("fq_codle")
     with pytest.raises(ValueError, match="rate"):
         sim.port().set_rate("fast")
+    with pytest.raises(ValueError, match="seeds: -1"):
+        giveway.Simulation(network(), seed=-1)
     with pytest.raises(ValueError, match="probability"):
         sim.port().set_loss(1.5)
     sim.finish()
