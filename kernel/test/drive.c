@@ -3,9 +3,10 @@
 // Tool of the virtual machine of `cargo xtask test-kernel`: sends traffic, and writes the journal of a
 // discipline to a file.
 //
-//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED [hosts]
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED [hosts|paced]
 //       bursts and pauses; flow f usually has the mark f % (MARKS + 1). With `hosts` flows are of several
-//       hosts, with several DSCPs and ECN fields, and the mark has all of them
+//       hosts, with several DSCPs and ECN fields, and the mark has all of them. With `paced` each flow also
+//       has a socket of its own with a priority, and some have a rate, or a departure time for each packet
 //   drive flood DEV SECONDS BYTES FLOWS MARK
 //       sends as fast as possible; prints packets and processor seconds
 //   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID
@@ -26,6 +27,7 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdint.h>
@@ -106,31 +108,71 @@ static uint32_t prepare_host(int flow)
 	return (uint32_t)flow | source << 12 | to << 18 | dscp << 24 | ecn << 30;
 }
 
-static void send_marked(int fd, int bytes, uint32_t mark)
+// Appends a control message with a value of the socket's level.
+static void attach_value(struct msghdr *message, int type, const void *value, size_t bytes)
 {
-	char control[CMSG_SPACE(sizeof mark)] = { 0 };
+	struct cmsghdr *head = (void *)((char *)message->msg_control + message->msg_controllen);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = type;
+	head->cmsg_len = CMSG_LEN(bytes);
+	memcpy(CMSG_DATA(head), value, bytes);
+	message->msg_controllen += CMSG_SPACE(bytes);
+}
+
+// `departure` is on the monotonic clock, in nanoseconds; 0 for none.
+static void send_at(int fd, int bytes, uint32_t mark, uint64_t departure)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof mark) + CMSG_SPACE(sizeof departure)] = { 0 };
 	struct iovec data = { frame, bytes };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-	if (mark) {
-		message.msg_control = control;
-		message.msg_controllen = sizeof control;
-		struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SO_MARK;
-		head->cmsg_len = CMSG_LEN(sizeof mark);
-		memcpy(CMSG_DATA(head), &mark, sizeof mark);
-	}
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control };
+	if (mark)
+		attach_value(&message, SO_MARK, &mark, sizeof mark);
+	if (departure)
+		attach_value(&message, SCM_TXTIME, &departure, sizeof departure);
 	// ENOBUFS means that the discipline refused the packet, which is expected.
 	if (sendmsg(fd, &message, 0) < 0 && errno != ENOBUFS)
 		fail("sendmsg");
 }
 
-static int send_traffic(char **word, int hosts)
+static void send_marked(int fd, int bytes, uint32_t mark)
+{
+	send_at(fd, bytes, mark, 0);
+}
+
+// Kinds of paced flows.
+enum { PLAIN, ALSO_PLAIN, RATE, DEPARTURE, KINDS };
+
+// The socket of a paced flow. Rates are 0.4, 0.8, 1.6 and 3.2 Mbit/s.
+static int open_paced(const char *dev, int flow)
+{
+	static const int priorities[] = { 0, 2, 6 };
+	int fd = open_socket(dev), priority = priorities[flow / KINDS % 3], rate = 50000 << flow / KINDS % 4;
+	struct sock_txtime clock = { .clockid = CLOCK_MONOTONIC };
+	if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority) ||
+	    (flow % KINDS == RATE && setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate)) ||
+	    (flow % KINDS == DEPARTURE && setsockopt(fd, SOL_SOCKET, SO_TXTIME, &clock, sizeof clock)))
+		fail("a paced socket");
+	return fd;
+}
+
+// A departure time: usually up to 1 ms ago or up to 11 ms ahead, sometimes up to 100 ms.
+static uint64_t drawn_departure(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	return drawn(40) ? ns - 1000000 + drawn(12000000) : ns + drawn(100000000);
+}
+
+static int send_traffic(char **word, int hosts, int paced)
 {
 	int fd = open_socket(word[0]);
+	static int sockets[1024];
 	long packets = atol(word[1]);
 	int flows = atoi(word[2]), mixed = !strcmp(word[3], "mixed"), marks = atoi(word[4]);
 	state = strtoull(word[5], NULL, 10);
+	for (int flow = 0; paced && flow < flows; flow++)
+		sockets[flow] = open_paced(word[0], flow);
 	while (packets > 0) {
 		long burst = 1 + drawn(drawn(4) ? 30 : 600);
 		int hot = drawn(flows);
@@ -142,9 +184,12 @@ static int send_traffic(char **word, int hosts)
 			if (marks && !drawn(50))
 				mark = drawn(marks + 1);
 			prepare(bytes, flow);
-			if (hosts)
+			if (hosts || paced)
 				mark = prepare_host(flow);
-			send_marked(fd, bytes, mark);
+			if (paced)
+				send_at(sockets[flow], bytes, mark, flow % KINDS == DEPARTURE ? drawn_departure() : 0);
+			else
+				send_marked(fd, bytes, mark);
 		}
 		switch (drawn(40)) {
 		case 0: pause_us(20000 + drawn(30000)); break; // The queue empties in this time.
@@ -314,9 +359,11 @@ static int attach(char **word)
 int main(int words, char **word)
 {
 	if (words == 8 && !strcmp(word[1], "send"))
-		return send_traffic(word + 2, 0);
+		return send_traffic(word + 2, 0, 0);
 	if (words == 9 && !strcmp(word[1], "send") && !strcmp(word[8], "hosts"))
-		return send_traffic(word + 2, 1);
+		return send_traffic(word + 2, 1, 0);
+	if (words == 9 && !strcmp(word[1], "send") && !strcmp(word[8], "paced") && atoi(word[4]) <= 1024)
+		return send_traffic(word + 2, 0, 1);
 	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
 	if (words == 10 && !strcmp(word[1], "bursts"))

@@ -5,7 +5,7 @@
 //
 //   clang -target bpf -DQDISC_ENQUEUE='"drr_enqueue"' -DQDISC_DEQUEUE='"drr_dequeue"' [-DWATCH_CODEL |
 //   -DWATCH_FQ_CODEL | -DWATCH_RED | -DWATCH_GRED | -DWATCH_PIE | -DWATCH_FQ_PIE | -DWATCH_CAKE |
-//   -DWATCH_HTB | -DWATCH_CLOCK] ...
+//   -DWATCH_HTB | -DWATCH_FQ | -DWATCH_CLOCK] ...
 //
 // - Programs run before and after the two functions of the qdisc, which the kernel calls under the lock of
 //   the root. So there is one call at a time, and its data are in globals.
@@ -26,7 +26,7 @@
 
 #define INLINE static __always_inline __attribute__((unused))
 
-enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED, DRAWN };
+enum entry_kind { ENQUEUED = 1, DROPPED, SENT, NOTHING_HELD, UPDATED, DRAWN, NOTED };
 // Dropped packet: the arriving one, another one at an arrival, one at a dequeue in a list, or alone.
 enum reason { OVERLIMIT = 0, PUSHOUT = 1, LISTED = 2, CONGESTED = 3 };
 
@@ -151,14 +151,28 @@ INLINE struct codel_vars *state_of(struct Qdisc *sch, struct sk_buff *skb)
 #endif
 
 // ----------------------------------------------------------------------------------------------------
-// RED, GRED, PIE, FQ-PIE and CAKE
+// RED, GRED, PIE, FQ-PIE, CAKE and FQ
 
-#if defined(WATCH_CAKE) || defined(WATCH_CLOCK)
+#if defined(WATCH_CAKE) || defined(WATCH_FQ) || defined(WATCH_CLOCK)
 #define WATCH_READINGS
 #include "oracle/clock.h"
 #endif
 #ifdef WATCH_CAKE
 #include "oracle/cake.h"
+#endif
+#ifdef WATCH_FQ
+#include "oracle/fq.h"
+#endif
+
+#if defined(WATCH_CAKE) || defined(WATCH_FQ)
+// True if the ECN field of an IPv4 packet is CE.
+INLINE bool is_marked(struct sk_buff *skb)
+{
+	u8 service = 0;
+	void *ip = BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
+	bpf_probe_read_kernel(&service, sizeof service, ip + 1);
+	return (service & 3) == 3;
+}
 #endif
 
 #ifdef WATCH_HTB
@@ -246,6 +260,9 @@ int BPF_PROG(comes, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_
 #ifdef WATCH_CAKE
 	buffer = skb->truesize;
 #endif
+#ifdef WATCH_FQ
+	note_facts(came_at, skb);
+#endif
 #ifdef WATCH_READINGS
 	enter();
 #endif
@@ -279,6 +296,10 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 #ifdef WATCH_CAKE
 	if (entry && enqueued_at)
 		entry->reserved = place << 32 | buffer;
+#endif
+#ifdef WATCH_FQ
+	if (entry && enqueued_at)
+		entry->reserved = with_ticks(BPF_CORE_READ(skb, hash));
 #endif
 	if (entry && enqueued_at) {
 #if SHIFT
@@ -334,8 +355,11 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 	// At the root, dropped packets are freed later.
 	note_list(BPF_CORE_READ(sch, to_free), NULL, now, LISTED);
 #endif
+#ifdef WATCH_FQ
+	state = with_ticks(skb && is_marked(skb));
+#endif
 	if (!skb) {
-		note(now, NOTHING_HELD, 0, 0, 0, 0, 0);
+		note(now, NOTHING_HELD, 0, 0, 0, 0, state);
 		return 0;
 	}
 	if (!forget((u64)skb, &number))

@@ -80,6 +80,8 @@ pub enum Event {
     /// A qdisc of Linux drew a random number, which is in `flow`. `bytes` has its length in bits, and
     /// `number` is 1 in a dequeue.
     Drawn,
+    /// Three facts about the packet that arrived last: in `flow`, `reserved` and `bytes`.
+    Noted,
 }
 
 /// Parses a journal: entries of 40 bytes with little-endian integers. The first one is the head, which has
@@ -112,6 +114,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Entry>, JournalError> {
             (4, _) => Event::Empty,
             (5, _) => Event::Updated,
             (6, _) => Event::Drawn,
+            (7, _) => Event::Noted,
             (kind, _) => return Err(JournalError::Entry { at, what: format!("unknown kind {kind}") }),
         };
         let word = |offset: usize| word(from + offset).expect("the length was checked");
@@ -189,9 +192,10 @@ pub fn to_trace(
             Event::Updated => {
                 return Err(error("a timer ran, but disciplines of Giveway have no timer".to_owned()));
             }
-            Event::Drawn => {
+            Event::Drawn | Event::Noted => {
                 return Err(error(
-                    "a random number was drawn, but only qdiscs of Linux report one".to_owned(),
+                    "a random number was drawn or a fact noted, but only qdiscs of Linux report them"
+                        .to_owned(),
                 ));
             }
         }
@@ -296,6 +300,7 @@ mod tests {
                 Event::Empty => (4, 0),
                 Event::Updated => (5, 0),
                 Event::Drawn => (6, 0),
+                Event::Noted => (7, 0),
             };
             [now, flow, reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
             [*number, *length, kind, reason].iter().for_each(|half| bytes.extend(half.to_le_bytes()));

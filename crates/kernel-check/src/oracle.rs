@@ -8,8 +8,7 @@
 //!   drop is compared. If the rules of CoDel differ, a [`model`] that can follow either set of rules finds
 //!   the rules that differ. The explanation is tested: with the rules of the Rust discipline, the model must
 //!   decide like the Rust discipline, and with the rules of Linux, like Linux.
-//! - `hfsc` of Linux has other rules: the [`service`] of each class is compared at every call. The kernel
-//!   test does not do this, because the differences are not explained.
+//! - [`hfsc`] and [`fq`] have other rules in Linux, and a model of each that can follow them.
 //! - [`cake`] draws random numbers, which the journal has: a model of it decides with the same numbers.
 //! - [`red`] and [`pie`] use random numbers. Their averages or probabilities are compared at each step,
 //!   decisions without chance exactly, and random decisions by their number. [`gred`] and [`fq_pie`] do the
@@ -23,12 +22,13 @@ pub mod cake;
 pub mod calls;
 mod error;
 mod flows;
+pub mod fq;
 pub mod fq_pie;
 pub mod gred;
+pub mod hfsc;
 pub mod model;
 pub mod pie;
 pub mod red;
-pub mod service;
 mod verdict;
 
 use giveway_disciplines::Spec;
@@ -78,7 +78,8 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
             let context = LinkContext { mtu: Bytes(1500), ..context };
             cake::judge(&calls, &spec, config, &context)?
         }
-        Spec::hfsc(_) => service::judge(&calls, &spec, &context)?,
+        Spec::fq(config) => fq::judge(&calls, &spec, config, &context)?,
+        Spec::hfsc(config) => hfsc::judge(&calls, &spec, config, &context)?,
         _ => deterministic(&calls, &spec, &context)?,
     };
     Ok(Comparison { arrived, sent, dropped, verdict })

@@ -35,12 +35,3 @@ int BPF_PROG(hashed, void *tin, struct sk_buff *skb, int mode, u16 flow, u16 hos
 		place = value;
 	return 0;
 }
-
-// True if the ECN field of an IPv4 packet is CE.
-INLINE bool is_marked(struct sk_buff *skb)
-{
-	u8 service = 0;
-	void *ip = BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
-	bpf_probe_read_kernel(&service, sizeof service, ip + 1);
-	return (service & 3) == 3;
-}

@@ -8,7 +8,7 @@ mod qdiscs;
 mod watched;
 
 use self::qdiscs::WATCHED;
-use self::watched::{Case, Headers, Watched};
+use self::watched::{Case, Watched};
 use super::disk::ENTRIES;
 use super::fetch::Kernel;
 use super::machine::journals;
@@ -77,7 +77,7 @@ pub fn plan(first: usize, packets: u32) -> String {
         for (slot, ((watched, case), name)) in (first..).zip(cases().zip(&names)) {
             let Watched { kind, .. } = watched;
             let Case { flows, sizes, headers, link, parameters, .. } = case;
-            let headers = if *headers == Headers::Hosts { "hosts" } else { "" };
+            let headers = headers.word();
             if watched.lane == lane {
                 plan.push_str(&format!(
                     "oracle {lane} {name} {slot} {kind} {link} {packets} {flows} {sizes} '{parameters}' {headers}\n"

@@ -23,6 +23,8 @@ pub struct Call {
     pub drawn: Vec<u64>,
     /// True if the packet that a dequeue returned was marked; `None` if marks are not compared.
     pub marked: Option<bool>,
+    /// Further facts about the packet that arrived, if the journal has them.
+    pub facts: Vec<u64>,
 }
 
 /// A packet that arrives.
@@ -57,15 +59,7 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, Journal
             Event::Enqueued => {
                 queued.insert(number);
                 let arrival = Some(Arrival { number, bytes: entry.bytes, mark: entry.flow });
-                calls.push(Call {
-                    now: entry.now,
-                    arrival,
-                    dropped: Vec::new(),
-                    sent: None,
-                    state: entry.reserved,
-                    drawn: Vec::new(),
-                    marked: None,
-                });
+                calls.push(Call { now: entry.now, arrival, state: entry.reserved, ..Call::default() });
             }
             Event::Dropped(giveway_qdisc::DropReason::Congested) => dropped.push(number),
             // In a list, which has the last drop first.
@@ -85,9 +79,13 @@ pub fn calls(journal: &[Entry], omit_refused: bool) -> Result<Vec<Call>, Journal
                 let sent = (entry.event == Event::Sent).then_some(number);
                 let (dropped, drawn) = (std::mem::take(&mut dropped), std::mem::take(&mut drawn));
                 let state = entry.reserved;
-                calls.push(Call { now: entry.now, arrival: None, dropped, sent, state, drawn, marked: None });
+                calls.push(Call { now: entry.now, dropped, sent, state, drawn, ..Call::default() });
             }
             Event::Updated => {}
+            Event::Noted => match calls.last_mut().filter(|call| call.arrival.is_some()) {
+                Some(call) => call.facts.extend([entry.flow, entry.reserved, u64::from(entry.bytes)]),
+                None => return Err(error("the facts of a packet have no arrival".to_owned())),
+            },
             // The number is 1 in a dequeue.
             Event::Drawn if number == 1 => drawn.push(entry.flow),
             Event::Drawn => match calls.last_mut().filter(|call| call.arrival.is_some()) {

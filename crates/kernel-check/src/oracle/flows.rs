@@ -39,6 +39,22 @@ pub fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
         }
         _ => return Vec::new(),
     };
+    table(buckets, &*bucket)
+}
+
+/// A flow for each queue that the hash of `fq` selects, in the order of queues; empty if there are so many
+/// queues that no two flows share one.
+pub fn orphans(mask: u32, context: &LinkContext) -> Vec<FlowKey> {
+    const MOST: u32 = 1 << 16;
+    let perturbation = context.streams.rng().word();
+    if mask >= MOST {
+        return Vec::new();
+    }
+    table(mask + 1, &|flow| mix(flow, perturbation) & u64::from(mask))
+}
+
+/// A flow for each bucket.
+fn table(buckets: u32, bucket: &dyn Fn(u64) -> u64) -> Vec<FlowKey> {
     let mut keys = vec![None; buckets as usize];
     let mut missing = buckets;
     for flow in 0.. {

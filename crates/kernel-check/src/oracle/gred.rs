@@ -283,7 +283,7 @@ mod tests {
                     queue.push_back((number, at, bytes));
                 }
                 let arrival = Some(Arrival { number, bytes, mark });
-                calls.push(Call { now, arrival, dropped, sent: None, state, drawn: vec![], marked: None });
+                calls.push(Call { now, arrival, dropped, state, ..Call::default() });
                 number += 1;
                 now += 10_000;
             }
@@ -296,7 +296,7 @@ mod tests {
                 }
                 let sent = sent.map(|(number, ..)| number);
                 let dropped = Vec::new();
-                calls.push(Call { now, arrival: None, dropped, sent, state: 0, drawn: vec![], marked: None });
+                calls.push(Call { now, dropped, sent, ..Call::default() });
                 now += 100_000;
             }
         }

@@ -33,6 +33,19 @@ pub enum Headers {
     Flows,
     /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
     Hosts,
+    /// As with hosts, and flows have priorities; some have rates, or departure times.
+    Paced,
+}
+
+impl Headers {
+    /// The word of `drive send`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Headers::Flows => "",
+            Headers::Hosts => "hosts",
+            Headers::Paced => "paced",
+        }
+    }
 }
 
 /// A mix of traffic in which marks are flows.
