@@ -50,8 +50,18 @@ pub fn check(repository: &Repository) -> Done {
     let python = program(&tests, "python");
     // Without the working folder in the path: the package is the installed one.
     let run = |arguments: &[&str]| in_package(repository, &python, &[&["-P"], arguments].concat());
-    run(&["-m", "ruff", "format", "--check", "giveway", "tests", "notebooks", "examples"])?;
-    run(&["-m", "ruff", "check", "giveway", "tests", "notebooks", "examples"])?;
+    run(&[
+        "-m",
+        "ruff",
+        "format",
+        "--check",
+        "giveway",
+        "tests",
+        "notebooks",
+        "examples",
+        "export_notebooks.py",
+    ])?;
+    run(&["-m", "ruff", "check", "giveway", "tests", "notebooks", "examples", "export_notebooks.py"])?;
     run(&["-m", "mypy.stubtest", "giveway._giveway"])?;
     in_package(repository, &program(&tests, "pyright"), &["--pythonpath", &python, "giveway"])?;
     run(&["-m", "pytest", "--quiet", "tests"])?;
@@ -88,14 +98,15 @@ fn clean(repository: &Repository, wheel: &Path) -> Done {
     repository.run(&python, &["python/examples/first.py"])
 }
 
-/// Runs every notebook as a program.
+/// Runs every notebook as a program, and in Jupyter.
 fn notebooks(repository: &Repository, python: &str) -> Done {
     for notebook in repository.files("python/notebooks", "py") {
         let name = repository.name_of(&notebook);
         println!("{name}");
         repository.run(python, &[&name])?;
     }
-    Ok(())
+    let exported = folder(repository)?.join("notebooks");
+    in_package(repository, python, &["-P", "export_notebooks.py", "jupyter", &exported.to_string_lossy()])
 }
 
 /// Builds a wheel, and checks its tag.
