@@ -33,24 +33,10 @@ INLINE u64 leave(u64 otherwise)
 	return read_at ?: otherwise;
 }
 
-INLINE void note_reading(u64 time)
-{
-	if (belongs() && !read_at)
-		read_at = time;
-}
-
-// The kernel does not run a program while another task on the same processor is preempted inside of it, or
-// an interrupt came inside of it. Nobody is inside of both.
 SEC("fexit/ktime_get")
 int BPF_PROG(read_clock, u64 time)
 {
-	note_reading(time);
-	return 0;
-}
-
-SEC("fexit/ktime_get")
-int BPF_PROG(read_clock_again, u64 time)
-{
-	note_reading(time);
+	if (belongs() && !read_at)
+		read_at = time;
 	return 0;
 }
