@@ -49,7 +49,7 @@ impl Clock {
     fn bytes(self, time: u64, slope: u64) -> u64 {
         let bytes = match self {
             Clock::Exact => u128::from(time) * u128::from(slope) / BIT_PS,
-            Clock::Ticks => u128::from(time) * Clock::scaled(slope) >> 24,
+            Clock::Ticks => (u128::from(time) * Clock::scaled(slope)) >> 24,
         };
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -60,7 +60,7 @@ impl Clock {
             (_, 0) => u128::MAX,
             (Clock::Exact, _) => (u128::from(bytes) * BIT_PS).div_ceil(u128::from(slope)),
             (Clock::Ticks, slope) => {
-                u128::from(bytes) * (TICKS_PER_SECOND << 14).div_ceil(u128::from(slope)) >> 14
+                (u128::from(bytes) * (TICKS_PER_SECOND << 14).div_ceil(u128::from(slope))) >> 14
             }
         };
         u64::try_from(time).unwrap_or(u64::MAX)

@@ -54,14 +54,6 @@ pub const FQ: Watched = Watched {
             "limit 10000 flow_limit 60 quantum 1514 initial_quantum 3028 orphan_mask 4294967295 horizon 50ms ce_threshold 2ms",
             "fq limit 10000p flow_limit 60p quantum 1514 initial_quantum 3028 orphan_mask 4294967295 horizon 50ms ce_threshold 2ms",
         ),
-        case(
-            24,
-            "mixed",
-            "root",
-            Headers::Paced,
-            "limit 10000 flow_limit 100 quantum 3028 initial_quantum 3028 orphan_mask 4294967295 horizon 20ms horizon_cap",
-            "fq limit 10000p flow_limit 100p quantum 3028 initial_quantum 3028 orphan_mask 4294967295 horizon 20ms horizon_cap",
-        ),
     ],
 };
 
