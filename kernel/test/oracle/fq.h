@@ -2,8 +2,8 @@
 //
 // What the journal of `fq` has in addition to the times that it reads (clock.h):
 //
-// - After an arrival an entry with three facts: the departure time and the rate that the sender gave the packet,
-//   0 without one, and its priority.
+// - After an arrival an entry with three facts: the departure time and the rate that the sender gave the
+//   packet, 0 without one, and its priority.
 // - At an arrival the hash of its headers, and at a dequeue 1 if the packet was marked (CE). The upper half
 //   is the kernel's clock of ticks.
 

@@ -16,13 +16,15 @@ pub enum Rule {
     /// before all flows, costs no credit and holds at most eight packets, in the order of their departure
     /// times. Flows with a rate do not use it, and with `maxrate` no flow does.
     Fast,
-    /// A flow whose credit is spent gets a quantum and waits for its next turn, also if it has no packet or may
+    /// A flow whose credit is spent gets a quantum and waits for its next turn, also if it has no packet or
+    /// may
     /// not send yet. In the Rust discipline this is looked at first.
     Owed,
     /// Idle time is measured in ticks of the kernel's timer, begins with an odd tick, and must exceed
     /// `refill_delay`.
     Ticks,
-    /// With `maxrate`, the time for which a flow waits also holds for its later packets, even if they may leave
+    /// With `maxrate`, the time for which a flow waits also holds for its later packets, even if they may
+    /// leave
     /// earlier.
     Wait,
     /// With `maxrate` a packet with a departure time is followed by the pause of its bytes.

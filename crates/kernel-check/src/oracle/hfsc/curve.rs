@@ -1,6 +1,6 @@
 //! Curves of a running class: exact, and with the ticks and scaled slopes of Linux.
 
-/// How times and slopes are computed.
+/// The arithmetic of times and slopes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// In picoseconds, with slopes in bit/s.
