@@ -62,7 +62,8 @@ pub fn check(repository: &Repository) -> Done {
         "export_notebooks.py",
     ])?;
     run(&["-m", "ruff", "check", "giveway", "tests", "notebooks", "examples", "export_notebooks.py"])?;
-    run(&["-m", "mypy.stubtest", "giveway._giveway"])?;
+    // In a folder without the sources, which mypy would take instead of the installed package.
+    repository.run(&python, &["-P", "-m", "mypy.stubtest", "giveway._giveway"])?;
     in_package(repository, &program(&tests, "pyright"), &["--pythonpath", &python, "giveway"])?;
     run(&["-m", "pytest", "--quiet", "tests"])?;
     notebooks(repository, &python)

@@ -48,8 +48,8 @@ fn the_example_is_compared_in_both_directions() {
         "drr",
         "efd",
         "Findings",
-        "Recommendation: cake at 1.9 Mbit/s upstream and 15.2 Mbit/s downstream",
-        "\n  tc qdisc add dev WAN root cake bandwidth 1900kbit\n",
+        "Recommendation: fq_codel at 1.9 Mbit/s upstream and 15.2 Mbit/s downstream",
+        "\n  tc qdisc add dev WAN parent 1:1 fq_codel\n",
         "\n  tc qdisc del dev WAN root\n",
     ] {
         assert!(out.contains(wanted), "{wanted} is missing in\n{out}");

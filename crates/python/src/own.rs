@@ -96,11 +96,11 @@ pub fn run_all(
     runs: &mut Vec<(giveway_measure::Trial, Record)>,
 ) -> PyResult<Option<PyErr>> {
     let all = own.len() * base.seeds.len();
-    let mut finished = 0;
+    let mut finished = 0_u32;
     for one in own {
         for trial in base.trials() {
             let trial = Trial { name: one.name.clone(), ..trial };
-            let share = |done: f64| (finished as f64 + done) / all as f64;
+            let share = |done: f64| (f64::from(finished) + done) / all as f64;
             let go_on = |done: f64| {
                 py.check_signals()?;
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))

@@ -56,7 +56,7 @@ impl Probe<Segment> for Recent {
             let sojourn = now.since(meta.arrived);
             port.packets += 1;
             port.bytes += u64::from(meta.bytes);
-            port.sum = port.sum + sojourn;
+            port.sum += sojourn;
             port.most = port.most.max(sojourn);
         }
     }
