@@ -467,6 +467,8 @@ fn explanations_have_the_header_and_the_parameters() {
     - The limit counts packets or bytes, as written; the packet on the wire does not count.
     - When the queue is full, the arriving packet is refused (`drop tail`), or the oldest is dropped
       (`drop head`), so that the sender detects congestion a queue's length earlier.
+    - When the limit is lowered while packets are queued, those above it are dropped: the newest ones,
+      or with `drop head` the oldest.
 
     Deviations
     - None. ns-2's drop-tail refuses when the queue *reaches* the limit, so its capacity is one packet

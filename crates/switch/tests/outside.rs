@@ -47,8 +47,11 @@ impl<F: FnMut(u64, &[(usize, usize)]) -> Result<Vec<(usize, usize)>, String> + S
     }
 }
 
+/// A decision from the number of a slot and its requests.
+type Decide = fn(u64, &[(usize, usize)]) -> Result<Vec<(usize, usize)>, String>;
+
 /// The mistake of an arbiter.
-fn mistake(decide: fn(u64, &[(usize, usize)]) -> Result<Vec<(usize, usize)>, String>) -> String {
+fn mistake(decide: Decide) -> String {
     let plan = plan(4, "islip mode cell");
     let mut sim = Sim::with_arbiter(&plan, &|_, _| Box::new(By(decide))).expect("it can be built");
     sim.step_to(plan.slots);
