@@ -41,6 +41,7 @@ use crate::journal::{Entry, Event};
 
 pub use self::error::OracleError;
 pub use self::verdict::Verdict;
+use self::verdict::explained;
 
 /// Result of a comparison.
 #[derive(Clone, Debug)]
@@ -112,23 +113,10 @@ fn explain(
     setup: Setup,
 ) -> Verdict {
     let modelled = |rules: &[Rule]| compare(calls, &mut Model::new(setup, rules), &plain);
-    // With no rules of Linux, the model must decide like the Rust discipline, also after the first
-    // difference.
     let mut rust = spec.build_numbered(context).expect("the discipline was built before");
     let results = calls::results(calls, &mut *rust, key);
-    if let Some(wrong) = compare(&results, &mut Model::new(setup, &[]), &plain) {
-        return Verdict::Different(format!(
-            "{difference}; the model differs from the Rust discipline: {wrong}"
-        ));
-    }
-    if let Some(other) = modelled(&Rule::ALL) {
-        return Verdict::Different(format!("{difference}; with all rules of Linux: {other}"));
-    }
-    let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
-    let needed = Rule::ALL.into_iter().filter(|rule| modelled(&without(rule)).is_some()).collect::<Vec<_>>();
-    // Two rules may each explain the difference alone: then neither is needed, but one of them is.
-    let needed = if modelled(&needed).is_none() { needed } else { Rule::ALL.to_vec() };
-    Verdict::Explained(difference, needed.into_iter().map(Rule::name).collect())
+    let own = compare(&results, &mut Model::new(setup, &[]), &plain);
+    explained(difference, own, (&Rule::ALL, Rule::name), modelled)
 }
 
 /// Parameters of the model.

@@ -14,7 +14,7 @@ use giveway_qdisc::{Dscp, Ecn, FlowKey, Header, LinkContext, Meta};
 use self::model::{Draws, Model, Rule};
 use super::calls::{Arrival, Call, Difference, compare, results};
 use super::error::OracleError;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, explained};
 
 /// Metadata of a packet, from its mark: 12 bits of the flow, 6 of the source, 6 of the destination, 6 of the
 /// DSCP, and 2 of the ECN field (`kernel/test/drive.c`).
@@ -67,24 +67,12 @@ fn explain(
 ) -> Result<Verdict, OracleError> {
     let mut rust = spec.build_numbered(context)?;
     let here = results(calls, &mut *rust, &headers);
-    let own = Draws::Own(context.streams.rng());
-    if let Some(wrong) = compare(&here, &mut Model::new(config, context, &[], own, calls), &headers) {
-        return Ok(Verdict::Different(format!(
-            "{difference}; the model differs from the Rust discipline: {wrong}"
-        )));
-    }
+    let draws = Draws::Own(context.streams.rng());
+    let own = compare(&here, &mut Model::new(config, context, &[], draws, calls), &headers);
     let modelled = |rules: &[Rule]| {
         compare(calls, &mut Model::new(config, context, rules, Draws::of(calls), calls), &headers)
     };
-    if let Some(other) = modelled(&Rule::ALL) {
-        return Ok(Verdict::Different(format!("{difference}; with all rules of Linux: {other}")));
-    }
-    let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
-    let needed: Vec<Rule> = Rule::ALL.into_iter().filter(|rule| modelled(&without(rule)).is_some()).collect();
-    Ok(match modelled(&needed) {
-        None => Verdict::Explained(difference, needed.iter().map(|rule| rule.name()).collect()),
-        Some(_) => Verdict::Explained(difference, Rule::ALL.iter().map(|rule| rule.name()).collect()),
-    })
+    Ok(explained(difference, own, (&Rule::ALL, Rule::name), modelled))
 }
 
 #[cfg(test)]

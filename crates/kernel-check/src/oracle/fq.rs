@@ -18,7 +18,7 @@ use super::cake;
 use super::calls::{Arrival, Call, Difference, compare, results};
 use super::error::OracleError;
 use super::flows::orphans;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, explained};
 
 /// A DSCP of each priority that the traffic has.
 const DSCPS: [(u64, u8); 3] = [(0, 0), (2, 2), (6, 4)];
@@ -100,20 +100,8 @@ fn explain(
     let modelled = |calls: &[Call], rules: &[Rule]| {
         compare(calls, &mut Model::new(config, context, rules, calls), &headers)
     };
-    if let Some(wrong) = modelled(&here, &[]) {
-        return Ok(Verdict::Different(format!(
-            "{difference}; the model differs from the Rust discipline: {wrong}"
-        )));
-    }
-    if let Some(other) = modelled(calls, &Rule::ALL) {
-        return Ok(Verdict::Different(format!("{difference}; with all rules of Linux: {other}")));
-    }
-    let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
-    let needed: Vec<Rule> =
-        Rule::ALL.into_iter().filter(|rule| modelled(calls, &without(rule)).is_some()).collect();
-    // Two rules may each explain the difference alone: then neither is needed, but one of them is.
-    let needed = if modelled(calls, &needed).is_none() { needed } else { Rule::ALL.to_vec() };
-    Ok(Verdict::Explained(difference, needed.into_iter().map(Rule::name).collect()))
+    let own = modelled(&here, &[]);
+    Ok(explained(difference, own, (&Rule::ALL, Rule::name), |rules| modelled(calls, rules)))
 }
 
 #[cfg(test)]

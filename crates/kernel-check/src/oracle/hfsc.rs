@@ -15,7 +15,7 @@ use self::model::{Model, Rule};
 use super::calls::{Call, compare, results};
 use super::error::OracleError;
 use super::flows::plain;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, explained};
 
 /// Compares the calls of HFSC with the Rust discipline.
 ///
@@ -33,20 +33,8 @@ pub fn judge(
     let here = results(calls, &mut *rust, &plain);
     let modelled =
         |calls: &[Call], rules: &[Rule]| compare(calls, &mut Model::new(config, context.mtu, rules), &plain);
-    if let Some(wrong) = modelled(&here, &[]) {
-        return Ok(Verdict::Different(format!(
-            "{difference}; the model differs from the Rust discipline: {wrong}"
-        )));
-    }
-    if let Some(other) = modelled(calls, &Rule::ALL) {
-        return Ok(Verdict::Different(format!("{difference}; with all rules of Linux: {other}")));
-    }
-    let without = |rule: &Rule| Rule::ALL.into_iter().filter(|other| other != rule).collect::<Vec<_>>();
-    let needed: Vec<Rule> =
-        Rule::ALL.into_iter().filter(|rule| modelled(calls, &without(rule)).is_some()).collect();
-    // Two rules may each explain the difference alone: then neither is needed, but one of them is.
-    let needed = if modelled(calls, &needed).is_none() { needed } else { Rule::ALL.to_vec() };
-    Ok(Verdict::Explained(difference, needed.into_iter().map(Rule::name).collect()))
+    let own = modelled(&here, &[]);
+    Ok(explained(difference, own, (&Rule::ALL, Rule::name), |rules| modelled(calls, rules)))
 }
 
 #[cfg(test)]
