@@ -55,4 +55,7 @@ def python() -> Callable[..., subprocess.CompletedProcess[str]]:
 def environment() -> dict[str, str]:
     """The environment of a process that imports the same package."""
     places = [str(Path(giveway.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
+    paths = os.pathsep.join(place for place in places if place)
+    # Without it, `python -m` searches the working folder first. From the folder of the sources it would find
+    # the package there, which has no compiled part, instead of the installed one.
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
