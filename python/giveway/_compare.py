@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from . import _giveway
 from ._errors import GivewayError
+from ._pending import Pending, finish
 from ._progress import Progress, shown
 from ._run import Run, interrupted, jobs_of, provenance
 from ._scenario import warn
@@ -200,18 +201,25 @@ def compare(
         force=force,
         jobs=jobs_of(jobs),
     )
+    finish()
     with shown(progress, Path(asked.captures[0]).name) as watch:
-        text, folders, messages, stopped = _giveway.compare(asked, watch, provenance("compare"))
+        found, messages, stopped, later = _giveway.compare(asked, watch, provenance("compare"))
     warn(messages)
-    facts = json.loads(text)
-    capture = Capture(facts["capture"])
-    pairs = zip(folders, facts["links"], strict=False)
-    links = [Comparison(_giveway.open(str(place)), capture, link, keep) for place, link in pairs]
     if stopped is not None:
-        raise interrupted(stopped, links[0] if links else None)
+        raise interrupted(stopped, later and Pending(later, lambda kept: next(iter(_links(kept, keep)), None)))
+    links = _links(found, keep) if found else []
     if not links:
         raise GivewayError("nothing was compared: " + "; ".join(messages))
     return links
+
+
+def _links(found: tuple[str, list[str]], keep: object) -> list[Comparison]:
+    """The comparison on each link, from the facts and the folders of all."""
+    text, folders = found
+    facts = json.loads(text)
+    capture = Capture(facts["capture"])
+    pairs = zip(folders, facts["links"], strict=False)
+    return [Comparison(_giveway.open(str(place)), capture, link, keep) for place, link in pairs]
 
 
 def _rates(rate: str | Sequence[str] | None, up: str | None, down: str | None) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,12 +74,18 @@ class DisciplineError(GivewayError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during runs. What was finished is kept."""
 
-    run: Run | None
-    """The runs that had finished; None if there are none."""
-
-    def __init__(self, message: str, run: Run | None = None) -> None:
+    def __init__(self, message: str, run: Run | Callable[[], Run | None] | None = None) -> None:
         super().__init__(message)
-        self.run = run
+        self._run = run
+
+    @property
+    def run(self) -> Run | None:
+        """The runs that had finished; None if there are none. If they have a folder, this waits until it is complete.
+
+        Raises:
+            GivewayError: The folder could not be written.
+        """
+        return self._run() if callable(self._run) else self._run
 
 
 class MissingExtra(GivewayError, ImportError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _giveway, _html
 from ._discipline import DisciplineSource, Own, own
 from ._errors import Interrupted
+from ._pending import Pending, finish
 from ._progress import Progress, shown
 from ._scenario import Scenario, Source, checked, warn
 from ._table import Table
@@ -233,6 +234,7 @@ class Run:
             folder: A new or empty folder, or one with results of the same scenario.
             force: Replace what is there.
         """
+        finish()
         self._results.save(os.fspath(folder), force)
         return open(folder)
 
@@ -361,8 +363,9 @@ def run(
     if built_in is not None:
         warn(built_in.warnings)
     _unique([*(built_in.disciplines if built_in else []), *(each.name for each in mine)])
+    finish()
     with shown(progress, read.title or read.name) as watch:
-        results, messages, stopped = _giveway.run(
+        results, messages, stopped, later = _giveway.run(
             built_in and built_in._read,
             base and base._read,
             mine,
@@ -372,10 +375,10 @@ def run(
             provenance("run"),
         )
     warn(messages)
-    finished = Run(results)
     if stopped is not None:
-        raise interrupted(stopped, finished)
-    return finished
+        raise interrupted(stopped, Pending(later, Run) if later else results and Run(results))
+    assert results is not None
+    return Run(results)
 
 
 def jobs_of(jobs: int | None) -> int:
@@ -403,12 +406,16 @@ def _unique(names: Sequence[str]) -> None:
         raise ValueError(f"two disciplines have the name {twice.pop()!r} in results: give one another name")
 
 
-def interrupted(stopped: BaseException, finished: Run | None) -> BaseException:
+def interrupted(stopped: BaseException, finished: Run | Pending | None) -> BaseException:
     """The exception of an interruption, with what is finished."""
     if not isinstance(stopped, KeyboardInterrupt):
         return stopped
-    runs = len(finished._results.runs) if finished else 0
-    exception = Interrupted(f"{runs} runs had finished; they are in the `run` of this exception", finished)
+    if isinstance(finished, Pending):
+        text = "runs that had finished are kept; they are in the `run` of this exception"
+        exception = Interrupted(text, finished.run)
+    else:
+        runs = len(finished._results.runs) if finished else 0
+        exception = Interrupted(f"{runs} runs had finished; they are in the `run` of this exception", finished)
     exception.__cause__ = stopped
     return exception
 
@@ -428,4 +435,5 @@ def open(folder: str | os.PathLike[str]) -> Run:
         FileNotFoundError: The folder does not exist.
         GivewayError: It is not a run folder, is being written, or has a missing or damaged file.
     """
+    finish()
     return Run(_giveway.open(os.fspath(folder)))

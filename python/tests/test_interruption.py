@@ -9,7 +9,10 @@ import subprocess
 import sys
 import time
 
+import pytest
 from conftest import CAPTURE, QUICKSTART, environment
+
+import giveway
 
 #: The program prints "begun" during its runs, and then waits for SIGINT.
 PROGRAM = """
@@ -91,8 +94,61 @@ def test_ctrl_c_stops_one_long_run(capsys):
 def test_ctrl_c_stops_a_comparison_of_a_capture(capsys):
     took, seen = interrupted(f"giveway.compare({str(CAPTURE)!r}, rate='2mbit', seeds=500, progress=progress)")
     assert seen["cause"] == "KeyboardInterrupt"
-    # The report of what had finished is written.
-    report("capture", took, capsys, most=5.0)
+    assert seen["complete"] is not True
+    report("capture", took, capsys)
+
+
+def test_ctrl_c_does_not_wait_for_the_tables_of_a_folder(capsys, tmp_path):
+    out = tmp_path / "kept"
+    arguments = f"{str(QUICKSTART)!r}, ['fifo limit 300p', 'efd'], seeds=600, progress=progress, out={str(out)!r}"
+    took, seen = interrupted(f"giveway.run({arguments})")
+    assert seen["cause"] == "KeyboardInterrupt"
+    assert 0 < seen["runs"] < 1_200
+    assert seen["complete"] is False
+    report("into a folder", took, capsys)
+    assert len(giveway.open(out).summary) == seen["runs"]
+
+
+def test_a_program_that_ends_completes_the_folder(python, tmp_path):
+    out = tmp_path / "kept"
+    program = (
+        "import giveway\n"
+        "def stop(share):\n"
+        "    if share > 0.1:\n"
+        "        raise KeyboardInterrupt\n"
+        "try:\n"
+        f"    giveway.run({str(QUICKSTART)!r}, ['efd'], seeds=200, progress=stop, out={str(out)!r})\n"
+        "except giveway.Interrupted:\n"
+        "    print('interrupted')\n"
+    )
+    assert python("-c", program).stdout == "interrupted\n"
+    assert 10 < len(giveway.open(out).summary) < 200
+    assert (out / "report.html").exists()
+
+
+def test_an_interrupted_folder_can_be_opened_at_once(tmp_path):
+    out = tmp_path / "kept"
+
+    def stop(share):
+        if share > 0.1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(giveway.Interrupted):
+        giveway.run(QUICKSTART, ["efd"], seeds=50, out=out, progress=stop)
+    kept = giveway.open(out)
+    assert 0 < len(kept.summary) < 50
+    assert giveway.run(QUICKSTART, ["efd"], seeds=50, out=out).complete
+
+
+def test_a_folder_without_a_finished_run_says_how_to_continue(tmp_path):
+    def stop(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(giveway.Interrupted) as stopped:
+        giveway.run(QUICKSTART, ["efd"], seeds=1, changes={"duration": "20 h"}, out=tmp_path / "kept", progress=stop)
+    assert stopped.value.run is None
+    with pytest.raises(giveway.GivewayError, match='none of its 1 trials is finished.*Call it again with out="'):
+        giveway.open(tmp_path / "kept")
 
 
 def test_ctrl_c_stops_a_paper(capsys):

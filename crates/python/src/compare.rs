@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use giveway_qdisc::Rate;
 use giveway_runner::compare::{Advice, Mode, Request, Source, Stretch, Target, Wish, specs};
-use giveway_runner::{Outcome, Session, scenario_name};
+use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
-use crate::running::Watched;
+use crate::running::{Later, Waited, Watched};
 
 /// The request, as the package describes it. Texts have the words of the command line.
 #[derive(FromPyObject)]
@@ -97,9 +97,12 @@ impl Asked {
     }
 }
 
-/// The result of a comparison: the capture and each link as JSON, the run folder of each link, messages, and
-/// the exception of an interruption.
-type Compared = (String, Vec<PathBuf>, Vec<String>, Option<Py<PyAny>>);
+/// The capture and each link as JSON, and the run folder of each link.
+type Links = (String, Vec<PathBuf>);
+
+/// The result of a comparison, messages, and the exception of an interruption. After an interruption, the
+/// result follows [`Later`].
+type Compared = (Option<Links>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 
 /// Compares disciplines on a capture.
 #[pyfunction]
@@ -112,10 +115,11 @@ pub fn compare(
     let watched = Watched::default();
     let request = asked.request(py)?;
     let name = scenario_name(asked.captures.first().map_or(Path::new(""), PathBuf::as_path));
-    let work = || {
+    let theirs = watched.clone();
+    let waited = watched.wait(py, progress.as_ref(), move || -> Result<_, RunnerError> {
         let source = request.capture.clone();
-        let comparison = request.begin(&watched)?;
-        let session = Session::new(asked.jobs, &watched, provenance.0, provenance.1)?;
+        let comparison = request.begin(&theirs)?;
+        let session = Session::new(asked.jobs, &theirs, provenance.0, provenance.1)?;
         let (mut links, mut folders) = (Vec::new(), Vec::new());
         let compared = comparison.run(session, &mut |link, _, results, reported| {
             links.push(json!({
@@ -130,12 +134,23 @@ pub fn compare(
             Ok(())
         })?;
         let whole = json!({ "capture": comparison.capture().to_json(&source), "links": links });
-        Ok((compared.outcome, whole.to_string(), folders))
+        Ok((compared.outcome, (whole.to_string(), folders)))
+    });
+    let theirs = watched.clone();
+    let links = move |py: Python<'_>, done: Result<(Outcome, Links), RunnerError>| -> PyResult<Links> {
+        let (outcome, links) = done.map_err(|error| errors::runner(py, &error))?;
+        if outcome != Outcome::Done && outcome != Outcome::Interrupted {
+            return Err(errors::failed(py, &theirs.messages().join("\n")));
+        }
+        Ok(links)
     };
-    let (done, stopped) = watched.wait(py, progress.as_ref(), work);
-    let (outcome, whole, folders) = done.map_err(|error| errors::runner(py, &error))?;
-    if outcome != Outcome::Done && outcome != Outcome::Interrupted {
-        return Err(errors::failed(py, &watched.messages().join("\n")));
+    match waited {
+        Waited::Done(done) => Ok((Some(links(py, done)?), watched.messages(), None, None)),
+        Waited::Stopped(error, stopping) => {
+            let later = Later::new(stopping, move |py, done| {
+                Ok(links(py, done)?.into_pyobject(py)?.into_any().unbind())
+            });
+            Ok((None, Vec::new(), Some(error.into_value(py).into_any()), Some(later)))
+        }
     }
-    Ok((whole, folders, watched.messages(), stopped.map(|error| error.into_value(py).into_any())))
 }

@@ -55,7 +55,7 @@ mod _giveway {
     #[pymodule_export]
     use crate::results::{Results, definition, looks, open};
     #[pymodule_export]
-    use crate::running::run;
+    use crate::running::{Later, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, to_toml, to_toml_value};
     #[pymodule_export]

@@ -87,8 +87,12 @@ pub fn reproduce(
     let study =
         Known::find(name).and_then(|paper| Study::new(paper, scope)).map_err(|error| failed(py, &error))?;
     let watched = Watched::default();
-    let (done, stopped) =
-        watched.wait(py, progress.as_ref(), || giveway_runner::study::run(&study, jobs, &kept, &watched));
+    let theirs = watched.clone();
+    let waited = watched.wait(py, progress.as_ref(), move || {
+        let done = giveway_runner::study::run(&study, jobs, &kept, &theirs);
+        (study, done)
+    });
+    let ((study, done), stopped) = waited.ended(py);
     let (results, _) = done.map_err(|error| errors::runner(py, &error))?;
     let judged = giveway_papers::judge(&study, &results);
     let stopped = stopped.map(|error| error.into_value(py).into_any());

@@ -1,14 +1,16 @@
 //! Runs on other threads, while the interpreter can be interrupted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use giveway_measure::Record;
 use giveway_record::Opened;
-use giveway_runner::{Bar, Frontend, Outcome, Session, Unit, manifest, question};
+use giveway_record::report::ReportError;
+use giveway_runner::{Bar, Frontend, Outcome, RunnerError, Session, Unit, manifest, question};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -63,6 +65,11 @@ impl Watched {
         std::mem::take(&mut self.0.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Adds messages.
+    pub fn add(&self, messages: Vec<String>) {
+        self.0.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(messages);
+    }
+
     /// The share that is done, 0 to 1.
     fn share(&self) -> f64 {
         let all = self.0.all.load(Ordering::Relaxed).max(1);
@@ -71,58 +78,113 @@ impl Watched {
 
     /// Calls `work` on another thread, and waits without the GIL. Meanwhile it calls `progress` with the
     /// share that is done, if that has grown. A signal of the interpreter, such as Ctrl-C, or an exception of
-    /// `progress` stops the work, which then returns what is finished; this is the second result.
-    pub fn wait<T: Send>(
+    /// `progress` stops the work, and ends the waiting at once.
+    pub fn wait<T: Send + 'static>(
         &self,
         py: Python<'_>,
         progress: Option<&Py<PyAny>>,
-        work: impl FnOnce() -> T + Send,
-    ) -> (T, Option<PyErr>) {
-        let mut interruption = None;
-        let done = std::thread::scope(|scope| {
-            let (sender, receiver) = channel();
-            // Only this thread receives; the lock shows it to the compiler.
-            let receiver = Mutex::new(receiver);
-            let worker = scope.spawn(move || {
-                let done = work();
-                // The receiver waits until then.
-                let _ = sender.send(());
-                done
-            });
-            let mut shown = -1.0;
-            loop {
-                let waited = py.detach(|| match receiver.lock() {
-                    Ok(receiver) => receiver.recv_timeout(PERIOD),
-                    Err(_) => Err(RecvTimeoutError::Disconnected),
-                });
-                if interruption.is_none() {
-                    let asked = py.check_signals().and_then(|()| {
-                        let share = self.share();
-                        match progress.filter(|_| share > shown) {
-                            Some(progress) => {
-                                shown = share;
-                                progress.call1(py, (share,)).map(drop)
-                            }
-                            None => Ok(()),
-                        }
-                    });
-                    if let Err(error) = asked {
-                        self.0.stop.store(true, Ordering::Relaxed);
-                        interruption = Some(error);
-                    }
-                }
-                if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
-                    break;
-                }
-            }
-            py.detach(|| worker.join())
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Waited<T> {
+        let (sender, receiver) = channel();
+        // Only this thread receives; the lock shows it to the compiler.
+        let receiver = Mutex::new(receiver);
+        let worker = std::thread::spawn(move || {
+            let done = work();
+            // After an interruption, nobody waits.
+            let _ = sender.send(());
+            done
         });
-        match done {
-            Ok(done) => (done, interruption),
+        let mut shown = -1.0;
+        loop {
+            let waited = py.detach(|| match receiver.lock() {
+                Ok(receiver) => receiver.recv_timeout(PERIOD),
+                Err(_) => Err(RecvTimeoutError::Disconnected),
+            });
+            let asked = py.check_signals().and_then(|()| {
+                let share = self.share();
+                match progress.filter(|_| share > shown) {
+                    Some(progress) => {
+                        shown = share;
+                        progress.call1(py, (share,)).map(drop)
+                    }
+                    None => Ok(()),
+                }
+            });
+            if let Err(error) = asked {
+                self.0.stop.store(true, Ordering::Relaxed);
+                return Waited::Stopped(error, Stopping(worker));
+            }
+            if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
+                return Waited::Done(Stopping(worker).result(py));
+            }
+        }
+    }
+}
+
+/// The end of waiting for work.
+pub enum Waited<T> {
+    /// The work has ended.
+    Done(T),
+    /// An exception has stopped the work, which is about to end.
+    Stopped(PyErr, Stopping<T>),
+}
+
+impl<T: Send + 'static> Waited<T> {
+    /// Waits for the end of stopped work as well. This takes milliseconds if the work writes no files.
+    pub fn ended(self, py: Python<'_>) -> (T, Option<PyErr>) {
+        match self {
+            Waited::Done(done) => (done, None),
+            Waited::Stopped(error, stopping) => (stopping.result(py), Some(error)),
+        }
+    }
+}
+
+/// Work that was asked to stop.
+pub struct Stopping<T>(JoinHandle<T>);
+
+impl<T: Send + 'static> Stopping<T> {
+    /// The result of the work: what had finished.
+    pub fn result(self, py: Python<'_>) -> T {
+        match py.detach(|| self.0.join()) {
+            Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 }
+
+/// Waits for the result of stopped work, and turns it into an object for Python.
+type Ending = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// The result of interrupted work that writes a folder: tables and a report of the runs that had finished.
+/// Another thread writes it, so that an interruption does not wait for it.
+#[pyclass(frozen, module = "giveway._giveway")]
+pub struct Later(Mutex<Option<Ending>>);
+
+impl Later {
+    /// `end` turns the result of the work into an object for Python.
+    pub fn new<T: Send + 'static>(
+        stopping: Stopping<T>,
+        end: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Later {
+        Later(Mutex::new(Some(Box::new(move |py| {
+            let done = stopping.result(py);
+            end(py, done)
+        }))))
+    }
+}
+
+#[pymethods]
+impl Later {
+    /// Waits until the folder is complete, and returns its results; None at the second call.
+    fn result(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let ending = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ending.map(|ending| ending(py)).transpose()
+    }
+}
+
+/// The end of runs: their results, messages, and the exception of an interruption. Results in a folder follow
+/// [`Later`] if the runs were interrupted.
+type Ran = (Option<Results>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 
 /// Runs a scenario: each discipline with each seed. `own` has disciplines in Python. Returns the results,
 /// messages, and the exception of an interruption, with which the results are those that finished.
@@ -140,51 +202,33 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     place: (Option<PathBuf>, bool),
     provenance: (String, String),
-) -> PyResult<(Results, Vec<String>, Option<Py<PyAny>>)> {
+) -> PyResult<Ran> {
     let ((jobs, threads), (out, force)) = (parallel, place);
     let watched = Watched::default();
+    let parallel = Parallel { jobs, threads, provenance: provenance.clone(), force };
+    if let (Some(scenario), Some(dir)) = (scenario, out) {
+        return into_folder(py, scenario.clone().unbind(), dir, &watched, progress.as_ref(), parallel);
+    }
     let mut interruption = None;
     let mut runs: Vec<(giveway_measure::Trial, Record)> = Vec::new();
-    let mut kept = None;
     let mut planned = 0;
-    let mut failures = Vec::new();
     if let Some(scenario) = scenario {
-        let Scenario { read, name, .. } = scenario.get();
-        let work = || {
-            let session = Session::new(jobs, &watched, provenance.0.clone(), provenance.1.clone())?;
-            let session = session.replacing(force).dividing(threads).recording(out.is_none());
-            Ok(session.run(read, name, out.as_deref(), &|_| None))
-        };
-        let (done, stopped) = watched.wait(py, progress.as_ref(), work);
+        let (scenario, theirs) = (scenario.clone().unbind(), watched.clone());
+        let (done, stopped) =
+            watched.wait(py, progress.as_ref(), move || parallel.run(&scenario, None, &theirs)).ended(py);
         interruption = stopped;
-        let done = done.map_err(|error| errors::runner(py, &error))?;
-        match done {
+        match done.map_err(|error| errors::runner(py, &error))? {
             Err(Outcome::Interrupted) => {}
             Err(_) => return Err(errors::failed(py, &watched.messages().join("\n"))),
+            Ok(done) if done.outcome == Outcome::Failed => {
+                return Err(errors::failed(py, &watched.messages().join("\n")));
+            }
             Ok(done) => {
                 planned += done.planned;
-                if done.outcome == Outcome::Failed {
-                    failures = watched.messages();
-                }
                 runs = done.records;
-                watched.0.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(done.remarks);
+                watched.add(done.remarks);
             }
         }
-        if let Some(dir) = &out {
-            kept = Some(dir.clone());
-        }
-    }
-    if !failures.is_empty() {
-        return Err(errors::failed(py, &failures.join("\n")));
-    }
-    if let Some(dir) = kept {
-        let opened = py.detach(|| Opened::read(&dir)).map_err(|error| match interruption.take() {
-            // Nothing is finished.
-            Some(interruption) => interruption,
-            None => errors::failed(py, &giveway_runner::chain(&error)),
-        })?;
-        let stopped = interruption.map(|error| error.into_value(py).into_any());
-        return Ok((Results::of_folder(opened), watched.messages(), stopped));
     }
     let described = scenario.or(base).expect("the package gives one of them");
     let Scenario { read, name, .. } = described.get();
@@ -212,7 +256,72 @@ pub fn run(
     let text = read.text();
     let memory = Memory { runs, manifest, asked, scenario: text, planned };
     let stopped = interruption.map(|error| error.into_value(py).into_any());
-    Ok((Results::new(memory), watched.messages(), stopped))
+    Ok((Some(Results::new(memory)), watched.messages(), stopped, None))
+}
+
+/// The number of runs at a time, the threads of each, and the origin and place of results.
+struct Parallel {
+    jobs: u16,
+    threads: usize,
+    provenance: (String, String),
+    force: bool,
+}
+
+impl Parallel {
+    /// Runs the built-in disciplines of a scenario.
+    fn run(
+        self,
+        scenario: &Py<Scenario>,
+        dir: Option<&Path>,
+        watched: &Watched,
+    ) -> Result<Result<giveway_runner::Results, Outcome>, RunnerError> {
+        let Scenario { read, name, .. } = scenario.get();
+        let session = Session::new(self.jobs, watched, self.provenance.0, self.provenance.1)?;
+        let session = session.replacing(self.force).dividing(self.threads).recording(dir.is_none());
+        Ok(session.run(read, name, dir, &|_| None))
+    }
+}
+
+/// The outcome of runs in a folder, remarks, and the folder unless no run finished.
+type Written = (Outcome, Vec<String>, Option<Result<Opened, ReportError>>);
+
+/// Runs a scenario into the folder `dir`.
+fn into_folder(
+    py: Python<'_>,
+    scenario: Py<Scenario>,
+    dir: PathBuf,
+    watched: &Watched,
+    progress: Option<&Py<PyAny>>,
+    parallel: Parallel,
+) -> PyResult<Ran> {
+    let theirs = watched.clone();
+    let waited = watched.wait(py, progress, move || {
+        let done = parallel.run(&scenario, Some(&dir), &theirs)?;
+        // Without a finished run, there is nothing to open.
+        Ok(done.map(|done| (done.outcome, done.remarks, (done.finished > 0).then(|| Opened::read(&dir)))))
+    });
+    let theirs = watched.clone();
+    let results = move |py: Python<'_>, done: Result<Result<Written, Outcome>, RunnerError>| match done
+        .map_err(|error| errors::runner(py, &error))?
+    {
+        Err(Outcome::Interrupted) => Ok(None),
+        Err(_) | Ok((Outcome::Failed, ..)) => Err(errors::failed(py, &theirs.messages().join("\n"))),
+        Ok((_, remarks, opened)) => {
+            theirs.add(remarks);
+            let opened = opened.transpose();
+            let opened = opened.map_err(|error| errors::failed(py, &giveway_runner::chain(&error)))?;
+            Ok(opened.map(Results::of_folder))
+        }
+    };
+    match waited {
+        Waited::Done(done) => Ok((results(py, done)?, watched.messages(), None, None)),
+        Waited::Stopped(error, stopping) => {
+            let later = Later::new(stopping, move |py, done| {
+                Ok(results(py, done)?.into_pyobject(py)?.into_any().unbind())
+            });
+            Ok((None, Vec::new(), Some(error.into_value(py).into_any()), Some(later)))
+        }
+    }
 }
 
 /// Moves the disciplines in Python, which ran last, to their places among all.

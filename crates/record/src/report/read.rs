@@ -102,11 +102,7 @@ impl Folder {
         let stamp: Stamp = serde_json::from_slice(&bytes).map_err(|error| unknown(&error))?;
         if stamp.format != FORMAT {
             let wrote = format!("Giveway {}", stamp.giveway);
-            let again = format!(
-                "It was made by `{}`. Run this command again with another --out, or with --out {} --force",
-                stamp.created_by,
-                path.display()
-            );
+            let again = again(&stamp.created_by, path, true);
             return Err(ReportError::Format { path: path.to_owned(), wrote, found: stamp.format, again });
         }
         let (text, _) = seal::open(&bytes).map_err(|why| unknown(&why))?;
@@ -114,11 +110,7 @@ impl Folder {
         let again = if stamp.created_by == RECORDED_BY {
             format!("A recording cannot be repeated; `{RECORDED_BY}` with --record makes a new one")
         } else {
-            format!(
-                "It was made by `{}`. Run this command again with --out {}",
-                stamp.created_by,
-                path.display()
-            )
+            again(&stamp.created_by, path, false)
         };
         let planned = manifest.disciplines.len() * manifest.seeds.len();
         if manifest.trials.is_empty() {
@@ -363,4 +355,17 @@ pub(super) fn tell_apart(folders: &mut [Folder]) {
             folder.name = folder.path.display().to_string();
         }
     }
+}
+
+/// The sentence about making the folder at `path` again. `created_by` is a command line, or a call of the
+/// Python package such as `giveway.run in study.py`. `fresh` is true if the results there cannot be used.
+fn again(created_by: &str, path: &Path, fresh: bool) -> String {
+    let path = path.display();
+    let how = match (created_by.starts_with("giveway."), fresh) {
+        (false, false) => format!("Run this command again with --out {path}"),
+        (false, true) => format!("Run this command again with another --out, or with --out {path} --force"),
+        (true, false) => format!("Call it again with out=\"{path}\""),
+        (true, true) => format!("Call it again with another out, or with out=\"{path}\" and force=True"),
+    };
+    format!("It was made by `{created_by}`. {how}")
 }
