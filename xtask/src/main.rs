@@ -74,7 +74,7 @@ cargo xtask CHORE
                    predicts from each capture of examples/library, and compares with what was measured; --check fails
                    if a bound is missed, except those in examples/library/exceptions.toml
   python           builds the Python package in a virtual environment, and runs its tests, type checks and notebooks
-                   (two minutes after the build); --wheel builds the wheel to publish, in target/python/wheels/dist
+                   (two minutes after the build); --wheel builds the wheels to publish, in target/python/wheels/dist
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 

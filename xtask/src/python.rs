@@ -16,6 +16,10 @@ const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 /// meets an interpreter that it does not know, and says so in a message only.
 const TAG: &str = "cp311-abi3-";
 
+/// The free-threaded interpreter with a wheel of its own, and the tag of that wheel. PyO3 supports
+/// free-threaded builds from 3.14 on. The interpreter need not be installed: maturin knows its settings.
+const FREE_THREADED: (&str, &str) = ("3.14t", "cp314-cp314t-");
+
 /// The largest wheel to publish, bytes.
 const LARGEST: u64 = 20_000_000;
 
@@ -43,7 +47,7 @@ pub fn set_up(repository: &Repository) -> Done {
 /// # Errors
 /// The check that failed.
 pub fn check(repository: &Repository) -> Done {
-    let wheel = wheel(repository, "dev", &[])?;
+    let wheel = wheel(repository, "dev", TAG, &[])?;
     let tests = environment(repository, "tests")?;
     pip(repository, &tests, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
     clean(repository, &wheel)?;
@@ -69,20 +73,26 @@ pub fn check(repository: &Repository) -> Done {
     notebooks(repository, &python)
 }
 
-/// Builds the wheels to publish: with all optimisations, for every Python from 3.11 on, and for each
-/// free-threaded interpreter that is installed.
+/// Builds the wheels to publish, with all optimisations: one for every Python from 3.11 on, and one for the
+/// free-threaded interpreter. The second is not installed, because few machines have
+/// that interpreter.
 ///
 /// # Errors
 /// If a wheel cannot be built, has another tag than expected, or is too large.
 pub fn wheels(repository: &Repository) -> Done {
     set_up(repository)?;
-    let wheel = wheel(repository, "dist", &[])?;
-    let size = fs::metadata(&wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
-    println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
-    if size > LARGEST {
-        return Err(format!("the wheel has {size} bytes, and may have {LARGEST}"));
+    let stable = wheel(repository, "dist", TAG, &[])?;
+    let (interpreter, tag) = FREE_THREADED;
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let free = wheel(repository, "dist", tag, &["--interpreter", interpreter, "--target", &target])?;
+    for wheel in [&stable, &free] {
+        let size = fs::metadata(wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
+        println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
+        if size > LARGEST {
+            return Err(format!("the wheel has {size} bytes, and may have {LARGEST}"));
+        }
     }
-    clean(repository, &wheel)
+    clean(repository, &stable)
 }
 
 /// Installs the wheel alone, as a user does, and runs the command and a first simulation.
@@ -111,9 +121,9 @@ fn notebooks(repository: &Repository, python: &str) -> Done {
 }
 
 /// Builds a wheel, and checks its tag.
-fn wheel(repository: &Repository, profile: &str, more: &[&str]) -> Result<PathBuf, String> {
+fn wheel(repository: &Repository, profile: &str, tag: &str, more: &[&str]) -> Result<PathBuf, String> {
     let tests = environment(repository, "tests")?;
-    let out = folder(repository)?.join("wheels").join(profile);
+    let out = folder(repository)?.join("wheels").join(profile).join(tag.trim_end_matches('-'));
     let _ = fs::remove_dir_all(&out);
     let place = out.to_string_lossy().into_owned();
     let mut arguments = vec!["build", "--locked", "--profile", profile, "--out", &place, "--quiet"];
@@ -122,9 +132,13 @@ fn wheel(repository: &Repository, profile: &str, more: &[&str]) -> Result<PathBu
     let built = fs::read_dir(&out).map_err(|error| format!("{place}: {error}"))?;
     let built: Vec<PathBuf> = built.flatten().map(|entry| entry.path()).collect();
     match built.as_slice() {
-        [wheel] if wheel.to_string_lossy().contains(TAG) => Ok(wheel.clone()),
-        _ => Err(format!("expected one wheel with the tag {TAG}, and maturin made {built:?}")),
+        [wheel] if name_of(wheel).contains(tag) => Ok(wheel.clone()),
+        _ => Err(format!("expected one wheel with the tag {tag}, and maturin made {built:?}")),
     }
+}
+
+fn name_of(wheel: &Path) -> String {
+    wheel.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The virtual environment of a name, which is created if it is missing.
