@@ -259,6 +259,47 @@ def test_transfers_of_a_run_are_the_traffic_of_another_scenario(tmp_path):
         lists.write_flow_list(run, tmp_path / "flows.csv", source="nobody")
 
 
+def test_a_list_of_ns3_and_back(tmp_path):
+    net = giveway.Network(duration="10 s", disciplines=["fq_codel"])
+    net.link("home", "isp", "10mbit", "10ms", qdisc="compare")
+    net.transfers("home", "isp", load="4mbit", size={"fixed": "50kb"}, name="files")
+    run = net.run(seeds=1)
+    ns3, csv = tmp_path / "flow.txt", tmp_path / "flows.csv"
+    count = lists.write_ns3(run, ns3, hosts=["isp", "home"])
+    assert ns3.read_text().splitlines()[0] == str(count)
+    assert {tuple(line.split()[:4]) for line in ns3.read_text().splitlines()[1:]} == {("1", "0", "3", "100")}
+    assert lists.flow_list_from_ns3(ns3, csv, hosts=["isp", "home"]) == count
+    lists.write_flow_list(run, tmp_path / "direct.csv")
+    assert csv.read_text() == (tmp_path / "direct.csv").read_text()
+    with pytest.raises(ValueError, match="'home' sends or receives"):
+        lists.write_ns3(run, ns3, hosts=["isp"])
+
+
+def test_a_list_of_ns3_names_nodes_by_a_pattern(tmp_path):
+    path = tmp_path / "flow.txt"
+    path.write_text("2\n0 7 3 100 1500 2.000000001\n3 1 9 2.5\n")
+    assert lists.read_ns3(path) == [
+        lists.Flow(2.000000001, "h0", "h7", 1500),
+        lists.Flow(2.5, "h3", "h1", 9),
+    ]
+    assert lists.read_ns3(path, "node{}")[0].dst == "node7"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "first line"), ("0 1 3 100 9 2\n", "first line"), ("2\n0 1 3 100 9 2\n", "says 2 flows, and there are 1"),
+        ("1\n0 1 3 9 2\n", "line 2"), ("1\n0 x 3 100 9 2\n", "line 2"), ("1\n0 1 3 100 9 nan\n", "line 2"),
+        ("1\n0 1 3 100 0 2\n", "line 2"), ("1\n0 1\n", "line 2"), ("1\n0 5 3 100 9 2\n", "names only 2 nodes"),
+    ],
+)  # fmt: skip
+def test_a_wrong_list_of_ns3_is_refused_with_its_line(text, reason, tmp_path):
+    path = tmp_path / "flow.txt"
+    path.write_text(text)
+    with pytest.raises(giveway.GivewayError, match=reason):
+        lists.read_ns3(path, ["a", "b"])
+
+
 def test_a_trace_of_mahimahi_has_times_and_rates(tmp_path):
     path = tmp_path / "link.mahi"
     path.write_text("0\n0\n5\n\n1500\n2000\n")

@@ -96,11 +96,6 @@ impl Scenario {
         Ok(self.with(read))
     }
 
-    /// The simulation of a scenario for a test bed.
-    fn simulated(&self) -> Option<Scenario> {
-        Some(self.with(self.read.simulated()?))
-    }
-
     #[getter]
     fn name(&self) -> &str {
         &self.name
