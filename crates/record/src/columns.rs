@@ -14,6 +14,7 @@ mod runs;
 pub(crate) mod tables;
 mod trial;
 
+pub(crate) use arrays::{real, text, whole};
 pub(crate) use file::{merge, read, with_trial, without_panics, write};
 pub(crate) use runs::{metrics, summary};
 pub(crate) use trial::{

@@ -63,7 +63,7 @@ mod write;
 
 pub use conclusion::{Commands, Conclusion, Recommendation};
 pub use disk::NewFile;
-pub(crate) use disk::replace;
+pub(crate) use disk::{beside, replace};
 pub use error::FolderError;
 pub use files::REPORT;
 pub(crate) use files::{MANIFEST, SCENARIO, SUMMARY, TABLES, tables_of};
@@ -74,3 +74,11 @@ pub(crate) use manifest::FORMAT;
 pub use manifest::Manifest;
 pub use place::{Existing, RECORDED_BY};
 pub use run_folder::RunFolder;
+
+/// Replaces a file, atomically: it has either the content that it had, or this one.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_whole(path: &std::path::Path, content: &[u8]) -> Result<(), FolderError> {
+    replace(path, content).map(drop)
+}

@@ -36,6 +36,7 @@
 
 mod chain;
 mod columns;
+pub mod dataset;
 mod folder;
 pub mod frames;
 mod opened;
@@ -46,7 +47,7 @@ pub use chain::chain;
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
     Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    Recommendation, RunFolder,
+    Recommendation, RunFolder, write_whole,
 };
 pub use opened::Opened;
 pub use seal::{Damage, Digest};

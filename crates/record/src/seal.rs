@@ -37,7 +37,8 @@ impl fmt::Display for Damage {
 }
 
 impl Damage {
-    pub(crate) fn new(file: &Path, why: impl ToString) -> Damage {
+    /// A damaged file.
+    pub fn new(file: &Path, why: impl ToString) -> Damage {
         Damage { file: file.to_owned(), why: why.to_string() }
     }
 

@@ -353,6 +353,30 @@ pub(crate) const SUMMARY: Table = Table {
     ],
 };
 
+/// The columns of the data set of a sweep in front of the metrics; those of the varied parameters follow
+/// `seed`.
+pub(crate) const DATASET: Table = Table {
+    file: "trials/*.parquet",
+    about: "The trials of a sweep: a row for each, with a column for each key that the sweep varies and for each metric. A column of a key is \
+            called after it, as in `link_0_rate_bps` for `link.0.rate`, and is in its basic unit.",
+    columns: &[
+        column("key", "", "The trial's content address: a hash of scenario, discipline, seed and version."),
+        column("point", "", "The number of the point among those of the sweep."),
+        column("discipline", "", "The discipline as the scenario has it, without what the sweep varies."),
+        column("qdisc", "", "The discipline with the parameters that the sweep varies."),
+        column("seed", "", "The seed."),
+        column("events", "", "The number of events of the simulation."),
+        column("fingerprint", "", "The fingerprint of the run: equal runs have equal fingerprints."),
+    ],
+};
+
+/// The column of the failed trials of a sweep after those that identify them.
+pub(crate) const FAILED: Table = Table {
+    file: "failed/*.parquet",
+    about: "The failed trials of a sweep: the first columns of the data set, and the reason.",
+    columns: &[column("reason", "", "The reason for which the trial failed.")],
+};
+
 /// Every table, in the order of the book.
 pub const TABLES: [Table; 12] =
     [SUMMARY, METRICS, FLOWS, QUEUE, GAUGES, SOJOURN, SHARES, DELAYS, LINKS, SENDERS, EPISODES, BURSTS];
@@ -396,10 +420,12 @@ pub fn page() -> String {
          Tables at the top of the folder contain all runs. Those that are merged from single runs begin with these columns:\n\n",
     );
     rows(&mut page, &OF_RUN);
-    for table in TABLES {
+    let mut part = |table: Table| {
         let _ = write!(page, "\n## `{}`\n\n{}\n\n", table.file, table.about);
         rows(&mut page, table.columns);
-    }
+    };
+    TABLES.into_iter().for_each(&mut part);
+    [DATASET, FAILED].into_iter().for_each(&mut part);
     page
 }
 
