@@ -29,7 +29,7 @@ mod threads;
 mod traces;
 
 pub use error::RunnerError;
-pub use frontend::{Bar, Frontend, NoBar, Silent, Unit, panic_message};
+pub use frontend::{Bar, Frontend, NoBar, Part, Progress, Silent, Unit, panic_message};
 pub use giveway_record::chain;
 pub use session::{Observe, Results, Session, TrialError, manifest, pool, question, save, scenario_name};
 pub use threads::processors;

@@ -54,6 +54,20 @@ impl Draft {
         self.apply("--set", assignment)
     }
 
+    /// Applies an assignment as [`set`](Draft::set) does; `flag` is the name of the flag in messages.
+    pub fn assign(self, flag: &str, assignment: &str) -> Draft {
+        self.apply(flag, assignment)
+    }
+
+    /// The keys that decide the result of a trial, besides its discipline and its seed, as TOML. Comments,
+    /// the title, the compared disciplines and the seeds are left out.
+    pub(crate) fn identity(&self) -> String {
+        const BESIDES: [&str; 6] = ["title", "description", "disciplines", "seeds", "short", "sweep"];
+        let mut keys = self.root.json();
+        keys.retain(|key, _| !BESIDES.contains(&key.as_str()));
+        toml::to_string(&keys).expect("parsed TOML can be written as TOML")
+    }
+
     /// Applies an assignment; `flag` is the name of the flag in messages.
     pub(crate) fn apply(mut self, flag: &str, assignment: &str) -> Draft {
         let start = self.origin.push(flag, assignment);

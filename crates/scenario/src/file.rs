@@ -51,6 +51,9 @@ pub(crate) struct Top {
     /// links with qdisc = "compare". On a switch they are arbiters.
     #[schemars(with = "Disciplines")]
     pub disciplines: IgnoredAny,
+    /// Keys that giveway sweep varies, each with its values. Other commands ignore it.
+    #[schemars(with = "Part")]
+    pub sweep: IgnoredAny,
 }
 
 /// A placeholder for a part whose schema is inserted later.

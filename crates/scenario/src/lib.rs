@@ -50,6 +50,7 @@ mod scenario;
 mod schedule;
 mod schema;
 mod specs;
+mod sweep;
 mod tree;
 mod trial;
 mod words;
@@ -68,4 +69,5 @@ pub use network::{
 pub use origin::{Origin, Place};
 pub use scenario::Scenario;
 pub use schema::{schema, topology_keys, traffic_keys};
+pub use sweep::Sweep;
 pub use trial::{Compared, Trial};

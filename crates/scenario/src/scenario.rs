@@ -16,6 +16,7 @@ use crate::live::{self, Live};
 use crate::network::{self, Network};
 use crate::origin::Origin;
 use crate::schedule::{self, MOST_SEEDS, Schedule, ShortRun, Times};
+use crate::sweep::{self, Sweep};
 use crate::tree::{Node, Table};
 use crate::trial::{Compared, Trial};
 use crate::words::choices;
@@ -37,6 +38,8 @@ pub struct Scenario {
     pub seeds: Vec<u64>,
     /// The backend that runs the scenario, with its part of the file.
     pub backend: Backend,
+    /// The keys that `giveway sweep` varies.
+    pub sweep: Sweep,
     /// Warnings: valid parts of the scenario that are probably not intended.
     pub warnings: Vec<Diagnostic>,
     /// The times of a quick check.
@@ -73,6 +76,18 @@ impl Scenario {
     /// The scenario as TOML, flags included.
     pub fn text(&self) -> String {
         self.draft.text()
+    }
+
+    /// The file and the flags from which the scenario was read, for further changes.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// The part of the scenario that decides the result of a trial, besides its discipline and its seed, as
+    /// TOML. Two scenarios with the same identity and the same [`files`](Scenario::files) have the same
+    /// results.
+    pub fn identity(&self) -> String {
+        self.draft.identity()
     }
 
     /// The existing files that the traffic names.
@@ -179,6 +194,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
     let root = &draft.root;
     let top: Top = reading.fields(root, "a scenario").unwrap_or_default();
     let seeds = schedule::seeds(reading, root);
+    let sweep = sweep::read(reading, root);
     let file = ScenarioFile { root, top: &top, folder: &draft.folder };
     let (backend, Schedule { times, short }) = match kind(reading, root) {
         Kind::Network => {
@@ -200,6 +216,7 @@ fn read(reading: &mut Reading, draft: Draft) -> Option<Scenario> {
         cooldown: times.cooldown,
         seeds: seeds?,
         backend,
+        sweep,
         warnings: Vec::new(),
         short,
         draft,

@@ -13,6 +13,7 @@ use crate::network::{
     CONTEST_KEYS, ContestKeys, DirectionKeys, EndKeys, MediumKeys, Parts, RecordKeys, TOPOLOGIES, TimingKeys,
     TopologyKeys, TopologySpec, TrafficKeys,
 };
+use crate::sweep::SweepKeys;
 
 /// JSON Schema of a scenario file, for completion and checks in editors.
 pub fn schema() -> Schema {
@@ -37,6 +38,9 @@ pub fn schema() -> Schema {
     put(&mut top, "switch", plain(schema_for!(SwitchKeys)));
     put(&mut top, "record", plain(schema_for!(RecordKeys)));
     put(&mut top, "short", plain(schema_for!(Short)));
+    let mut sweep = plain(schema_for!(SweepKeys));
+    put(&mut sweep, "over", json!({ "type": "object" }));
+    put(&mut top, "sweep", sweep);
     top["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     top["title"] = "Giveway scenario".into();
     top["description"] = "A network, a switch or a test bed with its traffic, the disciplines to compare, and the measurements.".into();
