@@ -117,6 +117,7 @@ mod tests {
             "runner",
             "senders",
             "sources",
+            "sweep",
         ];
         for entry in fs::read_dir(root().join("crates")).expect("the folder can be read").flatten() {
             let name = entry.file_name().into_string().expect("the name of a crate is UTF-8");

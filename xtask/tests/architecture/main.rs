@@ -114,8 +114,14 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &["testbed"],
     },
     Allowed {
+        name: "sweep",
+        uses: &["qdisc", "scenario", "measure", "record", "papers", "sources", "runner"],
+        tests_use: &[],
+    },
+    Allowed {
         name: "cli",
         uses: &[
+            "sweep",
             "qdisc",
             "spec",
             "disciplines",
@@ -147,6 +153,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         name: "python",
         uses: &[
+            "sweep",
             "qdisc",
             "disciplines",
             "sim",

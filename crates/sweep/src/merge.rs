@@ -1,0 +1,65 @@
+//! Merges the shards of a sweep into one folder.
+
+use std::path::{Path, PathBuf};
+
+use giveway_runner::Frontend;
+
+use crate::error::SweepError;
+use crate::folder::{Manifest, Shard, SweepFolder};
+
+/// The result of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// Trials of all shards.
+    pub trials: u64,
+    /// Shards that are not complete.
+    pub missing: Vec<PathBuf>,
+}
+
+/// Merges the shards in `dirs` into the folder `out`, which has the same bytes as one that a single process
+/// made. Shards that are not complete are merged as far as they are.
+///
+/// # Errors
+/// If a shard is missing, belongs to another sweep or came from another version, or a file cannot be read or
+/// written.
+pub fn merge(out: &Path, dirs: &[PathBuf], frontend: &dyn Frontend) -> Result<Merged, SweepError> {
+    let usage = |message: String| Err(SweepError::Usage(message));
+    let mut shards: Vec<(PathBuf, Manifest)> = Vec::new();
+    for dir in dirs {
+        match Manifest::read(dir)? {
+            Some(manifest) => shards.push((dir.clone(), manifest)),
+            None => return usage(format!("{} is not the folder of a sweep", dir.display())),
+        }
+    }
+    let Some((first_dir, first)) = shards.first().cloned() else {
+        return usage("there is no shard to merge: name their folders".to_owned());
+    };
+    for (dir, shard) in &shards {
+        if shard.version != first.version {
+            return usage(format!(
+                "{} came from Giveway {}, and {} from Giveway {}: run one of them again",
+                dir.display(),
+                shard.version,
+                first_dir.display(),
+                first.version
+            ));
+        }
+        if !shard.same_sweep(&first) {
+            return usage(format!("{} and {} are of different sweeps", dir.display(), first_dir.display()));
+        }
+    }
+    for index in 0..first.shard.of {
+        match shards.iter().filter(|(_, manifest)| manifest.shard.index == index).count() {
+            1 => {}
+            0 => return usage(format!("shard {} of {} is missing", index + 1, first.shard.of)),
+            _ => return usage(format!("shard {} of {} is there twice", index + 1, first.shard.of)),
+        }
+    }
+    let missing: Vec<PathBuf> =
+        shards.iter().filter(|(_, shard)| !shard.complete).map(|(dir, _)| dir.clone()).collect();
+    let whole = Manifest { shard: Shard::WHOLE, complete: false, ..first };
+    let mut folder = SweepFolder::of_manifest(out, whole, &first_dir, frontend)?;
+    let dirs: Vec<&Path> = shards.iter().map(|(dir, _)| dir.as_path()).collect();
+    let trials = folder.take(&dirs, missing.is_empty())?;
+    Ok(Merged { trials, missing })
+}

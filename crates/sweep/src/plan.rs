@@ -1,0 +1,397 @@
+//! The plan of a sweep: its points, and the trials at each of them.
+//!
+//! A trial is a pure function of the scenario at its point, its discipline, its seed and the version of the
+//! simulation. Its key is a hash of these, so a trial that any sweep has run need not run again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use giveway_qdisc::Quantity;
+use giveway_qdisc::units::nearest;
+use giveway_record::{Digest, dataset};
+use giveway_scenario::{Compared, Draft, Scenario, ScenarioError};
+use sha2::{Digest as _, Sha256};
+
+use crate::axis::Axis;
+use crate::design::{Design, Kind};
+use crate::error::SweepError;
+use crate::precision::Precision;
+
+/// The flag in messages about a value of an axis.
+const FLAG: &str = "--over";
+
+/// The most trials of a sweep. A sweep of this size runs for weeks.
+pub const MOST_TRIALS: u64 = 100_000_000;
+
+/// The request for a sweep.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The scenario, with the changes of flags.
+    pub scenario: Scenario,
+    /// The keys that vary.
+    pub axes: Vec<Axis>,
+    /// The points.
+    pub design: Design,
+    /// Seeds until this precision is reached; the seeds of the scenario are the most. `None` runs all of
+    /// them.
+    pub until: Option<Precision>,
+}
+
+/// A checked request.
+#[derive(Debug)]
+pub struct Plan {
+    request: Request,
+    /// The compared disciplines as the scenario has them.
+    disciplines: Vec<Compared>,
+    /// For each discipline, the axes that concern it.
+    concerned: Vec<Vec<bool>>,
+    columns: Vec<dataset::Axis>,
+    points: u64,
+    version: String,
+    /// The digests of files that the scenario names: reading them for each point would take long.
+    files: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+/// The scenario at a point, and the keys of its trials.
+pub struct Point {
+    /// The number of the point.
+    pub number: u64,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The hash of everything that the results of its trials depend on, except discipline and seed.
+    identity: [u8; 32],
+}
+
+impl Point {
+    /// The key of a trial.
+    pub fn key(&self, qdisc: &str, seed: u64) -> u128 {
+        let mut hash = Sha256::new();
+        hash.update(self.identity);
+        hash.update(seed.to_le_bytes());
+        hash.update(qdisc.as_bytes());
+        let digest = hash.finalize();
+        let (first, _) = digest.split_at(16);
+        first.iter().fold(0, |key, byte| (key << 8) | u128::from(*byte))
+    }
+}
+
+impl Plan {
+    /// Checks a request: its axes, its size, and the scenario at each value of each axis.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn new(request: Request) -> Result<Plan, SweepError> {
+        let usage = |message: String| Err(SweepError::Usage(message));
+        if request.scenario.live().is_some() {
+            return usage(
+                "a sweep simulates, and this scenario is for a test bed: add --set backend=network"
+                    .to_owned(),
+            );
+        }
+        if request.axes.is_empty() {
+            return usage("nothing varies: add for example --over link.0.rate=1mbit,10mbit".to_owned());
+        }
+        for (place, axis) in request.axes.iter().enumerate() {
+            if request.axes[..place].iter().any(|other| other.key == axis.key) {
+                return usage(format!("--over {}: this key is given twice", axis.key));
+            }
+            if ["seeds", "disciplines"].contains(&axis.key.as_str()) {
+                let instead = if axis.key == "seeds" { "--seeds 10" } else { "disciplines in the scenario" };
+                return usage(format!(
+                    "--over {}: every point runs all seeds and disciplines; write {instead}",
+                    axis.key
+                ));
+            }
+        }
+        request.design.fits(&request.axes)?;
+        let disciplines = request.scenario.compared();
+        let concerned = disciplines.iter().map(|discipline| concerns(discipline, &request.axes)).collect();
+        for axis in &request.axes {
+            check_parameter(axis, &disciplines)?;
+        }
+        let columns = columns(&request.axes);
+        let points = size(&request, disciplines.len())?;
+        let version = giveway_sources::SIMULATION.to_owned();
+        let files = Mutex::default();
+        let plan = Plan { request, disciplines, concerned, columns, points, version, files };
+        plan.check_values()?;
+        Ok(plan)
+    }
+
+    /// Reads the scenario once for each value of each axis. Values that are wrong only together fail when
+    /// they run.
+    fn check_values(&self) -> Result<(), SweepError> {
+        let first: Vec<_> = self.request.axes.iter().map(|axis| axis.at(0.0)).collect();
+        for (place, axis) in self.request.axes.iter().enumerate() {
+            for value in axis.samples() {
+                let mut values: Vec<String> = first.iter().map(|value| value.text.clone()).collect();
+                values[place] = value.text;
+                self.with(&values).map_err(Box::new)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> u64 {
+        self.points
+    }
+
+    /// The compared disciplines, as the scenario has them.
+    pub fn disciplines(&self) -> impl Iterator<Item = &str> {
+        self.disciplines.iter().map(|discipline| discipline.written.as_str())
+    }
+
+    /// The number of compared disciplines.
+    pub fn contenders(&self) -> usize {
+        self.disciplines.len()
+    }
+
+    /// The seeds, of which a precision may need only the first.
+    pub fn seeds(&self) -> &[u64] {
+        &self.request.scenario.seeds
+    }
+
+    /// The request.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The columns of the varied keys.
+    pub fn columns(&self) -> &[dataset::Axis] {
+        &self.columns
+    }
+
+    /// The version of the simulation.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The number of trials of a point for each seed.
+    pub fn trials_at(&self, point: u64) -> usize {
+        (0..self.disciplines.len()).filter(|discipline| self.runs(point, *discipline)).count()
+    }
+
+    /// The most trials: a precision may need fewer.
+    pub fn trials(&self) -> u64 {
+        let seeds = self.seeds().len() as u64;
+        match self.request.design.kind {
+            Kind::Grid => {
+                let of = |discipline: usize| -> u64 {
+                    let concerned = self.concerned[discipline].iter().zip(&self.request.axes);
+                    concerned
+                        .filter(|(concerned, _)| **concerned)
+                        .filter_map(|(_, axis)| axis.levels())
+                        .product()
+                };
+                seeds * (0..self.disciplines.len()).map(of).sum::<u64>()
+            }
+            _ => seeds * self.points * self.disciplines.len() as u64,
+        }
+    }
+
+    /// True if a discipline runs at a point. In a grid, a discipline without the varied parameter would be
+    /// repeated for each value; it runs for the first of them.
+    pub fn runs(&self, point: u64, discipline: usize) -> bool {
+        let Request { design, axes, .. } = &self.request;
+        if design.kind != Kind::Grid || self.concerned[discipline].iter().all(|concerned| *concerned) {
+            return true;
+        }
+        let levels = design.levels(point, axes);
+        self.concerned[discipline].iter().zip(levels).all(|(concerned, level)| *concerned || level == 0)
+    }
+
+    /// The value of each axis at a point for a discipline; `None` for an axis that does not concern it.
+    pub fn values(&self, point: u64, discipline: usize) -> Vec<Option<Quantity>> {
+        let values = self.request.design.point(point, &self.request.axes).into_iter();
+        let each = values.zip(&self.columns).zip(&self.concerned[discipline]);
+        each.map(|((value, column), concerned)| match (concerned, column.unit, value.quantity) {
+            (false, ..) => None,
+            (true, Some(_), number @ Quantity::Number(..)) => Some(number),
+            (true, ..) => Some(Quantity::Text(value.text.trim_matches('"').to_owned())),
+        })
+        .collect()
+    }
+
+    /// The scenario at a point.
+    ///
+    /// # Errors
+    /// If the values of this point are invalid together.
+    pub fn point(&self, number: u64) -> Result<Point, ScenarioError> {
+        let values = self.request.design.point(number, &self.request.axes);
+        let texts: Vec<String> = values.into_iter().map(|value| value.text).collect();
+        let scenario = self.with(&texts)?;
+        let identity = self.identity(&scenario);
+        Ok(Point { number, scenario, identity })
+    }
+
+    /// The scenario with these values of the axes.
+    fn with(&self, values: &[String]) -> Result<Scenario, ScenarioError> {
+        let mut draft: Draft = self.request.scenario.draft().clone();
+        let mut written: Vec<String> = self.disciplines().map(str::to_owned).collect();
+        let mut changed = false;
+        for (axis, value) in self.request.axes.iter().zip(values) {
+            match axis.parameter() {
+                None => draft = draft.assign(FLAG, &format!("{}={value}", axis.key)),
+                Some(name) => {
+                    for (spec, discipline) in written.iter_mut().zip(&self.disciplines) {
+                        if has(discipline, name) {
+                            *spec = with_parameter(spec, name, value.trim_matches('"'));
+                            changed = true;
+                        }
+                    }
+                }
+            }
+        }
+        if changed {
+            let list: Vec<String> = written.iter().map(|spec| format!("{spec:?}")).collect();
+            draft = draft.assign(FLAG, &format!("disciplines=[{}]", list.join(", ")));
+        }
+        // The command line may give other seeds than the text.
+        let mut scenario = draft.finish()?;
+        scenario.seeds = self.seeds().to_vec();
+        Ok(scenario)
+    }
+
+    /// The hash of the version, the scenario, and the files that it names.
+    fn identity(&self, scenario: &Scenario) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(self.version.as_bytes());
+        hash.update(scenario.identity().as_bytes());
+        for file in scenario.files() {
+            hash.update(self.digest(&file).as_bytes());
+        }
+        hash.finalize().into()
+    }
+
+    fn digest(&self, file: &PathBuf) -> String {
+        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = known.get(file) {
+            return digest.clone();
+        }
+        // The file was read a moment ago. If it no longer exists, the trials report that.
+        let digest = Digest::of_file(file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
+        known.insert(file.clone(), digest.clone());
+        digest
+    }
+}
+
+/// The axes that concern a discipline: keys of the scenario, and its own parameters.
+fn concerns(discipline: &Compared, axes: &[Axis]) -> Vec<bool> {
+    axes.iter().map(|axis| axis.parameter().is_none_or(|name| has(discipline, name))).collect()
+}
+
+fn has(discipline: &Compared, parameter: &str) -> bool {
+    discipline.parameters.iter().any(|(name, _)| name == parameter)
+}
+
+/// Checks that a parameter is one of any discipline.
+fn check_parameter(axis: &Axis, disciplines: &[Compared]) -> Result<(), SweepError> {
+    let Some(name) = axis.parameter() else { return Ok(()) };
+    if disciplines.iter().any(|discipline| has(discipline, name)) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> =
+        disciplines.iter().flat_map(|one| &one.parameters).map(|(name, _)| name.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean qdisc.{near}?"));
+    Err(SweepError::Usage(format!(
+        "--over {}: no compared discipline has the parameter {name}; they have {}{}",
+        axis.key,
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+        near.unwrap_or_default()
+    )))
+}
+
+/// A specification with another value of a parameter.
+fn with_parameter(spec: &str, name: &str, value: &str) -> String {
+    let mut words: Vec<&str> = spec.split_whitespace().collect();
+    match words.iter().position(|word| *word == name) {
+        Some(place) if place + 1 < words.len() => words[place + 1] = value,
+        _ => words.extend([name, value]),
+    }
+    words.join(" ")
+}
+
+/// The number of points. Refuses more trials than a sweep may have.
+fn size(request: &Request, disciplines: usize) -> Result<u64, SweepError> {
+    let per_point = disciplines as u64 * request.scenario.seeds.len() as u64;
+    let points = request.design.points(&request.axes);
+    match points.and_then(|points| Some((points, points.checked_mul(per_point)?))) {
+        Some((points, trials)) if trials <= MOST_TRIALS => Ok(points),
+        _ => {
+            let sizes: Vec<String> =
+                request.axes.iter().filter_map(|axis| Some(axis.levels()?.to_string())).collect();
+            // A product of large numbers is close enough as a floating-point number.
+            let all =
+                request.axes.iter().filter_map(Axis::levels).map(|levels| levels as f64).product::<f64>();
+            let count = match request.design.kind {
+                Kind::Grid => format!("{} = {} points", sizes.join(" x "), grouped(all)),
+                _ => format!("{} points", grouped(points.map_or(f64::INFINITY, |points| points as f64))),
+            };
+            let each = match request.design.kind {
+                Kind::Grid => all,
+                _ => points.map_or(f64::INFINITY, |points| points as f64),
+            };
+            Err(SweepError::Usage(format!(
+                "{count} with {disciplines} disciplines and {} seeds are {} trials, and at most {} are possible; draw \
+                 points instead, as in --design lhs:1000",
+                request.scenario.seeds.len(),
+                grouped(each * per_point as f64),
+                grouped(MOST_TRIALS as f64),
+            )))
+        }
+    }
+}
+
+/// A whole number with commas between thousands.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The column of each axis: its key with underscores, and its unit.
+fn columns(axes: &[Axis]) -> Vec<dataset::Axis> {
+    let column = |axis: &Axis| {
+        let unit = axis.unit();
+        let ending = match unit {
+            Some("bit/s") => "_bps",
+            Some("s") => "_s",
+            Some("B") => "_bytes",
+            Some("packets") => "_packets",
+            _ => "",
+        };
+        let clean = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let name: String = axis.key.chars().map(clean).collect();
+        dataset::Axis { key: axis.key.clone(), column: format!("{name}{ending}"), unit }
+    };
+    axes.iter().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_replaces_the_one_that_is_written() {
+        assert_eq!(with_parameter("efd limit 300p", "threshold", "5p"), "efd limit 300p threshold 5p");
+        assert_eq!(
+            with_parameter("efd threshold 9p limit 300p", "threshold", "5p"),
+            "efd threshold 5p limit 300p"
+        );
+    }
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!([1.0, 999.0, 1000.0, 1e9].map(grouped), ["1", "999", "1,000", "1,000,000,000"]);
+    }
+}

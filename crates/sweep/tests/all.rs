@@ -1,0 +1,4 @@
+//! Tests of whole sweeps.
+
+mod support;
+mod sweeps;

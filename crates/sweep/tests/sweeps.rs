@@ -1,0 +1,252 @@
+//! Whole sweeps: their data sets, interruptions, changes and mistakes.
+
+use std::fs;
+
+use giveway_record::dataset;
+use giveway_runner::Silent;
+use giveway_sweep::{Manifest, Plan, Shard, SweepError, SweepFolder, merge, parts_of, run};
+
+use crate::support::{Watched, bytes, plan, request, sweep};
+
+const AXES: [&str; 2] = ["link.0.rate=5mbit,10mbit,20mbit", "qdisc.threshold=2p,20p"];
+
+#[test]
+fn each_trial_is_a_row_with_its_parameters() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(&AXES, "grid");
+    // The threshold does not concern fifo, which runs once for each rate.
+    assert_eq!(plan.trials(), 3 * (3 + 6));
+    let done = sweep(&plan, dir.path(), 2, &Watched::new()).unwrap();
+    assert_eq!((done.ran, done.had, done.reused, done.failed, done.complete), (27, 0, 0, 0, true));
+    let [part] = parts_of(dir.path()).unwrap().try_into().expect("a small sweep has one sorted file");
+    let rows = dataset::read(&part, plan.columns()).unwrap();
+    assert_eq!(rows.len(), 27);
+    let columns: Vec<&str> = plan.columns().iter().map(|column| column.column.as_str()).collect();
+    assert_eq!(columns, ["link_0_rate_bps", "qdisc_threshold_packets"]);
+    let shown: Vec<String> = rows
+        .iter()
+        .filter(|row| row.seed == 1)
+        .map(|row| format!("{} {} {:?}", row.point, row.qdisc, row.axes))
+        .collect();
+    insta_like(
+        &shown[..4],
+        &[
+            "0 fifo limit 50p [Some(Number(5000000.0, \"bit/s\")), None]",
+            "0 efd limit 50p threshold 2p [Some(Number(5000000.0, \"bit/s\")), Some(Number(2.0, \"packets\"))]",
+            "1 efd limit 50p [Some(Number(5000000.0, \"bit/s\")), Some(Number(20.0, \"packets\"))]",
+            "2 fifo limit 50p [Some(Number(10000000.0, \"bit/s\")), None]",
+        ],
+    );
+    // A faster link sends more.
+    let delay = |rate: f64| {
+        let of_rate =
+            rows.iter().filter(|row| row.axes[0] == Some(giveway_qdisc::Quantity::Number(rate, "bit/s")));
+        let values: Vec<f64> = of_rate.filter_map(|row| row.result.value("fct_mean_s")).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    assert!(delay(5e6) > delay(20e6));
+}
+
+fn insta_like(shown: &[String], expected: &[&str]) {
+    assert_eq!(shown, expected, "{shown:#?}");
+}
+
+#[test]
+fn a_data_set_has_the_same_bytes_with_any_number_of_threads() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    sweep(&plan(&AXES, "grid"), one.path(), 1, &Watched::new()).unwrap();
+    sweep(&plan(&AXES, "grid"), two.path(), 3, &Watched::new()).unwrap();
+    assert_eq!(bytes(one.path()), bytes(two.path()));
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_stopped() {
+    let (whole, cut) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plan = plan(&AXES, "grid");
+    sweep(&plan, whole.path(), 2, &Watched::new()).unwrap();
+    let first = sweep(&plan, cut.path(), 2, &Watched::stopping_after(5)).unwrap();
+    assert!(0 < first.ran && first.ran < 27 && !first.complete, "{first:?}");
+    assert!(!Manifest::read(cut.path()).unwrap().unwrap().complete);
+    let second = sweep(&plan, cut.path(), 2, &Watched::new()).unwrap();
+    assert_eq!((second.had, second.ran), (first.ran, 27 - first.ran));
+    assert_eq!(bytes(whole.path()), bytes(cut.path()));
+    // Nothing is missing the third time.
+    let third = sweep(&plan, cut.path(), 2, &Watched::new()).unwrap();
+    assert_eq!((third.had, third.ran, third.complete), (27, 0, true));
+}
+
+#[test]
+fn a_part_that_is_broken_runs_again() {
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plan = plan(&AXES, "grid");
+    sweep(&plan, whole.path(), 2, &Watched::new()).unwrap();
+    sweep(&plan, broken.path(), 2, &Watched::new()).unwrap();
+    let [part] = parts_of(broken.path()).unwrap().try_into().unwrap();
+    let mut content = fs::read(&part).unwrap();
+    content.truncate(content.len() / 2);
+    fs::write(&part, content).unwrap();
+    let watched = Watched::new();
+    let done = sweep(&plan, broken.path(), 2, &watched).unwrap();
+    assert_eq!((done.had, done.ran), (0, 27));
+    assert!(watched.texts()[0].contains("its trials run again"), "{:?}", watched.texts());
+    assert_eq!(bytes(whole.path()), bytes(broken.path()));
+}
+
+#[test]
+fn a_changed_request_runs_only_what_is_new() {
+    let (whole, grown) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let wide = plan(&["link.0.rate=5mbit,10mbit,20mbit", "qdisc.threshold=2p,20p"], "grid");
+    let narrow = plan(&["link.0.rate=10mbit,20mbit", "qdisc.threshold=20p"], "grid");
+    sweep(&wide, whole.path(), 2, &Watched::new()).unwrap();
+    let first = sweep(&narrow, grown.path(), 2, &Watched::new()).unwrap();
+    assert_eq!(first.ran, 3 * 2 * 2);
+    let second = sweep(&wide, grown.path(), 2, &Watched::new()).unwrap();
+    assert_eq!((second.reused, second.ran), (12, 27 - 12));
+    assert_eq!(bytes(whole.path()), bytes(grown.path()));
+    assert!(!grown.path().join("earlier").exists());
+}
+
+#[test]
+fn another_sweep_gives_its_trials() {
+    let (rates, both) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    sweep(&plan(&["link.0.rate=5mbit,10mbit,20mbit"], "grid"), rates.path(), 2, &Watched::new()).unwrap();
+    // 20p is the default of the threshold.
+    let wide = plan(&["link.0.rate=10mbit,20mbit", "qdisc.threshold=2p,20p"], "grid");
+    let mut folder = SweepFolder::open(both.path(), &wide, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
+    let others = parts_of(rates.path()).unwrap();
+    let done = run(&wide, &mut folder, Shard::WHOLE, 2, &others, &Silent).unwrap();
+    assert_eq!((done.reused, done.ran), (12, 6));
+    let fresh = tempfile::tempdir().unwrap();
+    sweep(&wide, fresh.path(), 2, &Watched::new()).unwrap();
+    assert_eq!(bytes(both.path()), bytes(fresh.path()));
+}
+
+#[test]
+fn shards_are_merged_into_the_same_bytes() {
+    let (whole, merged) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plan = plan(&AXES, "grid");
+    sweep(&plan, whole.path(), 2, &Watched::new()).unwrap();
+    let mut dirs = Vec::new();
+    for index in 0..3 {
+        let shard = Shard { index, of: 3 };
+        let dir = merged.path().join(format!("shard-{}-of-3", index + 1));
+        let mut folder = SweepFolder::open(&dir, &plan, shard, "giveway sweep", &Silent).unwrap();
+        run(&plan, &mut folder, shard, 2, &[], &Silent).unwrap();
+        dirs.push(dir);
+    }
+    let out = merged.path().join("all");
+    let found = merge(&out, &dirs, &Silent).unwrap();
+    assert_eq!((found.trials, found.missing), (27, Vec::new()));
+    assert_eq!(bytes(whole.path()), bytes(&out));
+    // The whole command finds nothing to do in the merged folder.
+    assert_eq!(sweep(&plan, &out, 2, &Watched::new()).unwrap().ran, 0);
+
+    let error = merge(&merged.path().join("part"), &dirs[..2], &Silent).unwrap_err();
+    assert!(error.to_string().contains("shard 3 of 3 is missing"), "{error}");
+    let mut other = Manifest::read(&dirs[1]).unwrap().unwrap();
+    other.version = "0.0.9, sources 1234".to_owned();
+    fs::write(dirs[1].join("manifest.json"), serde_json::to_string(&other).unwrap()).unwrap();
+    let error = merge(&merged.path().join("mixed"), &dirs, &Silent).unwrap_err().to_string();
+    assert!(error.contains("shard-2-of-3") && error.contains("0.0.9, sources 1234"), "{error}");
+}
+
+#[test]
+fn a_point_that_cannot_run_is_a_row_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    // A warm-up that leaves nothing to measure of the shorter duration only.
+    let plan = plan(&["duration=300ms,200ms", "warmup=0ms,100ms,150ms"], "grid");
+    let done = sweep(&plan, dir.path(), 2, &Watched::new()).unwrap();
+    assert_eq!((done.failed, done.complete), (0, true));
+
+    let dir = tempfile::tempdir().unwrap();
+    // A limit below the threshold of EFD is valid alone, and invalid together.
+    let plan = plan_of(&["warmup=0ms,250ms", "duration=300ms,200ms"]);
+    let done = sweep(&plan, dir.path(), 2, &Watched::new()).unwrap();
+    assert_eq!(done.failed, 6, "{done:?}");
+    let failed = fs::read_dir(dir.path().join("failed")).unwrap().count();
+    assert!(failed >= 1);
+    assert_eq!(parts_of(dir.path()).unwrap().len(), 1);
+}
+
+fn plan_of(axes: &[&str]) -> Plan {
+    plan(axes, "grid")
+}
+
+#[test]
+fn a_precision_adds_seeds_only_where_they_are_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut asked = request(&["link.0.rate=5mbit,50mbit"], "grid");
+    asked.scenario = asked.scenario.with_seeds(40);
+    asked.until = Some("fct_mean within 10 %".parse().unwrap());
+    let plan = Plan::new(asked).unwrap();
+    let done = sweep(&plan, dir.path(), 2, &Watched::new()).unwrap();
+    let [part] = parts_of(dir.path()).unwrap().try_into().unwrap();
+    let rows = dataset::read(&part, plan.columns()).unwrap();
+    assert_eq!(done.ran as usize, rows.len());
+    let seeds = |point: u64| {
+        let of_point: Vec<_> = rows.iter().filter(|row| row.point == point).collect();
+        // Both disciplines have the same seeds, so that their differences are paired.
+        let fifo = of_point.iter().filter(|row| row.discipline.starts_with("fifo")).count();
+        assert_eq!(2 * fifo, of_point.len());
+        fifo
+    };
+    // Transfers on a fast link take about the same time; on a slow one they meet queues.
+    assert_eq!(seeds(1), 5);
+    assert!(seeds(0) > 5, "{} seeds", seeds(0));
+    // An interruption does not change the number of seeds.
+    let again = tempfile::tempdir().unwrap();
+    assert!(!sweep(&plan, again.path(), 1, &Watched::stopping_after(5)).unwrap().complete);
+    sweep(&plan, again.path(), 2, &Watched::new()).unwrap();
+    assert_eq!(bytes(dir.path()), bytes(again.path()));
+}
+
+#[test]
+fn a_folder_with_other_content_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("thesis.tex"), "x").unwrap();
+    let refused = |error: SweepError| {
+        assert!(error.is_refusal());
+        error.to_string()
+    };
+    let error = refused(sweep(&plan(&AXES, "grid"), dir.path(), 1, &Watched::new()).unwrap_err());
+    assert!(error.contains("contains thesis.tex; name another folder"), "{error}");
+
+    let dir = tempfile::tempdir().unwrap();
+    sweep(&plan(&["link.0.rate=5mbit"], "grid"), dir.path(), 1, &Watched::new()).unwrap();
+    let error = refused(sweep(&plan(&AXES, "grid"), dir.path(), 1, &Watched::new()).unwrap_err());
+    assert!(
+        error.contains("contains another sweep (link.0.rate=5mbit)") && error.contains("--reuse"),
+        "{error}"
+    );
+}
+
+#[test]
+fn wrong_requests_say_what_to_write() {
+    let wrong = |axes: &[&str], design: &str| Plan::new(request(axes, design)).unwrap_err().to_string();
+    for (axes, design, parts) in [
+        (&[][..], "grid", ["nothing varies", "add for example --over"]),
+        (&["link.0.rate=1mbit", "link.0.rate=2mbit"], "grid", ["link.0.rate", "given twice"]),
+        (
+            &["qdisc.treshold=5p"],
+            "grid",
+            ["no compared discipline has the parameter treshold", "did you mean qdisc.threshold?"],
+        ),
+        (&["link.0.rat=1mbit"], "grid", ["rat", "rate"]),
+        (&["link.1.rate=1mbit"], "grid", ["has no element 1", "it has 1 elements"]),
+        (&["link.0.rate=1mbit,fast"], "grid", ["--over link.0.rate=fast", "fast"]),
+        (&["seeds=1,2"], "grid", ["--seeds 10", "every point"]),
+        (&["link.0.rate=lin(1mbit,2mbit)"], "grid", ["a grid needs", "lhs:200"]),
+        (
+            &[
+                "link.0.rate=lin(1mbit,9mbit,1000)",
+                "link.0.delay=lin(1ms,9ms,1000)",
+                "traffic.up.flows=1..1000",
+            ],
+            "grid",
+            ["1000 x 1000 x 1000 = 1,000,000,000 points", "6,000,000,000 trials"],
+        ),
+    ] {
+        let error = wrong(axes, design);
+        assert!(parts.iter().all(|part| error.contains(part)), "{axes:?}: {error}");
+    }
+}
