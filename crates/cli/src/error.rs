@@ -8,6 +8,7 @@ use giveway_papers::PaperError;
 use giveway_record::FolderError;
 use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::{LoadError, ScenarioError};
+use giveway_sweep::SweepError;
 use giveway_testbed::TestbedError;
 
 use crate::live::BridgeError;
@@ -27,6 +28,9 @@ pub enum CliError {
     /// A file of results cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// A sweep cannot start, or its results cannot be kept.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     /// A paper cannot be read.
     #[error(transparent)]
     Paper(#[from] PaperError),
@@ -76,6 +80,8 @@ impl CliError {
             | CliError::Testbed(_)
             | CliError::Load(_)
             | CliError::Scenario(..) => Outcome::Wrong,
+            CliError::Sweep(error) if error.is_refusal() => Outcome::Wrong,
+            CliError::Sweep(_) => Outcome::Failed,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),
             CliError::Kernel(error) if error.is_prerequisite() => Outcome::Wrong,

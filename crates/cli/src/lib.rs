@@ -39,6 +39,7 @@ mod schema;
 mod search;
 mod show;
 mod stop;
+mod sweep;
 mod terminal;
 mod testbed;
 mod trace;
@@ -80,6 +81,8 @@ Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130
 enum Command {
     Init(init::Args),
     Run(run::Args),
+    Sweep(sweep::Args),
+    Merge(sweep::MergeArgs),
     Search(search::Args),
     Testbed(testbed::Args),
     Compare(compare::Args),
@@ -194,6 +197,8 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
     match command {
         Command::Init(args) => init::init(&args, out),
         Command::Run(args) => run::run(&args, out),
+        Command::Sweep(args) => sweep::sweep(&args, out),
+        Command::Merge(args) => sweep::merge(&args, out),
         Command::Search(args) => search::search(&args, out),
         Command::Testbed(args) => testbed::testbed(&args, out),
         Command::Compare(args) => compare::compare(&args, out),

@@ -253,6 +253,7 @@ fn keys(schema: &Value) -> String {
         part("`[switch]`, on a switch", &properties["switch"]),
         part("`[record]`, on a network", &properties["record"]),
         part("`[short]`", &properties["short"]),
+        part("`[sweep]`", &properties["sweep"]),
     ];
     format!(
         "# Keys of a scenario\n\n[Sources of traffic](traffic.md), with the keys of all of them, and [those of a switch](switch-traffic.md) \

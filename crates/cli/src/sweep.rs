@@ -1,0 +1,280 @@
+//! `giveway sweep` and `giveway merge`: a scenario with many values of its keys, as one data set.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::value_parser;
+use giveway_runner::{Outcome, chain, processors, scenario_name};
+use giveway_scenario::{Scenario, Sweep};
+use giveway_sweep::{
+    Axis, Design, Done, Plan, Precision, Request, Shard, SweepError, SweepFolder, merge as merge_shards,
+    parts_of, run,
+};
+use serde_json::json;
+
+use crate::error::CliError;
+use crate::frontend::Terminal;
+use crate::scenario_args::ScenarioArgs;
+use crate::{provenance, show, stop};
+
+/// Runs a scenario with many values of its keys: every discipline at every point, with every seed.
+///
+/// The results are one data set of Parquet files, a row for each trial: the values of the varied keys, the
+/// discipline, the seed, and all metrics. It can be read while the sweep runs. `giveway report DIR` draws it,
+/// and DuckDB, polars and pandas read `DIR/trials/*.parquet`.
+///
+/// A trial is known by a hash of everything that its result depends on. So a killed sweep goes on where it
+/// stopped, a sweep with more values or seeds runs only what is new, and --reuse takes trials from other
+/// sweeps.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Scenario file; its table [sweep] may have the flags --over, --design and --until
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Vary a key: a list of values (link.0.rate=1mbit,10mbit), whole numbers (traffic.up.flows=1..8), or N
+    /// values with equal steps or ratios (lin(LOW,HIGH,N), log(LOW,HIGH,N)). qdisc.NAME is a parameter of
+    /// every compared discipline that has it. May be repeated
+    #[arg(long, value_name = "KEY=VALUES")]
+    over: Vec<String>,
+    /// Points: grid has every combination; random:N, lhs:N (Latin hypercube) and sobol:N draw N points, for
+    /// which lin(LOW,HIGH) and log(LOW,HIGH) need no number; saltelli:N has the N(keys + 2) points of Sobol
+    /// indices [default: grid]
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<String>,
+    /// Run with seeds 1 to N [default: the seeds of the scenario; 100 with --until]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    seeds: Option<u32>,
+    /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every
+    /// discipline, as in "fct_p99 within 5 %". --seeds is the most
+    #[arg(long, value_name = "PRECISION")]
+    until: Option<String>,
+    /// Folder of the data set [default: sweeps/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Take trials that the sweep in this folder has; may be repeated
+    #[arg(long, value_name = "DIR")]
+    reuse: Vec<PathBuf>,
+    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part has a folder
+    /// of its own, shard-I-of-N in that of --out
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<Shard>,
+    /// Trials at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    json: bool,
+    /// Print the points and the number of trials, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print no progress and no warnings
+    #[arg(long, short)]
+    quiet: bool,
+    /// Run with the settings in [short] of the scenario [default: at most 5 s and one seed]
+    #[arg(long)]
+    short: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway sweep scenarios/quickstart.toml --over link.0.rate=1mbit,2mbit,5mbit,10mbit --seeds 5
+  giveway sweep scenarios/quickstart.toml --over 'qdisc.threshold=log(5p,200p,6)' --over traffic.upload.flows=1..4
+  giveway sweep scenarios/quickstart.toml --over 'link.0.rate=log(1mbit,50mbit)' --design lhs:200 --out sweeps/rates
+  giveway sweep scenarios/quickstart.toml --over link.0.rate=1mbit,10mbit --until 'fct_p95 within 5 %'
+  giveway sweep scenarios/quickstart.toml --over link.0.rate=1mbit,10mbit --shard 1/8     # one of eight parts
+
+Exit codes: 0 success, 1 a trial failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
+
+/// Parses `I/N`.
+fn shard(text: &str) -> Result<Shard, String> {
+    let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        Some((index @ 1.., of @ 1..=100_000)) if index <= of => Ok(Shard { index: index - 1, of }),
+        _ => Err("write the number of the part and that of all parts, such as 1/8".to_owned()),
+    }
+}
+
+/// The most seeds of a sweep that ends with a precision.
+const MOST_SEEDS: u32 = 100;
+
+/// Runs `giveway sweep`.
+pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let plan = Plan::new(request(args)?).map_err(|error| wrong(error, args))?;
+    let frontend = Terminal { quiet: args.quiet };
+    if !args.quiet {
+        args.scenario.warn(&plan.request().scenario);
+        show::message(&size(&plan));
+    }
+    if args.dry_run {
+        return points(&plan, out);
+    }
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let mut dir = args.out.clone().unwrap_or_else(|| Path::new("sweeps").join(scenario_name(&args.file)));
+    if args.shard.is_some() {
+        dir = dir.join(format!("shard-{}-of-{}", shard.index + 1, shard.of));
+    }
+    let mut reuse = Vec::new();
+    for other in &args.reuse {
+        reuse.extend(parts_of(other)?);
+    }
+    let mut folder = SweepFolder::open(&dir, &plan, shard, &provenance::command(), &frontend)?;
+    stop::listen();
+    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let done = run(&plan, &mut folder, shard, jobs, &reuse, &frontend).map_err(|error| {
+        show::message(&format!("{}; finished trials are kept: the same command goes on", chain(&error)));
+        CliError::Reported(Outcome::Failed)
+    })?;
+    tell(&done, &dir, &plan, args, out)
+}
+
+/// The request of the flags, and of `[sweep]` in the file.
+fn request(args: &Args) -> Result<Request, CliError> {
+    let mut scenario = args.scenario.read_as(&args.file, args.short, args.seeds)?;
+    let Sweep { over, design, until } = scenario.sweep.clone();
+    // A flag replaces the axis of the same key.
+    let mut axes = parsed::<Axis>(&over)?;
+    for axis in parsed::<Axis>(&args.over)? {
+        match axes.iter_mut().find(|known| known.key == axis.key && over.contains(&known.to_string())) {
+            Some(known) => *known = axis,
+            None => axes.push(axis),
+        }
+    }
+    let design = args.design.clone().or(design);
+    let design = design.map_or(Ok(Design::GRID), |text| text.parse()).map_err(SweepError::from)?;
+    let until = args.until.clone().or(until);
+    let until = until.map(|text| text.parse::<Precision>()).transpose().map_err(SweepError::from)?;
+    if until.is_some() && args.seeds.is_none() && !args.short {
+        scenario = scenario.with_seeds(MOST_SEEDS);
+    }
+    Ok(Request { scenario, axes, design, until })
+}
+
+fn parsed<T: FromStr<Err: Into<SweepError>>>(texts: &[String]) -> Result<Vec<T>, CliError> {
+    texts.iter().map(|text| text.parse().map_err(|error: T::Err| error.into().into())).collect()
+}
+
+/// An error of a plan. Mistakes of the scenario are shown with their lines.
+fn wrong(error: SweepError, args: &Args) -> CliError {
+    match error {
+        SweepError::Scenario(error) => CliError::Scenario(error, args.scenario.most()),
+        error => error.into(),
+    }
+}
+
+/// The size of a sweep in words.
+fn size(plan: &Plan) -> String {
+    let seeds = plan.seeds().len();
+    let most = if plan.request().until.is_some() { "at most " } else { "" };
+    format!(
+        "{} with {} and {most}{}: {most}{}",
+        count(plan.points(), "point"),
+        count(plan.contenders() as u64, "discipline"),
+        count(seeds as u64, "seed"),
+        count(plan.trials(), "trial"),
+    )
+}
+
+fn count(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}
+
+/// Prints the values of every point.
+fn points(plan: &Plan, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    const MOST: u64 = 1000;
+    let axes = &plan.request().axes;
+    let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
+    writeln!(out, "point\t{}", keys.join("\t"))?;
+    for number in 0..plan.points().min(MOST) {
+        let values = plan.request().design.point(number, axes).into_iter().map(|value| value.text);
+        writeln!(out, "{number}\t{}", values.collect::<Vec<_>>().join("\t"))?;
+    }
+    if plan.points() > MOST {
+        writeln!(out, "and {} more", plan.points() - MOST)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints what was done, and where the data set is.
+fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let Done { ran, had, reused, failed, complete } = *done;
+    let outcome = match (complete, failed) {
+        (false, _) => Outcome::Interrupted,
+        (true, 0) => Outcome::Done,
+        (true, _) => Outcome::Failed,
+    };
+    if args.json {
+        let report = json!({
+            "folder": dir, "points": plan.points(), "ran": ran, "had": had, "reused": reused, "failed": failed,
+            "complete": complete,
+        });
+        writeln!(out, "{report}")?;
+        return Ok(outcome);
+    }
+    let mut parts = vec![format!("{} ran", count(ran, "trial"))];
+    if had > 0 {
+        parts.push(format!("{had} were there"));
+    }
+    if reused > 0 {
+        parts.push(format!("{reused} were taken from earlier ones"));
+    }
+    if failed > 0 {
+        parts.push(format!("{failed} failed ({})", dir.join("failed").display()));
+    }
+    writeln!(out, "{}: {}", dir.display(), parts.join(", "))?;
+    if !complete {
+        writeln!(out, "The same command goes on from here.")?;
+    }
+    Ok(outcome)
+}
+
+/// Unites the parts of a sweep that ran with --shard.
+///
+/// The merged folder has the same bytes as one that a single process made. All parts must be there, of the
+/// same sweep and from the same build. Parts that were interrupted are merged as far as they are.
+#[derive(clap::Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub struct MergeArgs {
+    /// Folder for the whole data set
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Folders of the parts [default: all shard-I-of-N in DIR]
+    #[arg(value_name = "PART")]
+    parts: Vec<PathBuf>,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  giveway merge sweeps/quickstart                                  # its shard-1-of-8, shard-2-of-8, ...
+  giveway merge sweeps/all node1/shard-1-of-2 node2/shard-2-of-2
+
+Exit codes: 0 success, 1 a file cannot be read or written, 2 a part is missing or does not fit.";
+
+/// Runs `giveway merge`.
+pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    let mut parts = args.parts.clone();
+    if parts.is_empty() {
+        let entries = std::fs::read_dir(&args.dir).into_iter().flatten().flatten();
+        let is_shard = |path: &PathBuf| {
+            path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("shard-"))
+        };
+        parts = entries.map(|entry| entry.path()).filter(is_shard).collect();
+        parts.sort();
+    }
+    if parts.is_empty() {
+        return Err(CliError::Usage(format!(
+            "{} has no folder shard-1-of-N; run the parts with --shard 1/N, or name their folders",
+            args.dir.display()
+        )));
+    }
+    let merged = merge_shards(&args.dir, &parts, &Terminal { quiet: false })?;
+    writeln!(out, "{}: {} from {} parts", args.dir.display(), count(merged.trials, "trial"), parts.len())?;
+    for part in &merged.missing {
+        writeln!(out, "{} is not complete: run its command again, and merge again", part.display())?;
+    }
+    Ok(Outcome::Done)
+}
