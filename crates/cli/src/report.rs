@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use giveway_runner::Outcome;
-use giveway_runner::report::write_report;
+use giveway_runner::report::{write_page, write_report};
+use giveway_sweep::{Data, Manifest, page, usual_metric};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -18,13 +19,16 @@ use crate::frontend::Terminal;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders of `run --out` or `compare --out`
+    /// Folders of `run --out` or `compare --out`, or the folder of one `sweep`
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// File to write [default: report.html in the folder; for several folders, report.html in the current
     /// folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Metric of the report of a sweep; may be repeated [default: the metric of the sentences of `giveway sweep`]
+    #[arg(long, value_name = "NAME")]
+    metric: Vec<String>,
     /// Replace the file, even if it is not a report
     #[arg(long)]
     force: bool,
@@ -34,6 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   giveway report runs/quickstart
   giveway report runs/before runs/after --out comparison.html
+  giveway report sweeps/quickstart --metric fct_p95_s --metric goodput_bps
 
 The checksums of all files in a folder are verified first.
 
@@ -49,7 +54,28 @@ pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         (None, _) => PathBuf::from(giveway_record::REPORT),
     };
     let frontend = Terminal { quiet: false };
+    if let Some(sweep) = dirs.iter().find(|dir| Manifest::is_in(dir)) {
+        if dirs.len() > 1 {
+            return Err(CliError::Usage(format!(
+                "{} is a sweep, which has a report of its own",
+                sweep.display()
+            )));
+        }
+        write_page(&of_sweep(sweep, &args.metric)?, &place, args.force, &frontend)?;
+        writeln!(out, "{}", place.display())?;
+        return Ok(Outcome::Done);
+    }
+    if !args.metric.is_empty() {
+        return Err(CliError::Usage("--metric is for the report of a sweep".to_owned()));
+    }
     write_report(&dirs, &place, args.force, &frontend)?;
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)
+}
+
+/// The report of a sweep.
+pub fn of_sweep(dir: &Path, metrics: &[String]) -> Result<String, CliError> {
+    let metrics = if metrics.is_empty() { vec![usual_metric(dir)?] } else { metrics.to_vec() };
+    let data: Vec<Data> = metrics.iter().map(|metric| Data::read(dir, metric)).collect::<Result<_, _>>()?;
+    Ok(page(&data).html())
 }

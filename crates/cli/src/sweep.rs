@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::value_parser;
-use giveway_runner::{Outcome, chain, processors, scenario_name};
+use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
-    Axis, Design, Done, Plan, Precision, Request, Shard, SweepError, SweepFolder, merge as merge_shards,
-    parts_of, run,
+    Axis, Data, Design, Done, Plan, Precision, Request, Shard, SweepError, SweepFolder, answers,
+    merge as merge_shards, parts_of, run, usual_metric,
 };
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::scenario_args::ScenarioArgs;
-use crate::{provenance, show, stop};
+use crate::{provenance, report, show, stop};
 
 /// Runs a scenario with many values of its keys: every discipline at every point, with every seed.
 ///
@@ -50,6 +50,10 @@ pub struct Args {
     /// discipline, as in "fct_p99 within 5 %". --seeds is the most
     #[arg(long, value_name = "PRECISION")]
     until: Option<String>,
+    /// Metric of the sentences at the end, a name in the output of `giveway run --json` [default: the first of
+    /// page_load_p50_s, fct_p95_s, fct_mean_s, sojourn_p99_s, wait_mean_slots that the runs have]
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
     /// Folder of the data set [default: sweeps/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -207,10 +211,25 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         (true, 0) => Outcome::Done,
         (true, _) => Outcome::Failed,
     };
+    let metric = match &args.metric {
+        Some(metric) => Ok(metric.clone()),
+        None => usual_metric(dir),
+    };
+    // Without a finished trial there is nothing to answer.
+    let found = match (complete, metric) {
+        (true, Ok(metric)) => answers(&Data::read(dir, &metric)?),
+        _ => Vec::new(),
+    };
+    let place = dir.join(giveway_record::REPORT);
+    if !found.is_empty() {
+        let metrics: Vec<String> = args.metric.iter().cloned().collect();
+        let page = report::of_sweep(dir, &metrics)?;
+        giveway_record::report::write(&place, &page).map_err(RunnerError::from)?;
+    }
     if args.json {
         let report = json!({
             "folder": dir, "points": plan.points(), "ran": ran, "had": had, "reused": reused, "failed": failed,
-            "complete": complete,
+            "complete": complete, "answers": found,
         });
         writeln!(out, "{report}")?;
         return Ok(outcome);
@@ -228,6 +247,12 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
     writeln!(out, "{}: {}", dir.display(), parts.join(", "))?;
     if !complete {
         writeln!(out, "The same command goes on from here.")?;
+    }
+    for sentence in &found {
+        writeln!(out, "- {sentence}")?;
+    }
+    if !found.is_empty() {
+        writeln!(out, "Report: {}", place.display())?;
     }
     Ok(outcome)
 }

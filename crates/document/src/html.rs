@@ -40,6 +40,12 @@ impl Document {
                     contents.push(chart.entry());
                     View::Figure { chart: chart.view(&mut plots) }
                 }
+                Part::Heat(map) => {
+                    figures += 1;
+                    let chart = map.chart(&format!("figure{figures}"));
+                    contents.push(chart.entry());
+                    View::Figure { chart: chart.view(&mut plots) }
+                }
                 Part::Details { summary, text } => View::Details { summary, text },
             });
         }

@@ -41,6 +41,7 @@ mod colours;
 pub mod columns;
 mod figure;
 mod forest;
+mod heat;
 mod html;
 mod parts;
 pub mod shell;
@@ -48,5 +49,6 @@ mod vision;
 
 pub use colours::{Look, looks};
 pub use parts::{
-    Axis, Cell, Document, Figure, Forest, ForestRow, Mark, Panel, Part, Point, Series, Sheet, Tone,
+    Axis, Cell, Document, Figure, Forest, ForestRow, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point,
+    Series, Shade, Sheet, Tone,
 };

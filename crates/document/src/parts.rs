@@ -28,6 +28,8 @@ pub enum Part {
     Figure(Figure),
     /// A forest plot.
     Forest(Forest),
+    /// A heat map.
+    Heat(HeatMap),
     /// Text that opens on a click, with its line breaks, such as a scenario.
     Details {
         /// The visible line.
@@ -127,6 +129,62 @@ pub struct ForestRow {
     pub high: f64,
     /// The lower and the upper end of the band; `None` for a band without this end.
     pub band: (Option<f64>, Option<f64>),
+}
+
+/// A heat map: one panel or several, in rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatMap {
+    /// The anchor for links.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The caption.
+    pub caption: String,
+    /// The panels.
+    pub panels: Vec<HeatPanel>,
+    /// Number of panels beside each other on a wide page, 1 to 4.
+    pub columns: usize,
+}
+
+/// A panel of a heat map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatPanel {
+    /// Its title; may be empty.
+    pub title: String,
+    /// The horizontal axis, which has categories.
+    pub x: Axis,
+    /// The vertical axis, which has categories, from top to bottom.
+    pub y: Axis,
+    /// True if the shade follows the logarithm of a value.
+    pub logarithmic: bool,
+    /// All disciplines of the page, which determine the colour of each.
+    pub disciplines: Vec<String>,
+    /// The cells.
+    pub cells: Vec<HeatCell>,
+}
+
+/// A cell of a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeatCell {
+    /// The index of its category on the horizontal axis.
+    pub x: usize,
+    /// The index of its category on the vertical axis.
+    pub y: usize,
+    /// The text in the cell.
+    pub text: String,
+    /// A sentence that appears when the mouse is over it.
+    pub about: String,
+    /// The shade.
+    pub shade: Shade,
+}
+
+/// The shade of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shade {
+    /// Darker for a higher value among those of the panel.
+    Value(f64),
+    /// The colour of a discipline, by its specification.
+    Discipline(String),
 }
 
 /// A pair of axes with its series.

@@ -1,6 +1,9 @@
 //! Tests of complete pages: their content, the escaping of texts, and the data of their figures.
 
-use giveway_document::{Axis, Cell, Document, Figure, Mark, Panel, Part, Point, Series, Sheet, Tone};
+use giveway_document::{
+    Axis, Cell, Document, Figure, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point, Series, Shade,
+    Sheet, Tone,
+};
 use serde_json::{Value, json};
 
 const HOSTILE: &str = "</script><script>alert(1)</script> & \"friends\" {{ 7 * 7 }} <!--";
@@ -358,4 +361,41 @@ fn lines_of_few_points_have_dashes() {
         spec["layer"][0]["encoding"]["strokeDash"].is_object()
     };
     assert!(dashed(200) && !dashed(201));
+}
+
+/// A heat map has the number in each cell, and a darker shade for a higher one.
+#[test]
+fn a_heat_map_has_its_numbers_and_shades() {
+    let axis = |names: &[&str]| Axis {
+        categories: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Axis::default()
+    };
+    let cell = |x, y, text: &str, shade| HeatCell { x, y, text: text.into(), about: HOSTILE.into(), shade };
+    let values = HeatPanel {
+        x: axis(&["1 Mbit/s", "2 Mbit/s"]),
+        y: axis(&["5 p"]),
+        cells: vec![cell(0, 0, "20 ms", Shade::Value(0.02)), cell(1, 0, "90 ms", Shade::Value(0.09))],
+        ..HeatPanel::default()
+    };
+    let best = HeatPanel {
+        cells: vec![cell(0, 0, "efd", Shade::Discipline("efd limit 300p".into()))],
+        disciplines: vec!["fifo".into(), "efd limit 300p".into()],
+        ..values.clone()
+    };
+    let map = HeatMap { panels: vec![values, best, HeatPanel::default()], columns: 2, ..HeatMap::default() };
+    let page = Document { parts: vec![Part::Heat(map)], ..Document::default() }.html();
+    assert!(!page.contains(HOSTILE) && unbalanced(&page).is_empty());
+    let charts = charts(&page);
+    let data = &charts["figure1-panel1"]["data"]["cells"];
+    assert_eq!(data["text"], json!(["20 ms", "90 ms"]));
+    assert_eq!(data["x"], json!(["1 Mbit/s", "2 Mbit/s"]));
+    let [low, high] = [0, 1].map(|cell| data["opacity"][cell].as_f64().unwrap());
+    assert!(low < high && high < 1.0);
+    let colour = &charts["figure1-panel2"]["data"]["cells"]["colour"][0];
+    let look = &giveway_document::looks(&["fifo", "efd limit 300p"])[1];
+    assert_eq!(colour, &json!(look.colour));
+    // A panel without cells is left out.
+    assert!(charts.get("figure1-panel3").is_none());
+    let empty = Document { parts: vec![Part::Heat(HeatMap::default())], ..Document::default() }.html();
+    assert!(empty.contains("There are no data for this figure."));
 }

@@ -339,6 +339,75 @@ fn append(batch: &RecordBatch, axes: &[Axis], rows: &mut Vec<Row<Measured>>) -> 
     Ok(())
 }
 
+/// One metric of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The number of the point.
+    pub point: u64,
+    /// The discipline as the scenario writes it.
+    pub discipline: String,
+    /// The seed.
+    pub seed: u64,
+    /// The value of each axis; `None` for an axis that does not concern this discipline.
+    pub axes: Vec<Option<Quantity>>,
+    /// The value of the metric; `None` if it is missing.
+    pub value: Option<f64>,
+}
+
+/// A metric of all trials of a part. Other metrics are not read.
+///
+/// # Errors
+/// If the file cannot be read, or does not have these columns.
+pub fn samples(path: &Path, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, Damage> {
+    let mut names = vec!["point", "discipline", "seed", metric];
+    names.extend(axes.iter().map(|axis| axis.column.as_str()));
+    let mut samples = Vec::new();
+    for batch in open(path, Some(&names)).map_err(|error| Damage::new(path, error))? {
+        let missing =
+            |name: String| Damage::new(path, format!("it has no column {name}, or one of another type"));
+        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| missing(name.to_owned()));
+        let whole = |name: &str| {
+            let column = column(name)?.as_primitive_opt::<UInt64Type>();
+            column.ok_or_else(|| missing(name.to_owned()))
+        };
+        let (points, seeds) = (whole("point")?, whole("seed")?);
+        let disciplines = column("discipline")?.as_string_opt::<i32>();
+        let disciplines = disciplines.ok_or_else(|| missing("discipline".to_owned()))?;
+        let of_axes: Vec<Vec<Option<Quantity>>> = axes
+            .iter()
+            .map(|axis| values(column(&axis.column)?, axis).map_err(missing))
+            .collect::<Result<_, Damage>>()?;
+        // A part without the metric has none, or only its default.
+        let found = batch.column_by_name(metric).and_then(|column| column.as_primitive_opt::<Float64Type>());
+        for number in 0..batch.num_rows() {
+            let value = match found {
+                Some(column) => column.is_valid(number).then(|| column.value(number)),
+                None => unnamed(metric),
+            };
+            samples.push(Sample {
+                point: points.value(number),
+                discipline: disciplines.value(number).to_owned(),
+                seed: seeds.value(number),
+                axes: of_axes.iter().map(|values| values[number].clone()).collect(),
+                value,
+            });
+        }
+    }
+    Ok(samples)
+}
+
+/// The names of the metrics of a part, in their order.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn metric_names(path: &Path) -> Result<Vec<String>, Damage> {
+    let file = File::open(path).map_err(|error| Damage::new(path, error))?;
+    let reader = columns::without_panics(|| ParquetRecordBatchReaderBuilder::try_new(file));
+    let reader = reader.map_err(|error| Damage::new(path, error))?;
+    let fields = reader.schema().fields().iter().skip_while(|field| field.name() != "fingerprint").skip(1);
+    Ok(fields.map(|field| field.name().clone()).collect())
+}
+
 /// The values of an axis.
 fn values(column: &ArrayRef, axis: &Axis) -> Result<Vec<Option<Quantity>>, String> {
     let wrong = || axis.column.clone();

@@ -21,3 +21,12 @@ pub fn write_report(
     let html = Report::read(dirs).and_then(|report| report.html())?;
     Ok(report::write(place, &html)?)
 }
+
+/// Writes a page at `place`, unless something else is there.
+///
+/// # Errors
+/// When the page cannot be written, or `place` has another file and `force` is false.
+pub fn write_page(html: &str, place: &Path, force: bool, frontend: &dyn Frontend) -> Result<(), RunnerError> {
+    may_write(place, Kind::Page, force, frontend)?;
+    Ok(report::write(place, html)?)
+}

@@ -146,13 +146,19 @@ impl Manifest {
         Ok(Some(read))
     }
 
+    /// True if a folder is that of a sweep.
+    pub fn is_in(dir: &Path) -> bool {
+        let text = fs::read_to_string(dir.join(MANIFEST)).unwrap_or_default();
+        serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|read| read.get("giveway_sweep").is_some())
+    }
+
     /// True if both are shards of the same sweep.
     pub(crate) fn same_sweep(&self, other: &Manifest) -> bool {
         self.identity == other.identity && self.same_trials(other) && self.shard.of == other.shard.of
     }
 
     /// The columns of the varied keys.
-    fn axes(&self) -> Vec<Axis> {
+    pub(crate) fn axes(&self) -> Vec<Axis> {
         const UNITS: [&str; 5] = ["bit/s", "s", "B", "packets", "1"];
         let unit = |column: &Column| {
             let unit = column.unit.as_ref()?;

@@ -16,27 +16,41 @@
 //! folder.rs     the folder: manifest and data set
 //! merge.rs      merging the shards of a sweep
 //! run.rs        running what is missing
+//! data.rs       one metric of a data set
+//! effects.rs    the effect of each key: means by its values, Sobol indices
+//! answers.rs    which key matters, and where the best changes, as sentences
+//! page.rs       the report
+//! words.rs      values and numbers in words
 //! error.rs      errors
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod axis;
+mod data;
 mod design;
+mod effects;
 mod error;
 mod folder;
 mod merge;
 mod order;
+mod page;
 mod plan;
 mod precision;
 mod run;
 mod value;
+mod words;
 
+pub use answers::answers;
 pub use axis::{Axis, AxisError, Spacing, Values};
+pub use data::{At, Contender, Data, Varied, metric_names, usual_metric};
 pub use design::{Design, DesignError, Kind};
+pub use effects::{Effect, Index, RESAMPLES, Response, effects, responses};
 pub use error::SweepError;
 pub use folder::{Manifest, SORTED_ROWS, Shard, SweepFolder};
 pub use merge::{Merged, merge};
+pub use page::page;
 pub use plan::{MOST_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use run::{Done, Rows, execute, parts_of, run};

@@ -1,4 +1,5 @@
 //! Tests of whole sweeps.
 
+mod indices;
 mod support;
 mod sweeps;

@@ -4,7 +4,9 @@ use std::fs;
 
 use giveway_record::dataset;
 use giveway_runner::Silent;
-use giveway_sweep::{Manifest, Plan, Shard, SweepError, SweepFolder, merge, parts_of, run};
+use giveway_sweep::{
+    Data, Manifest, Plan, Shard, SweepError, SweepFolder, merge, page, parts_of, run, usual_metric,
+};
 
 use crate::support::{Watched, bytes, plan, request, sweep};
 
@@ -249,4 +251,28 @@ fn wrong_requests_say_what_to_write() {
         let error = wrong(axes, design);
         assert!(parts.iter().all(|part| error.contains(part)), "{axes:?}: {error}");
     }
+}
+
+#[test]
+fn the_report_has_answers_curves_maps_and_interactions() {
+    let dir = tempfile::tempdir().unwrap();
+    sweep(&plan(&AXES, "grid"), dir.path(), 2, &Watched::new()).unwrap();
+    let metric = usual_metric(dir.path()).unwrap();
+    assert_eq!(metric, "fct_p95_s");
+    let page = page(&[Data::read(dir.path(), &metric).unwrap()]).html();
+    for part in [
+        "fct_p95_s by each key",
+        "The best discipline by",
+        "qdisc.threshold together",
+        "Sobol indices of fct_p95_s",
+        "Each point has 3 seeds",
+        "sweep over link.0.rate=5mbit,10mbit,20mbit",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let error = Data::read(dir.path(), "fct_p59_s").unwrap_err().to_string();
+    assert!(
+        error.contains("has no metric fct_p59_s; did you mean fct_p50_s?") || error.contains("fct_p95_s"),
+        "{error}"
+    );
 }

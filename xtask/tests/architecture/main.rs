@@ -115,7 +115,7 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "sweep",
-        uses: &["qdisc", "scenario", "measure", "record", "papers", "sources", "runner"],
+        uses: &["qdisc", "scenario", "measure", "document", "record", "papers", "sources", "runner"],
         tests_use: &[],
     },
     Allowed {

@@ -1,0 +1,151 @@
+//! Sobol indices and answers on functions whose indices are known.
+
+use giveway_qdisc::Quantity;
+use giveway_record::dataset::{Axis, Sample};
+use giveway_sweep::{Data, Design, Effect, Manifest, Shard, answers, effects};
+
+/// A function of numbers between 0 and 1 and of the seed, over a design.
+fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) -> f64) -> Data {
+    let parsed: Vec<giveway_sweep::Axis> = axes.iter().map(|axis| axis.parse().unwrap()).collect();
+    let plan: Design = design.parse().unwrap();
+    let disciplines = ["fifo", "efd"];
+    let columns: Vec<Axis> = parsed
+        .iter()
+        .map(|axis| Axis { key: axis.key.clone(), column: axis.key.clone(), unit: Some("1") })
+        .collect();
+    let manifest = Manifest {
+        giveway_sweep: 1,
+        version: String::new(),
+        title: String::new(),
+        identity: String::new(),
+        axes: axes.iter().map(|&axis| axis.to_owned()).collect(),
+        design: design.to_owned(),
+        disciplines: disciplines.map(str::to_owned).to_vec(),
+        seeds: (1..=seeds).collect(),
+        until: None,
+        shard: Shard::WHOLE,
+        created_by: String::new(),
+        columns: Vec::new(),
+        complete: true,
+    };
+    let mut samples = Vec::new();
+    for point in 0..plan.points(&parsed).unwrap() {
+        let values = plan.point(point, &parsed);
+        let numbers: Vec<f64> = values.iter().map(|value| value.number().unwrap().0).collect();
+        for discipline in disciplines {
+            for seed in 1..=seeds {
+                samples.push(Sample {
+                    point,
+                    discipline: discipline.to_owned(),
+                    seed,
+                    axes: numbers.iter().map(|number| Some(Quantity::Number(*number, "1"))).collect(),
+                    value: Some(of(discipline, &numbers, seed)),
+                });
+            }
+        }
+    }
+    Data::of(manifest, "fct_mean_s", &columns, &samples)
+}
+
+/// The function of Ishigami and Homma (1990) with a = 7 and b = 0.1. Its variance is 13.845; the indices of
+/// first order are 0.3139, 0.4424 and 0, and the total ones 0.5576, 0.4424 and 0.2437.
+fn ishigami(_: &str, at: &[f64], _: u64) -> f64 {
+    let angle = |share: f64| (2.0 * share - 1.0) * std::f64::consts::PI;
+    let (x, y, z) = (angle(at[0]), angle(at[1]), angle(at[2]));
+    let (sin_x, sin_y) = (libm::sin(x), libm::sin(y));
+    sin_x + 7.0 * sin_y * sin_y + 0.1 * z * z * z * z * sin_x
+}
+
+const FIRST: [f64; 3] = [0.3139, 0.4424, 0.0];
+const TOTAL: [f64; 3] = [0.5576, 0.4424, 0.2437];
+const DRAWN: [&str; 3] = ["a=lin(0,1)", "b=lin(0,1)", "c=lin(0,1)"];
+
+fn near(found: &[Effect], first: f64, total: Option<f64>) {
+    for effect in found {
+        let axis = effect.axis;
+        assert!((effect.first.value - FIRST[axis]).abs() < first, "{effect:?}");
+        if let Some(within) = total {
+            let total = effect.total.expect("the design has total indices").value;
+            assert!((total - TOTAL[axis]).abs() < within, "{effect:?}");
+        }
+    }
+}
+
+#[test]
+fn a_grid_has_the_indices_of_ishigami() {
+    let axes = ["a=lin(0.0125,0.9875,40)", "b=lin(0.0125,0.9875,40)", "c=lin(0.0125,0.9875,40)"];
+    let data = data(&axes, "grid", 1, ishigami);
+    let found = effects(&data, &data.disciplines[0]);
+    near(&found, 0.01, Some(0.01));
+    assert_eq!(found[0].axis, 0, "the strongest key comes first");
+    assert!(found.iter().all(|effect| effect.first.interval.is_none()), "one seed has no interval");
+}
+
+#[test]
+fn the_points_of_saltelli_have_the_indices_of_ishigami_within_their_intervals() {
+    let data = data(&DRAWN, "saltelli:1024", 1, ishigami);
+    let found = effects(&data, &data.disciplines[0]);
+    near(&found, 0.06, Some(0.06));
+    for effect in &found {
+        let (low, high) = effect.total.unwrap().interval.unwrap();
+        assert!(low <= TOTAL[effect.axis] + 0.02 && TOTAL[effect.axis] - 0.02 <= high, "{effect:?}");
+    }
+}
+
+#[test]
+fn draws_have_first_order_indices() {
+    for design in ["lhs:2000", "random:4000", "sobol:2048"] {
+        let data = data(&DRAWN, design, 1, ishigami);
+        let found = effects(&data, &data.disciplines[0]);
+        near(&found, 0.05, None);
+        assert!(found.iter().all(|effect| effect.total.is_none()));
+    }
+}
+
+/// Noise of the seeds is no effect of a key: with four seeds, the mean of a point has a quarter of it.
+#[test]
+fn noise_of_seeds_does_not_count() {
+    let noise = |words: [u64; 2]| {
+        let mixed = words[0].wrapping_mul(0x9e37_79b9).wrapping_add(words[1].wrapping_mul(0x85eb_ca6b));
+        (mixed % 1000) as f64 / 1000.0
+    };
+    let of =
+        |_: &str, at: &[f64], seed: u64| at[0] + 0.5 * noise([(at[0] * 16.0 + at[1] * 997.0) as u64, seed]);
+    let data = data(&["a=lin(0,1,10)", "b=lin(0,1,10)"], "grid", 4, of);
+    let found = effects(&data, &data.disciplines[0]);
+    assert_eq!(found[0].axis, 0);
+    assert!(found[0].first.value > 0.9, "{found:?}");
+    let (low, high) = found[0].first.interval.unwrap();
+    assert!(low < found[0].first.value + 1e-9 && found[0].first.value < high + 1e-9);
+    assert!(found[1].first.value < 0.05, "{found:?}");
+}
+
+#[test]
+fn answers_say_where_the_best_changes_and_what_cannot_be_measured() {
+    // EFD is better below 0.5, equal at 0.5 up to noise, and worse above.
+    let of = |discipline: &str, at: &[f64], seed: u64| {
+        let noise =
+            if discipline == "efd" { ((seed * 7 + (at[0] * 8.0) as u64) % 5) as f64 * 0.01 } else { 0.0 };
+        1.0 + if discipline == "efd" { at[0] - 0.52 + noise } else { 0.0 }
+    };
+    let data = data(&["load=0,0.25,0.5,0.75,1", "other=1,2"], "grid", 5, of);
+    let sentences = answers(&data);
+    let best = sentences.iter().find(|sentence| sentence.starts_with("load:")).unwrap();
+    assert_eq!(
+        best,
+        "load: the lowest mean of fct_mean_s has efd up to 0.25 and fifo from 0.5 on. The best one does not differ \
+         measurably at 0.5 (from any other)."
+    );
+    assert!(
+        sentences[0].starts_with("fifo: fct_mean_s does not vary") || sentences[0].contains("0 %"),
+        "{sentences:?}"
+    );
+    assert!(sentences[1].starts_with("efd: of the variance of fct_mean_s"), "{sentences:?}");
+    assert!(sentences.last().unwrap().starts_with("Each point has 5 seeds."));
+}
+
+#[test]
+fn one_seed_measures_no_difference() {
+    let data = data(&["load=0,1"], "grid", 1, |discipline, at, _| at[0] + f64::from(discipline == "efd"));
+    assert_eq!(answers(&data).last().unwrap(), "With one seed no difference is measurable: add --seeds 5.");
+}
