@@ -1,5 +1,5 @@
-//! The answers of a sweep, as sentences: which key matters, where the best discipline changes, and which value
-//! of a parameter is best where.
+//! The answers of a sweep, as sentences: which key matters, where the best discipline changes, and which
+//! value of a parameter is best where.
 //!
 //! Disciplines have the same arrivals at a point with a seed, so differences are taken seed by seed
 //! ([`Difference`]). All differences of one sentence are corrected together by Holm. A discipline whose own
@@ -213,8 +213,8 @@ impl Ranked {
     }
 }
 
-/// Ranks the candidates of each group. The differences of all groups are corrected together. `None` if a group
-/// is empty.
+/// Ranks the candidates of each group. The differences of all groups are corrected together. `None` if a
+/// group is empty.
 fn ranks(groups: Vec<Vec<Candidate>>, high: bool) -> Option<Vec<Ranked>> {
     let mut ranked = Vec::new();
     let (mut p_values, mut places) = (Vec::new(), Vec::new());

@@ -8,8 +8,10 @@
 //! | design | first order | total | interval |
 //! | --- | --- | --- | --- |
 //! | grid | exact over the grid | exact over the grid | resampled seeds |
-//! | saltelli | Saltelli and others, Computer Physics Communications 181(2), 2010, table 2 (b) | the same, (f) | resampled draws |
-//! | other draws | means of up to 16 classes of equal size, corrected for their number | none | resampled points |
+//! | saltelli | estimator (b) | estimator (f) | resampled draws |
+//! | other draws | means of up to 16 classes of points | none | resampled points |
+//!
+//! The estimators are those of table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
 //!
 //! A mean over few seeds varies without any key. In a grid the variance of that mean is estimated from the
 //! seeds and subtracted. Intervals are percentiles of [`RESAMPLES`] resamples, 95 %.
@@ -56,11 +58,17 @@ pub struct Response {
     pub half: Option<f64>,
 }
 
+/// A first-order and a total index.
+type Pair = (f64, Option<f64>);
+
+/// The indices of all axes from a draw of units.
+type Estimator<'a> = dyn Fn(&Draw) -> Vec<Pair> + 'a;
+
 /// The effects of all keys that concern a discipline, the strongest first. Empty if the metric does not vary.
 pub fn effects(data: &Data, contender: &Contender) -> Vec<Effect> {
     let axes: Vec<usize> = (0..data.axes.len()).filter(|axis| contender.concerned[*axis]).collect();
     let points: Vec<&At> = contender.points.iter().filter(|at| at.mean().is_some()).collect();
-    let estimate: &dyn Fn(&Draw) -> Vec<(f64, Option<f64>)> = match data.manifest.design.as_str() {
+    let estimate: &Estimator<'_> = match data.manifest.design.as_str() {
         "grid" => &|draw| axes.iter().map(|axis| grid(&points, *axis, draw)).collect(),
         design if design.starts_with("saltelli") => {
             &|draw| axes.iter().map(|axis| saltelli(&points, *axis, data.axes.len(), draw)).collect()
@@ -76,7 +84,7 @@ pub fn effects(data: &Data, contender: &Contender) -> Vec<Effect> {
         design if design.starts_with("saltelli") => points.len() / (data.axes.len() + 2),
         _ => points.len(),
     };
-    let resampled: Vec<Vec<(f64, Option<f64>)>> = match units {
+    let resampled: Vec<Vec<Pair>> = match units {
         0 | 1 => Vec::new(),
         units => (0..RESAMPLES).map(|round| estimate(&Draw::Resampled { round, units })).collect(),
     };
@@ -84,13 +92,13 @@ pub fn effects(data: &Data, contender: &Contender) -> Vec<Effect> {
         .iter()
         .enumerate()
         .map(|(place, axis)| {
-            let of = |part: &dyn Fn(&(f64, Option<f64>)) -> Option<f64>| {
+            let of = |part: fn(&Pair) -> Option<f64>| {
                 let value = part(&best[place])?;
                 let samples = resampled.iter().filter_map(|round| part(&round[place]));
                 Some(Index { value, interval: percentiles(samples.filter(|value| value.is_finite())) })
             };
-            let first = of(&|(first, _)| Some(*first)).expect("every design has first-order indices");
-            Effect { axis: *axis, first, total: of(&|(_, total)| *total) }
+            let first = of(|(first, _)| Some(*first)).expect("every design has first-order indices");
+            Effect { axis: *axis, first, total: of(|(_, total)| *total) }
         })
         .collect();
     let strength = |effect: &Effect| effect.total.map_or(effect.first.value, |total| total.value);
@@ -135,7 +143,7 @@ fn variance(values: &[f64]) -> f64 {
 }
 
 /// First-order and total index of an axis over a grid.
-fn grid(points: &[&At], axis: usize, draw: &Draw) -> (f64, Option<f64>) {
+fn grid(points: &[&At], axis: usize, draw: &Draw) -> Pair {
     let seeds = points.first().map_or(0, |at| at.values.len());
     let chosen = draw.units(seeds);
     let at_seeds = |at: &At| -> Vec<f64> { chosen.iter().filter_map(|seed| at.values[*seed]).collect() };
@@ -179,9 +187,9 @@ fn groups<K: Ord>(means: &[(&At, f64)], key: impl Fn(&At) -> K) -> Vec<Vec<f64>>
     groups.into_values().collect()
 }
 
-/// Estimators of Saltelli and others (2010), table 2: (b) for first-order indices, (f), which is Jansen's, for
-/// total ones.
-fn saltelli(points: &[&At], axis: usize, axes: usize, draw: &Draw) -> (f64, Option<f64>) {
+/// Estimators of Saltelli and others (2010), table 2: (b) for first-order indices, (f), which is Jansen's,
+/// for total ones.
+fn saltelli(points: &[&At], axis: usize, axes: usize, draw: &Draw) -> Pair {
     let block = axes as u64 + 2;
     let value = |number: u64| -> Option<f64> {
         let place = points.binary_search_by_key(&number, |at| at.point).ok()?;
