@@ -26,7 +26,8 @@ pub struct Args {
     /// folder]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Metric of the report of a sweep; may be repeated [default: the metric of the sentences of `giveway sweep`]
+    /// Metric of the report of a sweep; may be repeated [default: the metric of the sentences of `giveway
+    /// sweep`]
     #[arg(long, value_name = "NAME")]
     metric: Vec<String>,
     /// Replace the file, even if it is not a report

@@ -50,8 +50,8 @@ pub struct Args {
     /// discipline, as in "fct_p99 within 5 %". --seeds is the most
     #[arg(long, value_name = "PRECISION")]
     until: Option<String>,
-    /// Metric of the sentences at the end, a name in the output of `giveway run --json` [default: the first of
-    /// page_load_p50_s, fct_p95_s, fct_mean_s, sojourn_p99_s, wait_mean_slots that the runs have]
+    /// Metric of the sentences at the end, a name in the output of `giveway run --json` [default: the first
+    /// of page_load_p50_s, fct_p95_s, fct_mean_s, sojourn_p99_s, wait_mean_slots that the runs have]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
     /// Folder of the data set [default: sweeps/NAME]
