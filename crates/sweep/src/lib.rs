@@ -14,7 +14,13 @@
 //! precision.rs  seeds until an interval is narrow enough
 //! plan.rs       the points and their trials, with their keys
 //! folder.rs     the folder: manifest and data set
+//! remote.rs     trials that run elsewhere, on the workers of a cluster
 //! merge.rs      merging the shards of a sweep
+//! state.rs      the finished trials
+//! trial.rs      running the trials of a point with a seed
+//! writer.rs     parts
+//! reuse.rs      trials of other data sets
+//! round.rs      some seeds of some points, on threads
 //! run.rs        running what is missing
 //! data.rs       one metric of a data set
 //! effects.rs    the effect of each key: means by its values, Sobol indices
@@ -38,9 +44,15 @@ mod order;
 mod page;
 mod plan;
 mod precision;
+mod remote;
+mod reuse;
+mod round;
 mod run;
+mod state;
+mod trial;
 mod value;
 mod words;
+mod writer;
 
 pub use answers::answers;
 pub use axis::{Axis, AxisError, Spacing, Values};
@@ -53,5 +65,8 @@ pub use merge::{Merged, merge};
 pub use page::page;
 pub use plan::{MOST_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
-pub use run::{Done, Rows, execute, parts_of, run};
+pub use remote::{Remote, Task, work};
+pub use run::{parts_of, run};
+pub use state::Done;
+pub use trial::{Rows, execute};
 pub use value::{Scale, Value};

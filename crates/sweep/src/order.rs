@@ -4,6 +4,9 @@
 //! result is below n ("cycle walking"; Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA
 //! 2002). It is the same on every machine.
 
+/// The seed of the order of points.
+pub const ORDER: u64 = 1;
+
 /// The place of `number` in a random order of the numbers below `count`.
 ///
 /// # Panics

@@ -1,11 +1,13 @@
 //! Whole sweeps: their data sets, interruptions, changes and mistakes.
 
 use std::fs;
+use std::sync::Arc;
 
 use giveway_record::dataset;
 use giveway_runner::Silent;
 use giveway_sweep::{
-    Data, Manifest, Plan, Shard, SweepError, SweepFolder, merge, page, parts_of, run, usual_metric,
+    Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, merge, page, parts_of, run,
+    usual_metric, work,
 };
 
 use crate::support::{Watched, bytes, plan, request, sweep};
@@ -275,4 +277,52 @@ fn the_report_has_answers_curves_maps_and_interactions() {
         error.contains("has no metric fct_p59_s; did you mean fct_p50_s?") || error.contains("fct_p95_s"),
         "{error}"
     );
+}
+
+/// Workers that make their own plans give the same bytes as this process.
+#[test]
+fn a_sweep_whose_trials_run_elsewhere_has_the_same_bytes() {
+    for until in [None, Some("fct_mean within 20 %")] {
+        let asked = || {
+            let mut asked = request(&AXES, "grid");
+            asked.until = until.map(|until| until.parse().unwrap());
+            if until.is_some() {
+                asked.scenario = asked.scenario.with_seeds(12);
+            }
+            asked
+        };
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let done = sweep(&Plan::new(asked()).unwrap(), here.path(), 2, &Watched::new()).unwrap();
+        let plan = Arc::new(Plan::new(asked()).unwrap());
+        let folder = SweepFolder::open(there.path(), &plan, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
+        let mut remote = Remote::begin(Arc::clone(&plan), folder, &[], &Silent).unwrap();
+        let worker = Plan::new(asked()).unwrap();
+        let mut answers = Vec::new();
+        while !remote.is_done() {
+            // Answers come in another order than the tasks, and one comes twice.
+            let tasks: Vec<Task> = std::iter::from_fn(|| remote.next_task()).take(4).collect();
+            for task in tasks.iter().rev() {
+                let answer = work(&worker, std::slice::from_ref(task));
+                remote.add(&answer).unwrap();
+                answers.push(answer);
+            }
+            remote.add(answers.last().unwrap()).unwrap();
+        }
+        let found = remote.finish().unwrap();
+        assert_eq!((found.ran, found.failed, found.complete), (done.ran, 0, true));
+        assert_eq!(bytes(here.path()), bytes(there.path()));
+    }
+}
+
+#[test]
+fn a_worker_of_another_version_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = Arc::new(plan(&AXES, "grid"));
+    let folder = SweepFolder::open(dir.path(), &plan, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
+    let mut remote = Remote::begin(Arc::clone(&plan), folder, &[], &Silent).unwrap();
+    let task = remote.next_task().unwrap();
+    let answer = work(&plan, &[task]).replace(plan.version(), "0.0.9, sources 1234");
+    let error = remote.add(&answer).unwrap_err().to_string();
+    assert!(error.contains("a worker has Giveway 0.0.9, sources 1234"), "{error}");
+    assert!(remote.add("[]").unwrap_err().to_string().contains("something else than rows"));
 }
