@@ -49,6 +49,7 @@ from ._registry import Bound, Entry, arbiters, bound, congestion_controls, disci
 from ._run import Estimate, Run, open, run
 from ._scenario import Link, Scenario, Source
 from ._simulation import Port, PortState, Simulation, Step
+from ._sweep import Sweep, open_sweep, query, sweep
 from ._table import Column, Table
 from ._testbed import testbed
 
@@ -87,6 +88,7 @@ __all__ = [
     "Simulation",
     "Source",
     "Step",
+    "Sweep",
     "SwitchInfo",
     "Table",
     "Wait",
@@ -100,13 +102,16 @@ __all__ = [
     "flent",
     "lists",
     "open",
+    "open_sweep",
     "paper",
     "papers",
     "pictures",
+    "query",
     "rank",
     "replay_check",
     "reproduce",
     "run",
+    "sweep",
     "testbed",
     "theory",
     "traffic",

@@ -13,6 +13,8 @@ _EXTRAS = {
     "pandas": "pandas",
     "pyarrow": "arrow",
     "duckdb": "duckdb",
+    "distributed": "dask",
+    "fsspec": "dask",
     "altair": "chart",
     "matplotlib": "figure",
     "gymnasium": "gym",

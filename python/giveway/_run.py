@@ -420,6 +420,15 @@ def interrupted(stopped: BaseException, finished: Run | Pending | None) -> BaseE
     return exception
 
 
+def interrupted_sweep(stopped: BaseException, folder: str) -> BaseException:
+    """The exception of an interrupted sweep."""
+    if not isinstance(stopped, KeyboardInterrupt):
+        return stopped
+    exception = Interrupted(f"finished trials are in {folder}; the same call goes on")
+    exception.__cause__ = stopped
+    return exception
+
+
 def provenance(call: str) -> tuple[str, str]:
     """How results were made, and when, for a run folder."""
     script = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c") else "python"

@@ -8,6 +8,7 @@
 //! own.rs         disciplines that are written in Python
 //! own/           their packets, context, and ranks
 //! simulation.rs  a simulation that runs step by step
+//! sweep.rs       sweeps, here or on the workers of a cluster
 //! compare.rs     the comparison of disciplines on a capture
 //! papers.rs      reproduced papers
 //! theory.rs      closed forms
@@ -33,6 +34,7 @@ mod results;
 mod running;
 mod scenario;
 mod simulation;
+mod sweep;
 mod theory;
 
 /// The module.
@@ -60,6 +62,8 @@ mod _giveway {
     use crate::scenario::{Scenario, to_toml, to_toml_value};
     #[pymodule_export]
     use crate::simulation::Simulation;
+    #[pymodule_export]
+    use crate::sweep::{Sweep, Sweeping, answers, sweep_facts, sweep_frame, sweep_page};
     #[pymodule_export]
     use crate::theory::theory;
 

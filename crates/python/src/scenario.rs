@@ -96,6 +96,11 @@ impl Scenario {
         Ok(self.with(read))
     }
 
+    /// The files that the scenario names: the name, and the path.
+    fn named_files(&self) -> Vec<(String, PathBuf)> {
+        self.read.named_files()
+    }
+
     #[getter]
     fn name(&self) -> &str {
         &self.name

@@ -5,14 +5,14 @@
 //! frames take them over without a copy. The files of a run folder have plain text (`Utf8`) instead, which
 //! older readers understand as well.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use giveway_measure::{Discipline, Layout, Record, Summary, Trial};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, new_null_array};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use giveway_measure::{Discipline, Layout, Record, Summary, Trial, unnamed};
 use parquet::errors::ParquetError;
 
 use crate::columns::{self, tables};
@@ -124,6 +124,42 @@ pub(crate) fn of_folder(name: &str, folder: &Path) -> Result<Frame, FrameError> 
     let read = columns::read(&path).and_then(|batches| Frame::new(batches).map_err(ParquetError::from));
     let folder = folder.to_owned();
     read.map_err(|source| FrameError::File { name: name.to_owned(), folder, source })
+}
+
+/// The parts of a data set as one table. A part that lacks a column has nulls there, or the default of a
+/// metric.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn of_parts(name: &str, folder: &Path, parts: &[PathBuf]) -> Result<Frame, FrameError> {
+    let read = || -> Result<Frame, ParquetError> {
+        let mut batches: Vec<RecordBatch> = Vec::new();
+        for part in parts {
+            batches.extend(columns::read(part)?);
+        }
+        let mut fields: Vec<FieldRef> = Vec::new();
+        for batch in &batches {
+            for field in batch.schema().fields() {
+                if !fields.iter().any(|known| known.name() == field.name()) {
+                    // A part without the column has nulls.
+                    fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
+                }
+            }
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let united = batches.iter().map(|batch| {
+            let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+                Some(column) => Arc::clone(column),
+                None => match unnamed(field.name()) {
+                    Some(value) => Arc::new(Float64Array::from_value(value, batch.num_rows())),
+                    None => new_null_array(field.data_type(), batch.num_rows()),
+                },
+            });
+            RecordBatch::try_new(Arc::clone(&schema), columns.collect())
+        });
+        Ok(Frame::new(united.collect::<Result<Vec<_>, _>>()?)?)
+    };
+    read().map_err(|source| FrameError::File { name: name.to_owned(), folder: folder.to_owned(), source })
 }
 
 fn unknown(name: &str) -> FrameError {

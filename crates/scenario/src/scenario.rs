@@ -92,11 +92,16 @@ impl Scenario {
 
     /// The existing files that the traffic names.
     pub fn files(&self) -> Vec<PathBuf> {
+        self.named_files().into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// The existing files that the traffic names, each with its name in the scenario.
+    pub fn named_files(&self) -> Vec<(String, PathBuf)> {
         let mut files = Vec::new();
         self.backend.visit_texts(&mut |text| {
             let file = self.draft.folder.join(text);
             if file.is_file() {
-                files.push(file);
+                files.push((text.to_owned(), file));
             }
         });
         files

@@ -66,7 +66,7 @@ pub use page::page;
 pub use plan::{MOST_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use remote::{Remote, Task, work};
-pub use run::{parts_of, run};
+pub use run::{failed_parts_of, parts_of, run};
 pub use state::Done;
 pub use trial::{Rows, execute};
 pub use value::{Scale, Value};

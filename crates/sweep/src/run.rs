@@ -60,6 +60,11 @@ pub fn run(
     Ok(done)
 }
 
+/// The failed trials of the sweep in `dir`, as parts.
+pub fn failed_parts_of(dir: &std::path::Path) -> Vec<PathBuf> {
+    parts(&dir.join("failed"))
+}
+
 /// The parts of the sweep in `dir`, for [`run`].
 ///
 /// # Errors

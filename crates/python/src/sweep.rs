@@ -1,0 +1,238 @@
+//! Sweeps: on threads of this process, or on the workers of a cluster.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use giveway_record::frames;
+use giveway_runner::{chain, processors};
+use giveway_sweep::{
+    Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Shard, SweepError, SweepFolder,
+    Task, failed_parts_of, page, parts_of, run, usual_metric, work,
+};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::errors;
+use crate::frame::Frame;
+use crate::running::Watched;
+use crate::scenario::Scenario;
+
+/// A scenario with the keys that vary.
+#[pyclass(frozen, module = "giveway._giveway")]
+pub struct Sweep {
+    plan: Arc<Plan>,
+}
+
+/// The number of a point, that of a seed, and those of disciplines.
+type Asked = (u64, usize, Vec<usize>);
+
+/// The exception of an error of a sweep.
+fn raised(py: Python<'_>, error: SweepError) -> PyErr {
+    match error {
+        SweepError::Scenario(error) => errors::scenario(py, &error),
+        SweepError::Axis(_) | SweepError::Design(_) | SweepError::Precision(_) => {
+            PyValueError::new_err(error.to_string())
+        }
+        error => errors::failed(py, &chain(&error)),
+    }
+}
+
+fn facts(done: &Done) -> String {
+    let Done { ran, had, reused, failed, complete } = *done;
+    json!({ "ran": ran, "had": had, "reused": reused, "failed": failed, "complete": complete }).to_string()
+}
+
+/// The parts of other sweeps.
+fn others(dirs: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
+    let mut parts = Vec::new();
+    for dir in dirs {
+        parts.extend(parts_of(dir)?);
+    }
+    Ok(parts)
+}
+
+#[pymethods]
+impl Sweep {
+    /// Checks the keys that vary, each as `KEY=VALUES`, and the scenario at each of their values.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        scenario: &Bound<'_, Scenario>,
+        axes: Vec<String>,
+        design: &str,
+        until: Option<&str>,
+    ) -> PyResult<Sweep> {
+        let scenario = scenario.get().read.clone();
+        let plan = move || -> Result<Plan, SweepError> {
+            let axes: Vec<Axis> = axes.iter().map(|axis| axis.parse()).collect::<Result<_, _>>()?;
+            let design: Design = design.parse()?;
+            let until: Option<Precision> = until.map(str::parse).transpose()?;
+            Plan::new(Request { scenario, axes, design, until })
+        };
+        let plan = py.detach(plan).map_err(|error| raised(py, error))?;
+        Ok(Sweep { plan: Arc::new(plan) })
+    }
+
+    /// The number of points.
+    #[getter]
+    fn points(&self) -> u64 {
+        self.plan.points()
+    }
+
+    /// The most trials.
+    #[getter]
+    fn trials(&self) -> u64 {
+        self.plan.trials()
+    }
+
+    /// The version of the simulation.
+    #[getter]
+    fn version(&self) -> &str {
+        self.plan.version()
+    }
+
+    /// Runs what is missing in the folder `out` on threads of this process. Returns what was done as JSON,
+    /// messages, and the exception of an interruption.
+    fn run(
+        &self,
+        py: Python<'_>,
+        out: PathBuf,
+        jobs: u16,
+        reuse: Vec<PathBuf>,
+        progress: Option<Py<PyAny>>,
+        command: String,
+    ) -> PyResult<(String, Vec<String>, Option<Py<PyAny>>)> {
+        let watched = Watched::default();
+        let (plan, theirs) = (Arc::clone(&self.plan), watched.clone());
+        let waited = watched.wait(py, progress.as_ref(), move || -> Result<Done, SweepError> {
+            let others = others(&reuse)?;
+            let mut folder = SweepFolder::open(&out, &plan, Shard::WHOLE, &command, &theirs)?;
+            let jobs = if jobs == 0 { processors() } else { usize::from(jobs) };
+            run(&plan, &mut folder, Shard::WHOLE, jobs, &others, &theirs)
+        });
+        let (done, stopped) = waited.ended(py);
+        let done = done.map_err(|error| raised(py, error))?;
+        Ok((facts(&done), watched.messages(), stopped.map(|error| error.into_value(py).into_any())))
+    }
+
+    /// Begins a sweep whose trials run elsewhere.
+    fn begin(&self, py: Python<'_>, out: PathBuf, reuse: Vec<PathBuf>, command: &str) -> PyResult<Sweeping> {
+        let watched = Watched::default();
+        let begun = py.detach(|| -> Result<Remote, SweepError> {
+            let others = others(&reuse)?;
+            let folder = SweepFolder::open(&out, &self.plan, Shard::WHOLE, command, &watched)?;
+            Remote::begin(Arc::clone(&self.plan), folder, &others, &watched)
+        });
+        let remote = begun.map_err(|error| raised(py, error))?;
+        Ok(Sweeping { remote: Mutex::new(Some(remote)), messages: watched.messages() })
+    }
+
+    /// Runs tasks on this thread. Returns their rows as text.
+    fn work(&self, py: Python<'_>, tasks: Vec<Asked>) -> String {
+        let tasks: Vec<Task> =
+            tasks.into_iter().map(|(point, seed, disciplines)| Task { point, seed, disciplines }).collect();
+        py.detach(|| work(&self.plan, &tasks))
+    }
+}
+
+/// A sweep whose trials run elsewhere.
+#[pyclass(frozen, module = "giveway._giveway")]
+pub struct Sweeping {
+    remote: Mutex<Option<Remote>>,
+    messages: Vec<String>,
+}
+
+impl Sweeping {
+    fn with<T>(&self, of: impl FnOnce(&mut Remote) -> T) -> PyResult<T> {
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        match remote.as_mut() {
+            Some(remote) => Ok(of(remote)),
+            None => Err(PyValueError::new_err("this sweep has ended")),
+        }
+    }
+}
+
+#[pymethods]
+impl Sweeping {
+    /// Up to `most` tasks.
+    fn take(&self, most: usize) -> PyResult<Vec<Asked>> {
+        self.with(|remote| {
+            let tasks = std::iter::from_fn(|| remote.next_task()).take(most);
+            tasks.map(|task| (task.point, task.seed, task.disciplines)).collect()
+        })
+    }
+
+    /// Takes the rows of tasks.
+    fn add(&self, py: Python<'_>, rows: &str) -> PyResult<()> {
+        let added = py.detach(|| self.with(|remote| remote.add(rows)))?;
+        added.map_err(|error| raised(py, error))
+    }
+
+    /// True if nothing is missing.
+    fn is_done(&self) -> PyResult<bool> {
+        self.with(Remote::is_done)
+    }
+
+    /// Messages from the begin.
+    #[getter]
+    fn messages(&self) -> Vec<String> {
+        self.messages.clone()
+    }
+
+    /// Writes what has finished. Returns what was done as JSON.
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(remote) = remote else { return Err(PyValueError::new_err("this sweep has ended")) };
+        let done = py.detach(|| remote.finish()).map_err(|error| raised(py, error))?;
+        Ok(facts(&done))
+    }
+}
+
+/// The metric, by default the usual one, and the sentences about it.
+#[pyfunction]
+pub fn answers(py: Python<'_>, dir: PathBuf, metric: Option<String>) -> PyResult<(String, Vec<String>)> {
+    let found = py.detach(|| -> Result<_, SweepError> {
+        let metric = metric.map_or_else(|| usual_metric(&dir), Ok)?;
+        let sentences = giveway_sweep::answers(&Data::read(&dir, &metric)?);
+        Ok((metric, sentences))
+    });
+    found.map_err(|error| raised(py, error))
+}
+
+/// The report of a sweep as HTML.
+#[pyfunction]
+pub fn sweep_page(py: Python<'_>, dir: PathBuf, metrics: Vec<String>) -> PyResult<String> {
+    let html = py.detach(|| -> Result<String, SweepError> {
+        let metrics = if metrics.is_empty() { vec![usual_metric(&dir)?] } else { metrics };
+        let data = metrics.iter().map(|metric| Data::read(&dir, metric)).collect::<Result<Vec<_>, _>>()?;
+        Ok(page(&data).html())
+    });
+    html.map_err(|error| raised(py, error))
+}
+
+/// The manifest of a sweep as JSON.
+#[pyfunction]
+pub fn sweep_facts(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
+    let manifest = Manifest::read(&dir).map_err(|error| raised(py, error))?;
+    match manifest {
+        Some(manifest) => Ok(json!(manifest).to_string()),
+        None => {
+            let message = format!("{} is not the folder of a sweep", dir.display());
+            Err(pyo3::exceptions::PyFileNotFoundError::new_err(message))
+        }
+    }
+}
+
+/// The table `name` of a sweep: its trials, or those that failed.
+#[pyfunction]
+pub fn sweep_frame(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Frame> {
+    let parts = match name {
+        "trials" => parts_of(&dir).map_err(|error| raised(py, error))?,
+        "failed" => failed_parts_of(&dir),
+        _ => return Err(PyKeyError::new_err(format!("a sweep has no table {name}"))),
+    };
+    let read = |dir: &Path| frames::of_parts(name, dir, &parts);
+    let frame = py.detach(|| read(&dir)).map_err(|error| errors::failed(py, &chain(&error)))?;
+    Ok(Frame::new(frame))
+}

@@ -1,0 +1,281 @@
+"""Sweeps: a scenario with many values of its keys, as one data set."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _cluster, _giveway
+from ._errors import GivewayError
+from ._extras import need
+from ._progress import Progress, shown
+from ._run import interrupted_sweep, jobs_of, provenance
+from ._scenario import Scenario, Source, checked, warn
+from ._table import Table
+
+if TYPE_CHECKING:
+    import duckdb
+    from distributed import Client
+
+_SHOWN_ROWS = 20
+
+
+class Sweep:
+    """The data set of a sweep: a row for each trial, with the values of the varied keys and all metrics.
+
+    Printing it gives the answers: which key matters, and where the best discipline changes.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], done: Mapping[str, Any] | None = None) -> None:
+        self.folder = Path(folder)
+        """The folder. ``trials/*.parquet`` in it are the data, which other programs may read, also while it grows."""
+        self._facts: dict[str, Any] = json.loads(_giveway.sweep_facts(str(self.folder)))
+        self._done = dict(done or {})
+
+    @property
+    def trials(self) -> Table:
+        """A row for each finished trial."""
+        return Table("trials", _giveway.sweep_frame(str(self.folder), "trials"))
+
+    @property
+    def failed(self) -> Table:
+        """A row for each trial that failed, with the reason."""
+        return Table("failed", _giveway.sweep_frame(str(self.folder), "failed"))
+
+    @property
+    def complete(self) -> bool:
+        """True if no trial is missing, except those that failed."""
+        return bool(self._facts["complete"])
+
+    @property
+    def axes(self) -> list[str]:
+        """The varied keys with their values, as in ``link.0.rate=1mbit,10mbit``."""
+        return list(self._facts["axes"])
+
+    @property
+    def disciplines(self) -> list[str]:
+        """The compared disciplines."""
+        return list(self._facts["disciplines"])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of trials that this call ran (``ran``), found (``had``), took from other sweeps (``reused``), and
+        that failed (``failed``)."""
+        return {name: int(self._done.get(name, 0)) for name in ("ran", "had", "reused", "failed")}
+
+    def answers(self, metric: str | None = None) -> list[str]:
+        """Sentences: which key explains the metric, where the best discipline changes, which value of a parameter is
+        best where.
+
+        Args:
+            metric: A name such as ``"fct_p95_s"``; by default the first that is usual.
+        """
+        return _giveway.answers(str(self.folder), metric)[1]
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, metrics: Sequence[str] = ()) -> str:
+        """The report: answers, response curves, heat maps and interactions. ``path`` writes it to a file.
+
+        Args:
+            path: The file.
+            metrics: The metrics; by default one.
+        """
+        page = _giveway.sweep_page(str(self.folder), list(metrics))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """The result of a query in SQL over the tables ``trials`` and ``failed``: see :func:`query`."""
+        return query(self.folder, sql)
+
+    def __str__(self) -> str:
+        return "\n".join(f"- {sentence}" for sentence in self.answers())
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else ", not complete"
+        return f"<giveway.Sweep {str(self.folder)!r} over {' '.join(self.axes)}{state}>"
+
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.answers())
+        return f"<h4>{escape(self._facts['title'] or self.folder.name)}</h4><ul>{sentences}</ul>"
+
+
+def sweep(
+    scenario: Source,
+    over: Mapping[str, Any],
+    *,
+    out: str | os.PathLike[str],
+    disciplines: Sequence[str] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    design: str = "grid",
+    until: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+    short: bool = False,
+    reuse: Sequence[str | os.PathLike[str]] = (),
+    jobs: int | None = None,
+    client: Client | None = None,
+    share: str | None = None,
+    progress: Progress = None,
+) -> Sweep:
+    """Runs a scenario with many values of its keys: every discipline at every point, with every seed.
+
+    The same call goes on where a killed one stopped, and runs only what is new if values, seeds or disciplines were
+    added. The data set has the same bytes with any number of jobs, and on a cluster.
+
+    Args:
+        scenario: As in :func:`run`.
+        over: The keys that vary, each with its values: a list, a range, or a text such as ``"log(5p,200p,6)"``,
+            ``"1..8"``, or ``"lin(1mbit,9mbit)"`` for draws. ``"qdisc.NAME"`` is a parameter of every compared
+            discipline that has it.
+        out: The folder of the data set.
+        disciplines: What to compare, in place of the scenario's.
+        seeds: The number of seeds, or a list of seeds.
+        design: ``"grid"``, ``"random:200"``, ``"lhs:200"``, ``"sobol:256"`` or ``"saltelli:64"``.
+        until: End the seeds of a point with a precision, as in ``"fct_p99 within 5 %"``; `seeds` is the most, by
+            default 100.
+        changes: Keys of the scenario to change.
+        short: Run with the ``[short]`` settings of the scenario.
+        reuse: Folders of other sweeps, whose trials are taken if they are the same.
+        jobs: Trials at a time on this machine; by default one for each processor.
+        client: A client of Dask (``distributed``): the trials run on its workers, which need only this package.
+        share: A folder or an address of fsspec (``"s3://bucket/files"``) that the workers reach. Captures and traces of
+            the scenario travel over it by their content. By default they travel with the tasks.
+        progress: As in :func:`run`.
+
+    Raises:
+        ScenarioError: The scenario is wrong at one of the values.
+        ValueError: A key, a design or a precision is wrong.
+        GivewayError: The folder cannot be used, or a worker has another version.
+        Interrupted: Ctrl-C. What has finished is in the folder.
+    """
+    if isinstance(disciplines, str):
+        raise TypeError(f'disciplines is a list: write disciplines=["{disciplines}"]')
+    replaced = {} if disciplines is None else {"disciplines": list(disciplines)}
+    read = Scenario(scenario, changes={**checked(changes), **replaced})
+    if short:
+        read = read.short()
+    if seeds is None and until is not None and not short:
+        seeds = 100
+    if seeds is not None:
+        read = read.with_seeds(seeds)
+    warn(read.warnings)
+    axes = [f"{key}={_values(key, values)}" for key, values in over.items()]
+    plan = _giveway.Sweep(read._read, axes, design, until)
+    others = [os.fspath(each) for each in reuse]
+    command, _ = provenance("sweep")
+    with shown(progress, read.title or read.name) as watch:
+        if client is None:
+            text, messages, stopped = plan.run(os.fspath(out), jobs_of(jobs), others, watch, command)
+        else:
+            need("distributed", "a sweep on a cluster")
+            spec = _cluster.Spec.of(read, axes, design, until, plan.version, share)
+            text, messages, stopped = _cluster.run(client, plan, spec, os.fspath(out), others, watch, command)
+    warn(messages)
+    found = Sweep(out, json.loads(text))
+    if stopped is not None:
+        raise interrupted_sweep(stopped, str(out))
+    return found
+
+
+def _values(key: str, values: Any) -> str:
+    """The values of a key as the command line has them."""
+    if isinstance(values, str):
+        return values
+    if isinstance(values, range):
+        if values.step != 1:
+            return ",".join(str(value) for value in values)
+        return f"{values.start}..{values.stop - 1}"
+    if isinstance(values, Sequence):
+        texts = [_value(key, value) for value in values]  # pyright: ignore[reportUnknownVariableType]
+        return ",".join(texts)
+    return _value(key, values)
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"' if "," in value else value
+    if isinstance(value, (int, float)):
+        return repr(value)
+    raise TypeError(f"over[{key!r}]: {value!r} is not a number, a text or a list of these")
+
+
+def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """Opens the folder of a sweep.
+
+    Raises:
+        FileNotFoundError: It is not the folder of a sweep.
+    """
+    return Sweep(folder)
+
+
+def query(folder: str | os.PathLike[str], sql: str) -> duckdb.DuckDBPyRelation:
+    """The result of a query in SQL over the data set of a sweep, by DuckDB.
+
+    The tables are ``trials``, and ``failed`` if trials failed. The result prints as a table, and has ``.df()``,
+    ``.pl()``, ``.arrow()``, ``.write_csv(path)`` and ``.write_parquet(path)``.
+
+    Args:
+        folder: The folder of a sweep.
+        sql: A query, such as ``"select link_0_rate_bps, avg(fct_p95_s) from trials group by all"``.
+
+    Raises:
+        MissingExtra: DuckDB is not installed.
+        GivewayError: The query is wrong.
+    """
+    duckdb = need("duckdb", "a query")
+    _giveway.sweep_facts(os.fspath(folder))
+    connection = duckdb.connect()
+    for table in ("trials", "failed"):
+        files = sorted(str(path) for path in (Path(folder) / table).glob("*.parquet"))
+        if files:
+            # A name in quotes of SQL doubles the quotes in it.
+            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
+            connection.execute(f"create view {table} as select * from read_parquet([{listed}], union_by_name=true)")
+    try:
+        return connection.sql(sql)
+    except duckdb.Error as error:
+        raise GivewayError(f"the query is wrong: {error}") from error
+
+
+Form = Literal["table", "csv", "json"]
+
+
+def print_query(words: Sequence[str]) -> int:
+    """The command ``giveway query DIR SQL``. Returns its exit code."""
+    import argparse
+    import sys
+
+    parser = argparse.ArgumentParser(
+        prog="giveway query",
+        description="Prints the result of a query in SQL over the data set of a sweep, by DuckDB.",
+        epilog='example: giveway query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
+        'group by all order by all"',
+    )
+    parser.add_argument("folder", metavar="DIR", help="the folder of a sweep")
+    parser.add_argument("sql", metavar="SQL", help="a query over the tables trials and failed")
+    parser.add_argument("--out", metavar="FILE", help="write a CSV or Parquet file, by its ending, and print nothing")
+    parser.add_argument("--csv", action="store_true", help="print CSV instead of a table")
+    asked = parser.parse_args(list(words))
+    try:
+        found = query(asked.folder, asked.sql)
+        if asked.out is not None and asked.out.endswith(".parquet"):
+            found.write_parquet(asked.out)
+        elif asked.out is not None:
+            found.write_csv(asked.out)
+        elif asked.csv:
+            print(",".join(found.columns))
+            for row in found.fetchall():
+                print(",".join("" if value is None else str(value) for value in row))
+        else:
+            found.show(max_rows=_SHOWN_ROWS * 10)
+    except (GivewayError, OSError) as error:
+        builtins.print(f"giveway: {error}", file=sys.stderr)
+        return 2
+    return 0
