@@ -271,11 +271,14 @@ impl<P: 'static> Qdisc<P> for Htb<P> {
                 Next::Empty => self.rests(class),
             }
         }
-        let wake = [self.tree.next_change(), self.asleep.first().map(|(at, _)| at)];
-        match wake.into_iter().flatten().min() {
-            Some(at) if self.classes.backlog().packets > 0 => Next::At(at),
-            _ => Next::Empty,
+        if self.classes.backlog().packets == 0 {
+            return Next::Empty;
         }
+        let wake = match (self.tree.next_change(), self.asleep.first()) {
+            (Some(change), Some((release, _))) => Some(change.min(release)),
+            (change, release) => change.or(release.map(|(at, _)| at)),
+        };
+        wake.map_or(Next::Empty, Next::At)
     }
 
     fn backlog(&self) -> Backlog {

@@ -17,6 +17,8 @@ pub const PRIOS: usize = 8;
 /// No class.
 const NONE: u32 = u32::MAX;
 
+const _: () = assert!(LEVELS * PRIOS == u64::BITS as usize, "each turn list of a level has a bit");
+
 /// A class as it is built. A parent comes before its children, and children of one parent follow each other.
 #[derive(Clone, Debug)]
 pub struct Shape {
@@ -68,6 +70,11 @@ struct Node {
 }
 
 impl Node {
+    #[inline]
+    fn is_leaf(&self) -> bool {
+        self.first_child == NONE
+    }
+
     /// Its mode at `now`, and the time of the next change.
     #[inline]
     fn mode_at(&self, now: Time) -> (Mode, Option<Time>) {
@@ -124,8 +131,8 @@ pub struct Tree {
     borrowing: Vec<TurnList>,
     /// Turn lists of the levels, by level and priority: of classes that send at their own rates.
     sending: Vec<Option<TurnList>>,
-    /// Priorities that have a sending class, by level.
-    ready: [u8; LEVELS],
+    /// Turn lists in `sending` that are not empty, a bit each. The lowest comes first.
+    ready: u64,
     /// Classes with something to send whose mode will change, by the time of the change.
     changes: Changes,
 }
@@ -135,17 +142,20 @@ impl TurnList {
         TurnList { members: NumberSet::new(classes), turn: None, left: None, base }
     }
 
+    #[inline]
     fn insert(&mut self, class: u32) {
         self.members.insert(class - self.base);
     }
 
     /// Removes a class of those that send at their own rates. If it has the turn, the turn passes on.
+    #[inline]
     fn remove_sending(&mut self, class: u32) {
         self.pass_on(class);
         self.members.remove(class - self.base);
     }
 
     /// Removes a class of those that borrow. If it has the turn and is back in time, it continues.
+    #[inline]
     fn remove_borrowing(&mut self, class: u32) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
@@ -154,6 +164,7 @@ impl TurnList {
     }
 
     /// Passes the turn of a class on to the next member.
+    #[inline]
     fn pass_on(&mut self, class: u32) {
         if self.turn == Some(class) {
             self.turn = self.from(class + 1);
@@ -161,6 +172,7 @@ impl TurnList {
     }
 
     /// The class whose turn it is; `None` after the last one.
+    #[inline]
     fn turn(&mut self) -> Option<u32> {
         if self.turn.is_none()
             && let Some(class) = self.left.take()
@@ -171,11 +183,13 @@ impl TurnList {
     }
 
     /// Gives the first member the turn.
+    #[inline]
     fn restart(&mut self) {
         self.turn = self.from(self.base);
     }
 
     /// The first member with this number or a larger one.
+    #[inline]
     fn from(&self, class: u32) -> Option<u32> {
         self.members.next(class - self.base).map(|at| at + self.base)
     }
@@ -228,13 +242,13 @@ impl Tree {
             turn_of: vec![NONE; nodes.len()],
             borrowing: Vec::new(),
             sending: (0..LEVELS * PRIOS).map(|_| None).collect(),
-            ready: [0; LEVELS],
+            ready: 0,
             changes: Changes::new(),
             nodes,
         };
         for (class, shape) in shapes.iter().enumerate() {
             let node = &mut tree.nodes[class];
-            if node.first_child == NONE {
+            if node.is_leaf() {
                 tree.turn_of[class] = tree.turns.len() as u32;
                 let quantum = i32::try_from(shape.quantum).unwrap_or(i32::MAX);
                 tree.turns.push(Turns { quantum, left: [0; LEVELS] });
@@ -290,32 +304,39 @@ impl Tree {
 
     /// The leaf that sends next, after [`Tree::advance`]: of the lowest level with a class that may send, the
     /// highest priority, and of those the one whose turn it is.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self) -> Option<Choice> {
-        let level = self.ready.iter().position(|prios| *prios != 0)?;
-        let prio = self.ready[level].trailing_zeros() as u8;
-        let list = self.sending[level * PRIOS + usize::from(prio)].as_mut()?;
+        if self.ready == 0 {
+            return None;
+        }
+        let first = self.ready.trailing_zeros() as usize;
+        let (lender, prio) = ((first / PRIOS) as u8, (first % PRIOS) as u8);
+        let list = self.sending[first].as_mut()?;
         loop {
             let top = list.turn().unwrap_or_else(|| {
                 list.restart();
                 list.turn().expect("a ready priority has a class")
             });
-            if let Some(class) = Self::descend(&self.nodes, &mut self.borrowing, top, prio) {
-                return Some(Choice { class, lender: level as u8, prio });
+            let leaf = match &self.nodes[top as usize] {
+                node if node.is_leaf() => Some(top),
+                node => Self::descend(&self.nodes, &mut self.borrowing, node, prio),
+            };
+            if let Some(class) = leaf {
+                return Some(Choice { class, lender, prio });
             }
             list.pass_on(top);
         }
     }
 
-    /// The leaf whose turn it is below a class; `None` if all have had their turn.
-    fn descend(nodes: &[Node], borrowing: &mut [TurnList], class: u32, prio: u8) -> Option<u32> {
-        let node = &nodes[class as usize];
-        if node.first_child == NONE {
-            return Some(class);
-        }
-        let list = list_of(node, prio);
+    /// The leaf whose turn it is below an inner class; `None` if all have had their turn.
+    fn descend(nodes: &[Node], borrowing: &mut [TurnList], class: &Node, prio: u8) -> Option<u32> {
+        let list = list_of(class, prio);
         while let Some(child) = borrowing[list].turn() {
-            if let Some(leaf) = Self::descend(nodes, borrowing, child, prio) {
+            let node = &nodes[child as usize];
+            if node.is_leaf() {
+                return Some(child);
+            }
+            if let Some(leaf) = Self::descend(nodes, borrowing, node, prio) {
                 return Some(leaf);
             }
             borrowing[list].pass_on(child);
@@ -326,7 +347,7 @@ impl Tree {
 
     /// Charges a packet of the chosen leaf: its turn, the rate of the lender and of all classes above it, and
     /// the largest rates of all classes.
-    #[inline]
+    #[inline(always)]
     pub fn charge(&mut self, choice: Choice, bytes: u32, now: Time) {
         self.spend_turn(choice, bytes);
         let mut class = choice.class;
@@ -342,9 +363,10 @@ impl Tree {
             let parent = node.parent;
             // A class that still may send has no change ahead, and one that still borrows and was not charged
             // has the same as before.
-            let (mode, _) = node.mode_at(now);
-            if mode != node.mode || mode == Mode::Wait || mode == Mode::Borrow && owes {
-                self.refresh(class, now);
+            let (mode, until) = node.mode_at(now);
+            let changes = mode != node.mode || mode == Mode::Wait || mode == Mode::Borrow && owes;
+            if changes && node.active != 0 {
+                self.set_mode(class, mode, until, now);
             }
             class = parent;
         }
@@ -352,6 +374,7 @@ impl Tree {
 
     /// Lengths are known only after a departure, so a turn ends with the packet that exceeds it, and the next
     /// one is shorter by the excess.
+    #[inline]
     fn spend_turn(&mut self, choice: Choice, bytes: u32) {
         let Choice { class, lender, prio } = choice;
         let turns = &mut self.turns[self.turn_of[class as usize] as usize];
@@ -394,7 +417,7 @@ impl Tree {
         for list in self.borrowing.iter_mut().chain(self.sending.iter_mut().flatten()) {
             list.clear();
         }
-        self.ready = [0; LEVELS];
+        self.ready = 0;
         self.changes.clear();
     }
 
@@ -413,20 +436,25 @@ impl Tree {
     #[inline]
     fn refresh(&mut self, class: u32, now: Time) {
         let node = &self.nodes[class as usize];
+        if node.active != 0 {
+            let (mode, until) = node.mode_at(now);
+            self.set_mode(class, mode, until, now);
+        }
+    }
+
+    /// Sets the mode of a class with something to send, and the time of its next change.
+    #[inline(always)]
+    fn set_mode(&mut self, class: u32, mode: Mode, until: Option<Time>, now: Time) {
+        let node = &self.nodes[class as usize];
+        if mode == node.mode {
+            return self.schedule(class, until);
+        }
         let prios = node.active;
-        if prios == 0 {
-            return;
-        }
-        let (mode, until) = node.mode_at(now);
-        if mode != node.mode {
-            self.leave(class, prios);
-            let changed = &mut self.nodes[class as usize];
-            (changed.mode, changed.active) = (mode, 0);
-            self.schedule(class, until);
-            self.enter(class, prios, now);
-        } else {
-            self.schedule(class, until);
-        }
+        self.leave(class, prios);
+        let changed = &mut self.nodes[class as usize];
+        (changed.mode, changed.active) = (mode, 0);
+        self.schedule(class, until);
+        self.enter(class, prios, now);
     }
 
     #[inline]
@@ -454,25 +482,29 @@ impl Tree {
 
     /// A class whose mode is up to date enters the turn lists for its mode, and so do the classes above that
     /// have to lend for it.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, class: u32, prios: u8, now: Time) {
         let node = &mut self.nodes[class as usize];
         node.active |= prios;
         match node.mode {
             Mode::Wait => {}
             Mode::Send => {
-                let level = usize::from(node.level);
-                self.ready[level] |= prios;
-                let classes = self.nodes.len();
+                let first = usize::from(node.level) * PRIOS;
+                self.ready |= u64::from(prios) << first;
                 for prio in each(prios) {
-                    let list = &mut self.sending[level * PRIOS + usize::from(prio)];
-                    list.get_or_insert_with(|| TurnList::new(0, classes)).insert(class);
+                    let list = &mut self.sending[first + usize::from(prio)];
+                    match list {
+                        Some(list) => list.insert(class),
+                        None => list.insert(TurnList::new(0, self.nodes.len())).insert(class),
+                    }
                 }
             }
             Mode::Borrow => self.enter_above(class, prios, now),
         }
     }
 
+    // The recursion is in a function of its own, so that the others are short.
+    #[inline(never)]
     fn enter_above(&mut self, class: u32, prios: u8, now: Time) {
         let above = self.nodes[class as usize].parent;
         let Some(parent) = self.nodes.get(above as usize) else { return };
@@ -488,19 +520,19 @@ impl Tree {
     }
 
     /// A class has nothing more to send in some priorities, the inverse of [`Tree::enter`].
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, class: u32, prios: u8) {
         let node = &self.nodes[class as usize];
         match node.mode {
             Mode::Wait => {}
             Mode::Send => {
-                let level = usize::from(node.level);
+                let first = usize::from(node.level) * PRIOS;
                 for prio in each(prios) {
-                    let list = self.sending[level * PRIOS + usize::from(prio)].as_mut();
-                    let list = list.expect("it entered this list");
+                    let at = first + usize::from(prio);
+                    let list = self.sending[at].as_mut().expect("it entered this list");
                     list.remove_sending(class);
                     if list.members.is_empty() {
-                        self.ready[level] &= !(1 << prio);
+                        self.ready &= !(1 << at);
                     }
                 }
             }
@@ -508,6 +540,7 @@ impl Tree {
         }
     }
 
+    #[inline(never)]
     fn leave_above(&mut self, class: u32, prios: u8) {
         let above = self.nodes[class as usize].parent;
         let Some(parent) = self.nodes.get(above as usize) else { return };
