@@ -137,6 +137,25 @@ impl<T> Slots<T> {
         }
     }
 
+    /// Removes the first item if `leaves` returns true for it.
+    #[inline]
+    pub fn pop_front_if(&mut self, list: &mut List, leaves: impl FnOnce(&T) -> bool) -> Option<T> {
+        let Slot { item, next, .. } = self.slots.get(list.head as usize)?;
+        if !leaves(item.as_ref()?) {
+            return None;
+        }
+        let (head, second) = (list.head, *next);
+        match second {
+            NONE => list.tail = NONE,
+            second => self.slots[second as usize].prev = NONE,
+        }
+        (list.head, list.len) = (second, list.len - 1);
+        let slot = &mut self.slots[head as usize];
+        (slot.next, self.free) = (self.free, head);
+        // Last, so that the item moves to the caller without a copy in between.
+        slot.item.take()
+    }
+
     /// Removes the last item.
     #[inline]
     pub fn pop_back(&mut self, list: &mut List) -> Option<T> {

@@ -460,25 +460,26 @@ impl<P> Qdisc<P> for Cake<P> {
             self.shaper.starts(now);
         }
         if tin.backlog.packets == 0 {
-            tin.next = tin.next.max(now);
+            tin.clock.0 = tin.clock.0.max(now);
         }
         if self.config.wash {
             pkt.meta.header = pkt.meta.header.with_dscp(Dscp::default());
         }
         let flow = tin.queue_of(hash);
-        let (bytes, hosts) = (pkt.bytes(), (pkt.meta.from, pkt.meta.to));
-        let (key, advances) = (pkt.meta.flow, pkt.meta.header.advances());
-        self.packets.push_back(&mut tin.flows[flow].queue, pkt);
-        let queued = &mut tin.flows[flow].bytes;
+        let bytes = pkt.bytes();
+        tin.arrives(flow, (pkt.meta.from, pkt.meta.to), self.config.isolation, &mut self.rng);
+        let filtered = self.kept_acks.filter(|_| pkt.meta.header.advances());
+        let filtered = filtered.map(|kept| (pkt.meta.flow, kept));
+        let Flow { queue, bytes: queued, .. } = &mut tin.flows[flow];
+        self.packets.push_back(queue, pkt);
         *queued += bytes;
         self.fattest.grew(number * PLACES + flow, u64::from(*queued));
         tin.backlog.add(bytes);
         self.backlog.add(bytes);
         tin.counters.packets += 1;
         tin.counters.bytes += u64::from(bytes);
-        tin.arrived(flow, hosts, self.config.isolation, &mut self.rng);
-        if advances && let Some(kept) = self.kept_acks {
-            self.filter(number, flow, (key, kept), cx);
+        if let Some(filtered) = filtered {
+            self.filter(number, flow, filtered, cx);
         }
         while self.is_full() {
             self.drop_from_the_fattest(cx);
@@ -496,20 +497,43 @@ impl<P> Qdisc<P> for Cake<P> {
         {
             return Next::At(at);
         }
-        let mut number = self.choose(now);
-        self.tins[number].let_one_rest(now);
+        let isolation = self.config.isolation;
+        let mut rested = false;
         loop {
-            let place = self.tins[number].whose_turn(self.config.isolation, &mut self.rng);
-            if self.passes(number, place, now) {
-                // Nearly all packets move from the queue to the caller in one step.
-                let queue = &mut self.tins[number].flows[place].queue;
-                return Next::Packet(self.packets.pop_front(queue).expect("a packet that passes is queued"));
+            let number = self.choose(now);
+            let Cake { config, on_wire, tins, shaper, packets, backlog, rng, .. } = self;
+            let tin = &mut tins[number];
+            if !rested {
+                tin.let_one_rest(now);
+                rested = true;
+            }
+            let place = tin.whose_turn(isolation, rng);
+            let above = tin.above(config.ingress);
+            let Tin { class, tuning, flows, clock, credit, backlog: own, counters, .. } = tin;
+            let Flow { queue, state, bytes: queued, deficit, .. } = &mut flows[place];
+            // Nearly all packets move from the queue to the caller in one step.
+            let passed = packets.pop_front_if(queue, |pkt| {
+                let Meta { bytes, arrived, .. } = pkt.meta;
+                let passes = state.passes(&tuning.law, above, arrived, now);
+                if passes {
+                    *queued -= bytes;
+                    own.sub(bytes);
+                    backlog.sub(bytes);
+                    let length = OnWire::length(*on_wire, bytes);
+                    clock.advance(class.share, shaper.charge(length, false), now);
+                    *deficit = deficit.saturating_sub_unsigned(length);
+                    *credit -= i64::from(length);
+                    counters.sent(now.since(arrived), length);
+                }
+                passes
+            });
+            if let Some(pkt) = passed {
+                return Next::Packet(pkt);
             }
             if let Some(pkt) = self.decide(number, place, cx) {
                 return Next::Packet(pkt);
             }
-            self.tins[number].emptied(place, self.config.isolation, now);
-            number = self.choose(now);
+            self.tins[number].emptied(place, isolation, now);
         }
     }
 
@@ -585,8 +609,8 @@ impl<P> Cake<P> {
     fn most_urgent(&self, now: Time) -> usize {
         let (mut best, mut soonest) = (None, Time::NEVER);
         for (number, tin) in self.tins.iter().enumerate() {
-            if tin.is_waiting() && (tin.next <= now || tin.next <= soonest) {
-                (best, soonest) = (Some(number), tin.next);
+            if tin.is_waiting() && (tin.clock.0 <= now || tin.clock.0 <= soonest) {
+                (best, soonest) = (Some(number), tin.clock.0);
             }
         }
         best.expect("with a backlog a queue has its turn")
@@ -596,57 +620,19 @@ impl<P> Cake<P> {
     /// debt, and keeps at most a turn of credit.
     #[inline]
     fn next_in_turn(&mut self) -> usize {
-        let mut number = self.current;
+        let mut from = self.current;
         loop {
-            // Behind the last tin follows the first one.
-            let Some(tin) = self.tins.get_mut(number) else {
-                number = 0;
-                continue;
-            };
-            if tin.credit < 0 {
-                tin.credit += tin.turn;
-            } else if tin.is_waiting() {
-                self.current = number;
-                return number;
-            } else if tin.credit == 0 {
-                tin.credit = tin.turn;
+            for (number, tin) in self.tins.iter_mut().enumerate().skip(from) {
+                if tin.credit < 0 {
+                    tin.credit += tin.turn;
+                } else if tin.is_waiting() {
+                    self.current = number;
+                    return number;
+                } else if tin.credit == 0 {
+                    tin.credit = tin.turn;
+                }
             }
-            number += 1;
-        }
-    }
-
-    /// True if a queue has a packet, and COBALT has nothing to decide about it. The packet has been counted
-    /// as sent.
-    #[inline]
-    fn passes(&mut self, number: usize, place: usize, now: Time) -> bool {
-        let above = self.above(number);
-        let tin = &mut self.tins[number];
-        let Flow { queue, bytes: queued, state, .. } = &mut tin.flows[place];
-        let Some(Packet { meta: Meta { bytes, arrived, .. }, .. }) = self.packets.front(queue) else {
-            return false;
-        };
-        let (bytes, arrived) = (*bytes, *arrived);
-        let passes = state.passes(&tin.tuning.law, above, arrived, now);
-        if passes {
-            *queued -= bytes;
-            tin.backlog.sub(bytes);
-            self.backlog.sub(bytes);
-            let length = OnWire::length(self.on_wire, bytes);
-            tin.charge(place, length, self.shaper.charge(length, false), now);
-            tin.sent(now.since(arrived), length);
-        }
-        passes
-    }
-
-    /// Sojourn time above which a tin is congested.
-    #[inline]
-    fn above(&self, number: usize) -> Span {
-        let tin = &self.tins[number];
-        if self.config.ingress {
-            // On the way in, each backlogged flow has two packets in front of the bottleneck.
-            tin.tuning.above.max(tin.tuning.packet * (2 * u64::from(tin.bulk_flows)))
-        } else {
-            tin.tuning.above
+            from = 0;
         }
     }
 
@@ -654,8 +640,8 @@ impl<P> Cake<P> {
     #[inline(never)]
     fn decide(&mut self, number: usize, place: usize, cx: &mut Cx<'_, P>) -> Option<Packet<P>> {
         let now = cx.now();
-        let above = self.above(number);
         let tin = &mut self.tins[number];
+        let above = tin.above(self.config.ingress);
         loop {
             let Flow { queue, bytes, state, .. } = &mut tin.flows[place];
             let mut pkt = self.packets.pop_front(queue)?;
@@ -670,10 +656,12 @@ impl<P> Cake<P> {
             tin.counters.drops += u64::from(dropped);
             if !dropped || self.config.ingress {
                 let length = OnWire::length(self.on_wire, pkt.bytes());
-                let lasts = self.shaper.charge(length, dropped);
-                tin.charge(place, length, lasts, now);
+                tin.advance(self.shaper.charge(length, dropped), now);
+                let deficit = &mut tin.flows[place].deficit;
+                *deficit = deficit.saturating_sub_unsigned(length);
+                tin.credit -= i64::from(length);
                 if !dropped {
-                    tin.sent(now.since(pkt.meta.arrived), length);
+                    tin.counters.sent(now.since(pkt.meta.arrived), length);
                     return Some(pkt);
                 }
             }

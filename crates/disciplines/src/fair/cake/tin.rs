@@ -70,6 +70,39 @@ pub struct Counters {
     pub longest: u32,
 }
 
+impl Counters {
+    /// Records the sojourn time and the length of a packet that leaves.
+    #[inline]
+    pub fn sent(&mut self, sojourn: Span, bytes: u32) {
+        let sojourn = sojourn.as_ps();
+        let Counters { peak, average, sparse, longest, .. } = self;
+        *average = averaged(*average, sojourn, 8);
+        // Written so that each shift is a constant.
+        *peak = if sojourn > *peak { averaged(*peak, sojourn, 2) } else { averaged(*peak, sojourn, 8) };
+        *sparse =
+            if sojourn < *sparse { averaged(*sparse, sojourn, 2) } else { averaged(*sparse, sojourn, 8) };
+        *longest = bytes.max(*longest);
+    }
+}
+
+/// A virtual clock: the time of the next packet of a tin at its threshold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock(pub Time);
+
+impl Clock {
+    /// Advances by a packet that takes `lasts` at the whole rate, of which the threshold is a share.
+    #[inline]
+    pub fn advance(&mut self, (part, whole): (u64, u64), lasts: Span, now: Time) {
+        if lasts.is_zero() {
+            return;
+        }
+        let own = if part == whole { lasts } else { lasts.scale(whole, part) };
+        // Below the threshold the clock is behind, and catches up packet by packet. A tin that uses what
+        // others leave is one packet ahead at most, so it has its threshold as soon as they return.
+        self.0 = if self.0 < now { self.0 + own } else { self.0.max(now + own) };
+    }
+}
+
 /// Settings of a tin that follow from the rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
@@ -96,8 +129,8 @@ pub struct Tin {
     decaying: Ring,
     sources: Hosts,
     destinations: Hosts,
-    /// Virtual clock: the time of the next packet at the threshold.
-    pub next: Time,
+    /// Virtual clock of the threshold.
+    pub clock: Clock,
     /// Bytes that the tin may send in its turn, if nothing is shaped.
     pub credit: i64,
     /// Bytes of a turn, if nothing is shaped.
@@ -126,7 +159,7 @@ impl Tin {
             decaying: Ring::EMPTY,
             sources: Hosts::new(),
             destinations: Hosts::new(),
-            next: Time::ZERO,
+            clock: Clock::default(),
             credit: 0,
             turn: (TURN * class.share.0 / class.share.1) as i64,
             backlog: Backlog::ZERO,
@@ -156,7 +189,8 @@ impl Tin {
         if self.tags.at(own) == tag {
             return own;
         }
-        self.search(own, tag)
+        // A remainder, so that the caller needs no check.
+        self.search(own, tag) % PLACES
     }
 
     #[inline(never)]
@@ -178,9 +212,9 @@ impl Tin {
         }
     }
 
-    /// A packet has been appended to a queue.
+    /// A packet is appended to a queue.
     #[inline]
-    pub fn arrived(&mut self, flow: usize, hosts: (u16, u16), isolation: Isolation, rng: &mut Rng) {
+    pub fn arrives(&mut self, flow: usize, hosts: (u16, u16), isolation: Isolation, rng: &mut Rng) {
         let set = self.flows[flow].set;
         if !matches!(set, Set::Sparse | Set::Bulk) {
             self.begins(flow, hosts, isolation, rng);
@@ -217,7 +251,7 @@ impl Tin {
     ///
     /// # Panics
     /// If no queue is waiting.
-    #[inline]
+    #[inline(always)]
     pub fn whose_turn(&mut self, isolation: Isolation, rng: &mut Rng) -> usize {
         loop {
             let flow = self.new.first().or_else(|| self.old.first());
@@ -231,21 +265,27 @@ impl Tin {
 
     /// The credits of the queue whose turn it is are used up: it gets a quantum and goes to the end of the
     /// old queues.
-    #[inline]
+    #[inline(always)]
     fn end_turn(&mut self, flow: usize, isolation: Isolation, rng: &mut Rng) {
         if self.flows[flow].set == Set::Sparse {
-            self.new.pop(&mut self.links);
-            if self.flows[flow].queue.is_empty() {
-                self.flows[flow].set = Set::SparseWaiting;
-            } else {
-                self.becomes_bulk(flow, isolation);
-            }
-            self.old.push(&mut self.links, flow);
+            self.becomes_old(flow, isolation);
         } else {
             self.old.rotate(&mut self.links);
         }
         let load = if self.flows[flow].set == Set::Bulk { self.load_at(flow, isolation) } else { 1 };
         self.flows[flow].deficit += self.quantum(load, rng);
+    }
+
+    /// The first of the new queues goes to the end of the old ones.
+    #[inline(never)]
+    fn becomes_old(&mut self, flow: usize, isolation: Isolation) {
+        self.new.pop(&mut self.links);
+        if self.flows[flow].queue.is_empty() {
+            self.flows[flow].set = Set::SparseWaiting;
+        } else {
+            self.becomes_bulk(flow, isolation);
+        }
+        self.old.push(&mut self.links, flow);
     }
 
     /// The queue whose turn it is is empty. It leaves the turns, and decays until its COBALT is at rest.
@@ -299,7 +339,6 @@ impl Tin {
         *set != Set::Free
     }
 
-    #[inline(never)]
     fn becomes_bulk(&mut self, flow: usize, isolation: Isolation) {
         self.sparse_flows -= 1;
         self.bulk_flows += 1;
@@ -359,39 +398,21 @@ impl Tin {
         ((scaled / u64::from(load) + (rng.word() >> 48)) >> 16) as i32
     }
 
-    /// A packet leaves, or is charged although it was dropped.
+    /// Sojourn time above which there is congestion.
     #[inline]
-    pub fn charge(&mut self, flow: usize, bytes: u32, lasts: Span, now: Time) {
-        let deficit = i64::from(self.flows[flow].deficit) - i64::from(bytes);
-        self.flows[flow].deficit = deficit.max(i64::from(i32::MIN)) as i32;
-        self.credit -= i64::from(bytes);
-        self.advance(lasts, now);
+    pub fn above(&self, ingress: bool) -> Span {
+        if ingress {
+            // On the way in, each backlogged flow has two packets in front of the bottleneck.
+            self.tuning.above.max(self.tuning.packet * (2 * u64::from(self.bulk_flows)))
+        } else {
+            self.tuning.above
+        }
     }
 
     /// Advances the virtual clock by a packet that takes `lasts` at the whole rate.
     #[inline]
     pub fn advance(&mut self, lasts: Span, now: Time) {
-        if lasts.is_zero() {
-            return;
-        }
-        let (part, whole) = self.class.share;
-        let own = if part == whole { lasts } else { lasts.scale(whole, part) };
-        // Below the threshold the clock is behind, and catches up packet by packet. A tin that uses what
-        // others leave is one packet ahead at most, so it has its threshold as soon as they return.
-        self.next = if self.next < now { self.next + own } else { self.next.max(now + own) };
-    }
-
-    /// Records the sojourn time and the length of a packet that leaves.
-    #[inline]
-    pub fn sent(&mut self, sojourn: Span, bytes: u32) {
-        let sojourn = sojourn.as_ps();
-        let Counters { peak, average, sparse, longest, .. } = &mut self.counters;
-        *average = averaged(*average, sojourn, 8);
-        // Written so that each shift is a constant.
-        *peak = if sojourn > *peak { averaged(*peak, sojourn, 2) } else { averaged(*peak, sojourn, 8) };
-        *sparse =
-            if sojourn < *sparse { averaged(*sparse, sojourn, 2) } else { averaged(*sparse, sojourn, 8) };
-        *longest = bytes.max(*longest);
+        self.clock.advance(self.class.share, lasts, now);
     }
 
     /// Forgets everything but the settings. The queues must be empty.
