@@ -80,7 +80,8 @@ impl<T> Slots<T> {
     }
 
     /// Appends an item to a list.
-    #[inline]
+    // Always inlined, so that the packet is not copied in between.
+    #[inline(always)]
     pub fn push_back(&mut self, list: &mut List, item: T) -> Place {
         let place = self.take_slot(item, list.tail, NONE);
         match list.tail {
