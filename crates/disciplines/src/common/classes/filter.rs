@@ -204,6 +204,12 @@ impl Classifier {
     /// The class of a packet, whose headers may be known; `None` if no filter matches.
     #[inline]
     pub fn class(&self, meta: &Meta, headers: Option<&FiveTuple>) -> Option<u32> {
+        // Most disciplines with bands have no filters.
+        if self.rules == 0 { None } else { self.search(meta, headers) }
+    }
+
+    #[inline(never)]
+    fn search(&self, meta: &Meta, headers: Option<&FiveTuple>) -> Option<u32> {
         let key = key(meta.class, meta.header.dscp().number(), meta.from, meta.to);
         let mut first: Option<(u32, u32)> = None;
         for table in &self.tables {
