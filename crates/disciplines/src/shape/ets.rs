@@ -82,6 +82,7 @@ impl Discipline for Config {
             quanta: self.shared(context).collect(),
             saved: vec![0; shared],
             turns: VecDeque::with_capacity(shared),
+            turning: 0,
             waiting: vec![None; shared],
         })
     }
@@ -167,6 +168,8 @@ pub struct Ets<P> {
     saved: Vec<u64>,
     /// Bands that take turns, the next one first.
     turns: VecDeque<u32>,
+    /// Bands that take turns, a bit each.
+    turning: u32,
     /// Time until which a band's child holds its packets back.
     waiting: Vec<Option<Time>>,
 }
@@ -181,7 +184,7 @@ impl<P: 'static> Qdisc<P> for Ets<P> {
         let at = (band - self.strict) as usize;
         // An arrival may change the time at which a child releases a packet.
         let was_waiting = self.waiting[at].take().is_some();
-        if queued && (was_waiting || !self.turns.contains(&band)) {
+        if queued && (was_waiting || self.turning >> band & 1 == 0) {
             self.takes_turns(band);
         }
     }
@@ -209,16 +212,16 @@ impl<P: 'static> Qdisc<P> for Ets<P> {
                     self.saved[at] -= u64::from(bytes);
                     let next = self.bands.dequeue(band, cx);
                     if self.bands.is_empty(band) {
-                        self.turns.pop_front();
+                        self.leaves_turns(band);
                     }
                     return next;
                 }
                 Head::Bytes(bytes) => self.next_turn(at, bytes),
                 Head::At(until) => {
-                    self.turns.pop_front();
+                    self.leaves_turns(band);
                     self.waiting[at] = Some(until);
                 }
-                Head::Empty => drop(self.turns.pop_front()),
+                Head::Empty => self.leaves_turns(band),
             }
         }
         self.waiting.iter().copied().flatten().for_each(later);
@@ -233,6 +236,7 @@ impl<P: 'static> Qdisc<P> for Ets<P> {
         self.bands.reset(cx);
         self.saved.fill(0);
         self.turns.clear();
+        self.turning = 0;
         self.waiting.fill(None);
     }
 
@@ -273,8 +277,15 @@ impl<P> Ets<P> {
     /// A band joins the turns, as the last one, with a fresh turn.
     fn takes_turns(&mut self, band: u32) {
         self.turns.push_back(band);
+        self.turning |= 1 << band;
         let at = (band - self.strict) as usize;
         self.saved[at] = self.quanta[at];
+    }
+
+    /// The first band has no more turns.
+    fn leaves_turns(&mut self, band: u32) {
+        self.turns.pop_front();
+        self.turning &= !(1 << band);
     }
 
     /// The turn of the first band ends, because its next packet does not fit. If it is the only one, it gets
