@@ -301,6 +301,10 @@ int BPF_PROG(came, struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	if (entry && enqueued_at)
 		entry->reserved = with_ticks(BPF_CORE_READ(skb, hash));
 #endif
+#ifdef WATCH_CLOCK
+	if (entry && enqueued_at)
+		entry->reserved = read_last;
+#endif
 	if (entry && enqueued_at) {
 #if SHIFT
 		if (answer != 1)
@@ -357,6 +361,9 @@ int BPF_PROG(answered, struct Qdisc *sch, struct sk_buff *skb)
 #endif
 #ifdef WATCH_FQ
 	state = with_ticks(skb && is_marked(skb));
+#endif
+#ifdef WATCH_CLOCK
+	state = read_last;
 #endif
 	if (!skb) {
 		note(now, NOTHING_HELD, 0, 0, 0, 0, state);

@@ -31,8 +31,9 @@ pub fn judge(
     let Some(difference) = compare(calls, &mut *rust, &plain) else { return Ok(Verdict::Equal) };
     let mut rust = spec.build_numbered(context)?;
     let here = results(calls, &mut *rust, &plain);
-    let modelled =
-        |calls: &[Call], rules: &[Rule]| compare(calls, &mut Model::new(config, context.mtu, rules), &plain);
+    let modelled = |calls: &[Call], rules: &[Rule]| {
+        compare(calls, &mut Model::new(config, context.mtu, rules, calls), &plain)
+    };
     let own = modelled(&here, &[]);
     Ok(explained(difference, own, (&Rule::ALL, Rule::name), |rules| modelled(calls, rules)))
 }
@@ -52,7 +53,8 @@ mod tests {
             word % below
         };
         let (mut now, mut calls, mut number) = (1_000_000, Vec::new(), 0);
-        let call = |now, arrival| Call { now, arrival, ..Call::default() };
+        // The second reading of the clock is 5 us after the first.
+        let call = |now, arrival| Call { now, arrival, state: now + 5_000, ..Call::default() };
         while number < packets {
             for _ in 0..random(60) {
                 let arrival = Arrival { number, bytes: 60 + random(1455) as u32, mark: random(5) };
@@ -101,7 +103,8 @@ mod tests {
             let here = results(&calls, &mut *rust, &plain);
             let held = here.iter().filter(|call| call.arrival.is_none() && call.sent.is_none()).count();
             assert!(held > 1000, "{text}: {held}");
-            assert_eq!(compare(&here, &mut Model::new(&config, Bytes(1514), &[]), &plain), None, "{text}");
+            let mut model = Model::new(&config, Bytes(1514), &[], &here);
+            assert_eq!(compare(&here, &mut model, &plain), None, "{text}");
         }
     }
 
@@ -110,8 +113,9 @@ mod tests {
     fn a_difference_is_explained_by_rules_of_linux() {
         for text in SPECS {
             let (spec, config) = config(text);
-            let mut linux = Model::new(&config, Bytes(1514), &Rule::ALL);
-            let mut calls = results(&traffic(20_000), &mut linux, &plain);
+            let traffic = traffic(20_000);
+            let mut linux = Model::new(&config, Bytes(1514), &Rule::ALL, &traffic);
+            let mut calls = results(&traffic, &mut linux, &plain);
             let verdict = judge(&calls, &spec, &config, &context()).expect("it is valid");
             assert!(
                 matches!(&verdict, Verdict::Explained(_, rules) if !rules.is_empty()),

@@ -4,13 +4,14 @@
 mod cake;
 mod fq;
 mod gred;
+mod hfsc;
 mod htb;
 
 use super::watched::{Watched, case};
 
 /// The compared qdiscs.
-pub const WATCHED: [Watched; 12] =
-    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, FQ_PIE, cake::CAKE, htb::HTB, fq::FQ];
+pub const WATCHED: [Watched; 13] =
+    [DRR, ETS, SFQ, FQ_CODEL, CODEL, RED, gred::GRED, PIE, FQ_PIE, cake::CAKE, htb::HTB, hfsc::HFSC, fq::FQ];
 
 /// `drr`. The parameters for tc are the quantum of each class and the limit of its queue.
 const DRR: Watched = Watched {

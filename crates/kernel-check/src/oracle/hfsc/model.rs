@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use giveway_disciplines::hfsc::{Class, Config, ServiceCurve};
 use giveway_qdisc::{Backlog, Bytes, Cx, DropReason, Next, Packet, Qdisc};
 
+use super::super::calls::Call;
 use super::curve::{Clock, Curve, Running};
 
 /// A rule of Linux that differs from the Rust discipline.
@@ -23,11 +24,14 @@ pub enum Rule {
     /// The time by which a class was held back is forgotten when it becomes idle. In the Rust discipline its
     /// curve keeps it.
     Forgotten,
+    /// A class that begins reads the clock twice: for its real-time curve, and then for the upper limits. The
+    /// Rust discipline has one time for each call.
+    Twice,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 4] = [Rule::Ticks, Rule::Begin, Rule::Chosen, Rule::Forgotten];
+    pub const ALL: [Rule; 5] = [Rule::Ticks, Rule::Begin, Rule::Chosen, Rule::Forgotten, Rule::Twice];
 
     /// Short name of the rule of Linux.
     pub const fn name(self) -> &'static str {
@@ -36,6 +40,7 @@ impl Rule {
             Rule::Begin => "begin between the last choice and the latest virtual time",
             Rule::Chosen => "no catching up before the last choice",
             Rule::Forgotten => "delay by upper limits forgotten",
+            Rule::Twice => "the clock read twice at the beginning",
         }
     }
 }
@@ -108,6 +113,8 @@ pub struct Model {
     /// Leaves with a real-time curve and packets, by eligible time.
     coming: Vec<usize>,
     backlog: Backlog,
+    /// The last time that each call read, in nanoseconds, from the last call to the first; 0 if it read none.
+    readings: Vec<u64>,
 }
 
 /// The curve of a class, from one of its three forms.
@@ -128,8 +135,9 @@ fn curve(written: ServiceCurve, mtu: Bytes) -> Curve {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline.
-    pub fn new(config: &Config, mtu: Bytes, rules: &[Rule]) -> Model {
+    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
+    /// has the last time that each call read.
+    pub fn new(config: &Config, mtu: Bytes, rules: &[Rule], calls: &[Call]) -> Model {
         let clock = if rules.contains(&Rule::Ticks) { Clock::Ticks } else { Clock::Exact };
         let mut nodes = vec![Node::default()];
         // Level by level, as the Rust discipline numbers classes.
@@ -157,7 +165,8 @@ impl Model {
             }
             level = below;
         }
-        Model { rules: rules.to_vec(), clock, nodes, coming: Vec::new(), backlog: Backlog::ZERO }
+        let readings = calls.iter().rev().map(|call| call.state).collect();
+        Model { rules: rules.to_vec(), clock, nodes, coming: Vec::new(), backlog: Backlog::ZERO, readings }
     }
 
     fn has(&self, rule: Rule) -> bool {
@@ -186,13 +195,14 @@ impl Model {
         self.nodes[parent].order.iter().find(free).map(|child| self.nodes[*child].at)
     }
 
-    /// A leaf has a packet.
-    fn activate(&mut self, leaf: usize, now: u64) {
+    /// A leaf has a packet. `later` is the time for upper limits.
+    fn activate(&mut self, leaf: usize, now: u64, later: u64) {
         let (clock, served) = (self.clock, self.nodes[leaf].served);
         if let Some(run) = &mut self.nodes[leaf].real_time {
             run.begin(clock, now, served);
             self.update_deadline(leaf);
         }
+        let now = later;
         if self.nodes[leaf].share.is_none() {
             self.nodes[leaf].active = 1;
             return;
@@ -387,6 +397,7 @@ impl Model {
 
 impl Qdisc<u64> for Model {
     fn enqueue(&mut self, pkt: Packet<u64>, cx: &mut Cx<'_, u64>) {
+        let reading = self.readings.pop();
         let mark = Some(u64::from(pkt.meta.class));
         let Some(leaf) = self.nodes.iter().position(|node| node.mark == mark) else {
             return cx.drop(pkt, DropReason::NoClass);
@@ -394,11 +405,15 @@ impl Qdisc<u64> for Model {
         self.backlog.add(pkt.bytes());
         self.nodes[leaf].packets.push_back(pkt);
         if self.nodes[leaf].packets.len() == 1 {
-            self.activate(leaf, self.clock.of(cx.now().as_ps()));
+            let now = self.clock.of(cx.now().as_ps());
+            let later = reading.filter(|reading| self.has(Rule::Twice) && *reading > 0);
+            let later = later.map_or(now, |ns| self.clock.of(ns.saturating_mul(1000)));
+            self.activate(leaf, now, later);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, u64>) -> Next<u64> {
+        self.readings.pop();
         let now = self.clock.of(cx.now().as_ps());
         let Some((leaf, by_deadline)) = self.choose(now) else { return Next::Empty };
         let pkt = self.nodes[leaf].packets.pop_front().expect("an active leaf has a packet");

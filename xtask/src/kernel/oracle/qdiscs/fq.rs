@@ -1,9 +1,6 @@
 //! `fq`: flows in turns, alone and with hashes that collide; then flows with priorities, rates and departure
-//! times, beyond the horizon, too. The hash of so many bits as in the first mix never selects one queue for
-//! two flows.
-//!
-//! Departure times together with `maxrate` are not compared: single pauses differ, and the reason is not
-//! known.
+//! times, beyond the horizon, at the root, and with `maxrate`, too. The hash of so many bits as in the first
+//! mix never selects one queue for two flows.
 
 use crate::kernel::oracle::watched::{Case, Headers, Watched};
 
@@ -53,6 +50,22 @@ pub const FQ: Watched = Watched {
             Headers::Paced,
             "limit 10000 flow_limit 60 quantum 1514 initial_quantum 3028 orphan_mask 4294967295 horizon 50ms ce_threshold 2ms",
             "fq limit 10000p flow_limit 60p quantum 1514 initial_quantum 3028 orphan_mask 4294967295 horizon 50ms ce_threshold 2ms",
+        ),
+        case(
+            24,
+            "mixed",
+            "root",
+            Headers::Paced,
+            "limit 10000 flow_limit 100 quantum 3028 initial_quantum 3028 orphan_mask 4294967295 horizon 20ms horizon_cap",
+            "fq limit 10000p flow_limit 100p quantum 3028 initial_quantum 3028 orphan_mask 4294967295 horizon 20ms horizon_cap",
+        ),
+        case(
+            24,
+            "mixed",
+            "50mbit",
+            Headers::Paced,
+            "limit 10000 flow_limit 60 quantum 1514 initial_quantum 3028 orphan_mask 4294967295 maxrate 4mbit horizon 50ms",
+            "fq limit 10000p flow_limit 60p quantum 1514 initial_quantum 3028 orphan_mask 4294967295 maxrate 4mbit horizon 50ms",
         ),
     ],
 };
