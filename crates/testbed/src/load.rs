@@ -27,8 +27,11 @@
 
 mod clock;
 mod open;
+mod plain;
+mod quic;
 mod sockets;
 mod token;
+mod transfer;
 
 use std::rc::Rc;
 

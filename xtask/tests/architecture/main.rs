@@ -227,6 +227,8 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("landlock", &["live"]),
     ("libc", &["live"]),
     ("seccompiler", &["live"]),
+    ("quinn-proto", &["testbed"]),
+    ("bytes", &["testbed"]),
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use giveway_qdisc::{Bytes, PortId, Rate, Span};
-use giveway_sim::{Protocol, TcpConfig};
+use giveway_sim::{Protocol, QuicConfig, TcpConfig};
 
 use super::model::Direction;
 use super::setting::settings;
@@ -366,6 +366,28 @@ impl<'a> Check<'a> {
         all
     }
 
+    /// Checks that the library for QUIC has the parameters of the scenario.
+    fn quic(&mut self) {
+        let usual = QuicConfig::default();
+        // All keys that the library has not, or has with one value only.
+        let fixed = |quic: &QuicConfig| QuicConfig {
+            datagram: usual.datagram,
+            initial_window: usual.initial_window,
+            certificates: usual.certificates,
+            max_data: usual.max_data,
+            max_stream_data: usual.max_stream_data,
+            initial_rtt: usual.initial_rtt,
+            ..quic.clone()
+        };
+        let wrong =
+            |stream: &&Stream| stream.spec.protocol() == Protocol::Quic && fixed(&stream.quic) != usual;
+        if let Some(other) = self.network.traffic.iter().find(wrong) {
+            let message = format!("traffic \"{}\": the QUIC of a test bed has fixed behaviour", other.name);
+            let help = "of [quic], write only datagram, initial_window, certificates, max_data, max_stream_data and initial_rtt";
+            self.refuse(other.table.place("kind"), message, help);
+        }
+    }
+
     /// Checks that Linux TCP supports the parameters of the scenario. It has fewer of them than the
     /// simulator, and most are those of a whole host.
     fn tcp(&mut self) -> Option<TcpConfig> {
@@ -395,12 +417,7 @@ impl<'a> Check<'a> {
             let place = other.table.place("tcp");
             self.refuse(place, message, format!("write congestion = \"{}\"", congestion.name()));
         }
-        if let Some(other) = streams.iter().find(|stream| stream.spec.protocol() == Protocol::Quic) {
-            let message = format!("traffic \"{}\": the hosts of a test bed have no QUIC", other.name);
-            let help =
-                "write TCP traffic instead: kind = \"bulk\" or \"transfers\", or a web without transport";
-            self.refuse(other.table.place("kind"), message, help);
-        }
+        self.quic();
         let tcp = first.tcp.clone();
         let usual = TcpConfig::default();
         let wrong: [(&str, bool, String); 8] = [

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSo
 use std::os::fd::AsRawFd;
 
 use giveway_qdisc::Ecn;
-use giveway_sim::net::Settings;
+use giveway_sim::net::{Settings, Side};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv4Tos, RcvBufForce, TcpCongestion};
 use nix::sys::socket::{
@@ -15,6 +15,9 @@ use nix::sys::socket::{
 
 /// Port of servers: that of the web, so that a capture of a run shows pages.
 const PORT: u16 = 80;
+
+/// Port of servers of QUIC, at which a capture of a run shows them.
+pub(super) const QUIC_PORT: u16 = 443;
 
 pub(super) fn listener() -> io::Result<TcpListener> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -26,6 +29,15 @@ pub(super) fn listener() -> io::Result<TcpListener> {
 
 pub(super) fn udp_socket() -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+    socket.set_nonblocking(true)?;
+    setsockopt(&socket, RcvBufForce, &(8 << 20))?;
+    Ok(socket)
+}
+
+/// A socket of a host for QUIC: of a server at its port, or of a client at any port.
+pub(super) fn quic_socket(address: Ipv4Addr, side: Side) -> io::Result<UdpSocket> {
+    let port = if side == Side::Server { QUIC_PORT } else { 0 };
+    let socket = UdpSocket::bind((address, port))?;
     socket.set_nonblocking(true)?;
     setsockopt(&socket, RcvBufForce, &(8 << 20))?;
     Ok(socket)

@@ -7,8 +7,10 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
 use giveway_qdisc::{Ending, FlowKey, FlowKind, FlowReport, Span, Time};
-use giveway_sim::counters::{Datagrams, Pauses};
-use giveway_sim::net::{Caller, Carrier, ConnId, Datagram, Event, HostId, Sent, Settings, Side, StreamId};
+use giveway_sim::counters::Datagrams;
+use giveway_sim::net::{
+    Caller, Carrier, ConnId, Datagram, Event, HostId, QuicCarrier, Sent, Settings, Side, StreamId,
+};
 use giveway_sim::segment::UDP_HEADER;
 use giveway_sim::traffic::flow;
 use nix::errno::Errno;
@@ -17,8 +19,10 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::clock::{Clock, GRACE};
-use super::open::{listener, open_client, open_sender, prepare, udp_socket};
+use super::open::{QUIC_PORT, listener, open_client, open_sender, prepare, quic_socket, udp_socket};
+use super::quic::Quic;
 use super::token::Token;
+use super::transfer::Transfer;
 use crate::error::TestbedError;
 use crate::topology::{Namespace, NamespaceHandle, Topology};
 
@@ -57,6 +61,8 @@ pub(super) struct Sockets {
     /// Events that the sources have not got yet, with their times.
     pub(super) events: VecDeque<(u16, Event, Time)>,
     pub(super) reports: Vec<FlowReport>,
+    /// QUIC connections.
+    quic: Quic,
     /// Error while a source was called.
     pub(super) error: Option<TestbedError>,
 }
@@ -70,6 +76,8 @@ struct Conn {
     server: End,
     /// A one-way transfer closes and reports itself.
     transfer: Option<Transfer>,
+    /// True if the receiver of a transfer closes first, so that no FIN is a separate packet.
+    receiver_first: bool,
     /// True once the event of its end is queued for the source.
     over: bool,
 }
@@ -90,17 +98,6 @@ struct End {
     received: u64,
     received_measured: u64,
     peer_closed: bool,
-}
-
-struct Transfer {
-    id: u64,
-    start: Time,
-    /// `u64::MAX` for an endless flow.
-    bytes: u64,
-    pauses: Pauses,
-    reported: bool,
-    /// True if the receiver closes first, so that no FIN is a separate packet.
-    receiver_first: bool,
 }
 
 struct Stream {
@@ -166,12 +163,14 @@ impl Sockets {
             touched: Vec::new(),
             events: VecDeque::new(),
             reports: Vec::new(),
+            quic: Quic::new(measured_from),
             error: None,
         })
     }
 
     /// Arms the timer, so that the next [`Sockets::wait`] ends at this time.
     pub(super) fn sleep(&mut self, until: Time) -> Result<(), TestbedError> {
+        let until = until.min(self.quic.next_timer());
         // A time of zero would disarm the timer.
         let at = Expiration::OneShot(self.clock.at(until.max(Time::from_ps(1))));
         let set = self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME);
@@ -195,6 +194,11 @@ impl Sockets {
                 Ok(())
             }
             Token::Listener(side) => self.accept(side),
+            Token::Quic(socket) => {
+                let clock = self.clock;
+                let received = self.quic.receive(socket, &|| clock.now());
+                received.map_err(TestbedError::system("receive a packet of QUIC"))
+            }
             Token::Udp(side) => {
                 while let Some((stream, bytes, sent, now)) = self.receive_datagram(side)? {
                     let counters = &mut self.streams[stream].counters;
@@ -296,7 +300,7 @@ impl Sockets {
         transfer.pauses.progress(now);
         if conn.server.received == transfer.bytes && !transfer.reported {
             transfer.reported = true;
-            if transfer.receiver_first {
+            if conn.receiver_first {
                 conn.server.closing = true;
                 self.touched.push((number, Side::Server));
             }
@@ -329,6 +333,9 @@ impl Sockets {
 
     /// Frees the entry of a connection after the source has processed the event of its end.
     pub(super) fn release(&mut self, conn: ConnId) {
+        if Quic::has(conn) {
+            return; // its packets may still arrive
+        }
         if let Some(conn) = self.conns[conn.0 as usize].take()
             && let Some(socket) = &conn.client.socket
             && let Ok(SocketAddr::V4(from)) = socket.local_addr()
@@ -343,6 +350,11 @@ impl Sockets {
         while let Some((number, side)) = self.touched.pop() {
             self.write(number, side);
         }
+        let clock = self.clock;
+        self.quic.expire(clock.now());
+        self.quic.flush(&|| clock.now());
+        self.events.extend(self.quic.events.drain(..));
+        self.reports.append(&mut self.quic.reports);
     }
 
     fn write(&mut self, number: u32, side: Side) {
@@ -417,7 +429,7 @@ impl Sockets {
                         }
                     }
                     Token::Listener(side) => drop(self.listeners[side].accept()),
-                    Token::End { .. } => {}
+                    Token::End { .. } | Token::Quic(_) => {}
                 }
             }
         }
@@ -431,6 +443,8 @@ impl Sockets {
                 self.reports.extend(conn.report(until, Ending::Unfinished));
             }
         }
+        self.quic.finish(until);
+        self.reports.append(&mut self.quic.reports);
         for stream in &self.streams {
             let known = flow(stream.id, stream.ends, stream.start, 0);
             let known = FlowReport { source: stream.source, kind: FlowKind::Datagrams, ..known };
@@ -476,11 +490,14 @@ impl Sockets {
             client: End::default(),
             server: End::default(),
             transfer,
+            receiver_first: false,
             over: false,
         };
         if let Some(transfer) = &conn.transfer {
+            let ends = transfer.bytes < u64::MAX;
+            conn.receiver_first = ends && transfer.bytes.is_multiple_of(by.settings.tcp.mss.0);
             conn.client.to_write = transfer.bytes;
-            conn.client.closing = transfer.bytes < u64::MAX && !transfer.receiver_first;
+            conn.client.closing = ends && !conn.receiver_first;
         }
         let opened = open_client(from, to, by.settings);
         let (socket, local) = opened.map_err(TestbedError::system("open a connection"))?;
@@ -514,11 +531,64 @@ impl Sockets {
         Ok(StreamId(self.streams.len() as u32 - 1))
     }
 
+    fn open_quic(
+        &mut self,
+        by: Caller<'_>,
+        ends: (u16, u16),
+        transfer: Option<Transfer>,
+    ) -> Result<ConnId, TestbedError> {
+        let server = self.address(ends.1);
+        if !self.quic.serves(server) {
+            self.quic_socket(ends.1, Side::Server)?;
+        }
+        let socket = self.quic_socket(ends.0, Side::Client)?;
+        let to = SocketAddrV4::new(server, QUIC_PORT);
+        let now = self.clock.now();
+        let opened = self.quic.connect((by.source, ends), (socket, to), &by.settings.quic, transfer, now);
+        opened.map_err(TestbedError::system("open a connection over QUIC"))
+    }
+
+    /// Opens a socket of a host for QUIC, and returns its number.
+    fn quic_socket(&mut self, node: u16, side: Side) -> Result<usize, TestbedError> {
+        let address = self.enter_namespace_of(node)?;
+        let socket = quic_socket(address, side).map_err(TestbedError::system("open a socket for QUIC"))?;
+        let fd = socket.try_clone().map_err(TestbedError::system("open a socket for QUIC"))?;
+        let number = self.quic.add_socket(socket, address, side);
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, Token::Quic(number).pack());
+        self.epoll.add(&fd, event).map_err(TestbedError::system("watch a socket"))?;
+        Ok(number)
+    }
+
     /// Records an error and returns an unused number: the run ends as soon as the source returns.
     fn failed(&mut self, error: TestbedError) -> u32 {
         self.error = Some(error);
         self.conns.push(None);
         self.conns.len() as u32 - 1
+    }
+}
+
+impl QuicCarrier for Sockets {
+    fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), _host: HostId) -> ConnId {
+        self.open_quic(by, ends, None).unwrap_or_else(|error| ConnId(self.failed(error)))
+    }
+
+    fn quic_transfer(
+        &mut self,
+        by: Caller<'_>,
+        ends: (u16, u16),
+        bytes: Option<u64>,
+        requested: Time,
+    ) -> ConnId {
+        let transfer = Transfer::new(self.flow_id(by), requested, bytes);
+        self.open_quic(by, ends, Some(transfer)).unwrap_or_else(|error| ConnId(self.failed(error)))
+    }
+
+    fn send_stream(&mut self, conn: ConnId, side: Side, stream: u32, bytes: u64, _now: Time) {
+        self.quic.write((conn, side), stream, bytes, true);
+    }
+
+    fn measured_stream(&mut self, conn: ConnId, side: Side, stream: u32) -> u64 {
+        self.quic.measured(conn, side, stream)
     }
 }
 
@@ -534,21 +604,19 @@ impl Carrier for Sockets {
 
     fn transfer(&mut self, by: Caller<'_>, ends: (u16, u16), bytes: Option<u64>, requested: Time) -> ConnId {
         let id = self.flow_id(by);
-        let bytes = bytes.unwrap_or(u64::MAX);
-        let whole_segments = bytes.is_multiple_of(by.settings.tcp.mss.0);
-        let transfer = Transfer {
-            id,
-            start: requested,
-            bytes,
-            pauses: Pauses::since(requested),
-            reported: false,
-            receiver_first: bytes < u64::MAX && whole_segments,
-        };
+        let transfer = Transfer::new(id, requested, bytes);
         let opened = self.open_connection(by, ends, Some(transfer));
         ConnId(opened.unwrap_or_else(|error| self.failed(error)))
     }
 
+    fn quic(&mut self) -> Option<&mut dyn QuicCarrier> {
+        Some(self)
+    }
+
     fn send(&mut self, conn: ConnId, side: Side, bytes: u64, _now: Time) {
+        if Quic::has(conn) {
+            return self.quic.write((conn, side), 0, bytes, false);
+        }
         if let Some(open) = self.conns[conn.0 as usize].as_mut() {
             open.end(side).to_write += bytes;
             self.touched.push((conn.0, side));
@@ -556,6 +624,9 @@ impl Carrier for Sockets {
     }
 
     fn close(&mut self, conn: ConnId, side: Side, _now: Time) {
+        if Quic::has(conn) {
+            return self.quic.close(conn, side);
+        }
         if let Some(open) = self.conns[conn.0 as usize].as_mut() {
             open.end(side).closing = true;
             self.touched.push((conn.0, side));
@@ -567,6 +638,9 @@ impl Carrier for Sockets {
     }
 
     fn measured(&self, conn: ConnId, side: Side, part: Range<u64>) -> u64 {
+        if Quic::has(conn) {
+            return self.quic.measured(conn, side, 0);
+        }
         let Some(conn) = self.conns[conn.0 as usize].as_ref() else { return 0 };
         let end = match side {
             Side::Client => &conn.client,
@@ -625,21 +699,8 @@ impl Conn {
 
     /// Report of a transfer.
     fn report(&self, now: Time, ending: Ending) -> Option<FlowReport> {
-        let transfer = self.transfer.as_ref()?;
-        let endless = transfer.bytes == u64::MAX;
-        let (longest_pause, paused) = transfer.pauses.until(now);
-        Some(FlowReport {
-            source: self.source,
-            kind: if endless { FlowKind::Endless } else { FlowKind::Transfer },
-            end: now,
-            bytes: if endless { self.server.received } else { transfer.bytes },
-            delivered: self.server.received,
-            goodput_bytes: self.server.received_measured,
-            longest_pause,
-            paused,
-            ending,
-            ..flow(transfer.id, self.ends, transfer.start, 0)
-        })
+        let received = (self.server.received, self.server.received_measured);
+        Some(self.transfer.as_ref()?.report((self.source, self.ends), received, now, ending))
     }
 }
 
