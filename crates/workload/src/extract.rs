@@ -274,7 +274,7 @@ impl Extraction {
                 Kind::Other { quic: Some(tracker), .. } if tracker.is_answered() => {
                     seen.quic += 1;
                     seen.quic_bytes += flow.forward.1 + flow.reverse.1;
-                    let rtt = paths.rtt(&flow.tuple).into_iter().chain(tracker.rtt()).min();
+                    let rtt = paths.rtt(&flow.tuple);
                     quic_connection(direction, *tracker, rtt, &mut workload, &mut seen);
                 }
                 Kind::Other { forward, reverse, .. } => {
@@ -365,8 +365,11 @@ impl Paths {
     fn of(flows: &[Flow]) -> Paths {
         let mut least = BTreeMap::new();
         for flow in flows {
-            let Kind::Tcp(tracker) = &flow.kind else { continue };
-            let (client, server) = tracker.paths();
+            let (client, server) = match &flow.kind {
+                Kind::Tcp(tracker) => tracker.paths(),
+                Kind::Other { quic: Some(tracker), .. } => tracker.handshake(),
+                Kind::Other { .. } => continue,
+            };
             let entry = least.entry((flow.tuple.from, flow.tuple.to)).or_insert((None, None));
             let less = |known: Option<u64>, new: Option<u64>| [known, new].into_iter().flatten().min();
             *entry = (less(entry.0, client), less(entry.1, server));

@@ -6,6 +6,7 @@
 //! - A connection begins with a packet of the client that has a long header (RFC 9000, section 17.2).
 //! - A datagram of at most [`ACK`] bytes only acknowledges. A larger one with a short header has data: its
 //!   length without [`OVERHEAD`]. What was retransmitted counts as data, because it looks like new data.
+//! - A server answers: its packets before the first data of the client have connection IDs and settings.
 //! - A sender that was silent for longer than the path explains begins a new data unit: a response if the
 //!   other side has sent data since, and otherwise data after a pause. After a packet that was not full, a
 //!   fourth of a round trip is long enough; after a full one a whole round trip, for which a small window may
@@ -103,7 +104,9 @@ impl Tracker {
             }
         }
         let is_message = first.is_some_and(|first| is_long(first) && !is_early_data(first));
-        if !is_message && payload > ACK {
+        // Connection IDs and settings of a server come before the data of the client, which it waits for.
+        let has_request = from == Side::Client || self.client.sent > 0;
+        if !is_message && payload > ACK && has_request {
             self.data(from, payload, now);
         }
     }
@@ -175,11 +178,11 @@ impl Tracker {
         (client, self.asked.map_or(0, |asked| answered.saturating_sub(asked)))
     }
 
-    /// The round-trip time between the hosts, if the handshake measured it.
-    pub fn rtt(&self) -> Option<u64> {
+    /// Round trips of the handshake from the capture point to the client and to the server, if it has both.
+    pub fn handshake(&self) -> (Option<u64>, Option<u64>) {
         let measured = self.asked.is_some() && self.answered.is_some() && self.confirmed.is_some();
         let (client, server) = self.paths();
-        measured.then(|| client.saturating_add(server))
+        (measured.then_some(client), measured.then_some(server))
     }
 
     /// True if the server has answered.

@@ -231,6 +231,25 @@ fn a_quic_connection_is_taken_apart() {
     assert_eq!(epochs, [(2, 27), (2, 40)]);
 }
 
+/// The first handshake waits for 400 ms in a queue, and the second one for nothing. A server sends connection
+/// IDs before the client has sent data.
+#[test]
+fn quic_connections_of_two_hosts_have_one_path_and_servers_do_not_speak_first() {
+    let upload = |trace: Trace, begin: u64, port: u16, wait: u64| {
+        let trace = trace.between((20, port), (10, 443)).quic(begin, C, true, 1200);
+        let answer = begin + 10 + wait;
+        let trace = trace.quic(answer, S, true, 1200).quic(answer, S, false, 138);
+        trace.quic(answer + 2, C, false, 1233).quic(answer + 12, S, false, 35)
+    };
+    let found = upload(upload(Trace::new(), 0, 50_000, 400), 1000, 50_001, 0).found();
+    let rtts: Vec<_> = found.workload.connections.iter().map(|connection| connection.rtt).collect();
+    assert_eq!(rtts, [Some(12_000_000); 2]);
+    for connection in &found.workload.connections {
+        let adus: Vec<_> = connection.adus.iter().map(|adu| (adu.side, adu.bytes, adu.trigger)).collect();
+        assert_eq!(adus, [(Side::Client, 1200, Trigger::Peer(0))]);
+    }
+}
+
 #[test]
 fn what_does_not_begin_like_quic_stays_a_stream_of_datagrams() {
     let ports = || Trace::new().between((20, 50_000), (10, 443));
