@@ -27,8 +27,8 @@ impl Transfer {
         }
     }
 
-    /// The report at its end, or at the end of the run. `received` are all bytes that the server has read, and
-    /// those within the measurement interval.
+    /// The report at its end, or at the end of the run. `received` are all bytes that the server has read,
+    /// and those within the measurement interval.
     pub fn report(
         &self,
         (source, ends): (u16, (u16, u16)),
