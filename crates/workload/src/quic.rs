@@ -17,6 +17,8 @@ use crate::model::{Adu, Epoch, Side, Trigger};
 
 /// Longest UDP payload of a packet that only acknowledges, bytes.
 const ACK: u32 = 64;
+/// Longest UDP payload with the last message of a client's handshake, bytes, unless data follow it.
+const LAST_MESSAGE: u32 = 256;
 /// Bytes of a packet with data that are not data: header 11, authentication 16, the frame 6.
 const OVERHEAD: u32 = 33;
 /// Smallest excess of a pause over the path delay that begins a new data unit, ns: as for TCP.
@@ -28,14 +30,24 @@ const TOGETHER: u64 = 5_000_000;
 /// A connection that is silent for so long before the capture ends counts as over, ns.
 const SILENT: u64 = 5_000_000_000;
 
-/// True for the first byte of a packet with a long header.
+/// True for the first byte of the first packet of a connection: a long header, and the bit of QUIC.
 pub(crate) fn is_long(first: u8) -> bool {
     first & 0xc0 == 0xc0
 }
 
-/// True for the first byte of a long header whose packet has data of the client: 0-RTT.
-fn is_early_data(first: u8) -> bool {
-    first & 0xf0 == 0xd0
+/// True for the first byte of a packet of the handshake. Its second bit may be cleared (RFC 9287).
+fn is_message(first: u8) -> bool {
+    first & 0x80 != 0
+}
+
+/// True if a datagram of the client with a long header has data: 0-RTT, or data behind the last message of
+/// the handshake, which is short.
+fn has_data(first: u8, payload: u32) -> bool {
+    match first & 0x30 {
+        0x10 => true,
+        0x20 => payload > LAST_MESSAGE,
+        _ => false,
+    }
 }
 
 /// The state of a connection, from the packets so far.
@@ -103,7 +115,8 @@ impl Tracker {
                 self.answered.get_or_insert(now);
             }
         }
-        let is_message = first.is_some_and(|first| is_long(first) && !is_early_data(first));
+        let is_message = first
+            .is_some_and(|first| is_message(first) && !(from == Side::Client && has_data(first, payload)));
         // Connection IDs and settings of a server come before the data of the client, which it waits for.
         let has_request = from == Side::Client || self.client.sent > 0;
         if !is_message && payload > ACK && has_request {

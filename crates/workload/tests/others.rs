@@ -250,6 +250,19 @@ fn quic_connections_of_two_hosts_have_one_path_and_servers_do_not_speak_first() 
     }
 }
 
+/// A library may clear the second bit of all packets but the first. Data follow the last message of the
+/// client's handshake in one datagram, and the last packet repeats that message.
+#[test]
+fn packets_of_the_handshake_are_known_without_the_bit_of_quic() {
+    let trace = Trace::new().between((20, 50_000), (10, 443)).quic(0, C, true, 1200);
+    let trace = trace.quic_with(10, S, 0x80, 1200).quic_with(10, S, 0xa0, 1200);
+    let trace = trace.quic_with(12, C, 0xa0, 47).quic_with(12, C, 0xa0, 1233).quic_with(12, C, 0x20, 433);
+    let found = trace.quic_with(22, S, 0x20, 35).quic_with(600, C, 0xa0, 87).found();
+    let connection = &found.workload.connections[0];
+    let adus: Vec<_> = connection.adus.iter().map(|adu| (adu.side, adu.bytes)).collect();
+    assert_eq!(adus, [(Side::Client, 1200 + 400)]);
+}
+
 #[test]
 fn what_does_not_begin_like_quic_stays_a_stream_of_datagrams() {
     let ports = || Trace::new().between((20, 50_000), (10, 443));

@@ -84,9 +84,14 @@ impl Trace {
 
     /// A QUIC datagram with `data` bytes, whose first byte has a long header or not, at a time in
     /// milliseconds.
-    pub fn quic(mut self, ms: u64, from: From, long: bool, data: u32) -> Trace {
+    pub fn quic(self, ms: u64, from: From, long: bool, data: u32) -> Trace {
+        self.quic_with(ms, from, if long { 0xc3 } else { 0x43 }, data)
+    }
+
+    /// A datagram over UDP with this first byte.
+    pub fn quic_with(mut self, ms: u64, from: From, first: u8, data: u32) -> Trace {
         self.push(ms * 1_000_000, from, Transport::Udp, 28 + data);
-        self.packets.last_mut().expect("a packet was added above").1.push(if long { 0xc3 } else { 0x43 });
+        self.packets.last_mut().expect("a packet was added above").1.push(first);
         self
     }
 
