@@ -1,8 +1,9 @@
 //! The library of captures, and the comparison of predictions with what was measured.
 //!
-//! A cell is a rate and a congestion control. Its capture was recorded with `fifo`. `giveway compare`
-//! predicts from it the completion times and the delay of the call with `fifo`, `fq_codel` and `cake`; the
-//! file beside the capture has those that were measured with the qdiscs of Linux, in several runs.
+//! A cell is a rate, and a congestion control or another load: web pages, or QUIC. Its capture was recorded
+//! with `fifo`. `giveway compare` predicts from it the completion times and the delay of the call with
+//! `fifo`, `fq_codel` and `cake`; the file beside the capture has those that were measured with the qdiscs of
+//! Linux, in several runs.
 
 mod cells;
 mod exceptions;
@@ -10,7 +11,7 @@ mod rows;
 
 use std::fs;
 
-pub use self::cells::{Cell, FOLDER, MEASURES, QDISCS, QUANTILES, RUNS, chosen};
+pub use self::cells::{Cell, FOLDER, QDISCS, QUANTILES, RUNS, chosen};
 use self::exceptions::{Exceptions, FILE};
 use self::rows::Row;
 use crate::repository::{Done, Repository};

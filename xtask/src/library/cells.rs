@@ -1,4 +1,4 @@
-//! The cells of the library: a rate and a congestion control each.
+//! The cells of the library: a rate, and a congestion control or another load.
 
 /// The folder of the captures.
 pub const FOLDER: &str = "examples/library";
@@ -19,42 +19,59 @@ pub struct Measure {
     pub path: f64,
 }
 
-/// All of them. A simulated datagram stream from a capture crosses the link only.
-pub const MEASURES: [Measure; 2] = [
-    Measure { name: "short uploads", measured: "fct_le30kB_", predicted: "fct_le30kB_", path: 0.0 },
-    Measure {
-        name: "delay of the call",
-        measured: "src.call.delay_",
-        predicted: "src.voice-like.delay_",
-        path: 0.015,
-    },
-];
+/// A simulated datagram stream from a capture crosses the link only.
+const CALL: Measure = Measure {
+    name: "delay of the call",
+    measured: "src.call.delay_",
+    predicted: "src.voice-like.delay_",
+    path: 0.015,
+};
+/// Measures of a cell with short uploads.
+const UPLOADS: [Measure; 2] =
+    [Measure { name: "short uploads", measured: "fct_le30kB_", predicted: "fct_le30kB_", path: 0.0 }, CALL];
+/// Measures of a cell with web pages. The measured flows are the pages and one long upload.
+const PAGES: [Measure; 2] =
+    [Measure { name: "page loads", measured: "fct_", predicted: "page_load_", path: 0.0 }, CALL];
+
 /// Quantiles of each measure, as metrics and tables name them.
 pub const QUANTILES: [(&str, &str); 3] = [("p50_s", "median"), ("p95_s", "p95"), ("p99_s", "p99")];
 /// Bounds on the error of the first two quantiles, in percent.
 pub const BOUNDS: [f64; 2] = [10.0, 20.0];
+
+/// The load beside the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// A long upload and short ones over TCP with this congestion control.
+    Uploads(&'static str),
+    /// A long upload and web pages over TCP.
+    Pages,
+    /// A long upload and short ones over QUIC.
+    Quic,
+}
 
 /// A capture with its measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Rate of the bottleneck, in Mbit/s.
     rate: u32,
-    /// Congestion control.
-    congestion: &'static str,
+    /// Load beside the call.
+    load: Load,
     /// Duration of the run, in seconds.
     seconds: u32,
 }
 
 /// All cells. A faster link needs less time for the same number of packets.
-pub const CELLS: [Cell; 8] = [
-    Cell { rate: 2, congestion: "cubic", seconds: 24 },
-    Cell { rate: 10, congestion: "cubic", seconds: 12 },
-    Cell { rate: 50, congestion: "cubic", seconds: 5 },
-    Cell { rate: 100, congestion: "cubic", seconds: 4 },
-    Cell { rate: 2, congestion: "bbr", seconds: 24 },
-    Cell { rate: 10, congestion: "bbr", seconds: 12 },
-    Cell { rate: 50, congestion: "bbr", seconds: 5 },
-    Cell { rate: 100, congestion: "bbr", seconds: 4 },
+pub const CELLS: [Cell; 10] = [
+    Cell { rate: 2, load: Load::Uploads("cubic"), seconds: 24 },
+    Cell { rate: 10, load: Load::Uploads("cubic"), seconds: 12 },
+    Cell { rate: 50, load: Load::Uploads("cubic"), seconds: 5 },
+    Cell { rate: 100, load: Load::Uploads("cubic"), seconds: 4 },
+    Cell { rate: 2, load: Load::Uploads("bbr"), seconds: 24 },
+    Cell { rate: 10, load: Load::Uploads("bbr"), seconds: 12 },
+    Cell { rate: 50, load: Load::Uploads("bbr"), seconds: 5 },
+    Cell { rate: 100, load: Load::Uploads("bbr"), seconds: 4 },
+    Cell { rate: 10, load: Load::Pages, seconds: 30 },
+    Cell { rate: 10, load: Load::Quic, seconds: 12 },
 ];
 
 /// Disciplines: the name of the kernel's, and that of the simulator with its parameters.
@@ -64,7 +81,26 @@ pub const QDISCS: [(&str, &str); 3] =
 impl Cell {
     /// As in `10mbit-cubic`.
     pub fn name(&self) -> String {
-        format!("{}mbit-{}", self.rate, self.congestion)
+        let load = match self.load {
+            Load::Uploads(congestion) => congestion,
+            Load::Pages => "pages",
+            Load::Quic => "quic",
+        };
+        format!("{}mbit-{load}", self.rate)
+    }
+
+    /// The scenario, as a path in the repository.
+    pub fn scenario(&self) -> &'static str {
+        match self.load {
+            Load::Uploads(_) => "scenarios/testbed/library.toml",
+            Load::Pages => "scenarios/testbed/library-pages.toml",
+            Load::Quic => "scenarios/testbed/library-quic.toml",
+        }
+    }
+
+    /// The quantities that are measured and predicted.
+    pub fn measures(&self) -> &'static [Measure; 2] {
+        if self.load == Load::Pages { &PAGES } else { &UPLOADS }
     }
 
     /// Capacity of `fifo`: what the link sends in a quarter of a second, in bytes.
@@ -96,26 +132,36 @@ impl Cell {
 
     /// The congestion control of the simulator. Linux's BBR paces one percent below its estimate.
     pub fn congestion(&self) -> &'static str {
-        if self.congestion == "bbr" { "bbr margin 0.01" } else { self.congestion }
+        match self.load {
+            Load::Uploads("bbr") => "bbr margin 0.01",
+            Load::Uploads(other) => other,
+            Load::Pages | Load::Quic => "cubic",
+        }
     }
 
     /// Changes of the scenario for a run. The upload takes a quarter of it, if it has the link alone. It
     /// begins a few milliseconds later in each run, so that runs differ as they do by chance.
     pub fn settings(&self, run: u32) -> Vec<String> {
-        let Cell { rate, congestion, seconds } = self;
+        let Cell { rate, load, seconds } = self;
         let stop = seconds - 1;
         let [up, down] = self.rates();
-        vec![
+        let mut settings = vec![
             format!("link.1.rate={up}"),
             format!("link.1.back.rate={down}"),
-            format!("tcp.congestion={congestion}"),
             format!("duration={seconds}s"),
             format!("traffic.upload.size={}b", rate * seconds * 31_250),
             format!("traffic.upload.start={}ms", seconds * 1000 / 6 + run * LATER_MS),
-            format!("traffic.short.load={}kbit", rate * 200),
-            format!("traffic.short.stop={stop}s"),
             format!("traffic.call.stop={stop}s"),
-        ]
+        ];
+        if let Load::Uploads(congestion) = load {
+            settings.push(format!("tcp.congestion={congestion}"));
+        }
+        let short = if *load == Load::Pages { "pages" } else { "short" };
+        settings.push(format!("traffic.{short}.stop={stop}s"));
+        if *load != Load::Pages {
+            settings.push(format!("traffic.short.load={}kbit", rate * 200));
+        }
+        settings
     }
 }
 
@@ -129,4 +175,31 @@ pub fn chosen(names: &[&str]) -> Result<Vec<Cell>, String> {
         return Err(format!("there is no cell {wrong}: write some of {}", all.join(" ")));
     }
     Ok(CELLS.into_iter().filter(|cell| names.is_empty() || names.contains(&&*cell.name())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn each_cell_has_its_own_name_and_a_scenario_with_its_traffic() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository");
+        let mut names: Vec<String> = CELLS.iter().map(Cell::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), CELLS.len());
+        for cell in CELLS {
+            let scenario = std::fs::read_to_string(root.join(cell.scenario())).expect("there is a scenario");
+            for setting in cell.settings(0) {
+                let Some(key) = setting.strip_prefix("traffic.") else { continue };
+                let (name, rest) = key.split_once('.').expect("a key of a source");
+                let (key, _) = rest.split_once('=').expect("a value");
+                let from = scenario.find(&format!("name = \"{name}\"")).expect("the source is there");
+                let source = scenario[from..].split("\n\n").next().unwrap_or_default();
+                assert!(source.contains(&format!("\n{key} = ")), "{}: {name} has no {key}", cell.name());
+            }
+        }
+    }
 }

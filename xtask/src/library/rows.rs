@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::cells::{BOUNDS, Cell, FOLDER, MEASURES, Measure, QDISCS, QUANTILES};
+use super::cells::{BOUNDS, Cell, FOLDER, Measure, QDISCS, QUANTILES};
 use crate::repository::Repository;
 
 /// A measure with a discipline, in all quantiles.
@@ -75,7 +75,7 @@ pub fn of(repository: &Repository, cell: &Cell) -> Result<Vec<Row>, String> {
     let predicted = predict(repository, cell)?;
     let mut rows = Vec::new();
     for (at, (qdisc, _)) in QDISCS.iter().enumerate() {
-        for measure in &MEASURES {
+        for measure in cell.measures() {
             let runs = measured[qdisc].as_array().filter(|runs| !runs.is_empty());
             let runs = runs.ok_or_else(|| format!("{file}: no runs of {qdisc}"))?;
             rows.push(row((&name, qdisc, measure), runs, &predicted[at]["metrics"])?);
@@ -119,6 +119,8 @@ fn predict(repository: &Repository, cell: &Cell) -> Result<Value, String> {
     let [up, down] = cell.rates();
     let mut words = vec!["compare", &capture, "--rate-up", &up, "--rate-down", &down, "--json", "--quiet"];
     words.extend(["--congestion", cell.congestion()]);
+    // All hosts of a side have one MAC address, so many of them look like those behind a gateway.
+    words.extend(["--link", "192.168.0.0/16"]);
     let ours: Vec<String> = (0..QDISCS.len()).map(|discipline| cell.ours(discipline)).collect();
     ours.iter().for_each(|spec| words.extend(["--qdisc", spec]));
     let program = repository.built("debug", "giveway")?.to_string_lossy().into_owned();

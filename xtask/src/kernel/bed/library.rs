@@ -1,4 +1,4 @@
-//! Records the library of captures: for each rate and congestion control the capture with `fifo`, and what
+//! Records the library of captures: for each cell the capture with `fifo`, and what
 //! the applications measured with each discipline of Linux, at the same arrivals.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::host::{Machine, results, said};
 use crate::kernel::disk::SLOT;
-use crate::library::{Cell, FOLDER, MEASURES, QDISCS, QUANTILES, RUNS};
+use crate::library::{Cell, FOLDER, QDISCS, QUANTILES, RUNS};
 use crate::repository::Done;
 
 /// Records these cells, one machine for each.
@@ -27,7 +27,8 @@ pub fn record(machine: &Machine<'_>, cells: &[Cell]) -> Done {
         let mut measured: BTreeMap<&str, Vec<BTreeMap<String, Value>>> = BTreeMap::new();
         for (at, run) in runs() {
             let metrics = &results(&output, &label(at, run))?["results"][0]["metrics"];
-            let names = MEASURES
+            let names = cell
+                .measures()
                 .iter()
                 .flat_map(|measure| QUANTILES.map(|(end, _)| format!("{}{end}", measure.measured)));
             let of_run = names.map(|name| (name.clone(), metrics[&name]["mean"].clone())).collect();
@@ -61,5 +62,5 @@ fn line(cell: &Cell, discipline: usize, run: u32) -> String {
     let kernel = cell.kernel(discipline);
     let sets: String = cell.settings(run).iter().map(|set| format!(" --set '{set}'")).collect();
     let words = format!("--attempts 1 --seeds 1 --set 'disciplines=[\"{kernel}\"]'{sets}");
-    format!("{start} scenarios/testbed/library.toml {words}\n")
+    format!("{start} {} {words}\n", cell.scenario())
 }
