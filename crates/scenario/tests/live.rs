@@ -327,6 +327,8 @@ fn parts_that_cannot_be_emulated_are_refused() {
        | ^^^^^^^^^^^ not possible on a test bed
        = help: write the other keys in the file's [tcp]
     "#);
+    let quic = errors("kind = \"bulk\"", "kind = \"quic\"\nquic = { datagram = \"1400b\", pacing = false }");
+    assert!(quic.contains("traffic \"upload\": the QUIC of a test bed has fixed behaviour"), "{quic}");
     insta::assert_snapshot!(errors("[[traffic]]\nkind = \"bulk\"", "[tcp]\nmss = \"1000b\"\npacing = true\n[[traffic]]\nkind = \"bulk\""), @r#"
     error: mss: Linux TCP does not support this value
       --> scenario:29:7
