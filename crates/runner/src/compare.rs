@@ -8,6 +8,7 @@ mod advice;
 mod capture;
 mod chosen;
 mod copy;
+mod deployed;
 mod findings;
 mod hours;
 mod link;
@@ -291,9 +292,17 @@ impl Comparison {
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
             let situation = self.situation(link);
+            let running = &session;
+            let deploy = |shaped: &deployed::Shaped<'_>| {
+                let text = link.deployed(&name, replayed, (&senders, seeds), shaped, capture);
+                let deployed = Scenario::parse(&text, files);
+                let deployed = deployed.map_err(|error| frontend.message(&chain(&error))).ok()?;
+                let table = running.measure(&deployed, &format!("{name}, as recommended"))?;
+                shaped.row(&table, link::NODES)
+            };
             let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation),
-                advice: advice::of(table, link, &situation, &self.request.wish),
+                advice: advice::of(table, link, &situation, &self.request.wish, &deploy),
                 situation,
             };
             let reported = OnceCell::new();

@@ -319,6 +319,33 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Simulates one scenario without any output, and returns its table; `None` if a trial did not finish.
+    /// The front end has shown the message of a trial that failed.
+    pub(crate) fn measure(&self, scenario: &Scenario, name: &str) -> Option<Table> {
+        let trials = scenario.trials();
+        let progress = Progress::new(self.frontend, name, trials.len(), Unit::Runs);
+        let simulate: &Observe<'_> =
+            &|trial, keep_series, go_on| Ok(observe(scenario, trial, keep_series, &go_on));
+        let (exports, traces) = (Exports::none(), Traces::default());
+        let ran: Vec<Ran> = self.pool.install(|| {
+            let outputs = (&exports, &traces, false);
+            let one = |trial| self.trial(simulate, trial, (None, None), outputs, &progress.part());
+            trials.par_iter().with_max_len(1).map(one).collect()
+        });
+        let mut runs = Vec::new();
+        for (trial, ran) in trials.iter().zip(ran) {
+            match ran {
+                Ran::Finished(summary, ..) => runs.push((recorded(trial), summary)),
+                Ran::Stopped => return None,
+                Ran::Failed(why) => {
+                    self.frontend.message(&format!("{name} with seed {} failed: {why}", trial.seed));
+                    return None;
+                }
+            }
+        }
+        Some(Table::new(&runs))
+    }
+
     /// Returns the outcome of the command if the folder at `dir` cannot be used for the results, after a
     /// message to the front end; `None` if it can. `asked` is everything that the results depend on:
     /// [`question`].

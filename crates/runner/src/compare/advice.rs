@@ -17,7 +17,9 @@
 //!
 //! # The rate
 //! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the
-//! shaper is a little slower than the line.
+//! shaper is a little slower than the line. The chosen discipline is simulated once more as it is deployed,
+//! with its shaper in front of the line. The figures of the recommendation are those of this simulation. If
+//! it is not better than the baseline there, the recommendation is to change nothing.
 
 mod commands;
 mod target;
@@ -29,6 +31,7 @@ use giveway_record::{Commands, Recommendation};
 use giveway_workload::Direction;
 use serde_json::{Value, json};
 
+use super::deployed::Shaped;
 use super::link::Link;
 use super::situation::{Situation, Trust};
 use super::tables::{COSTS, Change, Kind, Tables, WORTH, list};
@@ -52,6 +55,21 @@ const TIMES: [(&str, &str); 8] = [
 const UNNOTICED: f64 = 0.001;
 /// The number of largest gains that are reported.
 const MOST_GAINS: usize = 2;
+
+/// A difference that is not shown, as a share of the value.
+const SAME: f64 = 0.001;
+/// The metrics that are reported at the recommended rate, with their nouns.
+const AT_THE_RATE: [(&str, &str, Kind); 9] = [
+    ("page_load_p50_s", "median page load", Kind::Time),
+    ("page_load_p95_s", "95th percentile of the page loads", Kind::Time),
+    ("page_load_p99_s", "99th percentile of the page loads", Kind::Time),
+    ("fct_p50_s", "median completion time", Kind::Time),
+    ("fct_p95_s", "95th percentile of the completion times", Kind::Time),
+    ("fct_p99_s", "99th percentile of the completion times", Kind::Time),
+    ("fct_gt3MB_p50_s", "median completion time above 3 MB", Kind::Time),
+    ("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
+    ("goodput_bps", "goodput", Kind::Rate),
+];
 
 /// The wishes of the user for the recommendation.
 #[derive(Clone, Debug)]
@@ -83,6 +101,8 @@ pub struct Advice {
     pub reasons: Vec<(&'static str, String)>,
     /// The commands.
     pub commands: Vec<Block>,
+    /// The discipline as it is deployed, with its shaper in front of the line; `None` if not simulated.
+    pub deployed: Option<Row>,
 }
 
 /// A discipline that may be recommended.
@@ -94,7 +114,15 @@ struct Candidate<'a> {
 }
 
 /// The recommendation for a link; `None` if nothing was compared, or the capture does not allow findings.
-pub fn of(table: &Table, link: &Link, situation: &Situation, wish: &Wish) -> Option<Advice> {
+/// `deploy` simulates a discipline with its shaper in front of the line, and returns its row of the table;
+/// `None` if it did not finish.
+pub fn of(
+    table: &Table,
+    link: &Link,
+    situation: &Situation,
+    wish: &Wish,
+    deploy: &dyn Fn(&Shaped<'_>) -> Option<Row>,
+) -> Option<Advice> {
     if table.rows.len() < 2 || situation.trust() == Trust::None {
         return None;
     }
@@ -124,21 +152,49 @@ pub fn of(table: &Table, link: &Link, situation: &Situation, wish: &Wish) -> Opt
     }
     let candidate = &candidates[chosen];
     let name = tables.name(&candidate.row.qdisc).to_owned();
+    let by_itself = candidate.spec.in_linux().is_some_and(|linux| linux.shapes);
+    let in_front = Shaped {
+        spec: &candidate.spec,
+        by_itself: by_itself && wish.target != Target::Giveway,
+        rates: (commands::whole(rates.0), commands::whole(rates.1)),
+        line: &candidates[0].spec,
+    };
+    let deployed = if wish.shaped < 1.0 { deploy(&in_front) } else { None };
+    let beside = |row: &Row| {
+        let of = |qdisc: &str| table.rows.iter().find(|row| row.qdisc == qdisc).cloned();
+        let with = |first: Option<Row>| Table {
+            rows: first.into_iter().chain([row.clone()]).collect(),
+            ..table.clone()
+        };
+        (Tables::new(&with(of(&candidates[0].row.qdisc))), Tables::new(&with(of(&candidate.row.qdisc))))
+    };
+    let compared = deployed.as_ref().map(beside);
+    let again =
+        compared.as_ref().and_then(|(to_base, _)| Some((to_base, self::candidates(to_base, wish.target)?.0)));
+    if let Some((_, two)) = &again
+        && choose(two).0 == 0
+    {
+        let why = worse(candidate, two.get(1), (&name, &base), wish.shaped);
+        return Some(Advice { deployed, ..nothing(rates, why, situation) });
+    }
+    // The figures are those at the recommended rate, if they are known.
+    let (seen, best) = again.as_ref().map_or((&tables, candidate), |(to_base, two)| (*to_base, &two[1]));
     let place = commands::Place { wan: &wish.wan, up: rates.0, down: rates.1 };
     let fallback = candidates[1..].iter().find(|other| {
         let without = |spec: &Spec| spec.in_linux().is_some_and(|linux| !linux.shapes);
-        candidate.spec.in_linux().is_some_and(|linux| linux.shapes) && without(&other.spec)
+        by_itself && without(&other.spec)
     });
     let commands = commands::of(wish.target, &candidate.spec, fallback.map(|other| &other.spec), &place);
-    let mut reasons = vec![("Why", why(&tables, candidate, &base))];
+    let mut reasons = vec![("Why", why(seen, best, &base))];
     reasons.push(("Rate", rate(wish.shaped)));
-    reasons.push(("Cost", cost(&tables, candidate, wish.shaped)));
+    reasons.extend(compared.iter().flat_map(|(_, to_itself)| at_this_rate(to_itself, wish.shaped)));
+    reasons.push(("Cost", cost(seen, best, (wish.shaped, again.is_some()))));
     let equals: Vec<String> = equals
         .into_iter()
         .filter(|at| *at != chosen)
         .map(|at| tables.name(&candidates[at].row.qdisc).to_owned())
         .collect();
-    reasons.push(("How sure", sure(&tables, candidate, &equals, situation)));
+    reasons.push(("How sure", sure(seen, best, &equals, situation)));
     if !refused.is_empty() {
         reasons.push(("Not chosen", refused.join(" ")));
     }
@@ -147,7 +203,27 @@ pub fn of(table: &Table, link: &Link, situation: &Situation, wish: &Wish) -> Opt
         (up, down) => format!("{} upstream and {} downstream", shown(up), shown(down)),
     };
     let summary = format!("{name} at {rate}");
-    Some(Advice { discipline: Some(candidate.row.qdisc.clone()), rates, summary, reasons, commands })
+    let discipline = Some(candidate.row.qdisc.clone());
+    Some(Advice { discipline, rates, summary, reasons, commands, deployed })
+}
+
+/// The reason against a discipline that is better at the rate of the line only.
+fn worse(
+    candidate: &Candidate<'_>,
+    deployed: Option<&Candidate<'_>>,
+    (name, base): (&str, &str),
+    shaped: f64,
+) -> String {
+    let before = 100.0 * libm::exp(mean(&candidate.scores));
+    let at = format!("With its shaper at {:.0} % of it, in front of the line,", 100.0 * shaped);
+    let begin = format!(
+        "At the rate of the line, {name} would shorten the times that users wait for to {before:.0} % of those with {base}."
+    );
+    let now = deployed.map(|deployed| percent(&deployed.scores));
+    match now {
+        Some((now, interval)) => format!("{begin} {at} they are {now}{interval}."),
+        None => format!("{begin} {at} it leaves more transfers unfinished."),
+    }
 }
 
 /// The score of each discipline over all seeds as a ratio to the baseline, with its short name; `None` for a
@@ -163,7 +239,14 @@ pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
 fn nothing(rates: (Rate, Rate), why: String, situation: &Situation) -> Advice {
     let mut reasons = vec![("Why", why)];
     reasons.extend(situation.doubt().map(|doubt| ("How sure", doubt)));
-    Advice { discipline: None, rates, summary: "Change nothing".to_owned(), reasons, commands: Vec::new() }
+    Advice {
+        discipline: None,
+        rates,
+        summary: "Change nothing".to_owned(),
+        reasons,
+        commands: Vec::new(),
+        deployed: None,
+    }
 }
 
 /// The candidates, the baseline first, and sentences on better disciplines that are none; `None` without a
@@ -284,12 +367,6 @@ fn changes<'a>(tables: &'a Tables, candidate: &Candidate<'_>) -> Vec<(Change<'a>
 
 /// The gain over all times, and the largest single ones.
 fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
-    let over = Estimate::over(candidate.scores.iter().map(|score| Some(*score)).collect());
-    let percent = |logarithm: f64| 100.0 * libm::exp(logarithm);
-    let typical = over.mean.unwrap_or(0.0);
-    let interval = over.ci95.map_or(String::new(), |half| {
-        format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))
-    });
     let changes = changes(tables, candidate);
     let times = changes.len();
     let better = changes.iter().filter(|(change, _)| change.is_better());
@@ -297,10 +374,47 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
     let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text.clone()).collect();
     let reported = if reported.is_empty() { String::new() } else { format!(": {}", list(&reported)) };
+    let (typical, interval) = percent(&candidate.scores);
     format!(
-        "the {times} times that users wait for are {:.0} % of those with {base}, as a geometric mean{interval}{reported}.",
-        percent(typical)
+        "the {times} times that users wait for are {typical} of those with {base}, as a geometric mean{interval}{reported}."
     )
+}
+
+/// The geometric mean of ratios in percent, and its interval in parentheses, from their logarithms.
+fn percent(scores: &[f64]) -> (String, String) {
+    let over = Estimate::over(scores.iter().map(|score| Some(*score)).collect());
+    let percent = |logarithm: f64| 100.0 * libm::exp(logarithm);
+    let typical = over.mean.unwrap_or(0.0);
+    let interval = over.ci95.map_or(String::new(), |half| {
+        format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))
+    });
+    (format!("{:.0} %", percent(typical)), interval)
+}
+
+/// The figures at the recommended rate, each with its difference to that at the rate of the line: a heading
+/// and a text for each direction. The first row of the tables is the discipline at the rate of the line, the
+/// second one with its shaper.
+fn at_this_rate(tables: &Tables, shaped: f64) -> Vec<(&'static str, String)> {
+    let what = format!(
+        "simulated with the shaper at {:.0} %, in front of the line and its fifo, with the same traffic and seeds. In \
+         parentheses is the difference to 100 %.",
+        100.0 * shaped
+    );
+    let mut reasons = vec![("At this rate", what)];
+    for (direction, heading) in [(Direction::Up, "Upstream"), (Direction::Down, "Downstream")] {
+        let figure = |(metric, noun, kind): (&str, &str, Kind)| {
+            let change = tables.changes(direction, metric).into_iter().next()?;
+            let within = change.row.metric(metric)?.ci95;
+            let is_same = (change.after - change.before).abs() <= SAME * change.before.abs();
+            let difference = if is_same { "the same".to_owned() } else { change.difference(kind) };
+            Some(format!("{noun} {} ({difference})", kind.with_interval(change.after, within)))
+        };
+        let figures: Vec<String> = AT_THE_RATE.into_iter().filter_map(figure).collect();
+        if !figures.is_empty() {
+            reasons.push((heading, format!("{}.", figures.join(", "))));
+        }
+    }
+    reasons
 }
 
 fn rate(shaped: f64) -> String {
@@ -316,7 +430,8 @@ fn rate(shaped: f64) -> String {
     )
 }
 
-fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
+/// What becomes worse. `includes` is true if the tables include the shaper.
+fn cost(tables: &Tables, candidate: &Candidate<'_>, (shaped, includes): (f64, bool)) -> String {
     let mut worse = Vec::new();
     for (metric, noun, kind) in COSTS {
         for (direction, _) in tables.iter() {
@@ -329,7 +444,8 @@ fn cost(tables: &Tables, candidate: &Candidate<'_>, shaped: f64) -> String {
         }
     }
     let rate = (shaped < 1.0).then(|| {
-        format!("{:.0} % of the rate, which the comparison above does not include", 100.0 * (1.0 - shaped))
+        let which = if includes { "these figures include" } else { "the comparison above does not include" };
+        format!("{:.0} % of the rate, which {which}", 100.0 * (1.0 - shaped))
     });
     match (rate, worse.is_empty()) {
         (Some(rate), true) => format!("{rate}; nothing else that was measured often enough becomes worse."),
@@ -395,8 +511,17 @@ impl Advice {
             "summary": self.summary,
             "reasons": reasons,
             "commands": commands,
+            "deployed": self.deployed.as_ref().map(deployed),
         })
     }
+}
+
+/// The metrics of a deployed discipline that have a value.
+fn deployed(row: &Row) -> Value {
+    let known = row.metrics.iter().filter(|(_, value)| value.mean.is_some());
+    let metrics: serde_json::Map<String, Value> =
+        known.map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({ "metrics": metrics })
 }
 
 #[cfg(test)]
@@ -424,10 +549,14 @@ mod tests {
     }
 
     fn advice(rows: Vec<Row>, target: Target) -> Advice {
+        deploying(rows, target, &|_| None)
+    }
+
+    fn deploying(rows: Vec<Row>, target: Target, deploy: &dyn Fn(&Shaped<'_>) -> Option<Row>) -> Advice {
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
         let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
         let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
-        of(&table, &link, &situation, &Wish { target, ..Wish::default() }).expect("there are rows")
+        of(&table, &link, &situation, &Wish { target, ..Wish::default() }, deploy).expect("there are rows")
     }
 
     /// Summary, reasons and commands, a line each.
@@ -516,5 +645,62 @@ mod tests {
         starving.metrics[1].1 = Estimate::over(vec![Some(3.0); 3]);
         let rows = vec![fifo(), starving, row("fq_codel", [0.5; 3], 1.0, 0.01)];
         assert_eq!(advice(rows, Target::Tc).discipline.as_deref(), Some("fq_codel"));
+    }
+
+    /// With the shaper the figures are those that `deploy` returns.
+    #[test]
+    fn the_figures_are_those_of_the_deployed_discipline() {
+        let rows = vec![fifo(), row("cake", [0.5, 0.625, 0.375], 1.0, 0.01)];
+        let deploy = |shaped: &Shaped<'_>| {
+            assert_eq!(shaped.rates, (Rate::kbit(1900), Rate::kbit(15_200)));
+            assert!(shaped.by_itself, "cake has a bandwidth");
+            assert_eq!(shaped.line.to_string(), "fifo limit 100p");
+            Some(row("cake", [0.625, 0.75, 0.5], 1.25, 0.02))
+        };
+        let advice = deploying(rows, Target::Tc, &deploy);
+        assert_eq!(advice.discipline.as_deref(), Some("cake"));
+        let text = written(&advice);
+        assert!(
+            text.contains(
+                "the 99th percentile of the delay of calls downstream is 20.0 ms instead of 400 ms"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("median completion time 625 ± 311 ms (125 ± 0 ms more)"), "{text}");
+        assert!(text.contains("Cost: 5 % of the rate, which these figures include"), "{text}");
+        let json = advice.to_json();
+        assert_eq!(json["deployed"]["metrics"]["at.far->local.fct_p95_s"]["mean"], 1.25);
+    }
+
+    #[test]
+    fn a_discipline_that_is_no_better_when_deployed_is_not_recommended() {
+        let rows = || vec![fifo(), row("cake", [0.5; 3], 1.0, 0.01)];
+        let same = deploying(rows(), Target::Tc, &|_| Some(row("cake", [1.0, 1.1, 0.9], 4.0, 0.4)));
+        assert_eq!((same.discipline, same.commands), (None, Vec::new()));
+        assert!(
+            same.reasons[0].1.ends_with("in front of the line, they are 100 % (95 % interval 100 to 100 %)."),
+            "{:?}",
+            same.reasons
+        );
+        let mut starving = row("cake", [0.5; 3], 1.0, 0.01);
+        starving.metrics[1].1 = Estimate::over(vec![Some(3.0); 3]);
+        let starved = deploying(rows(), Target::Tc, &|_| Some(starving.clone()));
+        assert!(
+            starved.reasons[0].1.ends_with("it leaves more transfers unfinished."),
+            "{:?}",
+            starved.reasons
+        );
+    }
+
+    /// The rate of the line needs no second simulation.
+    #[test]
+    fn the_whole_rate_is_simulated_once() {
+        let rows = vec![fifo(), row("cake", [0.5; 3], 1.0, 0.01)];
+        let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
+        let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
+        let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
+        let wish = Wish { shaped: 1.0, ..Wish::default() };
+        let advice = of(&table, &link, &situation, &wish, &|_| panic!("nothing is deployed"));
+        assert_eq!(advice.expect("there are rows").deployed, None);
     }
 }

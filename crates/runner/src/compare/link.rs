@@ -11,6 +11,7 @@ use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
+use super::deployed::Shaped;
 use super::hours::Hours;
 use super::words::{Mode, shown};
 use crate::outputs::{Kind, existing, may_write, removing};
@@ -43,6 +44,9 @@ pub struct Senders<'a> {
 const LOCAL: &str = "local";
 /// The node of the far side.
 const FAR: &str = "far";
+
+/// Both ends of the line.
+pub(super) const NODES: (&str, &str) = (LOCAL, FAR);
 
 /// The file of the workload, beside the scenario that names it.
 pub const WORKLOAD: &str = "workload.jsonl";
@@ -166,7 +170,43 @@ impl Link {
         seeds: u32,
         capture: &Capture,
     ) -> String {
+        let line = format!(
+            "[[link]]\nfrom = \"{LOCAL}\"\nto = \"{FAR}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\
+             back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n",
+            up = self.up,
+            down = self.down,
+        );
+        let ports = self.ports(capture).map(Link::port);
+        self.with_network(name, file, (senders, specs, seeds), capture, (&line, &ports))
+    }
+
+    /// A discipline that is deployed in front of the line as a scenario, with the same traffic.
+    pub(super) fn deployed(
+        &self,
+        name: &str,
+        file: &Path,
+        (senders, seeds): (&Senders<'_>, u32),
+        shaped: &Shaped<'_>,
+        capture: &Capture,
+    ) -> String {
+        let links = shaped.links(self, NODES);
+        let ports: Vec<String> =
+            self.ports(capture).into_iter().flat_map(|direction| Shaped::ports(direction, NODES)).collect();
+        let line = std::slice::from_ref(shaped.line);
+        self.with_network(name, file, (senders, line, seeds), capture, (&links, &ports))
+    }
+
+    /// The scenario of these links, written in TOML, and of the ports that are recorded.
+    fn with_network(
+        &self,
+        name: &str,
+        file: &Path,
+        (senders, specs, seeds): (&Senders<'_>, &[Spec], u32),
+        capture: &Capture,
+        (links, ports): (&str, &[String]),
+    ) -> String {
         let specs: Vec<String> = specs.iter().map(|spec| quoted(&spec.to_string())).collect();
+        let ports: Vec<String> = ports.iter().map(|port| quoted(port)).collect();
         let (measured, duration) = self.times(capture);
         let head = format!(
             "title = {title}\n\
@@ -176,17 +216,14 @@ impl Link {
              cooldown = \"{cooldown}\"\n\
              seeds = {seeds}\n\
              disciplines = [{specs}]\n\n\
-             [[link]]\nfrom = \"{LOCAL}\"\nto = \"{FAR}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\
-             back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n\
+             {links}\
              [record]\nport = [{ports}]\n",
             title = quoted(&format!("{name} at {}", self.title())),
             description = quoted(&capture.description(senders.mode)),
             duration = duration,
             cooldown = duration - measured,
             specs = specs.join(", "),
-            up = self.up,
-            down = self.down,
-            ports = self.ports(capture).map(|direction| quoted(&Link::port(direction))).join(", "),
+            ports = ports.join(", "),
         );
         let traffic = match senders.mode {
             Mode::Flows => self.applications(capture, senders.congestion),

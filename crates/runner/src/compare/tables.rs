@@ -53,6 +53,8 @@ pub(super) enum Kind {
     Count,
     /// A share, 0 to 1.
     Share,
+    /// Bits per second.
+    Rate,
 }
 
 /// The tables of both directions. The first row of each is the baseline.
@@ -198,6 +200,7 @@ impl Kind {
             Kind::Time => (1e-6, "µs"),
             Kind::Count => (1.0, ""),
             Kind::Share => (0.01, "%"),
+            Kind::Rate => (1e6, "Mbit/s"),
         }
     }
 
@@ -205,6 +208,13 @@ impl Kind {
     pub fn text(self, value: f64) -> String {
         let (one, unit) = self.unit(value.abs());
         format!("{} {unit}", digits(value / one)).trim_end().to_owned()
+    }
+
+    /// A value with half its interval, both in one unit.
+    pub fn with_interval(self, value: f64, within: Option<f64>) -> String {
+        let Some(within) = within else { return self.text(value) };
+        let (one, unit) = self.unit(value.abs());
+        format!("{} ± {} {unit}", digits(value / one), digits(within / one)).trim_end().to_owned()
     }
 }
 

@@ -101,6 +101,11 @@ fn at(device: &str, rate: Rate, spec: &Spec, linux: &InLinux) -> Vec<String> {
     ]
 }
 
+/// The rate that commands set up.
+pub(super) fn whole(rate: Rate) -> Rate {
+    Rate::kbit(kbit(rate))
+}
+
 fn tc(spec: &Spec, linux: &InLinux, place: &Place<'_>) -> Vec<String> {
     let wan = place.wan;
     // The commands may be pasted again, with another rate: a tree of htb cannot be replaced by another one,
