@@ -22,6 +22,9 @@ pub enum CliError {
     /// The command line is wrong, or a prerequisite is missing. The message says what to type.
     #[error("{0}")]
     Usage(String),
+    /// A program that the command needs is not installed. The message says what to type.
+    #[error("{0}")]
+    Unavailable(String),
     /// A run cannot start, or its results cannot be kept.
     #[error(transparent)]
     Runner(#[from] RunnerError),
@@ -80,6 +83,7 @@ impl CliError {
             | CliError::Testbed(_)
             | CliError::Load(_)
             | CliError::Scenario(..) => Outcome::Wrong,
+            CliError::Unavailable(_) => Outcome::Failed,
             CliError::Sweep(error) if error.is_refusal() => Outcome::Wrong,
             CliError::Sweep(_) => Outcome::Failed,
             CliError::Runner(error) => error.outcome(),

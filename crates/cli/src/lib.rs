@@ -25,6 +25,7 @@ mod outputs;
 mod parameters;
 mod progress;
 mod provenance;
+mod query;
 mod rates;
 mod reference;
 mod registries;
@@ -83,6 +84,7 @@ enum Command {
     Run(run::Args),
     Sweep(sweep::Args),
     Merge(sweep::MergeArgs),
+    Query(query::Args),
     Search(search::Args),
     Testbed(testbed::Args),
     Compare(compare::Args),
@@ -199,6 +201,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Run(args) => run::run(&args, out),
         Command::Sweep(args) => sweep::sweep(&args, out),
         Command::Merge(args) => sweep::merge(&args, out),
+        Command::Query(args) => query::query(&args),
         Command::Search(args) => search::search(&args, out),
         Command::Testbed(args) => testbed::testbed(&args, out),
         Command::Compare(args) => compare::compare(&args, out),

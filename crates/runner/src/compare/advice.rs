@@ -430,7 +430,7 @@ fn rate(shaped: f64) -> String {
     )
 }
 
-/// What becomes worse. `includes` is true if the tables include the shaper.
+/// The values that become worse. `includes` is true if the tables include the shaper.
 fn cost(tables: &Tables, candidate: &Candidate<'_>, (shaped, includes): (f64, bool)) -> String {
     let mut worse = Vec::new();
     for (metric, noun, kind) in COSTS {
