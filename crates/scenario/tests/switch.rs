@@ -119,7 +119,7 @@ fn a_switch_has_its_own_keys() {
      --> scenario:7:3
     7 | [[link]]
       |   ^^^^
-      = help: there are title, description, backend, duration, warmup, cooldown, seeds, disciplines, switch, traffic, short
+      = help: there are title, description, backend, duration, warmup, cooldown, seeds, disciplines, sweep, switch, traffic, short
     "#);
     insta::assert_snapshot!(errors("ports = 8", "ports = 1"), @r"
     error: ports: 1 is not between 2 and 1024
