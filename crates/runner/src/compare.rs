@@ -294,7 +294,7 @@ impl Comparison {
             let situation = self.situation(link);
             let running = &session;
             let deploy = |shaped: &deployed::Shaped<'_>| {
-                let text = link.deployed(&name, replayed, (&senders, seeds), shaped, capture);
+                let text = shaped.scenario(link, &name, replayed, (&senders, seeds), capture);
                 let deployed = Scenario::parse(&text, files);
                 let deployed = deployed.map_err(|error| frontend.message(&chain(&error))).ok()?;
                 let table = running.measure(&deployed, &format!("{name}, as recommended"))?;

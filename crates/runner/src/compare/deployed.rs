@@ -11,12 +11,15 @@
 //! # Deviations
 //! - A shaper is as precise as its clock. That of a machine sends in small bursts.
 
+use std::path::Path;
+
 use giveway_disciplines::Spec;
 use giveway_measure::{Estimate, Row, Table};
 use giveway_qdisc::Rate;
 use giveway_workload::Direction;
 
-use super::link::Link;
+use super::capture::Capture;
+use super::link::{Link, NODES, Senders};
 
 /// The node of the shaper, between the local side and the line.
 pub(super) const SHAPER: &str = "shaper";
@@ -38,6 +41,22 @@ pub(super) struct Shaped<'a> {
 }
 
 impl Shaped<'_> {
+    /// The discipline in front of a line as a scenario, with the traffic of the comparison.
+    pub fn scenario(
+        &self,
+        link: &Link,
+        name: &str,
+        file: &Path,
+        (senders, seeds): (&Senders<'_>, u32),
+        capture: &Capture,
+    ) -> String {
+        let links = self.links(link, NODES);
+        let ports: Vec<String> =
+            link.ports(capture).into_iter().flat_map(|direction| Shaped::ports(direction, NODES)).collect();
+        let line = std::slice::from_ref(self.line);
+        link.with_network(name, file, (senders, line, seeds), capture, (&links, &ports))
+    }
+
     /// The links in front of the line and of the line, as TOML. `local` and `far` are the nodes at the ends.
     pub fn links(&self, line: &Link, (local, far): (&str, &str)) -> String {
         let (up, down) = (line.up, line.down);

@@ -11,7 +11,6 @@ use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
-use super::deployed::Shaped;
 use super::hours::Hours;
 use super::words::{Mode, shown};
 use crate::outputs::{Kind, existing, may_write, removing};
@@ -180,24 +179,8 @@ impl Link {
         self.with_network(name, file, (senders, specs, seeds), capture, (&line, &ports))
     }
 
-    /// A discipline that is deployed in front of the line as a scenario, with the same traffic.
-    pub(super) fn deployed(
-        &self,
-        name: &str,
-        file: &Path,
-        (senders, seeds): (&Senders<'_>, u32),
-        shaped: &Shaped<'_>,
-        capture: &Capture,
-    ) -> String {
-        let links = shaped.links(self, NODES);
-        let ports: Vec<String> =
-            self.ports(capture).into_iter().flat_map(|direction| Shaped::ports(direction, NODES)).collect();
-        let line = std::slice::from_ref(shaped.line);
-        self.with_network(name, file, (senders, line, seeds), capture, (&links, &ports))
-    }
-
     /// The scenario of these links, written in TOML, and of the ports that are recorded.
-    fn with_network(
+    pub(super) fn with_network(
         &self,
         name: &str,
         file: &Path,
@@ -233,7 +216,7 @@ impl Link {
     }
 
     /// Both directions, the busier one first: it is the bottleneck in tables of one port.
-    fn ports(&self, capture: &Capture) -> [Direction; 2] {
+    pub(super) fn ports(&self, capture: &Capture) -> [Direction; 2] {
         let load =
             |direction: Direction| capture.bytes(direction) as f64 / self.rate(direction).bytes_per_s();
         if load(Direction::Up) >= load(Direction::Down) {
