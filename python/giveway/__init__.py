@@ -52,14 +52,17 @@ from ._simulation import Port, PortState, Simulation, Step
 from ._sweep import Sweep, open_sweep, query, sweep
 from ._table import Column, Table
 from ._testbed import testbed
+from ._tune import Candidate, Confirmation, Tuned, TunedComparison, compare_tuned, tune
 
 __all__ = [
     "Arbiter",
     "Bound",
+    "Candidate",
     "Capture",
     "Claim",
     "Column",
     "Comparison",
+    "Confirmation",
     "Context",
     "Diagnostic",
     "Discipline",
@@ -91,11 +94,14 @@ __all__ = [
     "Sweep",
     "SwitchInfo",
     "Table",
+    "Tuned",
+    "TunedComparison",
     "Wait",
     "__version__",
     "arbiters",
     "bound",
     "compare",
+    "compare_tuned",
     "congestion_controls",
     "disciplines",
     "explain",
@@ -115,4 +121,5 @@ __all__ = [
     "testbed",
     "theory",
     "traffic",
+    "tune",
 ]

@@ -15,6 +15,7 @@ _EXTRAS = {
     "duckdb": "duckdb",
     "distributed": "dask",
     "fsspec": "dask",
+    "optuna": "tune",
     "altair": "chart",
     "matplotlib": "figure",
     "gymnasium": "gym",

@@ -8,22 +8,36 @@ __all__ = [
     "VERSION",
     "Context",
     "Frame",
+    "Later",
     "Packet",
     "Paper",
     "Request",
     "Results",
     "Scenario",
     "Simulation",
+    "Sweep",
+    "Sweeping",
     "Wait",
     "answer",
+    "answers",
+    "axis_is_numeric",
+    "axis_levels",
+    "axis_value",
     "compare",
     "definition",
+    "estimate",
+    "higher_is_better",
     "looks",
     "main",
     "open",
+    "paired",
+    "processors",
     "reproduce",
     "run",
     "shipped",
+    "sweep_facts",
+    "sweep_frame",
+    "sweep_page",
     "theory",
     "to_toml",
     "to_toml_value",
@@ -265,6 +279,7 @@ class Sweep:
     def trials(self) -> int: ...
     @property
     def version(self) -> str: ...
+    def at(self, point: int) -> Scenario: ...
     def run(
         self,
         out: str,
@@ -285,6 +300,15 @@ class Sweeping:
     def messages(self) -> list[str]: ...
     def finish(self) -> str: ...
 
+def processors() -> int: ...
+def higher_is_better(metric: str) -> bool: ...
+def axis_levels(text: str) -> list[str] | None: ...
+def axis_is_numeric(text: str) -> bool: ...
+def axis_value(text: str, share: float) -> str: ...
+def estimate(values: Sequence[float | None]) -> tuple[float | None, float | None]: ...
+def paired(
+    before: Sequence[float | None], after: Sequence[float | None]
+) -> tuple[float, float | None, float | None] | None: ...
 def answers(dir: str, metric: str | None) -> tuple[str, list[str]]: ...
 def sweep_page(dir: str, metrics: Sequence[str]) -> str: ...
 def sweep_facts(dir: str) -> str: ...

@@ -63,7 +63,10 @@ mod _giveway {
     #[pymodule_export]
     use crate::simulation::Simulation;
     #[pymodule_export]
-    use crate::sweep::{Sweep, Sweeping, answers, sweep_facts, sweep_frame, sweep_page};
+    use crate::sweep::{
+        Sweep, Sweeping, answers, axis_is_numeric, axis_levels, axis_value, estimate, higher_is_better,
+        paired, processors, sweep_facts, sweep_frame, sweep_page,
+    };
     #[pymodule_export]
     use crate::theory::theory;
 

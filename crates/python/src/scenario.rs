@@ -26,6 +26,11 @@ fn finished(py: Python<'_>, draft: Draft, changes: &[String], name: String) -> P
 }
 
 impl Scenario {
+    /// A scenario that was read elsewhere.
+    pub fn of(read: Read, name: String) -> Scenario {
+        Scenario { draft: read.draft().clone(), read, name }
+    }
+
     fn with(&self, read: Read) -> Scenario {
         Scenario { read, name: self.name.clone(), draft: self.draft.clone() }
     }

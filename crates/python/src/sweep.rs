@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use giveway_measure::{Difference, Estimate};
 use giveway_record::frames;
-use giveway_runner::{chain, processors};
+use giveway_runner::chain;
 use giveway_sweep::{
     Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Shard, SweepError, SweepFolder,
     Task, failed_parts_of, page, parts_of, run, usual_metric, work,
@@ -92,6 +93,15 @@ impl Sweep {
         self.plan.version()
     }
 
+    /// The scenario at a point.
+    fn at(&self, py: Python<'_>, point: u64) -> PyResult<Scenario> {
+        if point >= self.plan.points() {
+            return Err(PyValueError::new_err(format!("there is no point {point}")));
+        }
+        let found = self.plan.point(point).map_err(|error| errors::scenario(py, &error))?;
+        Ok(Scenario::of(found.scenario, self.plan.request().scenario.title.clone()))
+    }
+
     /// Runs what is missing in the folder `out` on threads of this process. Returns what was done as JSON,
     /// messages, and the exception of an interruption.
     fn run(
@@ -108,7 +118,7 @@ impl Sweep {
         let waited = watched.wait(py, progress.as_ref(), move || -> Result<Done, SweepError> {
             let others = others(&reuse)?;
             let mut folder = SweepFolder::open(&out, &plan, Shard::WHOLE, &command, &theirs)?;
-            let jobs = if jobs == 0 { processors() } else { usize::from(jobs) };
+            let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
             run(&plan, &mut folder, Shard::WHOLE, jobs, &others, &theirs)
         });
         let (done, stopped) = waited.ended(py);
@@ -235,4 +245,57 @@ pub fn sweep_frame(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Frame> 
     let read = |dir: &Path| frames::of_parts(name, dir, &parts);
     let frame = py.detach(|| read(&dir)).map_err(|error| errors::failed(py, &chain(&error)))?;
     Ok(Frame::new(frame))
+}
+
+/// The number of processors.
+#[pyfunction]
+pub fn processors() -> usize {
+    giveway_runner::processors()
+}
+
+/// True if a higher value of the metric is better.
+#[pyfunction]
+pub fn higher_is_better(metric: &str) -> bool {
+    giveway_sweep::higher_is_better(metric)
+}
+
+fn axis(text: &str) -> PyResult<Axis> {
+    text.parse().map_err(|error: giveway_sweep::AxisError| PyValueError::new_err(error.to_string()))
+}
+
+/// The values of an axis, written `KEY=VALUES`; None if there is no end of them.
+#[pyfunction]
+pub fn axis_levels(text: &str) -> PyResult<Option<Vec<String>>> {
+    let axis = axis(text)?;
+    Ok(axis.levels().map(|levels| (0..levels).map(|number| axis.level(number).text).collect()))
+}
+
+/// True if the values of an axis are numbers of one unit.
+#[pyfunction]
+pub fn axis_is_numeric(text: &str) -> PyResult<bool> {
+    Ok(axis(text)?.unit().is_some())
+}
+
+/// The value at a share of an axis, 0 to 1.
+#[pyfunction]
+pub fn axis_value(text: &str, share: f64) -> PyResult<String> {
+    if !(0.0..=1.0).contains(&share) {
+        return Err(PyValueError::new_err(format!("{share} is not a share")));
+    }
+    Ok(axis(text)?.at(share).text)
+}
+
+/// The mean of values over seeds, and half the width of its 95 % confidence interval.
+#[pyfunction]
+pub fn estimate(values: Vec<Option<f64>>) -> (Option<f64>, Option<f64>) {
+    let Estimate { mean, ci95, .. } = Estimate::over(values);
+    (mean, ci95)
+}
+
+/// The mean difference of two lists over the same seeds, half the width of its interval, and its p-value; None
+/// if no seed has both.
+#[pyfunction]
+pub fn paired(before: Vec<Option<f64>>, after: Vec<Option<f64>>) -> Option<(f64, Option<f64>, Option<f64>)> {
+    let difference = Difference::between(&Estimate::over(before), &Estimate::over(after))?;
+    Some((difference.after - difference.before, difference.ci95, difference.p_value()))
 }

@@ -70,3 +70,4 @@ pub use run::{failed_parts_of, parts_of, run};
 pub use state::Done;
 pub use trial::{Rows, execute};
 pub use value::{Scale, Value};
+pub use words::higher_is_better;
