@@ -292,8 +292,8 @@ pub fn estimate(values: Vec<Option<f64>>) -> (Option<f64>, Option<f64>) {
     (mean, ci95)
 }
 
-/// The mean difference of two lists over the same seeds, half the width of its interval, and its p-value; None
-/// if no seed has both.
+/// The mean difference of two lists over the same seeds, half the width of its interval, and its p-value;
+/// None if no seed has both.
 #[pyfunction]
 pub fn paired(before: Vec<Option<f64>>, after: Vec<Option<f64>>) -> Option<(f64, Option<f64>, Option<f64>)> {
     let difference = Difference::between(&Estimate::over(before), &Estimate::over(after))?;
