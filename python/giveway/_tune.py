@@ -458,8 +458,8 @@ def _measure(plan: _giveway.Sweep, seed: int) -> dict[str, float | None]:
     """The metrics of the point with a seed."""
     answer: dict[str, Any] = json.loads(plan.work([(0, seed, [0])]))
     if answer["failed"]:
-        raise GivewayError(str(answer["failed"][0]["reason"]))
-    row = answer["rows"][0]
+        raise GivewayError(str(answer["failed"][0]["result"]))
+    row = answer["rows"][0]["result"]
     return dict(zip(answer["names"][row["names"]], row["values"], strict=True))
 
 

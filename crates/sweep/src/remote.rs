@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use giveway_record::dataset::{Measured, Row};
+use giveway_record::dataset::{Measured, Reason, Row};
 use giveway_runner::{Frontend, Progress, Silent, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -40,17 +40,22 @@ struct Sent {
     tasks: Vec<Task>,
     /// The names of metrics, once for all rows that share them.
     names: Vec<Vec<String>>,
-    rows: Vec<SentRow>,
-    failed: Vec<SentFailure>,
+    rows: Vec<SentRow<SentMeasured>>,
+    failed: Vec<SentRow<Reason>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct SentRow {
+struct SentRow<R> {
     key: String,
     point: u64,
     discipline: usize,
     qdisc: String,
     seed: u64,
+    result: R,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentMeasured {
     events: u64,
     fingerprint: String,
     /// The place in the names.
@@ -58,20 +63,9 @@ struct SentRow {
     values: Vec<Option<f64>>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct SentFailure {
-    key: String,
-    point: u64,
-    discipline: usize,
-    qdisc: String,
-    seed: u64,
-    reason: String,
-}
-
 /// Runs tasks of a plan, and returns their rows as text for [`Remote::add`].
 pub fn work(plan: &Plan, tasks: &[Task]) -> String {
     let progress = Progress::new(&Silent, "", 0, Unit::Runs);
-    let place = |written: &str| plan.disciplines().position(|known| known == written).unwrap_or_default();
     let mut sent = Sent {
         version: plan.version().to_owned(),
         tasks: tasks.to_vec(),
@@ -82,36 +76,54 @@ pub fn work(plan: &Plan, tasks: &[Task]) -> String {
     for task in tasks {
         let (rows, failed) = execute(plan, task.point, task.seed, &task.disciplines, &progress, &|| true);
         for row in rows {
-            let names = row.result.names.to_vec();
-            let known = sent.names.iter().position(|known| *known == names);
+            let Measured { fingerprint, events, names, values } = &row.result;
+            let known = sent.names.iter().position(|known| known[..] == names[..]);
             let names = known.unwrap_or_else(|| {
-                sent.names.push(names);
+                sent.names.push(names.to_vec());
                 sent.names.len() - 1
             });
-            sent.rows.push(SentRow {
-                key: format!("{:032x}", row.key),
-                point: row.point,
-                discipline: place(&row.discipline),
-                qdisc: row.qdisc,
-                seed: row.seed,
-                events: row.result.events,
-                fingerprint: row.result.fingerprint,
+            let measured = SentMeasured {
+                events: *events,
+                fingerprint: fingerprint.clone(),
                 names,
-                values: row.result.values,
-            });
+                values: values.clone(),
+            };
+            sent.rows.push(sending(plan, &row, measured));
         }
-        for row in failed {
-            sent.failed.push(SentFailure {
-                key: format!("{:032x}", row.key),
-                point: row.point,
-                discipline: place(&row.discipline),
-                qdisc: row.qdisc,
-                seed: row.seed,
-                reason: row.result,
-            });
-        }
+        sent.failed.extend(failed.iter().map(|row| sending(plan, row, row.result.clone())));
     }
     serde_json::to_string(&sent).expect("rows can be written as JSON")
+}
+
+/// A row as it travels, with this result.
+fn sending<R, S>(plan: &Plan, row: &Row<R>, result: S) -> SentRow<S> {
+    let discipline = plan.disciplines().position(|known| known == row.discipline).unwrap_or_default();
+    let Row { key, point, qdisc, seed, .. } = row;
+    SentRow {
+        key: format!("{key:032x}"),
+        point: *point,
+        discipline,
+        qdisc: qdisc.clone(),
+        seed: *seed,
+        result,
+    }
+}
+
+/// A row that has arrived, with this result.
+fn arrived<R, S>(plan: &Plan, row: &SentRow<S>, result: R) -> Result<Row<R>, SweepError> {
+    let usage = |message: &str| SweepError::Usage(message.to_owned());
+    let (true, Some(discipline)) = (row.point < plan.points(), plan.disciplines().nth(row.discipline)) else {
+        return Err(usage("a worker sent a row that does not fit the sweep"));
+    };
+    Ok(Row {
+        key: u128::from_str_radix(&row.key, 16).map_err(|_| usage("a worker sent a wrong key"))?,
+        point: row.point,
+        discipline: discipline.to_owned(),
+        qdisc: row.qdisc.clone(),
+        seed: row.seed,
+        axes: plan.values(row.point, row.discipline),
+        result,
+    })
 }
 
 /// The rows of a text, and the tasks that they answer.
@@ -127,37 +139,17 @@ fn received(plan: &Plan, text: &str) -> Result<(Rows, Vec<Task>), SweepError> {
         )));
     }
     let names: Vec<Arc<[String]>> = sent.names.into_iter().map(Arc::from).collect();
-    let written = |discipline: usize| plan.disciplines().nth(discipline).unwrap_or_default().to_owned();
-    let key = |key: &str| u128::from_str_radix(key, 16).map_err(|_| usage("a worker sent a wrong key"));
     let mut rows = (Vec::new(), Vec::new());
     for row in sent.rows {
-        let names = names.get(row.names).cloned().ok_or_else(|| usage("a worker sent rows without names"))?;
-        if names.len() != row.values.len() || row.point >= plan.points() {
-            return Err(usage("a worker sent a row that does not fit the sweep"));
-        }
-        rows.0.push(Row {
-            key: key(&row.key)?,
-            point: row.point,
-            discipline: written(row.discipline),
-            qdisc: row.qdisc,
-            seed: row.seed,
-            axes: plan.values(row.point, row.discipline),
-            result: Measured { fingerprint: row.fingerprint, events: row.events, names, values: row.values },
-        });
+        let SentMeasured { events, fingerprint, names: place, values } = &row.result;
+        let names = names.get(*place).filter(|names| names.len() == values.len());
+        let names = names.cloned().ok_or_else(|| usage("a worker sent rows without names"))?;
+        let measured =
+            Measured { fingerprint: fingerprint.clone(), events: *events, names, values: values.clone() };
+        rows.0.push(arrived(plan, &row, measured)?);
     }
     for row in sent.failed {
-        if row.point >= plan.points() {
-            return Err(usage("a worker sent a row that does not fit the sweep"));
-        }
-        rows.1.push(Row {
-            key: key(&row.key)?,
-            point: row.point,
-            discipline: written(row.discipline),
-            qdisc: row.qdisc,
-            seed: row.seed,
-            axes: plan.values(row.point, row.discipline),
-            result: row.reason,
-        });
+        rows.1.push(arrived(plan, &row, row.result.clone())?);
     }
     Ok((rows, sent.tasks))
 }
@@ -251,11 +243,6 @@ impl Remote {
     fn is_last(&self) -> bool {
         self.seeds.end == self.plan.seeds().len()
             || self.open.as_ref().is_some_and(|points| points.is_empty())
-    }
-
-    /// The number of tasks of this round that were not handed out yet.
-    pub fn left(&self) -> u64 {
-        self.round(&self.plan).tasks() - self.next
     }
 
     /// Takes the rows that [`work`] returned. Rows of tasks that were answered before are ignored: two

@@ -324,5 +324,8 @@ fn a_worker_of_another_version_is_refused_by_name() {
     let answer = work(&plan, &[task]).replace(plan.version(), "0.0.9, sources 1234");
     let error = remote.add(&answer).unwrap_err().to_string();
     assert!(error.contains("a worker has Giveway 0.0.9, sources 1234"), "{error}");
+    let task = remote.next_task().unwrap();
+    let answer = work(&plan, &[task]).replace("\"discipline\":", "\"discipline\":9");
+    assert!(remote.add(&answer).unwrap_err().to_string().contains("does not fit the sweep"));
     assert!(remote.add("[]").unwrap_err().to_string().contains("something else than rows"));
 }
