@@ -75,7 +75,7 @@ pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 }
 
 /// The report of a sweep.
-pub fn of_sweep(dir: &Path, metrics: &[String]) -> Result<String, CliError> {
+fn of_sweep(dir: &Path, metrics: &[String]) -> Result<String, CliError> {
     let metrics = if metrics.is_empty() { vec![usual_metric(dir)?] } else { metrics.to_vec() };
     let data: Vec<Data> = metrics.iter().map(|metric| Data::read(dir, metric)).collect::<Result<_, _>>()?;
     Ok(page(&data).html())

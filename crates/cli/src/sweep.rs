@@ -9,14 +9,14 @@ use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
     Axis, Data, Design, Done, Plan, Precision, Request, Shard, SweepError, SweepFolder, answers,
-    merge as merge_shards, parts_of, run, usual_metric,
+    merge as merge_shards, page, parts_of, run, usual_metric,
 };
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::scenario_args::ScenarioArgs;
-use crate::{provenance, report, show, stop};
+use crate::{provenance, show, stop};
 
 /// Runs a scenario with many values of its keys: every discipline at every point, with every seed.
 ///
@@ -216,15 +216,15 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         None => usual_metric(dir),
     };
     // Without a finished trial there is nothing to answer.
-    let found = match (complete, metric) {
-        (true, Ok(metric)) => answers(&Data::read(dir, &metric)?),
-        _ => Vec::new(),
+    let data = match (complete, metric) {
+        (true, Ok(metric)) => Some(Data::read(dir, &metric)?),
+        _ => None,
     };
+    let found = data.as_ref().map_or_else(Vec::new, answers);
     let place = dir.join(giveway_record::REPORT);
-    if !found.is_empty() {
-        let metrics: Vec<String> = args.metric.iter().cloned().collect();
-        let page = report::of_sweep(dir, &metrics)?;
-        giveway_record::report::write(&place, &page).map_err(RunnerError::from)?;
+    if let Some(data) = &data {
+        let html = page(std::slice::from_ref(data)).html();
+        giveway_record::report::write(&place, &html).map_err(RunnerError::from)?;
     }
     if args.json {
         let report = json!({

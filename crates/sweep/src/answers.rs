@@ -32,9 +32,9 @@ pub fn answers(data: &Data) -> Vec<String> {
         if !varied.key.starts_with("qdisc.") {
             continue;
         }
-        for (contender, name) in data.disciplines.iter().zip(&short) {
+        for ((contender, name), effects) in data.disciplines.iter().zip(&short).zip(&found) {
             if contender.concerned[axis] {
-                sentences.extend(best_value(data, (contender, name), axis));
+                sentences.extend(best_value(data, (contender, name, effects), axis));
             }
         }
     }
@@ -245,12 +245,16 @@ fn ranks(groups: Vec<Vec<Candidate>>, high: bool) -> Option<Vec<Ranked>> {
 }
 
 /// The best value of a discipline's parameter, by the values of the key that matters most besides.
-fn best_value(data: &Data, (contender, name): (&Contender, &str), axis: usize) -> Option<String> {
+fn best_value(
+    data: &Data,
+    (contender, name, effects): (&Contender, &str, &[Effect]),
+    axis: usize,
+) -> Option<String> {
     if !data.is_grid() || data.axes[axis].levels.len() < 2 {
         return None;
     }
-    let other = effects(data, contender)
-        .into_iter()
+    let other = effects
+        .iter()
         .map(|effect| effect.axis)
         .find(|other| *other != axis && !data.axes[*other].key.starts_with("qdisc."));
     let high = words::higher_is_better(&data.metric);
