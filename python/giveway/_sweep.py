@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from . import _cluster, _giveway
 from ._errors import GivewayError
@@ -244,9 +243,6 @@ def query(folder: str | os.PathLike[str], sql: str) -> duckdb.DuckDBPyRelation:
         raise GivewayError(f"the query is wrong: {error}") from error
 
 
-Form = Literal["table", "csv", "json"]
-
-
 def print_query(words: Sequence[str]) -> int:
     """The command ``giveway query DIR SQL``. Returns its exit code."""
     import argparse
@@ -276,6 +272,6 @@ def print_query(words: Sequence[str]) -> int:
         else:
             found.show(max_rows=_SHOWN_ROWS * 10)
     except (GivewayError, OSError) as error:
-        builtins.print(f"giveway: {error}", file=sys.stderr)
+        print(f"giveway: {error}", file=sys.stderr)
         return 2
     return 0
