@@ -182,7 +182,8 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
 }
 
 /// The metrics that any row has, with the value of each row. Their order depends on their names only, so that
-/// the same rows give the same columns. A metric that has its default in all rows is left out.
+/// the same rows give the same columns. A metric is left out if it is
+/// missing, or a number of drops that is zero, in all rows.
 fn metrics(rows: &[Row<Measured>]) -> Vec<(String, Vec<Option<f64>>)> {
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found: Vec<(String, Vec<Option<f64>>)> = Vec::new();

@@ -33,8 +33,7 @@ pub struct Request {
     pub axes: Vec<Axis>,
     /// The points.
     pub design: Design,
-    /// Seeds until this precision is reached; the seeds of the scenario are the most. `None` runs all of
-    /// them.
+    /// The precision at which a point has enough seeds. `None` runs all seeds of the scenario at every point.
     pub until: Option<Precision>,
 }
 
