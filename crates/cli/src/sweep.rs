@@ -8,7 +8,7 @@ use clap::value_parser;
 use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
-    Axis, Data, Design, Done, Plan, Precision, Request, Shard, SweepError, SweepFolder, answers,
+    Axis, Data, Design, Done, Plan, Precision, Request, Rescued, Shard, SweepError, SweepFolder, answers,
     merge as merge_shards, page, parts_of, run, usual_metric,
 };
 use serde_json::json;
@@ -129,10 +129,29 @@ pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     stop::listen();
     let jobs = args.jobs.map_or_else(processors, usize::from);
     let done = run(&plan, &mut folder, shard, jobs, &reuse, &frontend).map_err(|error| {
-        show::message(&format!("{}; finished trials are kept: the same command goes on", chain(&error)));
+        show::message(&format!("{}; {}", chain(&error), how_to_go_on(&error)));
         CliError::Reported(Outcome::Failed)
     })?;
     tell(&done, &dir, &plan, args, out)
+}
+
+/// A sentence that says where finished trials are, and what to type.
+fn how_to_go_on(error: &SweepError) -> String {
+    let SweepError::Unwritten { rescued: Rescued { trials, folder }, .. } = error else {
+        return "finished trials are kept: the same command goes on".to_owned();
+    };
+    let last = "the last finished trials";
+    match folder {
+        Some(folder) => format!(
+            "{last} ({trials}) are in {at}: when the folder can be written again, give the same command with \
+             --reuse {at}",
+            at = folder.display()
+        ),
+        None => format!(
+            "{last} ({trials}) could not be kept among the temporary files either, and run again: when the folder can be \
+             written again, give the same command"
+        ),
+    }
 }
 
 /// The request of the flags, and of `[sweep]` in the file.

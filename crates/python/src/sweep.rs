@@ -7,8 +7,8 @@ use giveway_measure::{Difference, Estimate};
 use giveway_record::frames;
 use giveway_runner::chain;
 use giveway_sweep::{
-    Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Shard, SweepError, SweepFolder,
-    Task, failed_parts_of, page, parts_of, run, usual_metric, work,
+    Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Rescued, Shard, SweepError,
+    SweepFolder, Task, failed_parts_of, page, parts_of, run, usual_metric, work,
 };
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -30,12 +30,26 @@ type Asked = (u64, usize, Vec<usize>);
 
 /// The exception of an error of a sweep.
 fn raised(py: Python<'_>, error: SweepError) -> PyErr {
-    match error {
-        SweepError::Scenario(error) => errors::scenario(py, &error),
+    match &error {
+        SweepError::Scenario(error) => errors::scenario(py, error),
         SweepError::Axis(_) | SweepError::Design(_) | SweepError::Precision(_) => {
             PyValueError::new_err(error.to_string())
         }
-        error => errors::failed(py, &chain(&error)),
+        SweepError::Unwritten { rescued: Rescued { trials, folder }, .. } => {
+            let after = match folder {
+                Some(folder) => format!(
+                    "the last finished trials ({trials}) are in {at}: when the folder can be written again, make the \
+                     same call with reuse=[\"{at}\"]",
+                    at = folder.display()
+                ),
+                None => format!(
+                    "the last finished trials ({trials}) could not be kept among the temporary files either, and run \
+                     again: when the folder can be written again, make the same call"
+                ),
+            };
+            errors::failed(py, &format!("{}; {after}", chain(&error)))
+        }
+        _ => errors::failed(py, &chain(&error)),
     }
 }
 
@@ -177,6 +191,12 @@ impl Sweeping {
     fn add(&self, py: Python<'_>, rows: &str) -> PyResult<()> {
         let added = py.detach(|| self.with(|remote| remote.add(rows)))?;
         added.map_err(|error| raised(py, error))
+    }
+
+    /// The number of trials that were there at the begin.
+    #[getter]
+    fn had(&self) -> PyResult<u64> {
+        self.with(|remote| remote.had())
     }
 
     /// True if nothing is missing.

@@ -5,10 +5,13 @@
 //! ([`Difference`]). All differences of one sentence are corrected together by Holm. A discipline whose own
 //! parameter varies is compared at the values of its parameters with the best mean over all points.
 
+use std::collections::BTreeMap;
+
 use giveway_measure::{Difference, Estimate, holm, short_names};
 
 use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, effects, per_seed, responses};
+use crate::precision::Precision;
 use crate::words;
 
 /// The level of significance of all differences of a sentence together.
@@ -38,6 +41,7 @@ pub fn answers(data: &Data) -> Vec<String> {
             }
         }
     }
+    sentences.extend(needed(data));
     sentences.push(certainty(data));
     sentences
 }
@@ -297,6 +301,34 @@ fn best_value(
         .collect();
     let by = other.map(|other| format!(", by {}", data.axes[other].key)).unwrap_or_default();
     Some(format!("{name}: the best {parameter} for {}{by}: {}.", data.metric, each.join("; ")))
+}
+
+/// The seeds that a precision needed, if seeds end with one.
+fn needed(data: &Data) -> Option<String> {
+    let precision: Precision = data.manifest.until.as_ref()?.parse().ok()?;
+    let mut points: BTreeMap<u64, (usize, bool)> = BTreeMap::new();
+    for at in data.disciplines.iter().flat_map(|contender| &contender.points) {
+        let values: Vec<f64> = at.values.iter().flatten().copied().collect();
+        let (count, reached) = points.entry(at.point).or_insert((0, true));
+        *count = (*count).max(values.len());
+        *reached &= values.is_empty() || precision.reached(&values);
+    }
+    let mut counts: Vec<usize> = points.values().map(|(count, _)| *count).collect();
+    counts.sort_unstable();
+    let (least, most) = (*counts.first()?, *counts.last()?);
+    let median = counts[counts.len() / 2];
+    let missed = points.values().filter(|(_, reached)| !reached).count();
+    let seeds = match (least, most) {
+        (least, most) if least == most => format!("{most} seeds"),
+        (least, most) => format!("{least} to {most} seeds, with a median of {median}"),
+    };
+    // Data of another metric do not say which points missed it.
+    let missed = match missed {
+        _ if data.metric != precision.metric => String::new(),
+        0 => ", and all reached it".to_owned(),
+        missed => format!(", and {missed} of {} points did not reach it", points.len()),
+    };
+    Some(format!("{precision}: points ran {seeds}{missed}."))
 }
 
 /// The number of seeds, and the correction.

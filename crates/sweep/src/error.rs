@@ -6,6 +6,7 @@ use giveway_scenario::ScenarioError;
 use crate::axis::AxisError;
 use crate::design::DesignError;
 use crate::precision::PrecisionError;
+use crate::rescue::Rescued;
 
 /// An error of a sweep. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,14 @@ pub enum SweepError {
     /// A folder or a part cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// Finished trials cannot be written.
+    #[error("trials that have finished cannot be written")]
+    Unwritten {
+        /// The error of the file.
+        source: FolderError,
+        /// The trials.
+        rescued: Rescued,
+    },
     /// A part of another sweep, or a shard, cannot be read.
     #[error("{0}")]
     Damaged(Damage),
@@ -38,7 +47,7 @@ impl SweepError {
     pub fn is_refusal(&self) -> bool {
         match self {
             SweepError::Folder(error) => error.is_refusal(),
-            SweepError::Damaged(_) => false,
+            SweepError::Damaged(_) | SweepError::Unwritten { .. } => false,
             _ => true,
         }
     }

@@ -272,6 +272,23 @@ impl SweepFolder {
         Ok(folder)
     }
 
+    /// A new folder at `dir` with other trials of the same request.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn another(&self, dir: &Path) -> Result<SweepFolder, SweepError> {
+        let folder = SweepFolder {
+            path: dir.to_owned(),
+            manifest: self.manifest.clone(),
+            columns: self.columns.clone(),
+            next: 0,
+            _lock: Lock::take(dir)?,
+        };
+        make(&dir.join(TRIALS))?;
+        folder.write_manifest()?;
+        Ok(folder)
+    }
+
     /// Replaces the data set by that of these folders, sorted. Returns the number of trials.
     pub(crate) fn take(&mut self, dirs: &[&Path], complete: bool) -> Result<u64, SweepError> {
         let all: Vec<PathBuf> = dirs.iter().flat_map(|dir| parts(&dir.join(TRIALS))).collect();
@@ -428,7 +445,10 @@ impl SweepFolder {
         let sorted = self.path.join(SORTED);
         remove(&sorted)?;
         make(&sorted)?;
-        let rows = self.sort_into(all, &sorted)?;
+        let rows = self.sort_into(all, &sorted).inspect_err(|_| {
+            // The disk may be full: make room. The first error is reported.
+            let _ = fs::remove_dir_all(&sorted);
+        })?;
         let (trials, unsorted) = (self.path.join(TRIALS), self.path.join(UNSORTED));
         rename(&trials, &unsorted)?;
         rename(&sorted, &trials)?;

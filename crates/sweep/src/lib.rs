@@ -14,6 +14,7 @@
 //! precision.rs  seeds until an interval is narrow enough
 //! plan.rs       the points and their trials, with their keys
 //! folder.rs     the folder: manifest and data set
+//! rescue.rs     trials that the folder cannot take: its disk is full, or its share is lost
 //! remote.rs     trials that run elsewhere, on the workers of a cluster
 //! merge.rs      merging the shards of a sweep
 //! state.rs      the finished trials
@@ -45,6 +46,7 @@ mod page;
 mod plan;
 mod precision;
 mod remote;
+mod rescue;
 mod reuse;
 mod round;
 mod run;
@@ -66,6 +68,7 @@ pub use page::page;
 pub use plan::{MOST_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use remote::{Remote, Task, work};
+pub use rescue::Rescued;
 pub use run::{failed_parts_of, parts_of, run};
 pub use state::Done;
 pub use trial::{Rows, execute};

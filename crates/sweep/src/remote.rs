@@ -239,6 +239,11 @@ impl Remote {
         }
     }
 
+    /// The number of trials that were there at the begin.
+    pub fn had(&self) -> u64 {
+        self.done.had + self.done.reused
+    }
+
     /// True if this is the last round.
     fn is_last(&self) -> bool {
         self.seeds.end == self.plan.seeds().len()
@@ -284,7 +289,9 @@ impl Remote {
     /// # Errors
     /// If a part cannot be written.
     pub fn finish(mut self) -> Result<Done, SweepError> {
-        self.writer.flush(&mut self.folder)?;
+        if let Err(error) = self.writer.flush(&mut self.folder) {
+            return Err(self.writer.rescue(&self.folder, Vec::new(), error));
+        }
         let complete = self.is_done();
         if complete {
             self.folder.complete()?;

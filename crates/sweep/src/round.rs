@@ -143,12 +143,12 @@ impl Round<'_> {
                     Err(RecvTimeoutError::Disconnected) => break writer.flush(folder),
                 }
             };
-            if result.is_err() {
+            result.map_err(|error| {
                 broken.store(true, Ordering::Relaxed);
                 // Threads that wait for room in the channel end.
-                while receiver.recv().is_ok() {}
-            }
-            result
+                let further: Vec<Rows> = receiver.iter().collect();
+                writer.rescue(folder, further, error)
+            })
         });
         result?;
         if let Some(precision) = &self.plan.request().until {

@@ -6,6 +6,8 @@ use giveway_record::dataset::{Measured, Reason, Row};
 
 use crate::error::SweepError;
 use crate::folder::SweepFolder;
+use crate::rescue::rescue;
+use crate::trial::Rows;
 
 /// A part is written after this many rows at the latest.
 const MOST_ROWS: usize = 2_000;
@@ -69,5 +71,12 @@ impl Writer {
         self.failures.clear();
         self.written = Instant::now();
         Ok(())
+    }
+
+    /// Keeps what could not be written because of `why`, with further rows. Returns the error that names its
+    /// place.
+    pub(crate) fn rescue(&mut self, folder: &SweepFolder, further: Vec<Rows>, why: SweepError) -> SweepError {
+        self.rows.extend(further.into_iter().flat_map(|(rows, _)| rows));
+        rescue(folder, &self.rows, why)
     }
 }

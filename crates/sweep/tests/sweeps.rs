@@ -1,12 +1,13 @@
 //! Whole sweeps: their data sets, interruptions, changes and mistakes.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use giveway_record::dataset;
-use giveway_runner::Silent;
+use giveway_runner::{Silent, chain};
 use giveway_sweep::{
-    Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, merge, page, parts_of, run,
+    Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, answers, merge, page, parts_of, run,
     usual_metric, work,
 };
 
@@ -94,6 +95,55 @@ fn a_part_that_is_broken_runs_again() {
     assert_eq!((done.had, done.ran), (0, 27));
     assert!(watched.texts()[0].contains("its trials run again"), "{:?}", watched.texts());
     assert_eq!(bytes(whole.path()), bytes(broken.path()));
+}
+
+/// Runs a sweep whose folder takes no part. Returns the error, the number of rescued trials, and the folder
+/// that has them.
+fn without_room(plan: &Plan, dir: &Path, spoil: impl FnOnce(&Path)) -> (SweepError, u64, PathBuf) {
+    let watched = Watched::new();
+    let mut folder = SweepFolder::open(dir, plan, Shard::WHOLE, "giveway sweep", &watched).unwrap();
+    spoil(dir);
+    let error = run(plan, &mut folder, Shard::WHOLE, 2, &[], &watched).unwrap_err();
+    let SweepError::Unwritten { rescued, .. } = &error else { panic!("{error:?}") };
+    let (trials, at) = (rescued.trials, rescued.folder.clone().expect("there is a temporary folder"));
+    (error, trials, at)
+}
+
+/// Everything that finished is in the folder of temporary files, and the sweep goes on from there.
+fn goes_on_from(plan: &Plan, dir: &Path, rescued: &Path) {
+    let whole = tempfile::tempdir().unwrap();
+    sweep(plan, whole.path(), 2, &Watched::new()).unwrap();
+    let watched = Watched::new();
+    let mut folder = SweepFolder::open(dir, plan, Shard::WHOLE, "giveway sweep", &watched).unwrap();
+    let done = run(plan, &mut folder, Shard::WHOLE, 2, &parts_of(rescued).unwrap(), &watched).unwrap();
+    assert_eq!((done.reused, done.ran, done.complete), (27, 0, true));
+    assert_eq!(bytes(whole.path()), bytes(dir));
+    fs::remove_dir_all(rescued).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_no_finished_trial() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(&AXES, "grid");
+    let part = dir.path().join("trials/.part-00000000.parquet.tmp");
+    // Every write to this device fails as on a full disk.
+    let full = |_: &Path| std::os::unix::fs::symlink("/dev/full", &part).unwrap();
+    let (error, trials, rescued) = without_room(&plan, dir.path(), full);
+    assert!(chain(&error).contains("No space left on device"), "{}", chain(&error));
+    assert_eq!(trials, 27);
+    assert!(parts_of(dir.path()).unwrap().is_empty());
+    goes_on_from(&plan, dir.path(), &rescued);
+}
+
+#[test]
+fn a_lost_share_loses_no_finished_trial() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(&AXES, "grid");
+    let (error, trials, rescued) = without_room(&plan, dir.path(), |dir| fs::remove_dir_all(dir).unwrap());
+    assert!(chain(&error).contains("No such file"), "{}", chain(&error));
+    assert_eq!(trials, 27);
+    goes_on_from(&plan, dir.path(), &rescued);
 }
 
 #[test]
@@ -197,6 +247,12 @@ fn a_precision_adds_seeds_only_where_they_are_needed() {
     // Transfers on a fast link take about the same time; on a slow one they meet queues.
     assert_eq!(seeds(1), 5);
     assert!(seeds(0) > 5, "{} seeds", seeds(0));
+    let sentences = answers(&Data::read(dir.path(), "fct_mean_s").unwrap());
+    let most = seeds(0);
+    let needed = format!(
+        "fct_mean_s within 10 %: points ran 5 to {most} seeds, with a median of {most}, and all reached it."
+    );
+    assert!(sentences.contains(&needed), "{sentences:?}");
     // An interruption does not change the number of seeds.
     let again = tempfile::tempdir().unwrap();
     assert!(!sweep(&plan, again.path(), 1, &Watched::stopping_after(5)).unwrap().complete);

@@ -1,0 +1,39 @@
+//! Keeps finished trials that the folder of their sweep cannot take: its disk is full, or its share is lost.
+//!
+//! They go to a new folder of a sweep among the temporary files of this machine, from which `--reuse` takes
+//! them.
+
+use std::path::PathBuf;
+
+use giveway_record::dataset::{Measured, Row};
+
+use crate::error::SweepError;
+use crate::folder::SweepFolder;
+
+/// Finished trials that their folder could not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    /// The number of these trials.
+    pub trials: u64,
+    /// The folder that has them; `None` if it could not be written either, so that they run again.
+    pub folder: Option<PathBuf>,
+}
+
+/// Keeps rows that could not be written because of `why`. Returns the error that names their place.
+pub(crate) fn rescue(folder: &SweepFolder, rows: &[Row<Measured>], why: SweepError) -> SweepError {
+    let SweepError::Folder(source) = why else { return why };
+    if rows.is_empty() {
+        return SweepError::Folder(source);
+    }
+    let rescued = Rescued { trials: rows.len() as u64, folder: keep(folder, rows).ok() };
+    SweepError::Unwritten { source, rescued }
+}
+
+fn keep(folder: &SweepFolder, rows: &[Row<Measured>]) -> Result<PathBuf, SweepError> {
+    let made = tempfile::Builder::new()
+        .prefix("giveway-rescued-")
+        .tempdir()
+        .map_err(|source| giveway_record::FolderError::Write { path: std::env::temp_dir(), source })?;
+    folder.another(made.path())?.add(rows)?;
+    Ok(made.keep())
+}
