@@ -4,9 +4,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use giveway_runner::{Bar, Frontend, NoBar, Unit};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::progress::{EVERY, Lines};
+use crate::progress::{EVERY, Lines, words};
 use crate::{show, stop, terminal};
 
 /// The time of the last such message, or of the beginning.
@@ -56,11 +56,23 @@ impl Frontend for Terminal {
             return Box::new(Lines::new(name, steps, unit, clock(), show::message));
         }
         let bar = ProgressBar::new(steps);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4} left");
-        bar.set_style(style.expect("the template is valid"));
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {left:>6} left");
+        bar.set_style(style.expect("the template is valid").with_key("left", left));
         bar.set_message(name.to_owned());
         Box::new(Shown(bar))
     }
+}
+
+/// The time left, from the mean speed so far. Runs are in a random order, so the mean of those that have
+/// ended is that of the others. The speed of the last seconds would not be.
+fn left(bar: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let (done, all) = (bar.pos(), bar.len().unwrap_or_default());
+    let left = match done {
+        0 => "-".to_owned(),
+        _ => words(bar.elapsed().mul_f64(all.saturating_sub(done) as f64 / done as f64)),
+    };
+    // A terminal that is gone shows nothing.
+    let _ = out.write_str(&left);
 }
 
 /// A clock of real time, which counts from now.

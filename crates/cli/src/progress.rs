@@ -65,7 +65,7 @@ where
 }
 
 /// A length of time for people.
-fn words(time: Duration) -> String {
+pub fn words(time: Duration) -> String {
     let seconds = (time.as_secs_f64() + 0.5) as u64;
     match seconds {
         0..120 => format!("{seconds} s"),
