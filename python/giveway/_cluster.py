@@ -1,8 +1,12 @@
-"""The trials of a sweep on the workers of a Dask cluster.
+"""The trials of a sweep on the workers of a cluster.
 
 A worker needs only this package. It gets the text of the scenario, the keys that vary, and the files that the scenario
 names by their content; it makes the same plan, and runs tasks of it. A trial is a pure function of these, so a task
 that is lost with its worker, or that a slow worker still runs, runs elsewhere with the same result.
+
+An engine (Dask or Ray) starts tasks on workers and returns their answers. Everything else is here: how many trials
+travel together, how many batches wait for a worker, and which batch runs again because a
+worker is slow.
 """
 
 from __future__ import annotations
@@ -13,28 +17,56 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from . import _giveway
 from ._errors import GivewayError
 from ._extras import need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterable
 
     from ._scenario import Scenario
 
 Task = tuple[int, int, list[int]]
+Answer = tuple[str, float]
 
 #: A task for a worker takes about this time, seconds: short trials travel together.
 _BATCH = 0.5
 _MOST_TASKS = 5_000
 #: Batches for each thread of a worker, so that it does not wait for the next.
 _AHEAD = 3
-#: A batch at the end runs a second time if it takes this many times the usual time.
+#: A batch at the end runs again if it takes this many times the usual time, at most three times.
 _SLOW = 4.0
-#: Time between two looks for finished batches, seconds.
-_PAUSE = 0.005
+_MOST_REPEATS = 3
+
+
+class Engine(Protocol):
+    """Runs batches of tasks on workers."""
+
+    def send(self, spec: Spec) -> None:
+        """Brings the request to the workers, before any batch."""
+        ...
+
+    def threads(self) -> int:
+        """The number of tasks that all workers run at a time; at least 1."""
+        ...
+
+    def submit(self, tasks: list[Task], slow: Hashable | None = None) -> Hashable:
+        """Starts a batch, not on the worker that has the batch `slow`. Returns its handle."""
+        ...
+
+    def ready(self, seconds: float) -> list[Hashable]:
+        """The handles of batches that have ended since the last call. Waits at most this time, seconds."""
+        ...
+
+    def answer(self, handle: Hashable) -> Answer:
+        """The answer of a batch that has ended, or its exception."""
+        ...
+
+    def cancel(self, handles: Iterable[Hashable]) -> None:
+        """Ends batches whose answers nobody needs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -92,13 +124,13 @@ class VersionMismatch(GivewayError):
 _PLANS: dict[str, _giveway.Sweep] = {}
 
 
-def work(spec: Spec, tasks: list[Task]) -> tuple[str, float]:
-    """Runs tasks on a worker. Returns their rows, and the time that they took, seconds."""
+def work(spec: Spec, tasks: list[Task], where: str) -> Answer:
+    """Runs tasks on the worker with the address `where`. Returns their rows, and the time that they took, seconds."""
     began = time.perf_counter()
-    return _plan(spec).work(tasks), time.perf_counter() - began
+    return _plan(spec, where).work(tasks), time.perf_counter() - began
 
 
-def _plan(spec: Spec) -> _giveway.Sweep:
+def _plan(spec: Spec, where: str) -> _giveway.Sweep:
     """The plan, which a process makes once."""
     if spec.name not in _PLANS:
         folder = tempfile.mkdtemp(prefix="giveway-")
@@ -110,7 +142,7 @@ def _plan(spec: Spec) -> _giveway.Sweep:
         plan = _giveway.Sweep(scenario, spec.axes, spec.design, spec.until)
         if plan.version != spec.version:
             raise VersionMismatch(
-                f"the worker {_here()} has Giveway {plan.version}, and the sweep was begun by {spec.version}: install "
+                f"the worker {where} has Giveway {plan.version}, and the sweep was begun by {spec.version}: install "
                 "the same version everywhere"
             )
         _PLANS[spec.name] = plan
@@ -128,17 +160,8 @@ def _content(spec: Spec, digest: str) -> bytes:
     return data
 
 
-def _here() -> str:
-    from distributed import get_worker
-
-    try:
-        return str(get_worker().address)
-    except ValueError:
-        return os.uname().nodename
-
-
 def run(
-    client: Any,
+    engine: Engine,
     plan: _giveway.Sweep,
     spec: Spec,
     out: str,
@@ -148,98 +171,86 @@ def run(
 ) -> tuple[str, list[str], BaseException | None]:
     """Runs what is missing on the workers. Returns what was done as JSON, messages, and an interruption."""
     sweeping = plan.begin(out, reuse, command)
-    stopped: BaseException | None = None
     try:
-        _drive(client, plan, spec, sweeping, progress)
-    except (KeyboardInterrupt, Exception) as error:
-        text = sweeping.finish()
-        if not isinstance(error, KeyboardInterrupt):
-            raise
-        stopped = error
-        return text, sweeping.messages, stopped
-    return sweeping.finish(), sweeping.messages, stopped
+        engine.send(spec)
+        _drive(engine, plan, sweeping, progress)
+    except KeyboardInterrupt as stopped:
+        return sweeping.finish(), sweeping.messages, stopped
+    except Exception:
+        sweeping.finish()
+        raise
+    return sweeping.finish(), sweeping.messages, None
+
+
+@dataclass
+class _Batch:
+    """Tasks that run on a worker."""
+
+    tasks: list[Task]
+    began: float
+    """The time of its start, seconds."""
+    number: int
+    """The number of the tasks. A batch that runs a second time has the same."""
 
 
 def _drive(
-    client: Any,
-    plan: _giveway.Sweep,
-    spec: Spec,
-    sweeping: _giveway.Sweeping,
-    progress: Callable[[float], None] | None,
+    engine: Engine, plan: _giveway.Sweep, sweeping: _giveway.Sweeping, progress: Callable[[float], None] | None
 ) -> None:
-    distributed: Any = need("distributed", "a sweep on a cluster")
-    [sent] = client.scatter([spec], broadcast=True)
-    running: dict[Any, tuple[list[Task], float, int]] = {}
+    running: dict[Hashable, _Batch] = {}
     answered: set[int] = set()
-    repeated: set[int] = set()
     numbers = 0
     size = 1
     seconds = 0.0
-    finished = 0
-    completed: Any = distributed.as_completed()
+    finished = sweeping.had
     try:
         while True:
-            threads = max(1, sum(client.nthreads().values()))
+            threads = engine.threads()
+            nothing_waits = False
             while len(running) < _AHEAD * threads:
                 tasks = sweeping.take(size)
-                if not tasks:
+                nothing_waits = not tasks
+                if nothing_waits:
                     break
                 numbers += 1
-                _submit(client, completed, running, sent, tasks, numbers, "")
-            if not running:
+                running[engine.submit(tasks)] = _Batch(tasks, time.monotonic(), numbers)
+            # A batch with an answer may still run a second time: nobody waits for it.
+            if all(batch.number in answered for batch in running.values()):
                 if sweeping.is_done():
                     return
                 continue
-            while not completed.has_ready():
-                _repeat_slow(client, completed, running, sent, seconds, repeated, answered)
-                time.sleep(_PAUSE)
-            future = next(completed)
-            tasks, _, number = running.pop(future)
-            rows, took = future.result()
-            if number in answered:
-                continue
-            answered.add(number)
-            sweeping.add(rows)
-            finished += len(tasks)
-            if progress is not None:
-                progress(min(1.0, finished / max(1, plan.trials)))
-            each = took / len(tasks)
-            seconds = each if seconds == 0.0 else 0.8 * seconds + 0.2 * each
-            size = max(1, min(_MOST_TASKS, int(_BATCH / max(seconds, 1e-6))))
+            handles = engine.ready(0.1)
+            if not handles and nothing_waits:
+                _repeat_slow(engine, running, seconds, answered)
+            for handle in handles:
+                batch = running.pop(handle)
+                if batch.number in answered:
+                    continue
+                rows, took = engine.answer(handle)
+                answered.add(batch.number)
+                sweeping.add(rows)
+                finished += sum(len(disciplines) for _, _, disciplines in batch.tasks)
+                if progress is not None:
+                    progress(min(1.0, finished / max(1, plan.trials)))
+                each = took / len(batch.tasks)
+                seconds = each if seconds == 0.0 else 0.8 * seconds + 0.2 * each
+                size = max(1, min(_MOST_TASKS, int(_BATCH / max(seconds, 1e-6))))
     finally:
-        client.cancel(list(running))
+        engine.cancel(running)
 
 
-def _submit(
-    client: Any,
-    completed: Any,
-    running: dict[Any, tuple[list[Task], float, int]],
-    sent: Any,
-    tasks: list[Task],
-    number: int,
-    ending: str,
-) -> None:
-    key = f"giveway-{number}{ending}-{os.getpid()}-{time.time_ns()}"
-    future = client.submit(work, sent, tasks, key=key, pure=False, retries=3)
-    running[future] = (tasks, time.monotonic(), number)
-    completed.add(future)
-
-
-def _repeat_slow(
-    client: Any,
-    completed: Any,
-    running: dict[Any, tuple[list[Task], float, int]],
-    sent: Any,
-    seconds: float,
-    repeated: set[int],
-    answered: set[int],
-) -> None:
-    """Runs batches a second time that take far longer than usual, once nothing else waits. The first answer counts."""
+def _repeat_slow(engine: Engine, running: dict[Hashable, _Batch], seconds: float, answered: set[int]) -> None:
+    """Runs batches again that take far longer than usual. The first answer counts."""
     now = time.monotonic()
-    slow = [each for each in running.values() if now - each[1] > _SLOW * max(_BATCH, seconds * len(each[0]))]
-    if not slow or len(running) >= max(1, sum(client.nthreads().values())):
-        return
-    for tasks, _, number in slow:
-        if number not in repeated and number not in answered:
-            repeated.add(number)
-            _submit(client, completed, running, sent, tasks, number, "-again")
+    starts: dict[int, list[tuple[float, Hashable]]] = {}
+    for handle, batch in running.items():
+        starts.setdefault(batch.number, []).append((batch.began, handle))
+    for batch in list(running.values()):
+        usual = max(_BATCH, seconds * len(batch.tasks))
+        times = starts.get(batch.number, [])
+        if batch.number in answered or not times or len(times) > _MOST_REPEATS:
+            continue
+        # Each time it waits twice as long for the last one.
+        began, last = max(times, key=lambda each: each[0])
+        if now - began > _SLOW * usual * 2 ** (len(times) - 1):
+            del starts[batch.number]
+            running[engine.submit(batch.tasks, last)] = _Batch(batch.tasks, now, batch.number)

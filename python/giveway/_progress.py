@@ -44,13 +44,18 @@ class _Bar:
         self.began = time.monotonic()
         self.last = self.began - _PERIOD
         self.drawn = False
+        self.first: float | None = None
 
     def __call__(self, share: float) -> None:
         now = time.monotonic()
+        if self.first is None:
+            # What an earlier call has done took no time of this one.
+            self.first, self.began = share, now
         if now - self.began < _DELAY or now - self.last < _PERIOD:
             return
         self.last = now
-        left = (now - self.began) * (1 - share) / share if share > 0.02 else None
+        since = share - self.first
+        left = (now - self.began) * (1 - share) / since if since > 0.02 else None
         self.draw(share, "" if left is None else f"{left:.0f} s left")
         self.drawn = True
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _cluster, _giveway
+from ._engines import engine_of
 from ._errors import GivewayError
 from ._extras import need
 from ._progress import Progress, shown
@@ -18,6 +19,8 @@ from ._scenario import Scenario, Source, checked, warn
 from ._table import Table
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import duckdb
     from distributed import Client
 
@@ -117,7 +120,7 @@ def sweep(
     short: bool = False,
     reuse: Sequence[str | os.PathLike[str]] = (),
     jobs: int | None = None,
-    client: Client | None = None,
+    client: Client | ModuleType | None = None,
     share: str | None = None,
     progress: Progress = None,
 ) -> Sweep:
@@ -141,7 +144,8 @@ def sweep(
         short: Run with the ``[short]`` settings of the scenario.
         reuse: Folders of other sweeps, whose trials are taken if they are the same.
         jobs: Trials at a time on this machine; by default one for each processor.
-        client: A client of Dask (``distributed``): the trials run on its workers, which need only this package.
+        client: A client of Dask (``distributed.Client``), or the module ``ray`` after ``ray.init()``: the trials run on
+            the workers of that cluster, which need only this package.
         share: A folder or an address of fsspec (``"s3://bucket/files"``) that the workers reach. Captures and traces of
             the scenario travel over it by their content. By default they travel with the tasks.
         progress: As in :func:`run`.
@@ -171,9 +175,9 @@ def sweep(
         if client is None:
             text, messages, stopped = plan.run(os.fspath(out), jobs_of(jobs), others, watch, command)
         else:
-            need("distributed", "a sweep on a cluster")
+            engine = engine_of(client)
             spec = _cluster.Spec.of(read, axes, design, until, plan.version, share)
-            text, messages, stopped = _cluster.run(client, plan, spec, os.fspath(out), others, watch, command)
+            text, messages, stopped = _cluster.run(engine, plan, spec, os.fspath(out), others, watch, command)
     warn(messages)
     found = Sweep(out, json.loads(text))
     if stopped is not None:

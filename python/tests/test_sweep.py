@@ -1,19 +1,15 @@
-"""Sweeps: their data set, answers, queries, and the workers of a cluster."""
+"""Sweeps: their data set, answers and queries."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
 from pathlib import Path
 
 import polars
 import pytest
 from conftest import QUICKSTART
-from distributed import Client, LocalCluster
 
 import giveway
-from giveway import _cluster
 
 OVER = {"link.0.rate": ["2mbit", "10mbit"], "qdisc.threshold": "log(5p,200p,3)"}
 
@@ -118,76 +114,3 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     kept = giveway.open_sweep(out)
     assert 0 < len(kept.trials) < 20 * 8
     assert not kept.complete
-
-
-# --- a cluster
-
-
-def workers() -> LocalCluster:
-    """Processes of their own, as on other machines."""
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with workers() as cluster, Client(cluster) as client:
-        yield client
-
-
-def test_a_cluster_has_the_same_bytes(client, tmp_path):
-    asked = {"seeds": 4, "short": True}
-    here = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "here", **asked)
-    there = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "there", client=client, **asked)
-    assert there.counts == here.counts
-    assert digests(here.folder) == digests(there.folder)
-    again = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "there", client=client, **asked)
-    assert again.counts["ran"] == 0
-
-
-def test_a_killed_worker_costs_only_its_own_trials(tmp_path):
-    asked = {"seeds": 40}
-    here = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "here", **asked)
-    with workers() as cluster, Client(cluster) as client:
-        killed = []
-
-        def kill(share):
-            if share > 0.2 and not killed:
-                killed.append(client.run(os.getpid).popitem()[1])
-                os.kill(killed[0], signal.SIGKILL)
-
-        there = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "there", client=client, progress=kill, **asked)
-    assert killed
-    assert there.counts == here.counts
-    assert digests(here.folder) == digests(there.folder)
-
-
-def test_files_of_the_scenario_travel_by_their_content(client, tmp_path):
-    scenario = tmp_path / "mine" / "flows.toml"
-    scenario.parent.mkdir()
-    (scenario.parent / "flows.csv").write_text("start_s,src,dst,size_bytes\n0.1,a,b,20000\n0.2,a,b,30000\n")
-    scenario.write_text(
-        'duration = "2 s"\ndisciplines = ["fifo limit 20p"]\n'
-        '[[link]]\nfrom = "a"\nto = "b"\nrate = "10mbit"\ndelay = "20ms"\nqdisc = "compare"\n'
-        '[[traffic]]\nkind = "flow_list"\nfile = "flows.csv"\nname = "files"\n'
-    )
-    over = {"link.0.rate": ["10mbit", "20mbit"]}
-    here = giveway.sweep(scenario, over, out=tmp_path / "here")
-    there = giveway.sweep(scenario, over, out=tmp_path / "there", client=client)
-    shared = giveway.sweep(scenario, over, out=tmp_path / "shared", client=client, share=str(tmp_path / "share"))
-    assert digests(here.folder) == digests(there.folder) == digests(shared.folder)
-    assert len(list((tmp_path / "share").iterdir())) == 1
-    absolute = giveway.Scenario(scenario, changes={"traffic.files.file": str(scenario.parent / "flows.csv")})
-    with pytest.raises(giveway.GivewayError, match="name it relative"):
-        giveway.sweep(absolute, over, out=tmp_path / "absolute", client=client)
-
-
-def test_a_worker_of_another_version_is_refused_by_name(client, tmp_path, monkeypatch):
-    made = _cluster.Spec.of
-
-    def older(*words):
-        found = made(*words)
-        return _cluster.Spec(**{**vars(found), "version": "0.0.9, sources 1234", "seeds": [7]})
-
-    monkeypatch.setattr(_cluster.Spec, "of", older)
-    with pytest.raises(giveway.GivewayError, match=r"the worker tcp://.* has Giveway .*0\.0\.9, sources 1234"):
-        giveway.sweep(QUICKSTART, OVER, out=tmp_path / "out", seeds=2, short=True, client=client)

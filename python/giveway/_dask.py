@@ -1,0 +1,93 @@
+"""Batches of a sweep on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from ._cluster import Answer, Spec, Task, work
+from ._extras import need
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+#: Time between two looks for finished batches, seconds.
+_PAUSE = 0.005
+#: A batch that loses its worker starts again this many times.
+_AGAIN = 3
+
+
+class Dask:
+    """The workers of a client of Dask."""
+
+    def __init__(self, client: Any) -> None:
+        distributed: Any = need("distributed", "a sweep on a cluster")
+        self._client = client
+        self._completed: Any = distributed.as_completed()
+        self._sent: Any = None
+        self._numbers = 0
+
+    def send(self, spec: Spec) -> None:
+        """Hands the request to the scheduler, which sends it to each worker. A new worker, or one that takes the place
+        of the last that had it, gets it too, which scattered data do not."""
+        self._sent = self._client.submit(_given, spec, key=f"giveway-{spec.name}", pure=True)
+
+    def threads(self) -> int:
+        """The threads of all workers."""
+        return max(1, sum(self._client.nthreads().values()))
+
+    def submit(self, tasks: list[Task], slow: Any = None) -> Hashable:
+        """Starts a batch."""
+        self._numbers += 1
+        key = f"giveway-{self._numbers}-{os.getpid()}-{time.time_ns()}"
+        # Dask sends a batch to a worker at once, where it waits for those before it.
+        workers = None if slow is None else self._others(slow)
+        future = self._client.submit(
+            _work,
+            self._sent,
+            tasks,
+            key=key,
+            pure=False,
+            retries=_AGAIN,
+            workers=workers,
+            allow_other_workers=workers is not None,
+        )
+        self._completed.add(future)
+        return future
+
+    def _others(self, slow: Any) -> list[str] | None:
+        """The workers that do not have this batch; None if there is no other one."""
+        has: dict[str, Any] = self._client.processing()
+        return [address for address, keys in has.items() if slow.key not in keys] or None
+
+    def ready(self, seconds: float) -> list[Hashable]:
+        """Batches that have ended."""
+        until = time.monotonic() + seconds
+        while not self._completed.has_ready():
+            if time.monotonic() > until:
+                return []
+            time.sleep(_PAUSE)
+        return [next(self._completed)]
+
+    def answer(self, handle: Any) -> Answer:
+        """The answer of a batch."""
+        return handle.result()
+
+    def cancel(self, handles: Iterable[Hashable]) -> None:
+        """Ends batches."""
+        self._client.cancel(list(handles))
+
+
+def _given(spec: Spec) -> Spec:
+    return spec
+
+
+def _work(spec: Spec, tasks: list[Task]) -> Answer:
+    from distributed import get_worker
+
+    try:
+        where = str(get_worker().address)
+    except ValueError:
+        where = os.uname().nodename
+    return work(spec, tasks, where)
