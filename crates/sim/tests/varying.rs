@@ -263,3 +263,33 @@ fn thin_acknowledgements_free_the_way_back() {
     assert!(all > Span::ms(400), "{all}");
     assert!(thin < Span::ms(50), "{thin}");
 }
+
+/// The time of the last packet that reached the receiver.
+#[derive(Debug, Default)]
+struct Last(Time);
+
+impl Probe<Segment> for Last {
+    fn delivered(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
+        if node == 1 {
+            self.0 = now;
+        }
+    }
+}
+
+/// When a link becomes slow, the queue delays acknowledgements by more than the timeout. The data in flight
+/// are then younger than a round-trip time, so RACK does not count them as lost, and they exceed the window of
+/// one segment. The first segment leaves nevertheless (RFC 6298, section 5, rule 5.4), and restarts the timer:
+/// without it the connection would never send again.
+#[test]
+fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
+    for step in (500..1500).step_by(20) {
+        for spec in ["fifo limit 200p", "fq_codel"] {
+            let mut lab =
+                lab(spec, &varying(rates(&[(0, 40_000), (step, 500)], Shape::Steps, false)), "1kbit");
+            lab.bulk(&[(0, 1)], None, &TcpConfig::linux());
+            let (mut last, until) = (Last::default(), Time::s(30));
+            lab.run(until, Time::ZERO, &mut last);
+            assert!(last.0 > Time::s(29), "{spec}, slow after {step} ms: nothing after {}", last.0);
+        }
+    }
+}
