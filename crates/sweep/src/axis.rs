@@ -54,6 +54,26 @@ impl Axis {
         self.key.strip_prefix(QDISC)
     }
 
+    /// Adds a unit to all values, which must be numbers without one.
+    pub(crate) fn with_unit(&self, unit: &str) -> Result<Axis, AxisError> {
+        let with = |number: &str| format!("{}{unit}", number.trim());
+        let written = match self.written.split_once('(') {
+            Some((spacing, inner)) => {
+                // The third number is that of the values.
+                let parts: Vec<String> = inner
+                    .trim_end_matches(')')
+                    .split(',')
+                    .enumerate()
+                    .map(|(place, part)| if place < 2 { with(part) } else { part.trim().to_owned() })
+                    .collect();
+                format!("{spacing}({})", parts.join(","))
+            }
+            None if self.written.contains("..") => with(&self.written),
+            None => self.written.split(',').map(with).collect::<Vec<_>>().join(","),
+        };
+        format!("{}={written}", self.key).parse()
+    }
+
     /// The number of values; `None` if there is no end of them.
     pub fn levels(&self) -> Option<u64> {
         match &self.values {
@@ -251,6 +271,18 @@ mod tests {
         assert_eq!(texts("disciplines=[\"fifo\",\"efd\"],[\"pie\"]"), ["[\"fifo\",\"efd\"]", "[\"pie\"]"]);
         // Neighbours that round to one number of packets are one value.
         assert_eq!(texts("qdisc.threshold=log(1p,3p,9)"), ["1p", "2p", "3p"]);
+    }
+
+    #[test]
+    fn numbers_get_a_unit() {
+        for (without, with) in [
+            ("a=1,20", "a=1p,20p"),
+            ("a=1..8", "a=1..8p"),
+            ("a=log(5, 200, 6)", "a=log(5p,200p,6)"),
+            ("a=lin(5,200)", "a=lin(5p,200p)"),
+        ] {
+            assert_eq!(without.parse::<Axis>().unwrap().with_unit("p").unwrap(), with.parse().unwrap());
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Plan {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn new(request: Request) -> Result<Plan, SweepError> {
+    pub fn new(mut request: Request) -> Result<Plan, SweepError> {
         let usage = |message: String| Err(SweepError::Usage(message));
         if request.scenario.live().is_some() {
             return usage(
@@ -106,8 +106,11 @@ impl Plan {
         request.design.fits(&request.axes)?;
         let disciplines = request.scenario.compared();
         let concerned = disciplines.iter().map(|discipline| concerns(discipline, &request.axes)).collect();
-        for axis in &request.axes {
+        for axis in &mut request.axes {
             check_parameter(axis, &disciplines)?;
+            if axis.unit() == Some("1") && counts_packets(axis, &disciplines) {
+                *axis = axis.with_unit("p")?;
+            }
         }
         let columns = columns(&request.axes);
         let points = size(&request, disciplines.len())?;
@@ -302,6 +305,13 @@ fn check_parameter(axis: &Axis, disciplines: &[Compared]) -> Result<(), SweepErr
         if known.is_empty() { "none".to_owned() } else { known.join(", ") },
         near.unwrap_or_default()
     )))
+}
+
+/// True if an axis varies a parameter that counts packets. A number without a unit can only mean these.
+fn counts_packets(axis: &Axis, disciplines: &[Compared]) -> bool {
+    let parameters = disciplines.iter().flat_map(|discipline| &discipline.parameters);
+    let mut units = parameters.filter(|(name, _)| Some(name.as_str()) == axis.parameter()).peekable();
+    units.peek().is_some() && units.all(|(_, value)| matches!(value, Quantity::Number(_, "packets")))
 }
 
 /// A specification with another value of a parameter.

@@ -97,6 +97,15 @@ fn a_part_that_is_broken_runs_again() {
     assert_eq!(bytes(whole.path()), bytes(broken.path()));
 }
 
+#[test]
+fn a_number_without_a_unit_counts_packets_where_the_parameter_does() {
+    let (with, without) =
+        (plan(&["qdisc.threshold=2p,20p"], "grid"), plan(&["qdisc.threshold=2,20"], "grid"));
+    assert_eq!(with.columns(), without.columns());
+    assert_eq!(without.columns()[0].column, "qdisc_threshold_packets");
+    assert_eq!(with.request().axes, without.request().axes);
+}
+
 /// Runs a sweep whose folder takes no part. Returns the error, the number of rescued trials, and the folder
 /// that has them.
 fn without_room(plan: &Plan, dir: &Path, spoil: impl FnOnce(&Path)) -> (SweepError, u64, PathBuf) {
