@@ -69,8 +69,9 @@ type Estimator<'a> = dyn Fn(&Draw) -> Vec<Pair> + 'a;
 pub fn effects(data: &Data, contender: &Contender) -> Vec<Effect> {
     let axes: Vec<usize> = (0..data.axes.len()).filter(|axis| contender.concerned[*axis]).collect();
     let points: Vec<&At> = contender.points.iter().filter(|at| at.mean().is_some()).collect();
+    let grid = Grid::of(&points, &axes);
     let estimate: &Estimator<'_> = match data.manifest.design.as_str() {
-        "grid" => &|draw| axes.iter().map(|axis| grid(&points, *axis, draw)).collect(),
+        "grid" => &|draw| grid.indices(draw),
         design if design.starts_with("saltelli") => {
             &|draw| axes.iter().map(|axis| saltelli(&points, *axis, data.axes.len(), draw)).collect()
         }
@@ -143,49 +144,91 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64
 }
 
-/// First-order and total index of an axis over a grid.
-fn grid(points: &[&At], axis: usize, draw: &Draw) -> Pair {
-    let seeds = points.first().map_or(0, |at| at.values.len());
-    let chosen = draw.units(seeds);
-    let at_seeds = |at: &At| -> Vec<f64> { chosen.iter().filter_map(|seed| at.values[*seed]).collect() };
-    // The mean of each point, and the variance of that mean.
-    let mut means: Vec<(&At, f64)> = Vec::new();
-    let mut noise = 0.0;
-    for at in points {
-        let values = at_seeds(at);
-        let Some(mean) = mean(values.iter().copied()) else { continue };
-        means.push((at, mean));
-        if let [_, _, ..] = values.as_slice() {
-            noise += variance(&values) / (values.len() - 1) as f64;
-        }
-    }
-    noise /= means.len() as f64;
-    let all: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
-    let whole = variance(&all) - noise;
-    if means.len() < 2 || whole <= 0.0 {
-        return (0.0, Some(0.0));
-    }
-    let levels = groups(&means, |at| vec![at.levels[axis]]);
-    let per_level = means.len() as f64 / levels.len() as f64;
-    let of_levels: Vec<f64> =
-        levels.iter().map(|group| group.iter().sum::<f64>() / group.len() as f64).collect();
-    let first = (variance(&of_levels) - noise / per_level) / whole;
-    let others = groups(&means, |at| -> Vec<Option<usize>> {
-        at.levels.iter().enumerate().filter(|(place, _)| *place != axis).map(|(_, level)| *level).collect()
-    });
-    let inner = others.iter().map(|group| variance(group)).sum::<f64>() / others.len() as f64;
-    let size = means.len() as f64 / others.len() as f64;
-    let total = (inner - noise * (size - 1.0) / size) / whole;
-    (first.clamp(0.0, 1.0), Some(total.clamp(0.0, 1.0)))
+/// The points of a grid, in groups for each axis. The groups are the same for every draw of seeds.
+struct Grid<'a> {
+    points: &'a [&'a At],
+    /// For each axis: the group of each point with its value, and with the values of all other axes.
+    axes: Vec<(Groups, Groups)>,
 }
 
-/// Values by a key.
-fn groups<K: Ord>(means: &[(&At, f64)], key: impl Fn(&At) -> K) -> Vec<Vec<f64>> {
-    let mut groups = std::collections::BTreeMap::<K, Vec<f64>>::new();
-    for (at, mean) in means {
-        groups.entry(key(at)).or_default().push(*mean);
+/// The group of each point.
+struct Groups {
+    of: Vec<usize>,
+    count: usize,
+}
+
+impl Groups {
+    /// Points with the same key are a group.
+    fn of<K: Ord>(points: &[&At], key: impl Fn(&At) -> K) -> Groups {
+        let mut numbers = std::collections::BTreeMap::<K, usize>::new();
+        let of = points.iter().map(|at| {
+            let next = numbers.len();
+            *numbers.entry(key(at)).or_insert(next)
+        });
+        let of = of.collect();
+        Groups { of, count: numbers.len() }
     }
-    groups.into_values().collect()
+
+    /// The means in each group that has any.
+    fn split(&self, means: &[Option<f64>]) -> Vec<Vec<f64>> {
+        let mut groups = vec![Vec::new(); self.count];
+        for (group, mean) in self.of.iter().zip(means) {
+            groups[*group].extend(*mean);
+        }
+        groups.retain(|group| !group.is_empty());
+        groups
+    }
+}
+
+impl<'a> Grid<'a> {
+    fn of(points: &'a [&'a At], axes: &[usize]) -> Grid<'a> {
+        let groups = |axis: &usize| {
+            let with = Groups::of(points, |at| at.levels[*axis]);
+            let others = Groups::of(points, |at| -> Vec<Option<usize>> {
+                let levels = at.levels.iter().enumerate().filter(|(place, _)| place != axis);
+                levels.map(|(_, level)| *level).collect()
+            });
+            (with, others)
+        };
+        Grid { points, axes: axes.iter().map(groups).collect() }
+    }
+
+    /// First-order and total index of each axis.
+    fn indices(&self, draw: &Draw) -> Vec<Pair> {
+        let seeds = self.points.first().map_or(0, |at| at.values.len());
+        let chosen = draw.units(seeds);
+        // The mean of each point, and the variance of that mean.
+        let mut noise = 0.0;
+        let mut values: Vec<f64> = Vec::with_capacity(seeds);
+        let mut of_point = |at: &&At| -> Option<f64> {
+            values.clear();
+            values.extend(chosen.iter().filter_map(|seed| at.values[*seed]));
+            if let [_, _, ..] = values.as_slice() {
+                noise += variance(&values) / (values.len() - 1) as f64;
+            }
+            mean(values.iter().copied())
+        };
+        let means: Vec<Option<f64>> = self.points.iter().map(&mut of_point).collect();
+        let all: Vec<f64> = means.iter().flatten().copied().collect();
+        noise /= all.len() as f64;
+        let whole = variance(&all) - noise;
+        if all.len() < 2 || whole <= 0.0 {
+            return vec![(0.0, Some(0.0)); self.axes.len()];
+        }
+        let of_axis = |(with, others): &(Groups, Groups)| {
+            let levels = with.split(&means);
+            let per_level = all.len() as f64 / levels.len() as f64;
+            let of_levels: Vec<f64> =
+                levels.iter().map(|group| group.iter().sum::<f64>() / group.len() as f64).collect();
+            let first = (variance(&of_levels) - noise / per_level) / whole;
+            let others = others.split(&means);
+            let inner = others.iter().map(|group| variance(group)).sum::<f64>() / others.len() as f64;
+            let size = all.len() as f64 / others.len() as f64;
+            let total = (inner - noise * (size - 1.0) / size) / whole;
+            (first.clamp(0.0, 1.0), Some(total.clamp(0.0, 1.0)))
+        };
+        self.axes.iter().map(of_axis).collect()
+    }
 }
 
 /// Estimators of Saltelli and others (2010), table 2: (b) for first-order indices, (f), which is Jansen's,

@@ -21,7 +21,11 @@ pub fn amount(number: f64, unit: &str) -> String {
         other => (1.0, other),
     };
     let digits = three_digits(number / scale);
-    if unit.is_empty() { digits } else { format!("{digits} {unit}") }
+    match (digits.as_str(), unit) {
+        (_, "") => digits,
+        ("1", "packets") => "1 packet".to_owned(),
+        _ => format!("{digits} {unit}"),
+    }
 }
 
 /// The first scale that the number reaches; the last for a smaller one.
