@@ -64,6 +64,10 @@ class Engine(Protocol):
         """The answer of a batch that has ended, or its exception."""
         ...
 
+    def call(self, spec: Spec, tasks: list[Task]) -> Answer:
+        """Runs tasks of any request on a worker, and waits for them. Threads may call it at the same time."""
+        ...
+
     def cancel(self, handles: Iterable[Hashable]) -> None:
         """Ends batches whose answers nobody needs."""
         ...

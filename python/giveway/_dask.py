@@ -74,6 +74,10 @@ class Dask:
         """The answer of a batch."""
         return handle.result()
 
+    def call(self, spec: Spec, tasks: list[Task]) -> Answer:
+        """Runs tasks."""
+        return self._client.submit(_work, spec, tasks, pure=False, retries=_AGAIN).result()
+
     def cancel(self, handles: Iterable[Hashable]) -> None:
         """Ends batches."""
         self._client.cancel(list(handles))

@@ -21,6 +21,6 @@ def engine_of(client: Any) -> Engine:
     if all(hasattr(client, name) for name in ("scatter", "submit", "nthreads")):
         return Dask(client)
     raise TypeError(
-        f"client: {client!r} is not a cluster: give a client of Dask (distributed.Client(...)), or the module ray after "
-        "ray.init()"
+        f"client: {client!r} is not a cluster: give a client of Dask (distributed.Client(...)), or the module ray "
+        "after ray.init()"
     )

@@ -54,6 +54,10 @@ class Ray:
             # The exception of the task, without the trace of the worker.
             raise error.cause from error
 
+    def call(self, spec: Spec, tasks: list[Task]) -> Answer:
+        """Runs tasks."""
+        return self.answer(self._work.remote(spec, tasks))
+
     def cancel(self, handles: Iterable[Hashable]) -> None:
         """Ends batches."""
         for handle in handles:

@@ -2,7 +2,8 @@
 
 Candidates come from Optuna's sampler in rounds of a fixed size, so the same call has the same result with any number of
 jobs. With one objective, a candidate races against the best so far seed by seed: it ends once a paired t-test finds it
-worse (the idea of F-Race: Birattari and others, GECCO 2002). So good candidates get all seeds, and hopeless ones few.
+worse (the idea of F-Race: Birattari and others, GECCO 2002). Its first run ends after a quarter of the measured time if
+it is then in the worst quarter of those before. So good candidates get all seeds, and hopeless ones a part of a run.
 The winner is compared with the scenario as it is, on seeds and scenarios that the search has not seen.
 """
 
@@ -13,17 +14,22 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from . import _giveway
-from ._errors import GivewayError
+from ._cluster import Engine, Spec, Task
+from ._engines import engine_of
+from ._errors import GivewayError, ScenarioError
 from ._extras import need
 from ._progress import Progress, shown
 from ._run import Estimate, Run, jobs_of, run
 from ._scenario import Scenario, Source, checked, warn
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import matplotlib.figure
+    from distributed import Client
 
 #: Candidates of a round. It does not depend on the jobs, so that results do not.
 _ROUND = 8
@@ -31,6 +37,10 @@ _ROUND = 8
 _WORSE = 0.1
 #: Seeds before the first test.
 _FIRST = 3
+#: The share of the measured time after which the first run of a candidate is judged, and the number of
+#: earlier candidates that this needs.
+_PART = 0.25
+_BEFORE = 8
 #: The first seed of those that confirm the winner: the search never uses it.
 _FRESH = 1_000_001
 
@@ -44,9 +54,9 @@ class Candidate:
     metrics: dict[str, float]
     """The mean of each objective over its seeds."""
     seeds: int
-    """The number of seeds that it ran."""
+    """The number of seeds that it ran; 0 if its first run ended after a part, whose metrics it then has."""
     ended_early: bool
-    """True if it was measurably worse than the best before it had all seeds."""
+    """True if it was worse than others before it had all seeds."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +156,12 @@ def tune(
     seeds: int = 10,
     confirm: int = 20,
     confirm_on: Sequence[Source] = (),
+    prune: bool = True,
     changes: Mapping[str, Any] | None = None,
     short: bool = False,
     sampler_seed: int = 1,
     jobs: int | None = None,
+    client: Client | ModuleType | None = None,
     progress: Progress = None,
 ) -> Tuned:
     """Finds the values of keys with the best metric.
@@ -166,10 +178,13 @@ def tune(
         seeds: The most seeds of a candidate; one that is measurably worse than the best ends earlier.
         confirm: The number of fresh seeds on which the winner is compared with the scenario as it is.
         confirm_on: Further scenarios for this comparison.
+        prune: With one objective, end the first run of a candidate after a quarter of the measured time if it is then
+            in the worst quarter of the candidates of earlier rounds. Switch it off if the end of a run matters most.
         changes: Keys of the scenario to change first.
         short: Use the ``[short]`` settings of the scenarios.
         sampler_seed: The seed of the search.
         jobs: Runs at a time; by default one for each processor. The result does not depend on it.
+        client: A cluster, as in :func:`sweep`. The result is the same there.
         progress: As in :func:`run`.
 
     Raises:
@@ -189,8 +204,9 @@ def tune(
         if value < least:
             raise ValueError(f"{name}: {value} is too few; give at least {least}")
     warn(base.warnings)
-    search = _Search(base, axes, objectives, seeds, sampler_seed)
-    workers = jobs_of(jobs) or _giveway.processors()
+    engine = None if client is None else engine_of(client)
+    search = _Search(base, axes, objectives, seeds, sampler_seed, prune, engine)
+    workers = jobs_of(jobs) or (_giveway.processors() if engine is None else min(_ROUND, engine.threads()))
     with ThreadPoolExecutor(workers) as pool, shown(progress, f"tuning {base.disciplines[0]}") as watch:
         try:
             while len(search.tried) < trials:
@@ -203,7 +219,7 @@ def tune(
         winner, front = search.winner()
         checked_on = [base, *(_base(each, discipline, changes, short) for each in confirm_on)]
         confirmed = [
-            each for one in checked_on for each in _confirm(one, winner.values, objectives, confirm, pool)
+            each for one in checked_on for each in _confirm(one, winner.values, objectives, confirm, pool, engine)
         ]  # fmt: skip
     return Tuned(
         base.disciplines[0], objectives, winner.values, front, [each for each in search.tried if each is not None],
@@ -277,16 +293,28 @@ def compare_tuned(
     return TunedComparison(tuned, final)
 
 
+#: A candidate, its values by objective and seed, and its objective after a part of its first run.
+_Answer: TypeAlias = tuple[Candidate, list[list[float | None]], float | None]
+
+
 class _Search:
     """The candidates so far."""
 
     def __init__(
-        self, base: Scenario, axes: dict[str, str], objectives: list[str], seeds: int, sampler_seed: int
+        self,
+        base: Scenario,
+        axes: dict[str, str],
+        objectives: list[str],
+        seeds: int,
+        sampler_seed: int,
+        prune: bool,
+        engine: Engine | None,
     ) -> None:
         optuna = need("optuna", "tuning")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.base = base
         self.axes = axes
+        self.engine = engine
         self.objectives = objectives
         self.seeds = seeds
         self.high = [_giveway.higher_is_better(metric) for metric in objectives]
@@ -298,15 +326,18 @@ class _Search:
         self.tried: list[Candidate | None] = []
         self.per_seed: list[list[list[float | None]]] = []
         self.failed: list[str] = []
-        self.known: dict[tuple[str, ...], tuple[Candidate, list[list[float | None]]]] = {}
+        self.known: dict[tuple[str, ...], _Answer] = {}
         self.best: int | None = None
+        self.part = _part(base) if prune and len(objectives) == 1 else None
+        #: The objective after a part of the first run, of the candidates of earlier rounds.
+        self.parts: list[float] = []
 
     def round(self, pool: ThreadPoolExecutor, size: int) -> None:
         """Asks for candidates, runs them, and reports them to the sampler in order."""
         asked = [self.study.ask() for _ in range(size)]
         settings = [{key: self._suggested(trial, key, axis) for key, axis in self.axes.items()} for trial in asked]
         best = None if self.best is None else self.per_seed[self.best][0]
-        answers = list(pool.map(self._evaluate, settings, [best] * size))
+        answers = list(pool.map(self._evaluate, settings, [best] * size, [self._bar()] * size))
         for trial, values, answer in zip(asked, settings, answers, strict=True):
             if isinstance(answer, str):
                 self.failed.append(answer)
@@ -314,11 +345,14 @@ class _Search:
                 self.per_seed.append([])
                 self.study.tell(trial, state=self.fail)
                 continue
-            candidate, found = answer
+            candidate, found, part = answer
+            if part is not None and tuple(values.values()) not in self.known:
+                self.parts.append(part)
             self.known[tuple(values.values())] = answer
             self.tried.append(candidate)
             self.per_seed.append(found)
             if candidate.ended_early:
+                # The sampler ranks candidates that ended by the step at which they did.
                 trial.report(candidate.metrics[self.objectives[0]], candidate.seeds)
                 self.study.tell(trial, state=self.pruned)
                 continue
@@ -340,17 +374,27 @@ class _Search:
             return levels[number]
         return str(trial.suggest_categorical(key, levels))
 
-    def _evaluate(
-        self, values: dict[str, str], best: list[float | None] | None
-    ) -> tuple[Candidate, list[list[float | None]]] | str:
+    def _bar(self) -> float | None:
+        """The objective after a part of the first run from which on a candidate ends; None if it is not known yet."""
+        if len(self.parts) < _BEFORE:
+            return None
+        ranked = sorted(self.parts, reverse=self.high[0])
+        return ranked[len(ranked) * 3 // 4]
+
+    def _evaluate(self, values: dict[str, str], best: list[float | None] | None, bar: float | None) -> _Answer | str:
         """Runs a candidate seed by seed. Returns it with its values by seed, or the reason of its failure."""
         known = self.known.get(tuple(values.values()))
         if known is not None:
             return known
         found: list[list[float | None]] = [[] for _ in self.objectives]
         ended = False
+        part: float | None = None
         try:
-            plan = _plan(self.base, values, list(range(1, self.seeds + 1)))
+            if self.part is not None:
+                part = _measure(_plan(self.part, values, [1], self.engine), 0).get(self.objectives[0])
+                if part is not None and bar is not None and (part < bar if self.high[0] else part > bar):
+                    return Candidate(values, {self.objectives[0]: part}, 0, True), found, part
+            plan = _plan(self.base, values, list(range(1, self.seeds + 1)), self.engine)
             for seed in range(self.seeds):
                 metrics = _measure(plan, seed)
                 for place, metric in enumerate(self.objectives):
@@ -367,7 +411,7 @@ class _Search:
             if not measured:
                 return f"{' '.join(values.values())}: {metric} was not measured"
             means[metric] = sum(measured) / len(measured)
-        return Candidate(values, means, len(found[0]), ended), found
+        return Candidate(values, means, len(found[0]), ended), found, part
 
     def _is_worse(self, best: Sequence[float | None], mine: Sequence[float | None]) -> bool:
         paired = _giveway.paired(list(best), list(mine))
@@ -431,6 +475,17 @@ def _base(
     )
 
 
+def _part(base: Scenario) -> Scenario | None:
+    """The scenario until a part of the measured time; None if it has no duration in seconds."""
+    if base.backend != "network":
+        return None
+    try:
+        return Scenario(base, changes={"duration": f"{base.warmup + _PART * (base.duration - base.warmup)} s"})
+    except ScenarioError:
+        # Something in it is later, such as the start of a source.
+        return None
+
+
 def _axis(key: str, values: Any) -> str:
     """The axis of a key."""
     if isinstance(values, tuple):
@@ -448,15 +503,33 @@ def _axis(key: str, values: Any) -> str:
     raise TypeError(f"over[{key!r}]: {values!r} is not a range, a list or a text")
 
 
-def _plan(base: Scenario, values: Mapping[str, str], seeds: list[int]) -> _giveway.Sweep:
+@dataclass(frozen=True)
+class _Point:
+    """A point of the search with its seeds, which runs here or on a cluster."""
+
+    plan: _giveway.Sweep
+    engine: Engine | None = None
+    spec: Spec | None = None
+
+
+def _plan(base: Scenario, values: Mapping[str, str], seeds: list[int], engine: Engine | None) -> _Point:
     """The plan of one point."""
     axes = [f"{key}={value}" for key, value in values.items()]
-    return _giveway.Sweep(base.with_seeds(seeds)._read, axes, "grid", None)
+    seeded = base.with_seeds(seeds)
+    plan = _giveway.Sweep(seeded._read, axes, "grid", None)
+    if engine is None:
+        return _Point(plan)
+    return _Point(plan, engine, Spec.of(seeded, axes, "grid", None, plan.version, None))
 
 
-def _measure(plan: _giveway.Sweep, seed: int) -> dict[str, float | None]:
+def _measure(point: _Point, seed: int) -> dict[str, float | None]:
     """The metrics of the point with a seed."""
-    answer: dict[str, Any] = json.loads(plan.work([(0, seed, [0])]))
+    task: Task = (0, seed, [0])
+    if point.engine is None or point.spec is None:
+        rows = point.plan.work([task])
+    else:
+        rows, _ = point.engine.call(point.spec, [task])
+    answer: dict[str, Any] = json.loads(rows)
     if answer["failed"]:
         raise GivewayError(str(answer["failed"][0]["result"]))
     row = answer["rows"][0]["result"]
@@ -464,15 +537,20 @@ def _measure(plan: _giveway.Sweep, seed: int) -> dict[str, float | None]:
 
 
 def _confirm(
-    base: Scenario, values: Mapping[str, str], objectives: list[str], count: int, pool: ThreadPoolExecutor
+    base: Scenario,
+    values: Mapping[str, str],
+    objectives: list[str],
+    count: int,
+    pool: ThreadPoolExecutor,
+    engine: Engine | None,
 ) -> list[Confirmation]:
     """The winner and the scenario as it is, on fresh seeds."""
     if count == 0:
         return []
     fresh = list(range(_FRESH, _FRESH + count))
-    plan = _plan(base, values, fresh)
-    # A key that is set to what it is already leaves the scenario as it is.
-    as_it_is = _giveway.Sweep(base.with_seeds(fresh)._read, ["title=as it is"], "grid", None)
+    plan = _plan(base, values, fresh, engine)
+    # A title does not change the runs.
+    as_it_is = _plan(base, {"title": "as it is"}, fresh, engine)
     pairs = [list(pool.map(_measure, [each] * count, range(count))) for each in (as_it_is, plan)]
     confirmed: list[Confirmation] = []
     for metric in objectives:

@@ -106,6 +106,13 @@ def test_seeds_end_with_a_precision_on_a_cluster(client: Any, tmp_path: Path) ->
     assert digests(here.folder) == digests(there.folder)
 
 
+def test_a_search_on_a_cluster_has_the_same_result(client: Any) -> None:
+    asked = {"objective": "goodput_bps", "discipline": "efd limit 300p", "trials": 10, "seeds": 2, "confirm": 2}
+    here = giveway.tune(QUICKSTART, {"qdisc.threshold": (5, 200)}, short=True, **asked)
+    there = giveway.tune(QUICKSTART, {"qdisc.threshold": (5, 200)}, short=True, client=client, **asked)
+    assert here == there
+
+
 def test_files_of_the_scenario_travel_by_their_content(client: Any, tmp_path: Path) -> None:
     scenario = tmp_path / "mine" / "flows.toml"
     scenario.parent.mkdir()

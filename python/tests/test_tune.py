@@ -40,6 +40,20 @@ def test_the_best_limit_of_a_fifo_for_a_call_is_the_smallest():
     assert found.figure().axes[0].get_ylabel() == f"best {DELAY}"
 
 
+def test_a_hopeless_candidate_ends_in_the_middle_of_its_first_run():
+    asked = {"objective": DELAY, "trials": 24, "seeds": 4, "confirm": 0}
+    found = giveway.tune(SLOW, {"qdisc.limit": ("2p", "100p")}, **asked)
+    cut = [each for each in found.candidates if each.seeds == 0]
+    assert cut
+    # Only long queues, whose delay shows at once.
+    assert min(int(each.values["qdisc.limit"].removesuffix("p")) for each in cut) > 30
+    assert all(each.ended_early for each in cut)
+    whole = giveway.tune(SLOW, {"qdisc.limit": ("2p", "100p")}, prune=False, **asked)
+    assert all(each.seeds > 0 for each in whole.candidates)
+    # The candidates of the first round are the same, and none of them is cut.
+    assert whole.candidates[:8] == found.candidates[:8]
+
+
 def test_the_result_does_not_depend_on_the_jobs():
     asked = {"objective": DELAY, "trials": 10, "seeds": 3, "confirm": 2}
     one = giveway.tune(SLOW, {"qdisc.limit": "log(2p,100p)"}, jobs=1, **asked)
