@@ -278,8 +278,8 @@ impl Probe<Segment> for Last {
 
 /// A link becomes slow, and its queue delays acknowledgements by more than the timeout. The data in flight
 /// are then younger than a round-trip time, so RACK does not count them as lost, and they exceed the window
-/// of one segment. The first segment leaves nevertheless (RFC 6298, section 5, rule 5.4), and restarts the timer.
-/// Without it the connection would never send again.
+/// of one segment. The first segment leaves nevertheless (RFC 6298, section 5, rule 5.4), and restarts the
+/// timer. Without it the connection would never send again.
 #[test]
 fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
     for step in (500..1500).step_by(20) {
