@@ -14,7 +14,10 @@ pub const WIDEST: usize = 100;
 /// The commands by task, in the order of `giveway --help`. A unit test checks that it has them all.
 const TASKS: [(&str, &[&str]); 6] = [
     ("Compare disciplines on a capture of your own link", &["compare"]),
-    ("Simulate", &["init", "check", "run", "sweep", "merge", "query", "bound", "search", "report"]),
+    (
+        "Simulate",
+        &["init", "check", "run", "sweep", "merge", "query", "evaluate", "bound", "search", "report"],
+    ),
     ("Real frames", &["live", "control", "reserve", "testbed"]),
     ("The kernel of Linux", &["kernel"]),
     ("Papers", &["reproduce"]),

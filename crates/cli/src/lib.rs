@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod completions;
 mod error;
+mod evaluate;
 mod explain;
 mod frontend;
 mod headings;
@@ -85,6 +86,7 @@ enum Command {
     Sweep(sweep::Args),
     Merge(sweep::MergeArgs),
     Query(query::Args),
+    Evaluate(evaluate::Args),
     Search(search::Args),
     Testbed(testbed::Args),
     Compare(compare::Args),
@@ -202,6 +204,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Sweep(args) => sweep::sweep(&args, out),
         Command::Merge(args) => sweep::merge(&args, out),
         Command::Query(args) => query::query(&args),
+        Command::Evaluate(args) => evaluate::evaluate(&args, out),
         Command::Search(args) => search::search(&args, out),
         Command::Testbed(args) => testbed::testbed(&args, out),
         Command::Compare(args) => compare::compare(&args, out),

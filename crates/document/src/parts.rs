@@ -185,6 +185,8 @@ pub enum Shade {
     Value(f64),
     /// The colour of a discipline, by its specification.
     Discipline(String),
+    /// Blue for a positive and orange for a negative number, stronger further from 0, at most 1.
+    Signed(f64),
 }
 
 /// A pair of axes with its series.

@@ -110,6 +110,7 @@ mod tests {
             "cli",
             "counting",
             "document",
+            "evaluate",
             "fuzzing",
             "instructions",
             "kernel-check",

@@ -33,7 +33,7 @@ pub enum SweepError {
     #[error("trials that have finished cannot be written")]
     Unwritten {
         /// The error of the file.
-        source: FolderError,
+        source: Box<FolderError>,
         /// The trials.
         rescued: Rescued,
     },

@@ -26,7 +26,7 @@ pub(crate) fn rescue(folder: &SweepFolder, rows: &[Row<Measured>], why: SweepErr
         return SweepError::Folder(source);
     }
     let rescued = Rescued { trials: rows.len() as u64, folder: keep(folder, rows).ok() };
-    SweepError::Unwritten { source, rescued }
+    SweepError::Unwritten { source: Box::new(source), rescued }
 }
 
 fn keep(folder: &SweepFolder, rows: &[Row<Measured>]) -> Result<PathBuf, SweepError> {

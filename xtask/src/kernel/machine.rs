@@ -27,8 +27,8 @@ const QDISC_MODULES: [&str; 11] = [
     "cls_flow",
 ];
 
-/// Options of qemu: two emulated processors, which take turns on one thread. On two threads, one of them can run
-/// code that the other is replacing.
+/// Options of qemu: two emulated processors, which take turns on one thread. On two threads, one of them can
+/// run code that the other is replacing.
 pub const PARALLEL: [&str; 4] = ["-accel", "tcg,thread=single", "-smp", "2"];
 /// Options of qemu: one processor whose clock advances a nanosecond per instruction, so that the measured
 /// cost does not depend on the load of this computer.

@@ -119,9 +119,15 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed {
+        name: "evaluate",
+        uses: &["qdisc", "scenario", "measure", "document", "papers", "sources", "runner"],
+        tests_use: &[],
+    },
+    Allowed {
         name: "cli",
         uses: &[
             "sweep",
+            "evaluate",
             "qdisc",
             "spec",
             "disciplines",

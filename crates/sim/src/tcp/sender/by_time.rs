@@ -312,8 +312,8 @@ impl Sender {
         self.reduced_until = self.board.next();
         self.recovery = Recovery::Timeout;
         self.recovery_point = self.board.next();
-        // RFC 6298, section 5, rule (5.4): the first segment leaves now. What RACK does not count as lost yet may
-        // exceed the window of one segment, and no other segment would start the timer again.
+        // RFC 6298, section 5, rule (5.4): the first segment leaves now. What RACK does not count as lost yet
+        // may exceed the window of one segment, and no other segment would start the timer again.
         self.urgent = true;
         // The schedule of the lost window must not delay the first retransmission.
         extra.pacer.restart_burst(now);

@@ -1,0 +1,153 @@
+//! `giveway evaluate`: the card of a discipline.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::value_parser;
+use giveway_evaluate::{
+    EvaluateError, Request, cells, chosen, evaluate as run_card, json, page, scenario_of, text,
+};
+use giveway_record::write_whole;
+use giveway_runner::{Outcome, RunnerError, processors};
+use giveway_scenario::Scenario;
+
+use crate::error::CliError;
+use crate::frontend::Terminal;
+use crate::show::{self, Most};
+use crate::stop;
+
+/// Evaluates a discipline: runs it and baselines in the tests of RFC 7928 and others, and prints a card.
+///
+/// Each metric of each cell gives a verdict with its uncertainty: better, worse, no difference that matters,
+/// or undecided. Differences are paired by seed and corrected together over the whole card. A discipline
+/// whose runs have two states is named, and not averaged. All verdicts are repeated with the timing of real
+/// machines; one that is the opposite there is marked.
+///
+/// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ has the scenario of
+/// each cell, which `giveway run` reproduces to the bit.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Discipline, with parameters as in `tc`: "efd limit 300p"
+    #[arg(value_name = "DISCIPLINE", required_unless_present = "list_cells")]
+    discipline: Option<String>,
+    /// Disciplines to compare with
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,fq_codel,cake")]
+    against: Vec<String>,
+    /// Run with seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(2..=i64::from(Scenario::MOST_SEEDS)))]
+    seeds: u32,
+    /// Cells: names, groups (rfc7928, rrul, short-flows, l4s, varying, hostile, lockout), or beginnings with
+    /// a star (rfc7928/burst-*) [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cells: Vec<String>,
+    /// List all cells, and run nothing
+    #[arg(long)]
+    list_cells: bool,
+    /// Run the short form of the cells: seconds instead of a minute, with wider intervals
+    #[arg(long)]
+    short: bool,
+    /// Do not repeat the card with the timing of real machines
+    #[arg(long)]
+    no_timing: bool,
+    /// Folder of the card [default: cards/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print the card as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway evaluate efd                                            # against fifo, fq_codel and cake
+  giveway evaluate \"codel target 2ms\" --against codel,pie --seeds 20
+  giveway evaluate efd --cells rfc7928,hostile --no-timing
+  giveway evaluate --list-cells
+
+Exit codes: 0 success, 1 a run failed, 2 wrong usage, 130 interrupted.";
+
+/// Runs `giveway evaluate`.
+pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    if args.list_cells {
+        for cell in cells() {
+            writeln!(out, "{:<32} {}", cell.name, cell.title)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let candidate = args.discipline.clone().unwrap_or_default();
+    let request = Request {
+        candidate: candidate.clone(),
+        against: args
+            .against
+            .iter()
+            .map(|spec| spec.trim().to_owned())
+            .filter(|spec| *spec != candidate)
+            .collect(),
+        seeds: args.seeds,
+        cells: chosen(&args.cells).map_err(wrong)?,
+        short: args.short,
+        timing: !args.no_timing,
+        jobs: args.jobs.map_or_else(processors, usize::from),
+    };
+    stop::listen();
+    let card = match run_card(request, &Terminal { quiet: args.quiet }) {
+        Err(EvaluateError::Stopped) => {
+            show::message(
+                "stopped: nothing is kept, since a card over a part of the cells would say something else",
+            );
+            return Ok(Outcome::Interrupted);
+        }
+        other => other.map_err(wrong)?,
+    };
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("cards").join(file_name(&candidate)));
+    let whole = json(&card);
+    for cell in &card.request.cells {
+        let place = dir.join("cells").join(format!("{}.toml", cell.name));
+        write_whole_in(&place, scenario_of(&card, cell).as_bytes())?;
+    }
+    let written = serde_json::to_string_pretty(&whole).expect("a card can be written as JSON");
+    write_whole_in(&dir.join("card.json"), written.as_bytes())?;
+    let place = dir.join("card.html");
+    giveway_record::report::write(&place, &page(&card).html()).map_err(RunnerError::from)?;
+    if args.json {
+        writeln!(out, "{whole}")?;
+    } else {
+        write!(out, "{}", text(&card))?;
+        writeln!(out, "Card: {}", place.display())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes a file, and the folders above it.
+fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
+    if let Some(folder) = place.parent() {
+        let failed = |source| giveway_record::FolderError::Write { path: folder.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    Ok(write_whole(place, content)?)
+}
+
+/// The name of a discipline as that of a folder.
+fn file_name(spec: &str) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+    spec.chars().map(clean).collect()
+}
+
+/// An error of a card. A mistake in a discipline is shown with its place.
+fn wrong(error: EvaluateError) -> CliError {
+    match error {
+        EvaluateError::Scenario(error) => CliError::Scenario(error, Most::All),
+        EvaluateError::Usage(text) => CliError::Usage(text),
+        error => {
+            show::message(&error.to_string());
+            CliError::Reported(Outcome::Failed)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A report card for queue disciplines.
+//!
+//! A card runs a discipline and baselines in many cells: the tests of RFC 7928, those of flent, short flows
+//! of size-based papers, L4S, links that vary, hostile traffic and lock-out. Each metric of each cell gives a
+//! verdict with its uncertainty: better, worse, no difference that matters, or undecided. RFC 7928 asks for
+//! such tests and leaves numbers and verdicts open; what we chose is in each cell, in `cells.csv`, and below.
+//!
+//! ```text
+//! cells.rs     the cells, and the metrics that judge a discipline in them
+//! question.rs  the questions that a card answers
+//! matters.rs   the smallest difference that matters
+//! run.rs       the runs of all cells, with ideal timing or that of real machines
+//! states.rs    disciplines with two states, which no mean describes
+//! verdict.rs   the verdict on one difference
+//! cost.rs      counted instructions per packet
+//! card.rs      a whole card
+//! show.rs      a card as text, and as JSON
+//! page.rs      a card as a page
+//! error.rs     errors
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod card;
+mod cells;
+mod cost;
+mod error;
+mod matters;
+mod page;
+mod question;
+mod run;
+mod show;
+mod states;
+mod verdict;
+
+pub use card::{Card, Counts, Line, Request, Unstable, evaluate};
+pub use cells::{Cell, Measure, cells, chosen};
+pub use error::EvaluateError;
+pub use matters::{Matters, MattersError};
+pub use page::page;
+pub use question::Question;
+pub use run::{Outcome, Prepared, Timing, prepare, run};
+pub use show::{json, scenario_of, text};
+pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
+pub use verdict::{Compared, LEVEL, Pair, Verdict, compare};

@@ -1,0 +1,220 @@
+//! A card as a page: the matrix at a glance, what is uncertain, and every verdict.
+
+use giveway_document::{
+    Axis, Cell as Field, Document, HeatCell, HeatMap, HeatPanel, Part, Shade, Sheet, Tone,
+};
+
+use crate::card::{Card, Line};
+use crate::question::Question;
+use crate::show::{abouts, cell_of, certainty, number, of_states, sentence, times_limit};
+use crate::verdict::Verdict;
+
+/// The page of a card.
+pub fn page(card: &Card) -> Document {
+    let request = &card.request;
+    let mut parts = vec![Part::Heat(matrix(card)), Part::List(abouts(card))];
+    parts.push(Part::Text(certainty(card)));
+    let mut doubts: Vec<String> = card.unstable.iter().map(|found| of_states(card, found)).collect();
+    doubts.extend(
+        card.lines
+            .iter()
+            .filter(|line| line.flips())
+            .map(|line| format!("The opposite with the timing of real machines: {}", sentence(card, line))),
+    );
+    if !doubts.is_empty() {
+        parts.push(Part::Heading("What no mean says".to_owned()));
+        parts.push(Part::List(doubts));
+    }
+    for (baseline, name) in card.names[1..].iter().enumerate() {
+        parts.push(Part::Heading(format!("Against {name}")));
+        parts.push(Part::Heat(by_cell(card, baseline)));
+        parts.push(Part::Table(table(card, baseline)));
+    }
+    parts.push(Part::Heading("Cells".to_owned()));
+    parts.push(Part::Table(cells(card)));
+    Document {
+        title: format!("Card of {}", card.names[0]),
+        subtitle: format!(
+            "{} against {}; {} cells, {} seeds, {} runs, {} packets; Giveway {}",
+            request.candidate,
+            request.against.join(", "),
+            request.cells.len(),
+            request.seeds,
+            card.size.0,
+            card.size.1,
+            giveway_sources::SIMULATION
+        ),
+        parts,
+    }
+}
+
+/// The verdicts by question and baseline.
+fn matrix(card: &Card) -> HeatMap {
+    let questions = card.questions();
+    let mut cells = Vec::new();
+    for (y, question) in questions.iter().enumerate() {
+        for x in 0..card.request.against.len() {
+            let counts = card.counts(*question, x);
+            let decided = counts.better + counts.worse;
+            let all = decided + counts.same + counts.unknown;
+            let balance = (f64::from(counts.better) - f64::from(counts.worse)) / f64::from(all.max(1));
+            let ratio = card
+                .ratio(*question, x)
+                .map(|ratio| format!(" The median of the values is {} times as good.", number(ratio)));
+            cells.push(HeatCell {
+                x,
+                y,
+                text: cell_of(counts),
+                about: format!(
+                    "{} {} than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
+                    card.names[0],
+                    "better",
+                    card.names[x + 1],
+                    counts.better,
+                    counts.worse,
+                    counts.same,
+                    counts.unknown,
+                    ratio.unwrap_or_default()
+                ),
+                shade: Shade::Signed(balance),
+            });
+        }
+    }
+    HeatMap {
+        id: "card".to_owned(),
+        title: format!("{} at a glance", card.names[0]),
+        caption: "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided. Blue is better and orange \
+                  worse, stronger for a larger share of the metrics. A ! marks verdicts that are the opposite with the timing of \
+                  real machines."
+            .to_owned(),
+        panels: vec![HeatPanel {
+            x: categories("", card.names[1..].iter().map(|name| format!("against {name}")).collect()),
+            y: categories("", questions.iter().map(|question| question.words().to_owned()).collect()),
+            cells,
+            ..HeatPanel::default()
+        }],
+        columns: 1,
+    }
+}
+
+fn categories(title: &str, categories: Vec<String>) -> Axis {
+    Axis { title: title.to_owned(), categories, ..Axis::default() }
+}
+
+/// The sign of a verdict in a cell of a matrix.
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "+",
+        Verdict::Worse => "-",
+        Verdict::Same => "=",
+        Verdict::Unknown => "?",
+    }
+}
+
+/// The verdicts of each cell, by question.
+fn by_cell(card: &Card, baseline: usize) -> HeatMap {
+    let questions: Vec<Question> =
+        card.questions().into_iter().filter(|question| *question != Question::Cost).collect();
+    let mut cells = Vec::new();
+    for y in 0..card.request.cells.len() {
+        for (x, question) in questions.iter().enumerate() {
+            let lines: Vec<&Line> = card
+                .lines
+                .iter()
+                .filter(|line| (line.baseline, line.cell, line.question) == (baseline, Some(y), *question))
+                .collect();
+            if lines.is_empty() {
+                continue;
+            }
+            let signs: Vec<&str> = lines.iter().map(|line| sign(line.compared.verdict)).collect();
+            let value = |line: &&Line| match line.compared.verdict {
+                Verdict::Better => 1.0,
+                Verdict::Worse => -1.0,
+                Verdict::Same | Verdict::Unknown => 0.0,
+            };
+            let mean = lines.iter().map(value).sum::<f64>() / lines.len() as f64;
+            cells.push(HeatCell {
+                x,
+                y,
+                text: signs.join(" "),
+                about: lines.iter().map(|line| sentence(card, line)).collect::<Vec<_>>().join("; "),
+                shade: Shade::Signed(mean),
+            });
+        }
+    }
+    let names = card.request.cells.iter().map(|cell| cell.name.clone()).collect();
+    HeatMap {
+        id: format!("cells-{baseline}"),
+        title: format!("{} against {}, cell by cell", card.names[0], card.names[baseline + 1]),
+        caption: "A sign for each metric of the cell.".to_owned(),
+        panels: vec![HeatPanel {
+            x: categories("", questions.iter().map(|question| question.words().to_owned()).collect()),
+            y: categories("", names),
+            cells,
+            ..HeatPanel::default()
+        }],
+        columns: 1,
+    }
+}
+
+/// Every verdict against a baseline, the largest differences first.
+fn table(card: &Card, baseline: usize) -> Sheet {
+    let mut lines: Vec<&Line> = card.lines.iter().filter(|line| line.baseline == baseline).collect();
+    lines.sort_by(|a, b| times_limit(b).total_cmp(&times_limit(a)));
+    let row = |line: &&Line| {
+        let compared = &line.compared;
+        let value = |of: fn(&giveway_measure::Difference) -> Option<f64>| {
+            let number = compared.difference.as_ref().and_then(of).map(number);
+            Field::plain(number.unwrap_or_else(|| "-".to_owned()))
+        };
+        let tone = match compared.verdict {
+            Verdict::Better => Tone::Good,
+            Verdict::Worse => Tone::Bad,
+            Verdict::Same => Tone::Plain,
+            Verdict::Unknown => Tone::Faint,
+        };
+        let late = match line.measured {
+            Some(verdict) if verdict != compared.verdict => verdict.words().to_owned(),
+            Some(_) => "the same".to_owned(),
+            None => "-".to_owned(),
+        };
+        vec![
+            Field::plain(line.cell.map_or("cost", |cell| card.request.cells[cell].name.as_str())),
+            Field::plain(line.metric.clone()),
+            value(|found| Some(found.after)),
+            value(|found| Some(found.before)),
+            value(|found| found.ci95),
+            Field::plain(number(compared.limit)),
+            Field::plain(compared.effect.map_or_else(|| "-".to_owned(), number)),
+            Field { text: compared.verdict.words().to_owned(), tone },
+            Field::plain(late),
+        ]
+    };
+    Sheet {
+        caption: "The largest differences first, in units of what matters. The effect is in standard deviations of the paired \
+                  differences."
+            .to_owned(),
+        head: ["cell", "metric", "value", "baseline", "±", "matters", "effect", "verdict", "real timing"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: lines.iter().map(row).collect(),
+    }
+}
+
+/// One row for each cell: its title, shape and source.
+fn cells(card: &Card) -> Sheet {
+    let row = |cell: &crate::cells::Cell| {
+        let place = [cell.source.as_str(), cell.section.as_str()].into_iter().filter(|part| !part.is_empty());
+        vec![
+            Field::plain(cell.name.clone()),
+            Field::plain(cell.title.clone()),
+            Field::plain(cell.shape.clone()),
+            Field::plain(place.collect::<Vec<_>>().join(", ")),
+        ]
+    };
+    Sheet {
+        caption: String::new(),
+        head: ["cell", "about", "rate; round-trip times; traffic", "from"].map(str::to_owned).to_vec(),
+        rows: card.request.cells.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! The runs of a card: every cell with every discipline and seed.
+//!
+//! A run is a pure function of the scenario, the discipline and the seed, so a card has the same bits with
+//! any number of threads. Threads take tasks of one cell with one seed, in which all disciplines have the
+//! same arrivals.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use giveway_measure::Record;
+use giveway_papers::{layout, observe};
+use giveway_runner::{Frontend, Progress, Unit, panic_message};
+use giveway_scenario::{Draft, Scenario, Trial};
+
+use crate::cells::Cell;
+use crate::error::EvaluateError;
+
+/// The timing of the hosts in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Hosts act at once, as in most simulations.
+    Ideal,
+    /// Hosts are late and send in bursts, as measured on real machines.
+    Measured,
+}
+
+/// The part of a record that a card keeps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The metrics of the cell, in its order; `None` if one was not measured.
+    pub values: Vec<Option<f64>>,
+    /// The difference between the shares of two equal transfers, -1 to 1; `None` if the cell has no such
+    /// pair.
+    pub lead: Option<f64>,
+    /// The fingerprint of all events.
+    pub fingerprint: String,
+    /// The packets that the judged link has sent.
+    pub packets: u64,
+}
+
+/// A cell that is ready to run: its scenario with the compared disciplines.
+pub struct Prepared<'a> {
+    /// The cell.
+    pub cell: &'a Cell,
+    /// The scenario.
+    pub scenario: Scenario,
+}
+
+/// The name of long transfers. If a cell has exactly two, they are equal in everything but the seed.
+const PAIR: &str = "bulk";
+
+/// The outcomes of a task, once it has run.
+type Slot = Mutex<Option<Result<Vec<Outcome>, EvaluateError>>>;
+
+/// The flag that messages about the disciplines name.
+const FLAG: &str = "evaluate";
+
+/// Prepares a cell for disciplines and seeds.
+///
+/// # Errors
+/// If a discipline is wrong, or does not fit the scenario.
+pub fn prepare<'a>(
+    cell: &'a Cell,
+    disciplines: &[String],
+    seeds: &[u64],
+    timing: Timing,
+    short: bool,
+) -> Result<Prepared<'a>, EvaluateError> {
+    let listed: Vec<String> = disciplines.iter().map(|spec| format!("{spec:?}")).collect();
+    let mut draft =
+        Draft::parse(&cell.scenario, "").assign(FLAG, &format!("disciplines=[{}]", listed.join(", ")));
+    if timing == Timing::Measured {
+        draft = draft.assign(FLAG, "timing=\"measured\"");
+    }
+    let mut scenario = draft.finish().map_err(Box::new)?;
+    if short {
+        scenario = scenario.short().map_err(Box::new)?;
+    }
+    scenario.seeds = seeds.to_vec();
+    Ok(Prepared { cell, scenario })
+}
+
+/// The outcomes of cells: by cell, discipline and seed. Errors name the first run that failed, in this order.
+pub fn run(
+    cells: &[Prepared<'_>],
+    jobs: usize,
+    title: &str,
+    frontend: &dyn Frontend,
+) -> Result<Vec<Vec<Vec<Outcome>>>, EvaluateError> {
+    let tasks: Vec<(usize, u64)> = cells
+        .iter()
+        .enumerate()
+        .flat_map(|(cell, prepared)| prepared.scenario.seeds.iter().map(move |seed| (cell, *seed)))
+        .collect();
+    let runs: usize = cells.iter().map(|prepared| prepared.scenario.trials().len()).sum();
+    let progress = Progress::new(frontend, title, runs, Unit::Runs);
+    let next = AtomicUsize::new(0);
+    let broken = AtomicBool::new(false);
+    let stopped = || frontend.stopped() || broken.load(Ordering::Relaxed);
+    let finished: Vec<Slot> = tasks.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((cell, seed)) = tasks.get(place).filter(|_| !stopped()) else { return };
+                    let found = with_seed(&cells[*cell], *seed, &progress, &|| !stopped());
+                    if found.is_err() {
+                        broken.store(true, Ordering::Relaxed);
+                    }
+                    *finished[place].lock().expect("no thread panics with it") = Some(found);
+                }
+            });
+        }
+    });
+    let mut outcomes: Vec<Vec<Vec<Outcome>>> =
+        cells.iter().map(|prepared| vec![Vec::new(); prepared.scenario.compared().len()]).collect();
+    let mut missing = false;
+    for ((cell, _), found) in tasks.iter().zip(finished) {
+        match found.into_inner().expect("no thread panics with it") {
+            Some(Ok(row)) => {
+                for (discipline, outcome) in row.into_iter().enumerate() {
+                    outcomes[*cell][discipline].push(outcome);
+                }
+            }
+            Some(Err(error @ EvaluateError::Failed { .. })) => return Err(error),
+            Some(Err(_)) | None => missing = true,
+        }
+    }
+    if missing { Err(EvaluateError::Stopped) } else { Ok(outcomes) }
+}
+
+/// The outcomes of all disciplines of a cell with a seed.
+fn with_seed(
+    prepared: &Prepared<'_>,
+    seed: u64,
+    progress: &Progress,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Outcome>, EvaluateError> {
+    let Prepared { cell, scenario } = prepared;
+    let trials: Vec<Trial> = scenario.trials().into_iter().filter(|trial| trial.seed == seed).collect();
+    let mut outcomes = Vec::new();
+    for trial in trials {
+        let part = progress.part();
+        let advance = |share: f64| {
+            part.done(share);
+            go_on()
+        };
+        let found = catch_unwind(AssertUnwindSafe(|| observe(scenario, &trial, false, &advance)));
+        let record = found.map_err(|panic| EvaluateError::Failed {
+            discipline: trial.name.clone(),
+            cell: cell.name.clone(),
+            seed,
+            why: panic_message(panic.as_ref()),
+        })?;
+        let Some((record, _)) = record else { return Err(EvaluateError::Stopped) };
+        part.done(1.0);
+        outcomes.push(outcome(prepared, &record));
+    }
+    Ok(outcomes)
+}
+
+/// The part of a record that a card keeps.
+fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
+    let measures = &prepared.cell.measures;
+    let layout = layout(&prepared.scenario, false);
+    let bulk: Vec<f64> = record
+        .flows
+        .iter()
+        .filter(|flow| layout.source_names.get(usize::from(flow.source)).is_some_and(|name| name == PAIR))
+        .map(|flow| flow.goodput_bytes as f64)
+        .collect();
+    let lead = match bulk[..] {
+        [one, other] if one + other > 0.0 => Some((one - other) / (one + other)),
+        _ => None,
+    };
+    let judged = record.links.iter().filter(|link| layout.measured.contains(&link.port));
+    Outcome {
+        values: measures.iter().map(|measure| record.summary.metrics.value(&measure.metric)).collect(),
+        lead,
+        fingerprint: record.summary.fingerprint.to_string(),
+        packets: judged.filter_map(|link| link.sent).map(|sent| sent.packets).sum(),
+    }
+}

@@ -1,0 +1,261 @@
+//! A card as text, and as JSON.
+
+use std::fmt::Write as _;
+
+use giveway_scenario::Draft;
+use serde_json::{Value, json};
+
+use crate::card::{Card, Counts, Line, Unstable};
+use crate::cells::Cell;
+use crate::question::Question;
+use crate::states::States;
+use crate::verdict::{LEVEL, Verdict};
+
+/// The most differences that the text lists for each direction.
+const LISTED: usize = 5;
+
+/// The card as text: the matrix, the largest differences, and what is uncertain.
+pub fn text(card: &Card) -> String {
+    let mut text = String::new();
+    let request = &card.request;
+    let _ = writeln!(
+        text,
+        "{} in {} cells with {} seeds: {} runs, {} packets",
+        card.names[0],
+        request.cells.len(),
+        request.seeds,
+        card.size.0,
+        card.size.1
+    );
+    let head: Vec<String> = std::iter::once(String::new())
+        .chain(card.names[1..].iter().map(|name| format!("against {name}")))
+        .collect();
+    let mut rows = vec![head];
+    for question in card.questions() {
+        let counts_of_baselines =
+            (0..request.against.len()).map(|baseline| cell_of(card.counts(question, baseline)));
+        rows.push(std::iter::once(question.words().to_owned()).chain(counts_of_baselines).collect());
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    let _ =
+        writeln!(text, "+ better, - worse, = no difference that matters, ? undecided: numbers of metrics.");
+    for (verdict, title) in [(Verdict::Worse, "Worse"), (Verdict::Better, "Better")] {
+        let largest = largest(card, verdict);
+        if !largest.is_empty() {
+            let _ = writeln!(text, "{title}, by the largest differences:");
+        }
+        for line in largest {
+            let _ = writeln!(text, "  {}", sentence(card, line));
+        }
+    }
+    for found in &card.unstable {
+        let _ = writeln!(text, "Two states: {}", of_states(card, found));
+    }
+    for line in card.lines.iter().filter(|line| line.flips()) {
+        let _ = writeln!(text, "The opposite with the timing of real machines: {}", sentence(card, line));
+    }
+    let _ = writeln!(text, "{}", certainty(card));
+    text
+}
+
+/// The verdicts on a question in one short text.
+pub(crate) fn cell_of(counts: Counts) -> String {
+    let Counts { better, worse, same, unknown, flips } = counts;
+    let mut parts = Vec::new();
+    for (count, sign) in [(better, "+"), (worse, "-"), (same, "="), (unknown, "?")] {
+        if count > 0 {
+            parts.push(format!("{sign}{count}"));
+        }
+    }
+    let mark = if flips > 0 { "!" } else { "" };
+    format!("{} ({}){mark}", counts.words(), parts.join(" "))
+}
+
+/// The sentence about the level, and about what was not run.
+pub(crate) fn certainty(card: &Card) -> String {
+    let request = &card.request;
+    let timing = match request.timing {
+        true => "Each verdict was repeated with the timing of real machines.",
+        false => "Nothing was repeated with the timing of real machines (--no-timing).",
+    };
+    format!(
+        "Differences are paired by seed and corrected together over {} comparisons (Holm, {} %). {timing}",
+        card.lines.iter().filter(|line| line.cell.is_some()).count(),
+        100.0 * LEVEL
+    )
+}
+
+/// The largest differences with a verdict, each cell once, in units of what matters.
+fn largest(card: &Card, verdict: Verdict) -> Vec<&Line> {
+    let mut lines: Vec<&Line> =
+        card.lines.iter().filter(|line| line.compared.verdict == verdict && line.cell.is_some()).collect();
+    lines.sort_by(|a, b| times_limit(b).total_cmp(&times_limit(a)));
+    let mut seen = Vec::new();
+    lines.retain(|line| {
+        let new = !seen.contains(&line.cell);
+        seen.push(line.cell);
+        new
+    });
+    lines.truncate(LISTED);
+    lines
+}
+
+/// A difference in units of what matters.
+pub(crate) fn times_limit(line: &Line) -> f64 {
+    line.compared
+        .difference
+        .as_ref()
+        .map_or(0.0, |difference| (difference.after - difference.before).abs() / line.compared.limit)
+}
+
+/// A line in a sentence.
+pub(crate) fn sentence(card: &Card, line: &Line) -> String {
+    let place = line.cell.map_or_else(String::new, |cell| format!("{}: ", card.request.cells[cell].name));
+    let values = match &line.compared.difference {
+        Some(difference) => format!(
+            "{} instead of {}{}",
+            number(difference.after),
+            number(difference.before),
+            match difference.ci95 {
+                Some(half) if half > 0.0 => format!(" (difference known to {})", number(half)),
+                _ => String::new(),
+            }
+        ),
+        None => "not measured".to_owned(),
+    };
+    format!("{place}{} {values}, {}", line.metric, card.names[line.baseline + 1])
+}
+
+/// Two states in a sentence.
+pub(crate) fn of_states(card: &Card, found: &Unstable) -> String {
+    let (name, cell) = (&card.names[found.discipline], &card.request.cells[found.cell].name);
+    match (&found.metric, &found.states) {
+        (Some(metric), States::Heaps { low, high }) => format!(
+            "{name} in {cell}: {metric} is about {} in {} runs and about {} in {}; a mean would describe none",
+            number(low.1),
+            low.0,
+            number(high.1),
+            high.0
+        ),
+        (_, States::Winners { runs: [first, second, neither], lead }) => format!(
+            "{name} in {cell}: of two equal transfers the first wins {first} runs, the second {second}, and nobody {neither}; a \
+             winner has {:.0} % more of their sum",
+            100.0 * lead
+        ),
+        (None, States::Heaps { .. }) => format!("{name} in {cell}"),
+    }
+}
+
+/// A number with three significant digits.
+pub(crate) fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".to_owned() } else { "-".to_owned() };
+    }
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    match magnitude {
+        ..=-6 | 9.. => format!("{value:.2e}"),
+        3..=8 => format!("{value:.0}"),
+        _ => {
+            let decimals = (2 - magnitude).max(0) as usize;
+            let text = format!("{value:.decimals$}");
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
+        }
+    }
+}
+
+/// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit.
+pub fn scenario_of(card: &Card, cell: &Cell) -> String {
+    let request = &card.request;
+    let mut specs = vec![&request.candidate];
+    specs.extend(&request.against);
+    let listed: Vec<String> = specs.iter().map(|spec| format!("{spec:?}")).collect();
+    Draft::parse(&cell.scenario, "")
+        .assign("evaluate", &format!("disciplines=[{}]", listed.join(", ")))
+        .assign("evaluate", &format!("seeds={}", request.seeds))
+        .text()
+}
+
+/// The whole card as JSON.
+pub fn json(card: &Card) -> Value {
+    let request = &card.request;
+    let matrix: Vec<Value> = card
+        .questions()
+        .into_iter()
+        .flat_map(|question| (0..request.against.len()).map(move |baseline| (question, baseline)))
+        .map(|(question, baseline)| {
+            let counts = card.counts(question, baseline);
+            json!({
+                "question": question, "baseline": request.against[baseline], "verdict": counts.words(),
+                "better": counts.better, "worse": counts.worse, "same": counts.same, "unknown": counts.unknown,
+                "flips": counts.flips, "median_ratio": card.ratio(question, baseline),
+            })
+        })
+        .collect();
+    let lines: Vec<Value> = card.lines.iter().map(|line| of_line(card, line)).collect();
+    let unstable: Vec<Value> = card
+        .unstable
+        .iter()
+        .map(|found| {
+            json!({
+                "discipline": card.names[found.discipline], "cell": request.cells[found.cell].name,
+                "metric": found.metric, "sentence": of_states(card, found),
+            })
+        })
+        .collect();
+    let cells: Vec<Value> = request
+        .cells
+        .iter()
+        .zip(&card.outcomes)
+        .map(|(cell, outcomes)| {
+            let fingerprints: Vec<Vec<&str>> = outcomes
+                .iter()
+                .map(|runs| runs.iter().map(|outcome| outcome.fingerprint.as_str()).collect())
+                .collect();
+            json!({
+                "cell": cell.name, "title": cell.title, "source": cell.source, "section": cell.section,
+                "shape": cell.shape, "fingerprints": fingerprints,
+            })
+        })
+        .collect();
+    json!({
+        "giveway_card": 1,
+        "version": giveway_sources::SIMULATION,
+        "candidate": request.candidate, "against": request.against, "seeds": request.seeds, "short": request.short,
+        "level": LEVEL, "runs": card.size.0, "packets": card.size.1,
+        "matrix": matrix, "lines": lines, "two_states": unstable, "cells": cells,
+    })
+}
+
+fn of_line(card: &Card, line: &Line) -> Value {
+    let compared = &line.compared;
+    let difference = compared.difference.as_ref();
+    json!({
+        "baseline": card.request.against[line.baseline],
+        "cell": line.cell.map(|cell| &card.request.cells[cell].name),
+        "question": line.question, "metric": line.metric,
+        "better_is": if line.high { "high" } else { "low" },
+        "verdict": compared.verdict, "verdict_with_real_timing": line.measured, "flips": line.flips(),
+        "value": difference.map(|found| found.after), "baseline_value": difference.map(|found| found.before),
+        "difference": difference.map(|found| found.after - found.before),
+        "ci95": difference.and_then(|found| found.ci95),
+        "p_value": difference.and_then(|found| found.p_value()),
+        "matters": compared.limit, "effect": compared.effect,
+    })
+}
+
+/// The questions in the order of a card, with the sentence of each.
+pub(crate) fn abouts(card: &Card) -> Vec<String> {
+    card.questions()
+        .into_iter()
+        .map(|question: Question| format!("{}: {}", question.words(), question.about()))
+        .collect()
+}

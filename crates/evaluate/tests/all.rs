@@ -1,0 +1,3 @@
+//! Whole cards, in one program.
+
+mod cards;

@@ -1,0 +1,99 @@
+//! Whole cards over a few cells.
+
+use giveway_evaluate::{
+    Card, EvaluateError, Question, Request, States, Verdict, chosen, evaluate, json, page, text,
+};
+use giveway_runner::Silent;
+
+fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
+    let names: Vec<String> = cells.iter().map(|name| (*name).to_owned()).collect();
+    Request {
+        candidate: candidate.to_owned(),
+        against: against.iter().map(|name| (*name).to_owned()).collect(),
+        seeds: 4,
+        cells: chosen(&names).unwrap(),
+        short: true,
+        timing: false,
+        jobs: 2,
+    }
+}
+
+fn card(request: Request) -> Card {
+    evaluate(request, &Silent).unwrap()
+}
+
+/// The verdict in a cell and metric against the first baseline.
+fn verdict(card: &Card, cell: &str, metric: &str) -> Verdict {
+    let place = card.request.cells.iter().position(|one| one.name == cell);
+    let line =
+        card.lines.iter().find(|line| line.cell == place && line.metric == metric && line.baseline == 0);
+    line.unwrap_or_else(|| panic!("{cell} has no {metric}")).compared.verdict
+}
+
+#[test]
+fn fq_codel_keeps_a_ping_short_that_a_fifo_does_not() {
+    let found = card(request("fq_codel", &["fifo limit 1000p"], &["rrul/tcp-8-down"]));
+    assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Better);
+    let counts = found.counts(Question::Delay, 0);
+    assert_eq!((counts.better, counts.worse, counts.words()), (1, 0, "better"));
+    // The other way round.
+    let found = card(request("fifo limit 1000p", &["fq_codel"], &["rrul/tcp-8-down"]));
+    assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Worse);
+    // A packet of a fifo costs less.
+    assert_eq!(found.counts(Question::Cost, 0).words(), "better");
+}
+
+#[test]
+fn a_discipline_does_not_differ_from_itself() {
+    let found =
+        card(request("fq_codel", &["fq_codel limit 10241p"], &["rrul/tcp-8-down", "rfc7928/mix-light"]));
+    assert!(found.lines.iter().all(|line| line.compared.verdict == Verdict::Same), "{}", text(&found));
+    assert!(text(&found).contains("no difference"));
+}
+
+#[test]
+fn a_card_has_the_same_bits_with_any_number_of_threads() {
+    let asked = request("efd", &["fq_codel"], &["rfc7928/ecn-on", "short-flows/slow-uplink"]);
+    let one = card(Request { jobs: 1, ..asked.clone() });
+    let three = card(Request { jobs: 3, ..asked });
+    assert_eq!(json(&one), json(&three));
+    assert_eq!(page(&one).html(), page(&three).html());
+}
+
+#[test]
+fn a_card_is_repeated_with_the_timing_of_real_machines() {
+    let asked = request("fq_codel", &["fifo limit 1000p"], &["rrul/tcp-8-down"]);
+    let found = card(Request { timing: true, ..asked });
+    assert!(found.lines.iter().filter(|line| line.cell.is_some()).all(|line| line.measured.is_some()));
+    assert!(text(&found).contains("Each verdict was repeated with the timing of real machines."));
+}
+
+/// FQ-PIE has two states on a short path: two equal transfers share the link, or one of them wins.
+#[test]
+fn the_two_states_of_fq_pie_are_found() {
+    let asked = request("fq_pie", &["fq_codel"], &["rfc7928/range-short-path"]);
+    let found = card(Request { seeds: 10, short: false, ..asked });
+    let winners: Vec<_> = found.unstable.iter().filter(|one| one.discipline == 0).collect();
+    assert!(
+        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Heaps { .. })),
+        "{}",
+        text(&found)
+    );
+    assert!(found.unstable.iter().all(|one| one.discipline != 1), "fq_codel has one state: {}", text(&found));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let fails = |request: Request| -> String {
+        match evaluate(request, &Silent) {
+            Err(EvaluateError::Scenario(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("it should be refused"),
+        }
+    };
+    let cell = ["rrul/tcp-8-down"];
+    assert!(fails(request("fq_codle", &["fifo"], &cell)).contains("fq_codel"));
+    assert!(fails(request("efd", &[], &cell)).contains("--against"));
+    assert!(fails(request("efd", &["efd"], &cell)).contains("compared twice"));
+    assert!(fails(Request { seeds: 1, ..request("efd", &["fifo"], &cell) }).contains("two seeds"));
+}
