@@ -12,6 +12,8 @@ use crate::parts::{HeatCell, HeatMap, HeatPanel, Shade};
 
 /// The height of a row, pixels.
 const ROW: usize = 30;
+/// The most rows of a map with the names of its columns at the bottom.
+const LONG: usize = 16;
 /// The opacity of the lowest and the highest value.
 const OPACITY: (f64, f64) = (0.06, 0.72);
 /// The opacity of the colour of a discipline.
@@ -110,10 +112,13 @@ impl HeatPanel {
     }
 
     fn spec(&self) -> Value {
+        // The names of the columns of a long map would be below the end of the screen.
+        let place = if self.y.categories.len() > LONG { "top" } else { "bottom" };
         let axis = |field: &str, axis: &crate::parts::Axis, angle: i32| {
             json!({ "field": field, "type": "nominal", "title": axis.title, "sort": null,
                     "scale": { "domain": axis.categories, "padding": 0.03 },
-                    "axis": { "labelAngle": angle, "labelLimit": 160, "ticks": false, "domain": false } })
+                    "axis": { "labelAngle": angle, "labelLimit": 220, "ticks": false, "domain": false,
+                              "orient": if field == "x" { place } else { "left" } } })
         };
         let characters: usize = self.x.categories.iter().map(|name| name.chars().count() + 2).sum();
         let (x, y) = (axis("x", &self.x, if characters <= 44 { 0 } else { -35 }), axis("y", &self.y, 0));

@@ -8,6 +8,7 @@ use crate::card::{Card, Line};
 use crate::question::Question;
 use crate::show::{abouts, cell_of, certainty, number, of_states, sentence, times_limit};
 use crate::verdict::Verdict;
+use giveway_measure::of_metric;
 
 /// The page of a card.
 pub fn page(card: &Card) -> Document {
@@ -164,7 +165,8 @@ fn table(card: &Card, baseline: usize) -> Sheet {
     let row = |line: &&Line| {
         let compared = &line.compared;
         let value = |of: fn(&giveway_measure::Difference) -> Option<f64>| {
-            let number = compared.difference.as_ref().and_then(of).map(number);
+            let number =
+                compared.difference.as_ref().and_then(of).map(|value| of_metric(&line.metric, value));
             Field::plain(number.unwrap_or_else(|| "-".to_owned()))
         };
         let tone = match compared.verdict {
@@ -184,7 +186,7 @@ fn table(card: &Card, baseline: usize) -> Sheet {
             value(|found| Some(found.after)),
             value(|found| Some(found.before)),
             value(|found| found.ci95),
-            Field::plain(number(compared.limit)),
+            Field::plain(of_metric(&line.metric, compared.limit)),
             Field::plain(compared.effect.map_or_else(|| "-".to_owned(), number)),
             Field { text: compared.verdict.words().to_owned(), tone },
             Field::plain(late),

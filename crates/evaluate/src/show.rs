@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use giveway_measure::of_metric;
 use giveway_scenario::Draft;
 use serde_json::{Value, json};
 
@@ -119,10 +120,11 @@ pub(crate) fn sentence(card: &Card, line: &Line) -> String {
     let values = match &line.compared.difference {
         Some(difference) => format!(
             "{} instead of {}{}",
-            number(difference.after),
-            number(difference.before),
+            of_metric(&line.metric, difference.after),
+            of_metric(&line.metric, difference.before),
             match difference.ci95 {
-                Some(half) if half > 0.0 => format!(" (difference known to {})", number(half)),
+                Some(half) if half > 0.0 =>
+                    format!(" (the difference is known to {})", of_metric(&line.metric, half)),
                 _ => String::new(),
             }
         ),
@@ -137,9 +139,9 @@ pub(crate) fn of_states(card: &Card, found: &Unstable) -> String {
     match (&found.metric, &found.states) {
         (Some(metric), States::Heaps { low, high }) => format!(
             "{name} in {cell}: {metric} is about {} in {} runs and about {} in {}; a mean would describe none",
-            number(low.1),
+            of_metric(metric, low.1),
             low.0,
-            number(high.1),
+            of_metric(metric, high.1),
             high.0
         ),
         (_, States::Winners { runs: [first, second, neither], lead }) => format!(

@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod amounts;
 mod arrivals;
 mod bursts;
 mod classes;
@@ -67,6 +68,7 @@ mod table;
 mod terminal;
 mod trial;
 
+pub use amounts::{amount, of_metric, unit_of};
 pub use bursts::WINDOWS;
 pub use contest::Contest;
 pub use difference::Difference;
