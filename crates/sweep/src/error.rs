@@ -1,12 +1,22 @@
 //! The errors of sweeps.
 
+use std::path::PathBuf;
+
 use giveway_record::{Damage, FolderError};
 use giveway_scenario::ScenarioError;
 
 use crate::axis::AxisError;
 use crate::design::DesignError;
 use crate::precision::PrecisionError;
-use crate::rescue::Rescued;
+
+/// Finished trials that their folder could not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    /// The number of these trials.
+    pub trials: u64,
+    /// The folder that has them; `None` if it could not be written either, so that they run again.
+    pub folder: Option<PathBuf>,
+}
 
 /// An error of a sweep. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]

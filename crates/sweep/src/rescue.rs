@@ -7,17 +7,8 @@ use std::path::PathBuf;
 
 use giveway_record::dataset::{Measured, Row};
 
-use crate::error::SweepError;
+use crate::error::{Rescued, SweepError};
 use crate::folder::SweepFolder;
-
-/// Finished trials that their folder could not take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rescued {
-    /// The number of these trials.
-    pub trials: u64,
-    /// The folder that has them; `None` if it could not be written either, so that they run again.
-    pub folder: Option<PathBuf>,
-}
 
 /// Keeps rows that could not be written because of `why`. Returns the error that names their place.
 pub(crate) fn rescue(folder: &SweepFolder, rows: &[Row<Measured>], why: SweepError) -> SweepError {
