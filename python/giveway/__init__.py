@@ -41,6 +41,7 @@ from ._errors import (
     MissingExtra,
     ScenarioError,
 )
+from ._evaluate import Card, evaluate, evaluation_cells
 from ._giveway import VERSION as __version__
 from ._network import Network
 from ._papers import Claim, Paper, paper, papers, reproduce
@@ -59,6 +60,7 @@ __all__ = [
     "Bound",
     "Candidate",
     "Capture",
+    "Card",
     "Claim",
     "Column",
     "Comparison",
@@ -104,6 +106,8 @@ __all__ = [
     "compare_tuned",
     "congestion_controls",
     "disciplines",
+    "evaluate",
+    "evaluation_cells",
     "explain",
     "flent",
     "lists",

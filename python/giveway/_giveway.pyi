@@ -26,6 +26,8 @@ __all__ = [
     "compare",
     "definition",
     "estimate",
+    "evaluate_discipline",
+    "evaluation_cells",
     "higher_is_better",
     "looks",
     "main",
@@ -302,6 +304,15 @@ class Sweeping:
     def messages(self) -> list[str]: ...
     def finish(self) -> str: ...
 
+def evaluation_cells() -> list[tuple[str, str]]: ...
+def evaluate_discipline(
+    candidate: str,
+    own: object | None,
+    against: Sequence[str],
+    cells: Sequence[str],
+    options: tuple[int, bool, bool, int],
+    progress: Callable[[float], None] | None,
+) -> tuple[str, str, str, list[tuple[str, str]]]: ...
 def processors() -> int: ...
 def higher_is_better(metric: str) -> bool: ...
 def axis_levels(text: str) -> list[str] | None: ...

@@ -13,7 +13,7 @@ from conftest import ROOT
 matplotlib.use("agg")
 
 #: Documents whose blocks follow each other in one program.
-DOCUMENTS = ["README.md", "python/README.md", "docs/book/python.md", "docs/book/sweeps.md"]
+DOCUMENTS = ["README.md", "python/README.md", "docs/book/python.md", "docs/book/sweeps.md", "docs/book/evaluate.md"]
 
 
 def blocks(document: str) -> list[tuple[int, str]]:

@@ -95,9 +95,10 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         short: args.short,
         timing: !args.no_timing,
         jobs: args.jobs.map_or_else(processors, usize::from),
+        source: None,
     };
     stop::listen();
-    let card = match run_card(request, &Terminal { quiet: args.quiet }) {
+    let card = match run_card(request, None, &Terminal { quiet: args.quiet }) {
         Err(EvaluateError::Stopped) => {
             show::message(
                 "stopped: nothing is kept, since a card over a part of the cells would say something else",

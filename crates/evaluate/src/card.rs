@@ -1,14 +1,15 @@
 //! The card of a discipline: verdicts against each baseline, cell by cell and question by question.
 
-use giveway_measure::short_names;
+use giveway_measure::{Record, short_names};
 use giveway_runner::Frontend;
+use giveway_scenario::Scenario;
 use serde::Serialize;
 
 use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
 use crate::question::Question;
-use crate::run::{Outcome, Prepared, Timing, prepare, run};
+use crate::run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
 use crate::states::{GAP, SUSPICION, States, heaps, winners};
 use crate::verdict::{Compared, Pair, Verdict, compare};
 
@@ -29,7 +30,12 @@ pub struct Request {
     pub timing: bool,
     /// The number of threads.
     pub jobs: usize,
+    /// The source of a discipline of the caller, whose name is `candidate`; `None` for a specification.
+    pub source: Option<String>,
 }
+
+/// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
+pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
 
 /// A card.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +49,7 @@ pub struct Card {
     /// The disciplines with two states.
     pub unstable: Vec<Unstable>,
     /// All outcomes with ideal timing: by cell, discipline and seed. The discipline is the first.
-    pub outcomes: Vec<Vec<Vec<Outcome>>>,
+    pub outcomes: Outcomes,
     /// The runs, and the packets that judged links sent in them.
     pub size: (u64, u64),
 }
@@ -125,14 +131,23 @@ impl Counts {
     }
 }
 
-/// Runs the card.
+/// Runs the card. `own` runs a discipline of the caller, if the request has the source of one.
 ///
 /// # Errors
 /// If a discipline is wrong, a run failed, or the front end stopped it.
-pub fn evaluate(request: Request, frontend: &dyn Frontend) -> Result<Card, EvaluateError> {
-    let Request { candidate, against, seeds, cells, short, timing, jobs } = &request;
+pub fn evaluate(
+    request: Request,
+    own: Option<&mut OwnRuns<'_>>,
+    frontend: &dyn Frontend,
+) -> Result<Card, EvaluateError> {
+    let Request { candidate, against, seeds, cells, timing, source, .. } = &request;
     if *seeds < 2 {
         return Err(EvaluateError::Usage("a verdict needs at least two seeds: write --seeds 10".to_owned()));
+    }
+    if against.is_empty() {
+        return Err(EvaluateError::Usage(
+            "nothing to compare with: write --against fq_codel,cake".to_owned(),
+        ));
     }
     let mut disciplines = vec![candidate.clone()];
     for baseline in against {
@@ -143,26 +158,14 @@ pub fn evaluate(request: Request, frontend: &dyn Frontend) -> Result<Card, Evalu
         }
         disciplines.push(baseline.clone());
     }
-    if against.is_empty() {
-        return Err(EvaluateError::Usage(
-            "nothing to compare with: write --against fq_codel,cake".to_owned(),
-        ));
-    }
-    let listed: Vec<u64> = (1..=u64::from(*seeds)).collect();
-    let prepared = |timing| -> Result<Vec<Prepared<'_>>, EvaluateError> {
-        cells.iter().map(|cell| prepare(cell, &disciplines, &listed, timing, *short)).collect()
-    };
-    let ideal = prepared(Timing::Ideal)?;
-    let outcomes = run(&ideal, *jobs, "card", frontend)?;
-    let unstable = unstable(&request, &disciplines, &outcomes, frontend)?;
+    let mut work = Work { request: &request, disciplines: &disciplines, own, frontend };
+    let outcomes = work.all(Timing::Ideal, "card")?;
+    let unstable = work.unstable(&outcomes)?;
+    let late = if *timing { Some(work.all(Timing::Measured, "timing of real machines")?) } else { None };
     let compared = comparisons(&request, &outcomes, &unstable);
-    let measured = match timing {
-        false => None,
-        true => {
-            let late = run(&prepared(Timing::Measured)?, *jobs, "timing of real machines", frontend)?;
-            Some(comparisons(&request, &late, &unstable))
-        }
-    };
+    let measured = late.map(|late| comparisons(&request, &late, &unstable));
+    // Nobody has counted the instructions of a discipline of the caller.
+    let counted = if source.is_some() { "" } else { candidate };
     let mut lines = Vec::new();
     let mut places = compared.into_iter().enumerate();
     for (baseline, spec) in against.iter().enumerate() {
@@ -180,7 +183,7 @@ pub fn evaluate(request: Request, frontend: &dyn Frontend) -> Result<Card, Evalu
                 });
             }
         }
-        lines.extend(cost(candidate, spec).into_iter().map(|(metric, compared)| Line {
+        lines.extend(cost(counted, spec).into_iter().map(|(metric, compared)| Line {
             baseline,
             cell: None,
             question: Question::Cost,
@@ -204,7 +207,7 @@ fn values(outcomes: &[Outcome], measure: usize) -> Vec<Option<f64>> {
 }
 
 /// The comparisons of all baselines, cells and metrics, in this order.
-fn comparisons(request: &Request, outcomes: &[Vec<Vec<Outcome>>], unstable: &[Unstable]) -> Vec<Compared> {
+fn comparisons(request: &Request, outcomes: &Outcomes, unstable: &[Unstable]) -> Vec<Compared> {
     // By cell, discipline and metric.
     let tables: Vec<Vec<Vec<Vec<Option<f64>>>>> = request
         .cells
@@ -248,37 +251,90 @@ fn has_heaps(unstable: &[Unstable], discipline: usize, cell: usize, metric: &str
     })
 }
 
-/// The disciplines with two states. A suspicion is tested with as many fresh seeds.
-fn unstable(
-    request: &Request,
-    disciplines: &[String],
-    outcomes: &[Vec<Vec<Outcome>>],
-    frontend: &dyn Frontend,
-) -> Result<Vec<Unstable>, EvaluateError> {
-    let fresh: Vec<u64> =
-        (1..=u64::from(request.seeds)).map(|seed| u64::from(request.seeds) + seed).collect();
-    let mut suspects: Vec<(usize, usize)> = Vec::new();
-    for (cell, of_cell) in outcomes.iter().enumerate() {
-        for (discipline, of_discipline) in of_cell.iter().enumerate() {
-            if !found_in(&request.cells[cell], of_discipline, SUSPICION).is_empty() {
-                suspects.push((cell, discipline));
+/// The runs of a card.
+struct Work<'a, 'b> {
+    request: &'a Request,
+    /// The candidate, then the baselines.
+    disciplines: &'a [String],
+    own: Option<&'a mut OwnRuns<'b>>,
+    frontend: &'a dyn Frontend,
+}
+
+impl Work<'_, '_> {
+    /// All cells with all disciplines and seeds.
+    fn all(&mut self, timing: Timing, title: &str) -> Result<Outcomes, EvaluateError> {
+        let request = self.request;
+        let seeds: Vec<u64> = (1..=u64::from(request.seeds)).collect();
+        // A discipline of the caller has no place in a scenario.
+        let specs = &self.disciplines[usize::from(request.source.is_some())..];
+        let prepared: Vec<Prepared<'_>> = request
+            .cells
+            .iter()
+            .map(|cell| prepare(cell, specs, &seeds, timing, request.short))
+            .collect::<Result<_, _>>()?;
+        let mut outcomes = run(&prepared, request.jobs, title, self.frontend)?;
+        if let Some(own) = self.own.as_deref_mut() {
+            for (prepared, outcomes) in prepared.iter().zip(&mut outcomes) {
+                outcomes.insert(0, run_own(prepared, own, self.frontend)?);
             }
         }
+        Ok(outcomes)
     }
-    let mut again = Vec::new();
-    for (cell, discipline) in &suspects {
-        let spec = std::slice::from_ref(&disciplines[*discipline]);
-        again.push(prepare(&request.cells[*cell], spec, &fresh, Timing::Ideal, request.short)?);
-    }
-    let more = run(&again, request.jobs, "runs that disagree", frontend)?;
-    let mut confirmed = Vec::new();
-    for ((cell, discipline), fresh) in suspects.iter().zip(more) {
-        let all: Vec<Outcome> = outcomes[*cell][*discipline].iter().chain(&fresh[0]).cloned().collect();
-        for (metric, states) in found_in(&request.cells[*cell], &all, GAP) {
-            confirmed.push(Unstable { discipline: *discipline, cell: *cell, metric, states });
+
+    /// The disciplines with two states. A suspicion is tested with as many fresh seeds.
+    fn unstable(&mut self, outcomes: &Outcomes) -> Result<Vec<Unstable>, EvaluateError> {
+        let request = self.request;
+        let fresh: Vec<u64> =
+            (1..=u64::from(request.seeds)).map(|seed| u64::from(request.seeds) + seed).collect();
+        let mut suspects: Vec<(usize, usize)> = Vec::new();
+        for (cell, of_cell) in outcomes.iter().enumerate() {
+            for (discipline, of_discipline) in of_cell.iter().enumerate() {
+                if !found_in(&request.cells[cell], of_discipline, SUSPICION).is_empty() {
+                    suspects.push((cell, discipline));
+                }
+            }
         }
+        let is_own = |discipline: usize| discipline == 0 && request.source.is_some();
+        let mut again = Vec::new();
+        for (cell, discipline) in &suspects {
+            // A scenario has at least one discipline, also if that of the caller takes its place.
+            let spec = if is_own(*discipline) { 1 } else { *discipline };
+            let spec = std::slice::from_ref(&self.disciplines[spec]);
+            again.push(prepare(&request.cells[*cell], spec, &fresh, Timing::Ideal, request.short)?);
+        }
+        let mut more = run(&again, request.jobs, "runs that disagree", self.frontend)?;
+        if let Some(own) = self.own.as_deref_mut() {
+            for (((_, discipline), prepared), more) in suspects.iter().zip(&again).zip(&mut more) {
+                if is_own(*discipline) {
+                    more[0] = run_own(prepared, own, self.frontend)?;
+                }
+            }
+        }
+        let mut confirmed = Vec::new();
+        for ((cell, discipline), fresh) in suspects.iter().zip(more) {
+            let all: Vec<Outcome> = outcomes[*cell][*discipline].iter().chain(&fresh[0]).cloned().collect();
+            for (metric, states) in found_in(&request.cells[*cell], &all, GAP) {
+                confirmed.push(Unstable { discipline: *discipline, cell: *cell, metric, states });
+            }
+        }
+        Ok(confirmed)
     }
-    Ok(confirmed)
+}
+
+/// The outcomes of a discipline of the caller in a cell, by seed.
+fn run_own(
+    prepared: &Prepared<'_>,
+    own: &mut OwnRuns<'_>,
+    frontend: &dyn Frontend,
+) -> Result<Vec<Outcome>, EvaluateError> {
+    let mut outcomes = Vec::new();
+    for seed in &prepared.scenario.seeds {
+        if frontend.stopped() {
+            return Err(EvaluateError::Stopped);
+        }
+        outcomes.push(outcome(prepared, &own(&prepared.scenario, *seed)?));
+    }
+    Ok(outcomes)
 }
 
 /// The states that the outcomes of a discipline in a cell show, each with its metric.

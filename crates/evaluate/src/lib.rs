@@ -33,13 +33,13 @@ mod show;
 mod states;
 mod verdict;
 
-pub use card::{Card, Counts, Line, Request, Unstable, evaluate};
+pub use card::{Card, Counts, Line, OwnRuns, Request, Unstable, evaluate};
 pub use cells::{Cell, Measure, cells, chosen};
 pub use error::EvaluateError;
 pub use matters::{Matters, MattersError};
 pub use page::page;
 pub use question::Question;
-pub use run::{Outcome, Prepared, Timing, prepare, run};
+pub use run::{Outcome, Outcomes, Prepared, Timing, prepare, run};
 pub use show::{json, scenario_of, text};
 pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
 pub use verdict::{Compared, LEVEL, Pair, Verdict, compare};

@@ -39,6 +39,9 @@ pub struct Outcome {
     pub packets: u64,
 }
 
+/// Outcomes by cell, discipline and seed.
+pub type Outcomes = Vec<Vec<Vec<Outcome>>>;
+
 /// A cell that is ready to run: its scenario with the compared disciplines.
 pub struct Prepared<'a> {
     /// The cell.
@@ -87,7 +90,7 @@ pub fn run(
     jobs: usize,
     title: &str,
     frontend: &dyn Frontend,
-) -> Result<Vec<Vec<Vec<Outcome>>>, EvaluateError> {
+) -> Result<Outcomes, EvaluateError> {
     let tasks: Vec<(usize, u64)> = cells
         .iter()
         .enumerate()
@@ -114,7 +117,7 @@ pub fn run(
             });
         }
     });
-    let mut outcomes: Vec<Vec<Vec<Outcome>>> =
+    let mut outcomes: Outcomes =
         cells.iter().map(|prepared| vec![Vec::new(); prepared.scenario.compared().len()]).collect();
     let mut missing = false;
     for ((cell, _), found) in tasks.iter().zip(finished) {
@@ -162,7 +165,7 @@ fn with_seed(
 }
 
 /// The part of a record that a card keeps.
-fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
+pub(crate) fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
     let measures = &prepared.cell.measures;
     let layout = layout(&prepared.scenario, false);
     let bulk: Vec<f64> = record

@@ -174,16 +174,25 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit.
+/// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit. A discipline
+/// of the caller is a comment in it.
 pub fn scenario_of(card: &Card, cell: &Cell) -> String {
     let request = &card.request;
-    let mut specs = vec![&request.candidate];
-    specs.extend(&request.against);
+    let mut specs: Vec<&String> = request.against.iter().collect();
+    let mut comment = String::new();
+    match &request.source {
+        None => specs.insert(0, &request.candidate),
+        Some(source) => {
+            let _ = writeln!(comment, "# {} is not in this file. Its source:", request.candidate);
+            source.lines().for_each(|line| comment.push_str(&format!("# | {line}\n")));
+        }
+    }
     let listed: Vec<String> = specs.iter().map(|spec| format!("{spec:?}")).collect();
-    Draft::parse(&cell.scenario, "")
+    let text = Draft::parse(&cell.scenario, "")
         .assign("evaluate", &format!("disciplines=[{}]", listed.join(", ")))
         .assign("evaluate", &format!("seeds={}", request.seeds))
-        .text()
+        .text();
+    comment + &text
 }
 
 /// The whole card as JSON.

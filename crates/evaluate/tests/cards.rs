@@ -15,11 +15,12 @@ fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
         short: true,
         timing: false,
         jobs: 2,
+        source: None,
     }
 }
 
 fn card(request: Request) -> Card {
-    evaluate(request, &Silent).unwrap()
+    evaluate(request, None, &Silent).unwrap()
 }
 
 /// The verdict in a cell and metric against the first baseline.
@@ -85,7 +86,7 @@ fn the_two_states_of_fq_pie_are_found() {
 #[test]
 fn mistakes_are_named() {
     let fails = |request: Request| -> String {
-        match evaluate(request, &Silent) {
+        match evaluate(request, None, &Silent) {
             Err(EvaluateError::Scenario(error)) => error.to_string(),
             Err(error) => error.to_string(),
             Ok(_) => panic!("it should be refused"),

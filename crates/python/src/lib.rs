@@ -9,6 +9,7 @@
 //! own/           their packets, context, and ranks
 //! simulation.rs  a simulation that runs step by step
 //! sweep.rs       sweeps, here or on the workers of a cluster
+//! evaluate.rs    the card of a discipline
 //! compare.rs     the comparison of disciplines on a capture
 //! papers.rs      reproduced papers
 //! theory.rs      closed forms
@@ -27,6 +28,7 @@
 mod commands;
 mod compare;
 mod errors;
+mod evaluate;
 mod frame;
 mod own;
 mod papers;
@@ -44,6 +46,8 @@ mod _giveway {
     use crate::commands::{answer, main};
     #[pymodule_export]
     use crate::compare::compare;
+    #[pymodule_export]
+    use crate::evaluate::{evaluate_discipline, evaluation_cells};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]

@@ -23,12 +23,13 @@ use giveway_disciplines::Spec;
 use giveway_measure::Record;
 use giveway_papers::{observe_network, recorded_switch};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Qdisc};
+use giveway_runner::Frontend;
 use giveway_scenario::{Backend, Crossbar, Network, Port, Queue, Scenario, Trial};
 use giveway_sim::Segment;
 use giveway_switch::Outside;
 use giveway_switch::arbiter::ArbiterContext;
 use giveway_switch::packet::Class;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -106,7 +107,7 @@ pub fn run_all(
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
             };
             let ran = match &base.backend {
-                Backend::Network(network) => run_one(py, network, one, &trial, &go_on),
+                Backend::Network(network) => run_one(py, network, one, &trial, true, &go_on),
                 Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &go_on),
                 Backend::Live(_) => {
                     let message =
@@ -126,12 +127,34 @@ pub fn run_all(
     Ok(None)
 }
 
+/// Runs one trial of a scenario on a network without samples over time, on any thread. `frontend` may stop it.
+///
+/// # Errors
+/// When the discipline fails or breaks the contract, or the front end stopped the run.
+pub fn run_with(
+    py: Python<'_>,
+    scenario: &Scenario,
+    one: &Own,
+    trial: &Trial,
+    frontend: &dyn Frontend,
+) -> PyResult<Record> {
+    let Backend::Network(network) = &scenario.backend else {
+        return Err(errors::failed(py, "a discipline in Python runs on a network here"));
+    };
+    let go_on = |_: f64| match frontend.stopped() {
+        true => Err(PyKeyboardInterrupt::new_err(())),
+        false => Ok(()),
+    };
+    run_one(py, network, one, trial, false, &go_on)?
+}
+
 /// Runs one trial. The inner error is an interruption by `go_on`.
 fn run_one(
     py: Python<'_>,
     network: &Network,
     one: &Own,
     trial: &Trial,
+    keep_series: bool,
     go_on: &dyn Fn(f64) -> PyResult<()>,
 ) -> PyResult<Result<Record, PyErr>> {
     let failure = Failure::default();
@@ -159,8 +182,9 @@ fn run_one(
             }
         }
     };
-    let observed =
-        observe_network(network, true, |recorder| network.run_built(trial, &build, recorder, &watched));
+    let observed = observe_network(network, keep_series, |recorder| {
+        network.run_built(trial, &build, recorder, &watched)
+    });
     let interrupted = failure.is_interruption(py);
     match failure.take() {
         Some(error) if interrupted => return Ok(Err(error)),

@@ -160,6 +160,7 @@ const ALLOWED: &[Allowed] = &[
         name: "python",
         uses: &[
             "sweep",
+            "evaluate",
             "qdisc",
             "disciplines",
             "sim",

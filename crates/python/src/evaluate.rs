@@ -1,0 +1,79 @@
+//! The card of a discipline.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use giveway_evaluate::{
+    Card, EvaluateError, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
+};
+use giveway_scenario::{Scenario, Trial};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::own::{self, Own};
+use crate::running::Watched;
+
+/// A card: its text, all numbers as JSON, its page, and the scenario of each cell by name.
+type Shown = (String, String, String, Vec<(String, String)>);
+
+/// The names and titles of all cells.
+#[pyfunction]
+pub fn evaluation_cells() -> Vec<(String, String)> {
+    cells().into_iter().map(|cell| (cell.name, cell.title)).collect()
+}
+
+/// Runs a card. The candidate is a specification, or a discipline in Python.
+#[pyfunction]
+#[pyo3(signature = (candidate, own, against, cells, options, progress))]
+pub fn evaluate_discipline(
+    py: Python<'_>,
+    candidate: String,
+    own: Option<Own>,
+    against: Vec<String>,
+    cells: Vec<String>,
+    options: (u32, bool, bool, u16),
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Shown> {
+    let (seeds, short, timing, jobs) = options;
+    let cells = chosen(&cells).map_err(|error| raised(py, &error))?;
+    let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
+    let source = own.as_ref().map(|own| own.source.clone());
+    let request = Request { candidate, against, seeds, cells, short, timing, jobs, source };
+    let watched = Watched::default();
+    let theirs = watched.clone();
+    // The exception of a discipline in Python, which ends the card.
+    let exception: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let kept = Arc::clone(&exception);
+    let waited = watched.wait(py, progress.as_ref(), move || -> Result<Card, EvaluateError> {
+        let Some(own) = own else { return evaluate(request, None, &theirs) };
+        let run_own: &mut OwnRuns<'_> = &mut |scenario: &Scenario, seed: u64| {
+            let trial = Trial { discipline: 0, name: own.name.clone(), seed };
+            let ran = Python::attach(|py| own::run_with(py, scenario, &own, &trial, &theirs));
+            ran.map_err(|error| {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                EvaluateError::Stopped
+            })
+        };
+        evaluate(request, Some(run_own), &theirs)
+    });
+    let (card, stopped) = waited.ended(py);
+    if let Some(error) = stopped {
+        return Err(error);
+    }
+    if let Some(error) = exception.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let card = card.map_err(|error| raised(py, &error))?;
+    let scenarios = card.request.cells.iter().map(|cell| (cell.name.clone(), scenario_of(&card, cell)));
+    let scenarios = scenarios.collect();
+    Ok((text(&card), json(&card).to_string(), page(&card).html(), scenarios))
+}
+
+/// The exception of an error of a card.
+fn raised(py: Python<'_>, error: &EvaluateError) -> PyErr {
+    match error {
+        EvaluateError::Scenario(error) => errors::scenario(py, error),
+        EvaluateError::Usage(text) => PyValueError::new_err(text.clone()),
+        error => errors::failed(py, &error.to_string()),
+    }
+}

@@ -1,0 +1,86 @@
+"""Cards of built-in disciplines, and of a class."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+import giveway
+
+CELLS = ["rrul/tcp-8-down", "rfc7928/ecn-on"]
+ASKED = {"cells": CELLS, "seeds": 4, "short": True, "timing": False}
+PING = "src.ping.delay_p95_s"
+
+
+class Short:
+    """A fifo of 20 packets."""
+
+    def __init__(self):
+        self.queue = deque()
+
+    def enqueue(self, packet, cx):
+        if len(self.queue) == 20:
+            cx.drop(packet)
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, cx):
+        return self.queue.popleft() if self.queue else None
+
+
+@pytest.fixture(scope="module")
+def card() -> giveway.Card:
+    return giveway.evaluate("fq_codel", against=["fifo limit 1000p"], **ASKED)
+
+
+def test_a_card_has_verdicts_by_question_and_by_metric(card, tmp_path):
+    assert card.verdict("rrul/tcp-8-down", PING) == "better"
+    assert {each["question"] for each in card.matrix} == {"delay", "use", "fair", "safe", "cost"}
+    assert "keeps delays low" in str(card)
+    assert "<td" in card._repr_html_()
+    card.save(tmp_path / "card")
+    assert (tmp_path / "card" / "cells" / "rfc7928" / "ecn-on.toml").exists()
+    assert "Card of fq_codel" in (tmp_path / "card" / "card.html").read_text()
+    with pytest.raises(KeyError, match="no metric"):
+        card.verdict("rrul/tcp-8-down", "jitter")
+
+
+def test_a_cell_reproduces_the_runs_of_a_card(card):
+    again = giveway.run(giveway.Scenario.from_toml(card.scenarios["rfc7928/ecn-on"]), seeds=4, short=True)
+    [line] = [each for each in card.lines if (each["cell"], each["metric"]) == ("rfc7928/ecn-on", PING)]
+    assert again.estimate(PING, "fq_codel").mean == line["value"]
+    assert again.estimate(PING, "fifo limit 1000p").mean == line["baseline_value"]
+
+
+def test_a_class_has_a_card():
+    card = giveway.evaluate(Short, against=["fifo limit 20p", "fifo limit 1000p"], **ASKED)
+    # It decides as the built-in one does.
+    lines = [line for line in card.lines if line["baseline"] == "fifo limit 20p" and line["cell"] is not None]
+    assert {line["verdict"] for line in lines} == {"same"}
+    assert all(line["difference"] == 0 for line in lines)
+    assert card.verdict("rrul/tcp-8-down", PING, "fifo limit 1000p") == "better"
+    # Nobody has counted its instructions.
+    assert {each["verdict"] for each in card.matrix if each["question"] == "cost"} == {"undecided"}
+    assert "# | class Short" in card.scenarios["rrul/tcp-8-down"]
+
+
+def test_a_class_that_breaks_the_contract_ends_the_card():
+    class Forgets(Short):
+        def enqueue(self, packet, cx):
+            pass
+
+    with pytest.raises(giveway.DisciplineError, match="Forgets"):
+        giveway.evaluate(Forgets, against=["fifo"], **ASKED)
+
+
+def test_mistakes_are_named():
+    with pytest.raises(giveway.ScenarioError, match="fq_codel"):
+        giveway.evaluate("fq_codle", against=["fifo"], **ASKED)
+    with pytest.raises(ValueError, match="did you mean rrul"):
+        giveway.evaluate("efd", cells=["rrull"])
+    with pytest.raises(ValueError, match="two seeds"):
+        giveway.evaluate("efd", seeds=1, cells=["rrul"], short=True)
+    with pytest.raises(TypeError, match="against is a list"):
+        giveway.evaluate("efd", against="fifo")
+    assert giveway.evaluation_cells()["rrul/rrul-be"] == "Four downloads and four uploads"
