@@ -8,8 +8,8 @@ use clap::value_parser;
 use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
-    Axis, Data, Design, Done, Plan, Precision, Request, Rescued, Shard, SweepError, SweepFolder, answers,
-    merge as merge_shards, page, parts_of, run, usual_metric,
+    Axis, Data, Design, Done, PART, Plan, Precision, Request, Rescued, Shard, SweepError, SweepFolder,
+    answers, merge as merge_shards, page, parts_of, run, usual_metric,
 };
 use serde_json::json;
 
@@ -119,7 +119,7 @@ pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let mut dir = args.out.clone().unwrap_or_else(|| Path::new("sweeps").join(scenario_name(&args.file)));
     if args.shard.is_some() {
-        dir = dir.join(format!("shard-{}-of-{}", shard.index + 1, shard.of));
+        dir = dir.join(format!("{PART}{}-of-{}", shard.index + 1, shard.of));
     }
     let mut reuse = Vec::new();
     for other in &args.reuse {
@@ -304,7 +304,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError>
     if parts.is_empty() {
         let entries = std::fs::read_dir(&args.dir).into_iter().flatten().flatten();
         let is_shard = |path: &PathBuf| {
-            path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("shard-"))
+            path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PART))
         };
         parts = entries.map(|entry| entry.path()).filter(is_shard).collect();
         parts.sort();

@@ -39,6 +39,9 @@ const UNSORTED: &str = "trials.old";
 const FAILED: &str = "failed";
 const EARLIER: &str = "earlier";
 
+/// The beginning of the names of folders with a part of the sweep: `shard-1-of-8`.
+pub const PART: &str = "shard-";
+
 /// The part of a sweep that one process runs: the points whose place in the random order is `index` modulo
 /// `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -313,6 +316,8 @@ impl SweepFolder {
                 .flatten()
                 .map(|entry| entry.file_name().to_string_lossy().into_owned())
                 .filter(|name| name != giveway_record::LOCK && !name.ends_with(".tmp"))
+                // The parts of the sweep, which are merged into the folder above them.
+                .filter(|name| !name.starts_with(PART))
                 .collect();
             return match holds.first() {
                 None => Ok(None),

@@ -197,12 +197,13 @@ fn shards_are_merged_into_the_same_bytes() {
         run(&plan, &mut folder, shard, 2, &[], &Silent).unwrap();
         dirs.push(dir);
     }
-    let out = merged.path().join("all");
-    let found = merge(&out, &dirs, &Silent).unwrap();
+    // The folder above the parts is that of the whole sweep, as the book has it.
+    let out = merged.path();
+    let found = merge(out, &dirs, &Silent).unwrap();
     assert_eq!((found.trials, found.missing), (27, Vec::new()));
-    assert_eq!(bytes(whole.path()), bytes(&out));
+    assert_eq!(bytes(whole.path()), bytes(out));
     // The whole command finds nothing to do in the merged folder.
-    assert_eq!(sweep(&plan, &out, 2, &Watched::new()).unwrap().ran, 0);
+    assert_eq!(sweep(&plan, out, 2, &Watched::new()).unwrap().ran, 0);
 
     let error = merge(&merged.path().join("part"), &dirs[..2], &Silent).unwrap_err();
     assert!(error.to_string().contains("shard 3 of 3 is missing"), "{error}");
