@@ -174,8 +174,8 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit. A discipline
-/// of the caller is a comment in it.
+/// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit. A
+/// discipline of the caller is a comment in it.
 pub fn scenario_of(card: &Card, cell: &Cell) -> String {
     let request = &card.request;
     let mut specs: Vec<&String> = request.against.iter().collect();

@@ -127,7 +127,8 @@ pub fn run_all(
     Ok(None)
 }
 
-/// Runs one trial of a scenario on a network without samples over time, on any thread. `frontend` may stop it.
+/// Runs one trial of a scenario on a network without samples over time, on any thread. `frontend` may stop
+/// it.
 ///
 /// # Errors
 /// When the discipline fails or breaks the contract, or the front end stopped the run.
