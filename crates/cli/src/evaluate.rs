@@ -97,6 +97,10 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         jobs: args.jobs.map_or_else(processors, usize::from),
         source: None,
     };
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("cards").join(file_name(&candidate)));
+    // A folder that cannot be written ends the command before anything runs.
+    let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
+    std::fs::create_dir_all(dir.join("cells")).map_err(failed)?;
     stop::listen();
     let card = match run_card(request, None, &Terminal { quiet: args.quiet }) {
         Err(EvaluateError::Stopped) => {
@@ -107,7 +111,6 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         }
         other => other.map_err(wrong)?,
     };
-    let dir = args.out.clone().unwrap_or_else(|| Path::new("cards").join(file_name(&candidate)));
     let whole = json(&card);
     for cell in &card.request.cells {
         let place = dir.join("cells").join(format!("{}.toml", cell.name));
