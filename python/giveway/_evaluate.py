@@ -136,8 +136,11 @@ def evaluate(
     """
     if isinstance(against, str):
         raise TypeError(f'against is a list: write against=["{against}"]')
-    mine = None if isinstance(discipline, str) else own(discipline, 0)
-    name = discipline if isinstance(discipline, str) else own(discipline, 0).name
+    if isinstance(discipline, str):
+        mine, name = None, discipline
+    else:
+        mine = own(discipline, 0)
+        name = mine.name
     others = [each for each in against if each != name]
     options = (seeds, short, timing, jobs_of(jobs))
     with shown(progress, f"card of {name}") as watch:

@@ -5,7 +5,7 @@ use giveway_runner::Frontend;
 use giveway_scenario::Scenario;
 use serde::Serialize;
 
-use crate::cells::Cell;
+use crate::cells::{Cell, Measure};
 use crate::cost::cost;
 use crate::error::EvaluateError;
 use crate::question::Question;
@@ -91,6 +91,17 @@ pub struct Unstable {
     pub metric: Option<String>,
     /// The states.
     pub states: States,
+}
+
+impl Unstable {
+    /// True if the states make the mean of a metric meaningless. Opposite winners concern shares, and not
+    /// delays or the use of the link.
+    fn concerns(&self, measure: &Measure) -> bool {
+        match &self.metric {
+            Some(metric) => *metric == measure.metric,
+            None => measure.question == Question::Fair,
+        }
+    }
 }
 
 /// The verdicts on a question against a baseline.
@@ -223,14 +234,10 @@ fn comparisons(request: &Request, outcomes: &Outcomes, unstable: &[Unstable]) ->
     for baseline in 1..=request.against.len() {
         for (cell, each) in request.cells.iter().enumerate() {
             for (number, measure) in each.measures.iter().enumerate() {
-                // Opposite winners concern shares, and not delays or the use of the link.
                 let concerned = |discipline: usize| {
-                    let found = unstable.iter().any(|found| {
-                        (found.discipline, found.cell) == (discipline, cell)
-                            && found.metric.is_none()
-                            && measure.question == Question::Fair
-                    });
-                    found || has_heaps(unstable, discipline, cell, &measure.metric)
+                    unstable.iter().any(|found| {
+                        (found.discipline, found.cell) == (discipline, cell) && found.concerns(measure)
+                    })
                 };
                 pairs.push(Pair {
                     measure,
@@ -242,13 +249,6 @@ fn comparisons(request: &Request, outcomes: &Outcomes, unstable: &[Unstable]) ->
         }
     }
     compare(&pairs)
-}
-
-/// True if a metric of a discipline has two heaps in a cell.
-fn has_heaps(unstable: &[Unstable], discipline: usize, cell: usize, metric: &str) -> bool {
-    unstable.iter().any(|found| {
-        (found.discipline, found.cell) == (discipline, cell) && found.metric.as_deref() == Some(metric)
-    })
 }
 
 /// The runs of a card.
@@ -378,7 +378,7 @@ impl Card {
     }
 
     /// The median ratio of the values of the discipline to those of a baseline over the metrics of a
-    /// question. Above 1 the discipline has the higher values. `None` without positive values.
+    /// question. Above 1 the discipline has the better values. `None` without positive values.
     pub fn ratio(&self, question: Question, baseline: usize) -> Option<f64> {
         let mut ratios: Vec<f64> = self
             .lines

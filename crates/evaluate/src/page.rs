@@ -6,9 +6,9 @@ use giveway_document::{
 
 use crate::card::{Card, Line};
 use crate::question::Question;
-use crate::show::{abouts, cell_of, certainty, number, of_states, sentence, times_limit};
+use crate::show::{abouts, cell_of, certainty, of_states, sentence, times_limit};
 use crate::verdict::Verdict;
-use giveway_measure::of_metric;
+use giveway_measure::{amount, of_metric};
 
 /// The page of a card.
 pub fn page(card: &Card) -> Document {
@@ -61,15 +61,14 @@ fn matrix(card: &Card) -> HeatMap {
             let balance = (f64::from(counts.better) - f64::from(counts.worse)) / f64::from(all.max(1));
             let ratio = card
                 .ratio(*question, x)
-                .map(|ratio| format!(" The median of the values is {} times as good.", number(ratio)));
+                .map(|ratio| format!(" The median of the values is {} times as good.", amount(ratio, "1")));
             cells.push(HeatCell {
                 x,
                 y,
                 text: cell_of(counts),
                 about: format!(
-                    "{} {} than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
+                    "{} better than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
                     card.names[0],
-                    "better",
                     card.names[x + 1],
                     counts.better,
                     counts.worse,
@@ -186,8 +185,11 @@ fn table(card: &Card, baseline: usize) -> Sheet {
             value(|found| Some(found.after)),
             value(|found| Some(found.before)),
             value(|found| found.ci95),
-            Field::plain(of_metric(&line.metric, compared.limit)),
-            Field::plain(compared.effect.map_or_else(|| "-".to_owned(), number)),
+            Field::plain(match compared.difference {
+                Some(_) => of_metric(&line.metric, compared.limit),
+                None => "-".to_owned(),
+            }),
+            Field::plain(compared.effect.map_or_else(|| "-".to_owned(), |effect| amount(effect, "1"))),
             Field { text: compared.verdict.words().to_owned(), tone },
             Field::plain(late),
         ]

@@ -153,27 +153,6 @@ pub(crate) fn of_states(card: &Card, found: &Unstable) -> String {
     }
 }
 
-/// A number with three significant digits.
-pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".to_owned() } else { "-".to_owned() };
-    }
-    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
-    match magnitude {
-        ..=-6 | 9.. => format!("{value:.2e}"),
-        3..=8 => format!("{value:.0}"),
-        _ => {
-            let decimals = (2 - magnitude).max(0) as usize;
-            let text = format!("{value:.decimals$}");
-            if text.contains('.') {
-                text.trim_end_matches('0').trim_end_matches('.').to_owned()
-            } else {
-                text
-            }
-        }
-    }
-}
-
 /// The scenario of a cell with the disciplines and seeds of a card, which reproduces it to the bit. A
 /// discipline of the caller is a comment in it.
 pub fn scenario_of(card: &Card, cell: &Cell) -> String {

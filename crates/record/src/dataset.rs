@@ -181,9 +181,9 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-/// The metrics that any row has, with the value of each row. Their order depends on their names only, so that
-/// the same rows give the same columns. A metric is left out if it is
-/// missing, or a number of drops that is zero, in all rows.
+/// The metrics that any row has, with the value of each row. Their order depends on their names only, so
+/// equal rows give equal columns. A metric is left out if all rows lack it, or if it is a number of drops and
+/// zero in all rows.
 fn metrics(rows: &[Row<Measured>]) -> Vec<(String, Vec<Option<f64>>)> {
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found: Vec<(String, Vec<Option<f64>>)> = Vec::new();

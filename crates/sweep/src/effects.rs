@@ -14,8 +14,8 @@
 //! The estimators are those of table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
 //!
 //! A mean over few seeds varies without any key. In a grid the variance of that mean is estimated from the
-//! seeds and subtracted. A 95 % interval lies
-//! between the 2.5th and the 97.5th percentile of [`RESAMPLES`] estimates from resampled data.
+//! seeds and subtracted. An index is estimated anew from resampled data, [`RESAMPLES`] times. Its 95 %
+//! interval goes from the 2.5th to the 97.5th percentile of these estimates.
 
 use giveway_measure::t_quantile;
 
