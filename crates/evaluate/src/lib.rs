@@ -39,7 +39,7 @@ pub use error::EvaluateError;
 pub use matters::{Matters, MattersError};
 pub use page::page;
 pub use question::Question;
-pub use run::{Outcome, Outcomes, Prepared, Timing, prepare, run};
+pub use run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
 pub use show::{json, scenario_of, text};
 pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
 pub use verdict::{Compared, LEVEL, Pair, Verdict, compare};

@@ -165,7 +165,7 @@ fn with_seed(
 }
 
 /// The part of a record that a card keeps.
-pub(crate) fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
+pub fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
     let measures = &prepared.cell.measures;
     let layout = layout(&prepared.scenario, false);
     let bulk: Vec<f64> = record

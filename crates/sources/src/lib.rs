@@ -113,12 +113,14 @@ mod tests {
             "evaluate",
             "fuzzing",
             "instructions",
+            "judge",
             "kernel-check",
             "python",
             "runner",
             "senders",
             "sources",
             "sweep",
+            "wasm",
         ];
         for entry in fs::read_dir(root().join("crates")).expect("the folder can be read").flatten() {
             let name = entry.file_name().into_string().expect("the name of a crate is UTF-8");

@@ -123,11 +123,19 @@ const ALLOWED: &[Allowed] = &[
         uses: &["qdisc", "scenario", "measure", "document", "papers", "sources", "runner"],
         tests_use: &[],
     },
+    Allowed { name: "wasm", uses: &["qdisc"], tests_use: &[] },
+    Allowed {
+        name: "judge",
+        uses: &["qdisc", "sim", "scenario", "measure", "papers", "runner", "evaluate", "wasm"],
+        tests_use: &[],
+    },
     Allowed {
         name: "cli",
         uses: &[
             "sweep",
             "evaluate",
+            "judge",
+            "wasm",
             "qdisc",
             "spec",
             "disciplines",
@@ -161,6 +169,8 @@ const ALLOWED: &[Allowed] = &[
         uses: &[
             "sweep",
             "evaluate",
+            "judge",
+            "wasm",
             "qdisc",
             "disciplines",
             "sim",
@@ -198,6 +208,7 @@ const ALLOWED: &[Allowed] = &[
             "sim",
             "switch",
             "live",
+            "wasm",
             "watch",
             "control",
             "measure",
@@ -236,6 +247,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("seccompiler", &["live"]),
     ("quinn-proto", &["testbed"]),
     ("bytes", &["testbed"]),
+    ("wasmi", &["wasm"]),
 ];
 
 #[test]

@@ -1,0 +1,211 @@
+//! Candidates: disciplines that can run behind an observer and a hidden change.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use giveway_evaluate::EvaluateError;
+use giveway_measure::Record;
+use giveway_papers::observe_network;
+use giveway_qdisc::{LinkContext, Qdisc};
+use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
+use giveway_sim::Segment;
+use giveway_wasm::{Failure, Mistake, Module};
+
+use crate::rejected::{Code, Rejected};
+use crate::twist::{Twist, Twisted};
+use crate::watch::{Notes, Seen, Watched};
+
+/// The result of a run of a candidate.
+pub struct Ran {
+    /// The record.
+    pub record: Record,
+    /// The observations at each judged link.
+    pub seen: Vec<Seen>,
+    /// The fuel that all calls used, and the packets that arrived; zeros for a candidate without fuel.
+    pub fuel: (u64, u64),
+}
+
+/// The reason for a run without a result.
+pub enum Failed {
+    /// The caller stopped it.
+    Stopped,
+    /// The candidate made a mistake.
+    Rejected(Rejected),
+    /// The scenario cannot run.
+    Other(EvaluateError),
+}
+
+/// A discipline that is judged.
+pub trait Candidate: Sync {
+    /// Its name in results.
+    fn name(&self) -> &str;
+
+    /// The specification that stands for it in a scenario.
+    fn stands_for(&self) -> &str;
+
+    /// Runs a scenario with a seed. Every judged link has the candidate `around` it.
+    ///
+    /// # Errors
+    /// If the caller stopped the run, or the candidate made a mistake.
+    fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        around: &Around,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Ran, Failed>;
+}
+
+/// An observer and a hidden change, in which a candidate is wrapped.
+#[derive(Default)]
+pub struct Around {
+    twist: Option<Twist>,
+    notes: Notes,
+}
+
+impl Around {
+    /// An observer, and a hidden change if there is one.
+    pub fn new(twist: Option<Twist>) -> Around {
+        Around { twist, notes: Rc::new(RefCell::default()) }
+    }
+
+    /// The candidate at a link. `build` makes it for the link as it sees it.
+    ///
+    /// # Errors
+    /// That of `build`.
+    pub fn wrap<E>(
+        &self,
+        context: &LinkContext,
+        build: impl FnOnce(&LinkContext) -> Result<Box<dyn Qdisc<Segment>>, E>,
+    ) -> Result<Box<dyn Qdisc<Segment>>, E> {
+        Ok(match &self.twist {
+            None => Box::new(Watched::new(build(context)?, &self.notes)),
+            Some(twist) => {
+                let inner = Twisted::new(build(&twist.context(context))?, twist.clone());
+                Box::new(Watched::new(inner, &self.notes))
+            }
+        })
+    }
+
+    /// The observations, once the run has ended.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.notes.take()
+    }
+}
+
+/// Runs a scenario in which `build` makes the discipline of every judged link.
+pub fn run_built(
+    scenario: &Scenario,
+    seed: u64,
+    around: &Around,
+    build: Build<'_>,
+    go_on: &dyn Fn(f64) -> bool,
+) -> Option<Record> {
+    let Backend::Network(network) = &scenario.backend else { return None };
+    let trial = Trial { discipline: 0, name: String::new(), seed };
+    let observed = observe_network(network, false, |recorder| {
+        let built: Build<'_> = &|port, spec, context| match port.queue {
+            Queue::Compare => around.wrap(context, |context| build(port, spec, context)),
+            _ => discipline(spec, context),
+        };
+        network.run_built(&trial, built, recorder, go_on)
+    });
+    observed.map(|(record, _)| record)
+}
+
+/// A discipline of this program, with its parameters.
+pub struct BuiltIn {
+    spec: String,
+}
+
+impl BuiltIn {
+    /// The discipline of a specification.
+    pub fn new(spec: &str) -> BuiltIn {
+        BuiltIn { spec: spec.to_owned() }
+    }
+}
+
+impl Candidate for BuiltIn {
+    fn name(&self) -> &str {
+        &self.spec
+    }
+
+    fn stands_for(&self) -> &str {
+        &self.spec
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        around: &Around,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Ran, Failed> {
+        let build: Build<'_> = &|_, spec, context| discipline(spec, context);
+        let record = run_built(scenario, seed, around, build, go_on).ok_or(Failed::Stopped)?;
+        Ok(Ran { record, seen: around.seen(), fuel: (0, 0) })
+    }
+}
+
+/// A program in WebAssembly.
+pub struct Program {
+    name: String,
+    module: Module,
+}
+
+impl Program {
+    /// The program of a module.
+    pub fn new(name: &str, module: Module) -> Program {
+        Program { name: name.to_owned(), module }
+    }
+}
+
+impl Candidate for Program {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn stands_for(&self) -> &str {
+        STAND_IN
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        around: &Around,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Ran, Failed> {
+        let failure = Failure::default();
+        let broken = RefCell::new(None);
+        let build: Build<'_> = &|_, spec, context| {
+            match giveway_wasm::Queue::<Segment>::new(&self.module, context, &failure) {
+                Ok(queue) => Ok(Box::new(queue) as Box<dyn Qdisc<Segment>>),
+                Err(error) => {
+                    // The run ends before its first event.
+                    *broken.borrow_mut() = Some(Rejected::new(Code::Module, error.to_string()));
+                    discipline(spec, context)
+                }
+            }
+        };
+        let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && go_on(done);
+        let record = run_built(scenario, seed, around, build, &watched);
+        if let Some(rejected) = broken.take() {
+            return Err(Failed::Rejected(rejected));
+        }
+        if let Some(mistake) = failure.mistake() {
+            let code = match &mistake {
+                Mistake::Fuel { .. } => Code::Fuel,
+                Mistake::Memory { .. } => Code::Memory,
+                Mistake::Trapped { .. } => Code::Crash,
+                Mistake::Broken { .. } => Code::Contract,
+            };
+            return Err(Failed::Rejected(Rejected::new(code, mistake.to_string())));
+        }
+        let record = record.ok_or(Failed::Stopped)?;
+        Ok(Ran { record, seen: around.seen(), fuel: failure.fuel() })
+    }
+}
+
+/// The specification that stands for a program in a scenario.
+pub const STAND_IN: &str = "fifo";

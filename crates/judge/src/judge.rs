@@ -1,0 +1,311 @@
+//! The judgement of a candidate.
+//!
+//! 1. It runs in the public cells. Mistakes, packets that it keeps and acknowledgements that it delays are
+//!    found in each run.
+//! 2. Two runs are repeated: they must be equal.
+//! 3. The public cells run again behind a hidden change of clock, count, names and seed. If outcomes differ
+//!    by more than chance, each part runs alone, to say which one the candidate noticed.
+//! 4. It runs in the held-out cells.
+
+use std::collections::BTreeMap;
+
+use giveway_evaluate::{Cell, EvaluateError, Outcome, Prepared, Question, Timing, prepare, run};
+use giveway_qdisc::{Span, Streams};
+use giveway_runner::Frontend;
+
+use crate::candidate::Candidate;
+use crate::gain::{Score, of_cell, systematic};
+use crate::rejected::{Code, Rejected};
+use crate::split::{HeldOut, held_out, public, streams};
+use crate::twist::{Part, Twist};
+use crate::watch::{Class, LATE, Seen};
+use crate::work::{Ended, Observed, all};
+
+/// The request of a judgement.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The discipline to compare with.
+    pub baseline: String,
+    /// The text that draws held-out cells and hidden changes.
+    pub secret: String,
+    /// The number of seeds of public and of held-out cells.
+    pub seeds: u32,
+    /// The number of held-out cells that are not public.
+    pub unseen: usize,
+    /// The number of threads.
+    pub jobs: usize,
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request { baseline: "fq_codel".to_owned(), secret: String::new(), seeds: 2, unseen: 12, jobs: 1 }
+    }
+}
+
+/// A judgement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// The name of the candidate.
+    pub candidate: String,
+    /// The discipline that it was compared with.
+    pub baseline: String,
+    /// The reason for which it is rejected.
+    pub rejected: Option<Rejected>,
+    /// The gains in the public cells, by name.
+    pub cells: Vec<(String, BTreeMap<Question, f64>)>,
+    /// The score in the public cells.
+    pub public: Option<Score>,
+    /// The score in all held-out cells.
+    pub held_out: Option<Score>,
+    /// The mean fuel for each packet; `None` for a candidate without fuel.
+    pub fuel: Option<f64>,
+    /// The runs of the candidate, and the packets that judged links sent in them.
+    pub size: (u64, u64),
+}
+
+/// The longest time that a link may be free while packets are queued.
+const IDLE: Span = Span::s(1);
+/// The share of packets that may stay long after a later packet of their flow has left. Hash tables whose
+/// slots change hands cause a few.
+const OVERTAKEN: f64 = 0.01;
+/// The fewest acknowledgements that say something, and the delays that are rejected: a mean time on a free
+/// link, seconds; a mean sojourn time, seconds; and how many times as long as that of other packets.
+const ACKS: u64 = 50;
+const HELD_S: f64 = 0.002;
+const BEHIND_S: f64 = 0.02;
+const TIMES: f64 = 5.0;
+/// The share of the packets of the baseline that a candidate must send, and the share of cells.
+const BLOCKED: f64 = 0.5;
+
+/// Judges a candidate.
+///
+/// # Errors
+/// If the baseline is wrong, or the front end stopped it. A mistake of the candidate is a judgement.
+pub fn judge(
+    candidate: &dyn Candidate,
+    request: &Request,
+    frontend: &dyn Frontend,
+) -> Result<Judgement, EvaluateError> {
+    let mut judgement = Judgement {
+        candidate: candidate.name().to_owned(),
+        baseline: request.baseline.clone(),
+        ..Judgement::default()
+    };
+    let secret = streams(&request.secret);
+    let mut work = Work { candidate, request, frontend, fuel: (0, 0), size: (0, 0) };
+    let ended = work.judged(&secret, &mut judgement);
+    judgement.size = work.size;
+    judgement.fuel = (work.fuel.1 > 0 && work.fuel.0 > 0).then(|| work.fuel.0 as f64 / work.fuel.1 as f64);
+    match ended {
+        Ok(()) => {}
+        Err(Ended::Rejected(rejected)) => judgement.rejected = Some(rejected),
+        Err(Ended::Other(error)) => return Err(error),
+    }
+    Ok(judgement)
+}
+
+struct Work<'a> {
+    candidate: &'a dyn Candidate,
+    request: &'a Request,
+    frontend: &'a dyn Frontend,
+    fuel: (u64, u64),
+    size: (u64, u64),
+}
+
+impl Work<'_> {
+    fn judged(&mut self, secret: &Streams, judgement: &mut Judgement) -> Result<(), Ended> {
+        let seeds: Vec<u64> = (1..=u64::from(self.request.seeds)).collect();
+        let cells = public();
+        let plain = self.candidate(&cells, &seeds, None, "public cells")?;
+        self.watched(&cells, &seeds, &plain)?;
+        self.repeated(&cells, &plain)?;
+        let plain = outcomes(plain);
+        let baseline = self.baseline(&cells, &seeds, "baseline")?;
+        blocked(&cells, &baseline, &plain)?;
+        let gains: Vec<BTreeMap<Question, f64>> = gains(&cells, &baseline, &plain);
+        judgement.public = Some(Score::of(&gains));
+        judgement.cells = cells.iter().map(|cell| cell.name.clone()).zip(gains.iter().cloned()).collect();
+        self.hidden(secret, &cells, &seeds, &plain)?;
+        let HeldOut { disguised, unseen, seeds } =
+            held_out(&cells, secret, self.request.unseen, self.request.seeds)?;
+        let both: Vec<Cell> = disguised.iter().chain(&unseen).cloned().collect();
+        let held = self.candidate(&both, &seeds, None, "held-out cells")?;
+        self.watched(&both, &seeds, &held)?;
+        let base = self.baseline(&both, &seeds, "baseline, held out")?;
+        let held = self::gains(&both, &base, &outcomes(held));
+        judgement.held_out = Some(Score::of(&held));
+        memorised(&gains, &held)?;
+        Ok(())
+    }
+
+    fn candidate(
+        &mut self,
+        cells: &[Cell],
+        seeds: &[u64],
+        twist: Option<&Twist>,
+        title: &str,
+    ) -> Result<Vec<Vec<Observed>>, Ended> {
+        let spec = self.candidate.stands_for().to_owned();
+        let prepared = prepared(cells, &spec, seeds)?;
+        let found = all(self.candidate, &prepared, twist, self.request.jobs, title, self.frontend)?;
+        for observed in found.iter().flatten() {
+            self.fuel = (self.fuel.0 + observed.fuel.0, self.fuel.1 + observed.fuel.1);
+            self.size = (self.size.0 + 1, self.size.1 + observed.outcome.packets);
+        }
+        Ok(found)
+    }
+
+    fn baseline(&self, cells: &[Cell], seeds: &[u64], title: &str) -> Result<Vec<Vec<Outcome>>, Ended> {
+        let prepared = prepared(cells, &self.request.baseline, seeds)?;
+        let found = run(&prepared, self.request.jobs, title, self.frontend)?;
+        Ok(found.into_iter().map(|mut cell| cell.remove(0)).collect())
+    }
+
+    /// Rejects a candidate that keeps packets or delays acknowledgements.
+    fn watched(&self, cells: &[Cell], seeds: &[u64], found: &[Vec<Observed>]) -> Result<(), Ended> {
+        for (cell, found) in cells.iter().zip(found) {
+            for (seed, observed) in seeds.iter().zip(found) {
+                if let Some(rejected) = observed.seen.iter().find_map(keeps) {
+                    return Err(Ended::Rejected(rejected.at(&cell.name, *seed)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects a candidate with randomness that does not come from the seed.
+    fn repeated(&mut self, cells: &[Cell], found: &[Vec<Observed>]) -> Result<(), Ended> {
+        for place in [0, cells.len() / 2] {
+            let again = self.candidate(&cells[place..=place], &[1], None, "repetition")?;
+            if again[0][0].outcome.fingerprint != found[place][0].outcome.fingerprint {
+                let sentence = "two runs with the same seed differ: take random numbers from the seed only";
+                let rejected = Rejected::new(Code::Random, sentence.to_owned());
+                return Err(Ended::Rejected(rejected.at(&cells[place].name, 1)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects a candidate that notices a hidden change.
+    fn hidden(
+        &mut self,
+        secret: &Streams,
+        cells: &[Cell],
+        seeds: &[u64],
+        plain: &[Vec<Outcome>],
+    ) -> Result<(), Ended> {
+        let mut noticed = |parts: &[Part], title: &str| -> Result<Option<(Question, f64)>, Ended> {
+            let twist = Twist::drawn(secret, parts);
+            let changed = outcomes(self.candidate(cells, seeds, Some(&twist), title)?);
+            Ok(systematic(&gains(cells, &changed, plain)))
+        };
+        let Some(together) = noticed(&Part::ALL, "hidden change")? else { return Ok(()) };
+        for part in Part::ALL {
+            if let Some(change) = noticed(&[part], part.name())? {
+                let code = match part {
+                    Part::Clock => Code::Clock,
+                    Part::Count => Code::Count,
+                    Part::Names => Code::Names,
+                    Part::Seed => Code::Seed,
+                };
+                return Err(Ended::Rejected(Rejected::new(code, by(part.says(), change))));
+            }
+        }
+        let sentence = "outcomes differ with another clock, other packets before the test, other numbers of flows \
+                        and hosts, and another seed together";
+        Err(Ended::Rejected(Rejected::new(Code::Hidden, by(sentence, together))))
+    }
+}
+
+/// A sentence with the size of a change.
+fn by(sentence: &str, (question, change): (Question, f64)) -> String {
+    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.words())
+}
+
+fn prepared<'a>(cells: &'a [Cell], spec: &str, seeds: &[u64]) -> Result<Vec<Prepared<'a>>, EvaluateError> {
+    let spec = [spec.to_owned()];
+    cells.iter().map(|cell| prepare(cell, &spec, seeds, Timing::Ideal, true)).collect()
+}
+
+fn outcomes(found: Vec<Vec<Observed>>) -> Vec<Vec<Outcome>> {
+    found.into_iter().map(|cell| cell.into_iter().map(|observed| observed.outcome).collect()).collect()
+}
+
+fn gains(cells: &[Cell], from: &[Vec<Outcome>], to: &[Vec<Outcome>]) -> Vec<BTreeMap<Question, f64>> {
+    let each = cells.iter().zip(from).zip(to);
+    each.map(|((cell, from), to)| of_cell(&cell.measures, from, to)).collect()
+}
+
+/// The reason if observations at a link show that packets are kept.
+fn keeps(seen: &Seen) -> Option<Rejected> {
+    let keeps = |sentence: String| Some(Rejected::new(Code::Keeps, sentence));
+    if seen.stuck > 0 {
+        let packets = seen.stuck;
+        return keeps(format!("it keeps packets: {packets} did not leave within a minute after the test"));
+    }
+    if seen.longest_idle > IDLE {
+        let idle = seen.longest_idle;
+        return keeps(format!("it keeps packets while the link is free: once for {idle}"));
+    }
+    let (acks, others) = (&seen.acks, &seen.others);
+    let all = acks.packets + others.packets;
+    if seen.overtaken as f64 > OVERTAKEN * all as f64 {
+        let overtaken = seen.overtaken;
+        return keeps(format!(
+            "it keeps packets while later ones of their flow leave: {overtaken} of {all} stayed {LATE} longer"
+        ));
+    }
+    if acks.packets.min(others.packets) < ACKS {
+        return None;
+    }
+    let longer = |time: fn(&Class) -> f64, least: f64| {
+        let (of_acks, of_others) = (time(acks), time(others));
+        (of_acks > least && of_acks > TIMES * of_others).then_some((1e3 * of_acks, 1e3 * of_others))
+    };
+    let delays = |what: &str, (acks, others): (f64, f64)| {
+        let sentence = format!(
+            "it delays acknowledgements: they {what} for {acks:.1} ms on average, other packets for {others:.1} ms"
+        );
+        Rejected::new(Code::Acks, sentence)
+    };
+    longer(Class::held_mean_s, HELD_S)
+        .map(|times| delays("wait while the link is free", times))
+        .or_else(|| longer(Class::sojourn_mean_s, BEHIND_S).map(|times| delays("wait", times)))
+}
+
+/// Rejects a candidate that sends much less than the baseline in most cells.
+fn blocked(cells: &[Cell], baseline: &[Vec<Outcome>], found: &[Vec<Outcome>]) -> Result<(), Ended> {
+    let packets = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome.packets).sum::<u64>() as f64;
+    let less =
+        baseline.iter().zip(found).filter(|(base, found)| packets(found) < BLOCKED * packets(base)).count();
+    if 2 * less > cells.len() {
+        let sentence = format!(
+            "it blocks traffic: in {less} of {} cells it sends less than half of the packets of the baseline",
+            cells.len()
+        );
+        return Err(Ended::Rejected(Rejected::new(Code::Blocks, sentence)));
+    }
+    Ok(())
+}
+
+/// Rejects a candidate that is better in the public cells than in their disguises.
+fn memorised(public: &[BTreeMap<Question, f64>], held: &[BTreeMap<Question, f64>]) -> Result<(), Ended> {
+    // `held` begins with the disguises.
+    let lost: Vec<BTreeMap<Question, f64>> = public
+        .iter()
+        .zip(held)
+        .map(|(public, held)| {
+            let both =
+                public.iter().filter_map(|(question, gain)| Some((*question, gain - held.get(question)?)));
+            both.collect()
+        })
+        .collect();
+    match systematic(&lost) {
+        Some((question, lost)) if lost > 0.0 => {
+            let sentence =
+                "it knows the public cells: with other rates, delays, lengths and seeds it is worse";
+            Err(Ended::Rejected(Rejected::new(Code::Memorises, by(sentence, (question, lost)))))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,5 @@
+//! Judgements, in one program.
+
+mod cheats;
+mod honest;
+mod programs;

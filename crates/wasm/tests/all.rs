@@ -1,0 +1,3 @@
+//! Modules, in one program.
+
+mod modules;
