@@ -16,7 +16,10 @@ const TASKS: [(&str, &[&str]); 6] = [
     ("Compare disciplines on a capture of your own link", &["compare"]),
     (
         "Simulate",
-        &["init", "check", "run", "sweep", "merge", "query", "evaluate", "bound", "search", "report"],
+        &[
+            "init", "check", "run", "sweep", "merge", "query", "evaluate", "judge", "bound", "search",
+            "report",
+        ],
     ),
     ("Real frames", &["live", "control", "reserve", "testbed"]),
     ("The kernel of Linux", &["kernel"]),

@@ -17,6 +17,7 @@ mod frontend;
 mod headings;
 mod help;
 mod init;
+mod judge;
 mod kernel;
 mod list;
 mod live;
@@ -87,6 +88,7 @@ enum Command {
     Merge(sweep::MergeArgs),
     Query(query::Args),
     Evaluate(evaluate::Args),
+    Judge(judge::Args),
     Search(search::Args),
     Testbed(testbed::Args),
     Compare(compare::Args),
@@ -205,6 +207,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Merge(args) => sweep::merge(&args, out),
         Command::Query(args) => query::query(&args),
         Command::Evaluate(args) => evaluate::evaluate(&args, out),
+        Command::Judge(args) => judge::judge(&args, out),
         Command::Search(args) => search::search(&args, out),
         Command::Testbed(args) => testbed::testbed(&args, out),
         Command::Compare(args) => compare::compare(&args, out),

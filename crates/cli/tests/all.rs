@@ -7,6 +7,7 @@ mod completing;
 mod export;
 mod folders;
 mod init;
+mod judge;
 mod kernel;
 mod live;
 mod live_fragments;

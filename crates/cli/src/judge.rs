@@ -1,0 +1,156 @@
+//! `giveway judge`: the judgement of a discipline that a program has searched for.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::value_parser;
+use giveway_evaluate::EvaluateError;
+use giveway_judge::{
+    BuiltIn, Candidate, Code, Judgement, Program, Rejected, Request, json, judge as run, public, text,
+};
+use giveway_qdisc::Bytes;
+use giveway_runner::{Outcome, processors};
+use giveway_wasm::{Limits, Module};
+
+use crate::error::CliError;
+use crate::frontend::Terminal;
+use crate::show::{self, Most};
+use crate::stop;
+
+/// Judges a discipline that a program has searched for, such as a language model or an evolution.
+///
+/// The candidate is compared with a baseline in public cells of `giveway evaluate`, which it may be written
+/// for, and in held-out ones, which a secret draws: cells that are not public, and public ones with other
+/// rates, delays, lengths and seeds. A gain is in units of the smallest difference that matters.
+///
+/// It is rejected, with the reason, if it uses too much fuel or memory, breaks the contract of a discipline,
+/// keeps packets, delays acknowledgements, blocks traffic, or owes its gain to the hour, to the number of
+/// packets, to the numbers of flows and hosts, to the seed, or to the public cells. Exit code 1 says that it
+/// is rejected.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A WebAssembly module (FILE.wasm), or a discipline with parameters as in `tc`: "codel target 2ms"
+    #[arg(value_name = "CANDIDATE", required_unless_present = "list_cells")]
+    candidate: Option<String>,
+    /// Discipline to compare with
+    #[arg(long, value_name = "DISCIPLINE", default_value = "fq_codel")]
+    against: String,
+    /// File with the secret that draws the held-out cells. Candidates that are compared need the same one,
+    /// and their author must not know it [default: a secret that is drawn now and forgotten]
+    #[arg(long, value_name = "FILE")]
+    secret: Option<PathBuf>,
+    /// Seeds of each cell
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(1..=100))]
+    seeds: u32,
+    /// Instructions that a call of a module may use on average; one call may use 200 times as many
+    #[arg(long, value_name = "N", default_value_t = Limits::default().fuel, value_parser = value_parser!(u64).range(1..=1_000_000_000))]
+    fuel: u64,
+    /// Memory of a module for each link
+    #[arg(long, value_name = "SIZE", default_value = "16mb")]
+    memory: Bytes,
+    /// List the public cells, and run nothing
+    #[arg(long)]
+    list_cells: bool,
+    /// Runs at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print the judgement as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  giveway judge mine.wasm --secret secret.txt --json   # one candidate of a search
+  giveway judge \"efd limit 200p\" --against cake
+  giveway judge --list-cells                           # the public cells
+
+docs/book/judge.md has the interface of a module, and an example of one.
+
+Exit codes: 0 accepted, 1 rejected or failed, 2 wrong usage, 130 interrupted.";
+
+/// Runs `giveway judge`.
+pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    if args.list_cells {
+        for cell in public() {
+            writeln!(out, "{:<32} {}", cell.name, cell.title)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let name = args.candidate.as_deref().unwrap_or_default();
+    let request = Request {
+        baseline: args.against.clone(),
+        secret: secret(args)?,
+        seeds: args.seeds,
+        jobs: args.jobs.map_or_else(processors, usize::from),
+        ..Request::default()
+    };
+    let judgement = match candidate(args, name)? {
+        Ok(candidate) => {
+            stop::listen();
+            match run(candidate.as_ref(), &request, &Terminal { quiet: args.quiet }) {
+                Err(EvaluateError::Stopped) => return Ok(Outcome::Interrupted),
+                Err(EvaluateError::Scenario(error)) => return Err(CliError::Scenario(error, Most::All)),
+                Err(EvaluateError::Usage(text)) => return Err(CliError::Usage(text)),
+                Err(error) => {
+                    show::message(&error.to_string());
+                    return Ok(Outcome::Failed);
+                }
+                Ok(judgement) => judgement,
+            }
+        }
+        Err(rejected) => Judgement {
+            candidate: name.to_owned(),
+            baseline: args.against.clone(),
+            rejected: Some(rejected),
+            ..Judgement::default()
+        },
+    };
+    if args.json {
+        writeln!(out, "{}", json(&judgement))?;
+    } else {
+        write!(out, "{}", text(&judgement))?;
+    }
+    Ok(if judgement.rejected.is_some() { Outcome::Failed } else { Outcome::Done })
+}
+
+/// The candidate, or the reason for which its module is rejected before it runs.
+fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate>, Rejected>, CliError> {
+    if name.ends_with(".py") {
+        return Err(CliError::Usage(format!(
+            "{name} is written in Python: judge it there, with giveway.judge(...); see docs/book/judge.md"
+        )));
+    }
+    if !name.ends_with(".wasm") {
+        return Ok(Ok(Box::new(BuiltIn::new(name))));
+    }
+    let bytes =
+        std::fs::read(name).map_err(|error| CliError::Usage(format!("{name} cannot be read: {}", error)))?;
+    let limits = Limits { fuel: args.fuel, memory: args.memory, ..Limits::default() };
+    Ok(match Module::read(&bytes, limits) {
+        Ok(module) => Ok(Box::new(Program::new(name, module))),
+        Err(error) => Err(Rejected::new(Code::Module, error.to_string())),
+    })
+}
+
+/// The secret of the file; or one that is drawn now.
+fn secret(args: &Args) -> Result<String, CliError> {
+    let Some(path) = &args.secret else {
+        use std::hash::{BuildHasher, RandomState};
+        return Ok(RandomState::new().hash_one(0).to_string());
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CliError::Usage(format!("{} cannot be read: {}", path.display(), error)))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(CliError::Usage(format!(
+            "{} is empty: write a text into it that authors of candidates do not know",
+            path.display()
+        )));
+    }
+    Ok(text.to_owned())
+}
