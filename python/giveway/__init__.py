@@ -43,6 +43,7 @@ from ._errors import (
 )
 from ._evaluate import Card, evaluate, evaluation_cells
 from ._giveway import VERSION as __version__
+from ._judge import Judgement, judge
 from ._network import Network
 from ._papers import Claim, Paper, paper, papers, reproduce
 from ._progress import Progress
@@ -75,6 +76,7 @@ __all__ = [
     "GivewayError",
     "GivewayWarning",
     "Interrupted",
+    "Judgement",
     "Link",
     "MissingExtra",
     "Network",
@@ -110,6 +112,7 @@ __all__ = [
     "evaluation_cells",
     "explain",
     "flent",
+    "judge",
     "lists",
     "open",
     "open_sweep",

@@ -29,6 +29,7 @@ __all__ = [
     "evaluate_discipline",
     "evaluation_cells",
     "higher_is_better",
+    "judge_discipline",
     "looks",
     "main",
     "open",
@@ -313,6 +314,14 @@ def evaluate_discipline(
     options: tuple[int, bool, bool, int],
     progress: Callable[[float], None] | None,
 ) -> tuple[str, str, str, list[tuple[str, str]]]: ...
+def judge_discipline(
+    candidate: str,
+    own: object | None,
+    against: str,
+    secret: str,
+    options: tuple[int, int, int, int],
+    progress: Callable[[float], None] | None,
+) -> tuple[str, str]: ...
 def processors() -> int: ...
 def higher_is_better(metric: str) -> bool: ...
 def axis_levels(text: str) -> list[str] | None: ...

@@ -13,7 +13,14 @@ from conftest import ROOT
 matplotlib.use("agg")
 
 #: Documents whose blocks follow each other in one program.
-DOCUMENTS = ["README.md", "python/README.md", "docs/book/python.md", "docs/book/sweeps.md", "docs/book/evaluate.md"]
+DOCUMENTS = [
+    "README.md",
+    "python/README.md",
+    "docs/book/python.md",
+    "docs/book/sweeps.md",
+    "docs/book/evaluate.md",
+    "docs/book/judge.md",
+]
 
 
 def blocks(document: str) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@
 //! simulation.rs  a simulation that runs step by step
 //! sweep.rs       sweeps, here or on the workers of a cluster
 //! evaluate.rs    the card of a discipline
+//! judge.rs       the judgement of a discipline that a program has searched for
 //! compare.rs     the comparison of disciplines on a capture
 //! papers.rs      reproduced papers
 //! theory.rs      closed forms
@@ -30,6 +31,7 @@ mod compare;
 mod errors;
 mod evaluate;
 mod frame;
+mod judge;
 mod own;
 mod papers;
 mod results;
@@ -50,6 +52,8 @@ mod _giveway {
     use crate::evaluate::{evaluate_discipline, evaluation_cells};
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::judge::judge_discipline;
     #[pymodule_export]
     use crate::own::arbiter::Request;
     #[pymodule_export]

@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use giveway_disciplines::Spec;
+use giveway_judge::Around;
 use giveway_measure::Record;
 use giveway_papers::{observe_network, recorded_switch};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Qdisc};
@@ -107,7 +108,7 @@ pub fn run_all(
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
             };
             let ran = match &base.backend {
-                Backend::Network(network) => run_one(py, network, one, &trial, true, &go_on),
+                Backend::Network(network) => run_one(py, network, one, &trial, &go_on, Way::WITH_SERIES),
                 Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &go_on),
                 Backend::Live(_) => {
                     let message =
@@ -146,7 +147,35 @@ pub fn run_with(
         true => Err(PyKeyboardInterrupt::new_err(())),
         false => Ok(()),
     };
-    run_one(py, network, one, trial, false, &go_on)?
+    run_one(py, network, one, trial, &go_on, Way::default())?
+}
+
+/// Like [`run_with`], with the discipline in what `around` wraps it.
+///
+/// # Errors
+/// As [`run_with`].
+pub fn run_around(
+    py: Python<'_>,
+    network: &Network,
+    one: &Own,
+    trial: &Trial,
+    go_on: &dyn Fn(f64) -> PyResult<()>,
+    around: &Around,
+) -> PyResult<Record> {
+    run_one(py, network, one, trial, go_on, Way { keep_series: false, around: Some(around) })?
+}
+
+/// The way in which a trial runs.
+#[derive(Clone, Copy, Default)]
+struct Way<'a> {
+    /// True for samples over time.
+    keep_series: bool,
+    /// The observer and the hidden change, in which the discipline is wrapped.
+    around: Option<&'a Around>,
+}
+
+impl Way<'_> {
+    const WITH_SERIES: Way<'static> = Way { keep_series: true, around: None };
 }
 
 /// Runs one trial. The inner error is an interruption by `go_on`.
@@ -155,15 +184,20 @@ fn run_one(
     network: &Network,
     one: &Own,
     trial: &Trial,
-    keep_series: bool,
     go_on: &dyn Fn(f64) -> PyResult<()>,
+    way: Way<'_>,
 ) -> PyResult<Result<Record, PyErr>> {
     let failure = Failure::default();
     let interruption: Rc<Cell<Option<PyErr>>> = Rc::default();
     let build =
         |port: &Port, spec: &Spec, context: &LinkContext| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
             if port.queue == Queue::Compare && !failure.is_set() {
-                match new(py, one, &port.name, context, &failure) {
+                let make = |context: &LinkContext| new(py, one, &port.name, context, &failure);
+                let made = match way.around {
+                    Some(around) => around.wrap(context, make),
+                    None => make(context),
+                };
+                match made {
                     Ok(qdisc) => return Ok(qdisc),
                     // The run ends before its first event.
                     Err(error) => failure.set(error),
@@ -183,7 +217,7 @@ fn run_one(
             }
         }
     };
-    let observed = observe_network(network, keep_series, |recorder| {
+    let observed = observe_network(network, way.keep_series, |recorder| {
         network.run_built(trial, &build, recorder, &watched)
     });
     let interrupted = failure.is_interruption(py);

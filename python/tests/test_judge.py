@@ -1,0 +1,132 @@
+"""Candidates in Python: accepted, rejected with their reasons, and bounded."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import giveway
+
+QUEUE = """
+from collections import deque
+
+
+class Mine:
+    def __init__(self):
+        self.queue = deque()
+
+    def enqueue(self, packet, cx):
+        if len(self.queue) == 100:
+            cx.drop(packet)
+        else:
+            self.queue.append(packet)
+
+    def dequeue(self, cx):
+        return self.queue.popleft() if self.queue else None
+"""
+
+
+def judged(tmp_path: Path, source: str, **asked) -> giveway.Judgement:
+    file = tmp_path / "mine.py"
+    file.write_text(textwrap.dedent(source))
+    asked = {"against": "fifo limit 100p", "secret": "a secret", "seeds": 1} | asked
+    return giveway.judge(file, **asked)
+
+
+def test_a_program_equals_the_discipline_that_it_is(tmp_path):
+    judgement = judged(tmp_path, QUEUE)
+    assert judgement.accepted, judgement
+    assert (judgement.score, judgement.public_score) == (0.0, 0.0)
+    assert "mine.py is accepted" in str(judgement)
+    assert set(judgement.data["held_out"]["questions"]) == {"delay", "fct", "use", "fair", "safe"}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import os", "line 1 imports os: a candidate may import public names of bisect, "),
+        ("from random import _os", "imports random._os"),
+        ("from dataclasses import sys", "imports dataclasses.sys"),
+        ("import giveway", "imports giveway"),
+        ("x = open('/proc/self/environ')", "uses open"),
+        ("x = ().__class__", "uses the attribute __class__"),
+        ("x = '{0.__class__}'.format(1)", "uses the attribute format"),
+        ("x = __builtins__", "uses __builtins__"),
+        ("def f(g): return g.gi_frame", "uses the attribute gi_frame"),
+        ("match 1:\n    case int(__class__=x): pass", "uses the attribute __class__"),
+        ("class Empty: pass", "it has neither a class with enqueue and dequeue nor a function rank(packet)"),
+    ],
+)
+def test_a_program_that_reaches_out_is_refused(tmp_path, source, said):
+    judgement = judged(tmp_path, source)
+    assert (judgement.accepted, judgement.code, judgement.score) == (False, "module", None)
+    assert said in judgement.reason
+
+
+def enqueue(body: str) -> str:
+    """A candidate with this body of ``enqueue``."""
+    return QUEUE.replace("        if len(self.queue) == 100:", textwrap.indent(body, 8 * " ") + "\n        if False:")
+
+
+def test_a_loop_without_end_uses_up_its_fuel(tmp_path):
+    judgement = judged(tmp_path, enqueue("while True:\n    pass"), fuel=1000)
+    assert judgement.code == "fuel", judgement
+    caught = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+    assert judged(tmp_path, enqueue(caught), fuel=1000).code == "fuel"
+
+
+def test_memory_is_bounded(tmp_path):
+    judgement = judged(tmp_path, enqueue("self.more = [0] * (1 << 31)"))
+    assert (judgement.code, judgement.accepted) == ("memory", False), judgement
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("return", "contract", "was forgotten"),
+        ("1 / 0", "crash", "enqueue raised ZeroDivisionError"),
+        ("cx.drop(packet)\nself.queue.append(packet)\nreturn", "contract", "was sent or dropped before"),
+    ],
+)
+def test_mistakes_are_reasons(tmp_path, body, code, said):
+    judgement = judged(tmp_path, enqueue(body))
+    assert (judgement.code, said in judgement.reason) == (code, True), judgement
+    assert judgement.data["rejected"]["cell"] == "rfc7928/tcp-same-window"
+
+
+def test_a_clock_is_noticed(tmp_path):
+    judgement = judged(tmp_path, enqueue("if cx.now > 5 and packet.offset > 100_000:\n    cx.drop(packet)\n    return"))
+    assert judgement.code == "clock", judgement
+
+
+def test_a_rank_a_class_and_a_text_are_judged(tmp_path):
+    ranked = judged(tmp_path, "def rank(packet):\n    return packet.arrived", against="fifo limit 1000p")
+    assert ranked.score == 0.0, ranked
+    assert giveway.judge("fifo limit 5p", against="fifo limit 5p", secret="s", seeds=1).score == 0.0
+    assert giveway.judge("efd", secret="s", seeds=1).data == giveway.judge("efd", secret="s", seeds=1, jobs=1).data
+
+    class Keeps:
+        def __init__(self):
+            self.kept = []
+
+        def enqueue(self, packet, cx):
+            self.kept.append(packet)
+
+        def dequeue(self, cx):
+            return cx.wait(5) if self.kept else None
+
+    judgement = giveway.judge(Keeps, secret="s", seeds=1)
+    assert judgement.code == "keeps"
+    assert repr(judgement) == "<giveway.Judgement of Keeps: rejected: keeps>"
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"neither a program in Python \(.py\) nor in WebAssembly"):
+        giveway.judge(tmp_path / "mine.rs")
+    with pytest.raises(giveway.ScenarioError, match="unknown discipline"):
+        giveway.judge("fq_codell")
+    broken = tmp_path / "mine.wasm"
+    broken.write_bytes(b"not a module")
+    assert giveway.judge(broken).code == "module"
