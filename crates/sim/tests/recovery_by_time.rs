@@ -63,3 +63,14 @@ fn a_lost_retransmission_is_detected() {
 fn a_timeout_with_real_losses() {
     insta::assert_snapshot!(trace_of(&linux(), 14, &[5, 6, 7, 8, 9, 10, 11, 12, 8]));
 }
+
+/// Segments 5 to 12 are lost, a whole window, and 13, the probe. After the timeout segment 5 leaves again,
+/// and its acknowledgement lets new data leave: segments 14 and 15. They arrive, but the timeout was not
+/// spurious: the others leave again in slow start, and there is no second timeout.
+#[test]
+fn new_data_does_not_make_a_timeout_spurious() {
+    let text = trace_of(&linux(), 40, &[5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    let end: f64 = text.split_whitespace().rev().find_map(|word| word.parse().ok()).unwrap();
+    assert!(end < 1800.0, "a round trip takes 101 ms, and a timeout at least 200 ms\n{text}");
+    insta::assert_snapshot!(text);
+}

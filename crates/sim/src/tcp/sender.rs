@@ -198,7 +198,7 @@ impl Sender {
         let flight = self.board.outstanding();
         let taken = match &mut self.extra {
             None => take(&mut self.board, segment, config.sack, &mut ()),
-            Some(extra) => extra.take(&mut self.board, segment, config.sack, now),
+            Some(extra) => extra.take(&mut self.board, segment, config.sack, self.recovery_point, now),
         };
         let sample = taken.measured.map(|sent| now.since(sent));
         if let Some(rtt) = sample {

@@ -107,8 +107,8 @@ impl Sender {
         let Some(extra) = self.extra.as_deref_mut() else { return };
         let Some(frto) = extra.frto else { return };
         if extra.originals > 0 && ack < self.recovery_point {
-            // RFC 5682, section 3.1, step 3b: a segment that was sent once has arrived, so the timeout was
-            // spurious.
+            // RFC 5682, section 3.1, step 3b: a segment that was sent once, and before the timeout, has
+            // arrived. So the timeout was spurious. New data that was sent since says nothing.
             if let Some(undo) = extra.undo {
                 restore(extra, &mut *self.controller, undo, now);
             }

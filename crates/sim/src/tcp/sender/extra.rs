@@ -34,7 +34,7 @@ pub(super) struct Extra {
     pub prr: Option<Prr>,
     /// Bytes that the current acknowledgement reports for the first time.
     pub newly_delivered: u64,
-    /// Bytes of these that were sent once.
+    /// Bytes of these that were sent once, and before the recovery began.
     pub originals: u64,
     /// Bytes that count as lost since the last feedback.
     pub newly_lost: u64,
@@ -145,10 +145,18 @@ impl Extra {
         }
     }
 
-    /// Enters an acknowledgement into the scoreboard and observes it.
-    pub fn take(&mut self, board: &mut Scoreboard, segment: &Segment, sack: bool, now: Time) -> Taken {
+    /// Enters an acknowledgement into the scoreboard and observes it. `recovery_point` is the first sequence
+    /// number that was not sent when the recovery began.
+    pub fn take(
+        &mut self,
+        board: &mut Scoreboard,
+        segment: &Segment,
+        sack: bool,
+        recovery_point: u64,
+        now: Time,
+    ) -> Taken {
         self.prior_flight = board.pipe();
-        let mut sums = Sums::default();
+        let mut sums = Sums { recovery_point, all: 0, originals: 0 };
         let delivery = self.delivery.as_mut().map(|delivery| delivery.at(now));
         let rack = self.rack.as_mut().map(|rack| rack.at(now));
         let mut observers = ((&mut sums, delivery), rack);
@@ -248,8 +256,9 @@ impl Extra {
 }
 
 /// Sums over the segments of an acknowledgement.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Sums {
+    recovery_point: u64,
     all: u64,
     originals: u64,
 }
@@ -258,6 +267,7 @@ impl Deliveries for &mut Sums {
     #[inline]
     fn received(&mut self, segment: Received) {
         self.all += u64::from(segment.len);
-        self.originals += if segment.ambiguous { 0 } else { u64::from(segment.len) };
+        let original = !segment.ambiguous && segment.end <= self.recovery_point;
+        self.originals += if original { u64::from(segment.len) } else { 0 };
     }
 }
