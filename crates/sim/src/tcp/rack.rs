@@ -328,6 +328,24 @@ mod tests {
         }
     }
 
+    /// A timeout counts four segments as lost. It was spurious, so none of them is. Then the last one
+    /// arrives, and the three before it are lost after all.
+    #[test]
+    fn a_loss_is_detected_after_a_spurious_timeout() {
+        let (mut board, mut rack) = (Scoreboard::new(1), Rack::new());
+        for ms in 0..4 {
+            board.push(100, Time::ms(ms));
+        }
+        assert_eq!(rack.timed_out(&mut board, Span::ZERO, Time::ms(300)), 400);
+        board.find_all();
+        assert_eq!((board.lost(), board.pipe()), (vec![], 400));
+        let now = Time::ms(310);
+        board.sack(301, 401, &mut rack.at(now));
+        assert_eq!(rack.detect(&mut board, Span::ZERO, now), 300);
+        assert_eq!((board.lost(), board.pipe()), (vec![1, 101, 201], 0));
+        assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
+    }
+
     /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The
     /// table has the events of that program's traces, and the state after each. The timer of the probe is not
     /// compared: there the delay of acknowledgements is a parameter.
