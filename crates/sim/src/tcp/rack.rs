@@ -39,6 +39,8 @@ const PERSIST: u8 = 16;
 pub struct Rack {
     /// Last transmission and end of the segment that was sent last among those that have arrived.
     newest: (Time, u64),
+    /// Last transmission and end of the newest among those that were sent once, and its round-trip time.
+    original: ((Time, u64), Span),
     /// The round-trip time of the segment that arrived last, and of those the one that was sent last
     /// (RACK.rtt).
     rtt: Span,
@@ -68,6 +70,7 @@ impl Rack {
     pub fn new() -> Rack {
         Rack {
             newest: (Time::ZERO, 0),
+            original: ((Time::ZERO, 0), Span::ZERO),
             rtt: Span::ZERO,
             least: Span::from_ps(u64::MAX),
             highest: 0,
@@ -171,6 +174,13 @@ impl Rack {
         board.lose_after_timeout(self.rtt + window, now)
     }
 
+    /// A timeout or a recovery was spurious. So what seemed to acknowledge a retransmission acknowledged the
+    /// original, which RFC 8985, section 6.2, step 2, ignores. Otherwise the originals that are still on the
+    /// way, all sent before that retransmission, would count as lost at once.
+    pub fn was_spurious(&mut self) {
+        (self.newest, self.rtt) = self.original;
+    }
+
     /// Sets the timer of the probe: RFC 8985, section 7.2. `srtt` is zero before the first measurement, and
     /// `alone` is true if one segment is in flight.
     pub fn schedule_probe(&mut self, srtt: Span, alone: bool, timeout_at: Time, now: Time) {
@@ -225,6 +235,9 @@ impl Deliveries for Arriving<'_> {
         rack.highest = rack.highest.max(segment.end);
         if segment.end <= self.highest && !segment.ambiguous {
             rack.reordering = true;
+        }
+        if !segment.ambiguous && (segment.at, segment.end) > rack.original.0 {
+            rack.original = ((segment.at, segment.end), rtt);
         }
         // The acknowledgement of a retransmission that comes too soon is for the original.
         if segment.ambiguous && rtt < rack.least {
@@ -344,6 +357,31 @@ mod tests {
         assert_eq!(rack.detect(&mut board, Span::ZERO, now), 300);
         assert_eq!((board.lost(), board.pipe()), (vec![1, 101, 201], 0));
         assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
+    }
+
+    fn retransmit(board: &mut Scoreboard, rack: &mut Rack, seq: u64, now: Time) {
+        board.retransmitted(Retransmission { seq, len: 100 }, now);
+        rack.retransmitted(seq + 100, now);
+    }
+
+    /// Four segments leave together, and the path takes 400 ms of a sudden. The first leaves again after the
+    /// timeout. The acknowledgement of the first two seems to be for that, a round trip of 100 ms. Since the
+    /// second was sent once, the timeout was spurious, and the last two are not late.
+    #[test]
+    fn a_spurious_timeout_makes_no_segment_late() {
+        let (mut board, mut rack) = (Scoreboard::new(1), Rack::new());
+        rack.measured(Span::ms(50));
+        for _ in 0..4 {
+            board.push(100, Time::ZERO);
+        }
+        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        retransmit(&mut board, &mut rack, 1, Time::ms(300));
+        let now = Time::ms(400);
+        board.ack(201, &mut rack.at(now));
+        board.find_all();
+        rack.was_spurious();
+        assert_eq!(rack.detect(&mut board, Span::ZERO, now), 0);
+        assert_eq!((rack.rtt, rack.reorder_at), (Span::ms(400), Time::NEVER));
     }
 
     /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The

@@ -16,6 +16,7 @@ use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Loss, Phase};
 use crate::tcp::outlet::Outlet;
+use crate::tcp::scoreboard::Scoreboard;
 
 impl Sender {
     /// Updates the recovery after an acknowledgement: RFC 8985, section 6.2. True when it lets the window
@@ -97,7 +98,7 @@ impl Sender {
             && undo.retransmitted == 0
         {
             restore(extra, &mut *self.controller, undo, now);
-            self.board.find_all();
+            was_spurious(extra, &mut self.board);
             self.recovery = Recovery::None;
         }
     }
@@ -113,7 +114,7 @@ impl Sender {
                 restore(extra, &mut *self.controller, undo, now);
             }
             extra.frto = None;
-            self.board.find_all();
+            was_spurious(extra, &mut self.board);
             self.recovery = Recovery::None;
             return;
         }
@@ -325,4 +326,12 @@ fn restore(extra: &mut Extra, controller: &mut dyn Controller, undo: Undo, now: 
     controller.undone(undo.window, undo.threshold, now);
     extra.undo = None;
     extra.prr = None;
+}
+
+/// A timeout or a recovery was spurious: the segments that count as lost do not after all.
+fn was_spurious(extra: &mut Extra, board: &mut Scoreboard) {
+    board.find_all();
+    if let Some(rack) = &mut extra.rack {
+        rack.was_spurious();
+    }
 }
