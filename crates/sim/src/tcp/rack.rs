@@ -384,6 +384,25 @@ mod tests {
         assert_eq!((rack.rtt, rack.reorder_at), (Span::ms(400), Time::NEVER));
     }
 
+    /// The second of four segments was retransmitted before a spurious timeout, and the first after it. New
+    /// data arrives: all four are lost.
+    #[test]
+    fn a_retransmission_from_before_a_spurious_timeout_may_be_lost() {
+        let (mut board, mut rack) = (Scoreboard::new(1), Rack::new());
+        for ms in 0..4 {
+            board.push(100, Time::ms(ms));
+        }
+        retransmit(&mut board, &mut rack, 101, Time::ms(50));
+        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        retransmit(&mut board, &mut rack, 1, Time::ms(300));
+        board.find_all();
+        board.push(100, Time::ms(320));
+        let now = Time::ms(400);
+        board.sack(401, 501, &mut rack.at(now));
+        rack.detect(&mut board, Span::ZERO, now);
+        assert_eq!((board.lost(), board.pipe()), (vec![1, 101, 201, 301], 0));
+    }
+
     /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The
     /// table has the events of that program's traces, and the state after each. The timer of the probe is not
     /// compared: there the delay of acknowledgements is a parameter.

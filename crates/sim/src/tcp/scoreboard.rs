@@ -121,7 +121,7 @@ pub struct Scoreboard {
     /// Estimated number of sequence numbers in the network (pipe): each may count twice, and a receive window
     /// has at most 2^30.
     pipe: u32,
-    /// Every segment below this number that is not SACKed counts as lost.
+    /// Every segment below this number that is not SACKed counts as lost, or was retransmitted.
     lost_below: u64,
     /// Every lost segment below this number has been retransmitted (HighRxt).
     high_rxt: u64,
@@ -406,23 +406,27 @@ impl Scoreboard {
 
     // -- losses by time: RFC 8985 -------------------------------------------------------------------
 
-    /// Marks the segments as lost that were sent once, before the segment `newest` (time and end) and at
-    /// least `window` before `now`: RFC 8985, section 6.2, step 5. Returns the length of those that were
-    /// marked, and the last transmission of another one that was sent before `newest`.
+    /// Marks the segments as lost that were sent before the segment `newest` (time and end) and at least
+    /// `window` before `now`: RFC 8985, section 6.2, step 5. Retransmissions are left out:
+    /// [`lose_retransmission`](Scoreboard::lose_retransmission). Returns the length of those that were
+    /// marked, and the last transmission of the others that were sent before `newest`.
     pub fn lose_originals(&mut self, newest: (Time, u64), window: Span, now: Time) -> (u64, Option<Time>) {
-        let (mut lost, mut waits) = (0, None);
+        let (mut lost, mut waits, mut waiting) = (0, None, false);
         let una = self.una;
         // Segments that were sent once are in order of their times, and those below `lost_below` have been
-        // marked, or were retransmitted.
+        // marked, or were retransmitted. A segment that was retransmitted before a spurious timeout is not a
+        // retransmission any more, and has the time of its last transmission.
         let first = self.index_of(self.lost_below);
         for sent in self.sent.range_mut(first..) {
             let end = sent.end(una);
-            if (sent.at, end) >= newest && !sent.has(AMBIGUOUS) {
+            let older = (sent.at, end) < newest;
+            if !older && !sent.has(AMBIGUOUS) {
                 break;
             }
-            if sent.state & (SACKED | LOST | AMBIGUOUS) == 0 {
-                if sent.at + window > now {
-                    waits = Some(sent.at);
+            if sent.state & (SACKED | LOST | RETRANSMITTED) == 0 {
+                if !older || sent.at + window > now {
+                    waits = if older { waits.max(Some(sent.at)) } else { waits };
+                    waiting = true;
                     continue;
                 }
                 lost += u64::from(sent.len);
@@ -430,7 +434,7 @@ impl Scoreboard {
                 // A probe of the tail may have been retransmitted before it.
                 self.high_rxt = self.high_rxt.min(end - u64::from(sent.len));
             }
-            if waits.is_none() {
+            if !waiting {
                 self.lost_below = end;
             }
         }
@@ -570,7 +574,7 @@ mod tests {
         /// The sums equal those of a walk over all segments, after any acknowledgements, losses and
         /// retransmissions.
         #[test]
-        fn the_sums_are_true(ops in prop::collection::vec((0..9u8, 0..30u64, 1..6u64), 1..200)) {
+        fn the_sums_are_true(ops in prop::collection::vec((0..10u8, 0..30u64, 1..6u64), 1..200)) {
             let mut board = Scoreboard::new(1);
             for (op, at, len) in ops {
                 match op {
@@ -597,6 +601,10 @@ mod tests {
                     }
                     7 => board.lose_all(),
                     8 => board.find_all(),
+                    9 => {
+                        let newest = (Time::us(len % 3), board.una() + at * 100);
+                        board.lose_originals(newest, Span::ZERO, Time::us(3));
+                    }
                     _ => unreachable!("no such operation"),
                 }
                 let pipe: u32 = board.sent.iter().map(|sent| sent.weight() * u32::from(sent.len)).sum();
@@ -607,7 +615,7 @@ mod tests {
                 prop_assert!(board.sacked.list().windows(2).all(|pair| pair[0].1 < pair[1].0));
                 for sent in &board.sent {
                     if sent.end(board.una) <= board.lost_below && !sent.has(SACKED) {
-                        prop_assert!(sent.has(LOST));
+                        prop_assert!(sent.has(LOST | RETRANSMITTED));
                     }
                 }
             }
