@@ -297,12 +297,15 @@ impl Probe<Segment> for Progress {
 /// are then younger than a round-trip time, so RACK does not count them as lost, and they exceed the window
 /// of one segment. The first segment leaves nevertheless (RFC 6298, section 5, rule 5.4), and restarts the
 /// timer. Without it the connection would never send again. From then on the connection uses at least four
-/// fifths of the slow link: losses of that time do not wait for one timeout each.
+/// fifths of the slow link with FQ-CoDel, and three fifths with the FIFO: losses of that time do not wait for
+/// one timeout each, which leaves half of it and less. The FIFO holds 200 packets for 4.8 s, while RACK waits
+/// for no more than a smallest round trip before it takes the acknowledgement of an original for that of a
+/// retransmission. So part of the link carries copies.
 #[test]
 fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
     let mut slow = Vec::new();
     for step in (500..1500).step_by(20) {
-        for spec in ["fifo limit 200p", "fq_codel"] {
+        for (spec, least) in [("fifo limit 200p", 0.6), ("fq_codel", 0.8)] {
             let mut lab =
                 lab(spec, &varying(rates(&[(0, 40_000), (step, 500)], Shape::Steps, false)), "1kbit");
             lab.bulk(&[(0, 1)], None, &TcpConfig::linux());
@@ -311,7 +314,7 @@ fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
             lab.run(Time::s(30), Time::ZERO, &mut progress);
             let Progress { last, acknowledged: (before, after), pause, .. } = progress;
             let share = (after - before) as f64 / (500.0 * (30_000 - step) as f64 / 8.0);
-            if last <= Time::s(29) || share < 0.8 {
+            if last <= Time::s(29) || share < least {
                 slow.push(format!("{spec}, slow after {step} ms: {share:.2} of the rate, pause {pause}, last packet at {last}"));
             }
         }

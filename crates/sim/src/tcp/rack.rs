@@ -169,9 +169,11 @@ impl Rack {
     /// The timeout: marks the first segment as lost, and all that are older than the reordering window. RFC
     /// 8985, section 6.3. Returns their length.
     pub fn timed_out(&mut self, board: &mut Scoreboard, window: Span, now: Time) -> u64 {
-        self.retransmitted.clear();
         (self.reorder_at, self.probe_at, self.probe) = (Time::NEVER, Time::NEVER, None);
-        board.lose_after_timeout(self.rtt + window, now)
+        let lost = board.lose_after_timeout(self.rtt + window, now);
+        // A retransmission that is too young to count as lost may be lost nevertheless.
+        self.retransmitted.retain(|(end, at)| board.pending_retransmission(*end, *at).is_some());
+        lost
     }
 
     /// A timeout or a recovery was spurious. So what seemed to acknowledge a retransmission acknowledged the
@@ -401,6 +403,28 @@ mod tests {
         board.sack(401, 501, &mut rack.at(now));
         rack.detect(&mut board, Span::ZERO, now);
         assert_eq!((board.lost(), board.pipe()), (vec![1, 101, 201, 301], 0));
+    }
+
+    /// The second of four segments is retransmitted shortly before a timeout, so it is too young to count as
+    /// lost then. New data arrives: it is lost, too.
+    #[test]
+    fn a_retransmission_from_shortly_before_a_timeout_may_be_lost() {
+        let (mut board, mut rack) = (Scoreboard::new(1), Rack::new());
+        for ms in 0..4 {
+            board.push(100, Time::ms(ms));
+        }
+        board.sack(301, 401, &mut rack.at(Time::ms(103)));
+        rack.detect(&mut board, Span::ZERO, Time::ms(103));
+        retransmit(&mut board, &mut rack, 101, Time::ms(250));
+        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        assert_eq!(board.lost(), [1, 201]);
+        retransmit(&mut board, &mut rack, 1, Time::ms(300));
+        retransmit(&mut board, &mut rack, 201, Time::ms(300));
+        board.push(100, Time::ms(310));
+        let now = Time::ms(411);
+        board.sack(401, 501, &mut rack.at(now));
+        rack.detect(&mut board, Span::ZERO, now);
+        assert_eq!(board.lost(), [1, 101, 201]);
     }
 
     /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The
