@@ -4,7 +4,8 @@
 
 use crate::support::Lab;
 use crate::trace::Trace;
-use giveway_qdisc::{Bytes, Packets, Time};
+use giveway_links::{Impairments, Profile, Quantity, Shape};
+use giveway_qdisc::{Bytes, Packets, Span, Time};
 use giveway_sim::TcpConfig;
 use giveway_sim::tcp::{Congestion, HyStartRule};
 
@@ -23,6 +24,17 @@ fn linux() -> TcpConfig {
 /// The trace of a transfer of `segments` segments at its sender, of which the listed ones are lost.
 fn trace_of(tcp: &TcpConfig, segments: u64, lose: &[u64]) -> String {
     let lab = Lab::gated(tcp, segments, lose, &[]);
+    let mut trace = Trace::new(0, MSS, 400);
+    lab.run(Time::s(400), Time::ZERO, &mut trace);
+    trace.text
+}
+
+/// A trace of the same kind. Acknowledgements that leave after `from` arrive later by `delay`.
+fn trace_with_late_acknowledgements(segments: u64, lose: &[u64], from: Span, delay: Span) -> String {
+    let mut lab = Lab::gated(&linux(), segments, lose, &[]);
+    let delay = [(Span::ZERO, Span::ms(50).as_ps()), (from, (Span::ms(50) + delay).as_ps())];
+    let delay = Profile::points(Quantity::Delay, Shape::Steps, &delay, false).unwrap();
+    lab.network.links_mut()[1].impairments = Impairments { delay: Some(delay), ..Impairments::default() };
     let mut trace = Trace::new(0, MSS, 400);
     lab.run(Time::s(400), Time::ZERO, &mut trace);
     trace.text
@@ -73,5 +85,15 @@ fn new_data_does_not_make_a_timeout_spurious() {
     let last = text.lines().last().and_then(|line| line.split_whitespace().next());
     let end: f64 = last.unwrap().parse().unwrap();
     assert!(end < 1800.0, "a round trip takes 101 ms, and a timeout at least 200 ms\n{text}");
+    insta::assert_snapshot!(text);
+}
+
+/// Segment 5 is lost, and so is its retransmission. The acknowledgements of segments 10 to 14 come after the
+/// timeout, since they are late. They do not make it spurious: F-RTO does not begin during a recovery, RFC
+/// 5682, section 3.1, step 1. So no new data leaves before the lost segment has arrived.
+#[test]
+fn a_timeout_during_a_recovery_is_not_spurious() {
+    let text = trace_with_late_acknowledgements(20, &[5, 5], Span::us(255_500), Span::ms(400));
+    assert!(text.find("<- wants 15") < text.find("-> 15"), "{text}");
     insta::assert_snapshot!(text);
 }

@@ -287,7 +287,9 @@ impl Sender {
         let window = self.controller.window();
         let threshold = self.controller.threshold();
         let Some(extra) = self.extra.as_deref_mut() else { return };
-        if first && self.recovery != Recovery::Timeout {
+        // RFC 5682, section 3.1, step 1: F-RTO does not begin during a recovery. Data that was sent before it
+        // may arrive after the timeout although the retransmissions are lost.
+        if first && self.recovery == Recovery::None {
             extra.undo = (config.frto || config.dsack).then_some(Undo {
                 window,
                 threshold,
