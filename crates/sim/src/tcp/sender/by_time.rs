@@ -42,7 +42,10 @@ impl Sender {
         if dsack {
             rack.dsack(una, next);
             extra.needless += 1;
-            if let Some(undo) = &mut extra.undo {
+            let repeated = segment.blocks().next().map_or(0, |(_, end)| end);
+            if let Some(undo) = &mut extra.undo
+                && repeated > undo.una
+            {
                 undo.retransmitted = undo.retransmitted.saturating_sub(1);
             }
         }
@@ -97,6 +100,7 @@ impl Sender {
             && undo.any
             && undo.retransmitted == 0
         {
+            self.reduced_until = undo.reduced_until;
             restore(extra, &mut *self.controller, undo, now);
             was_spurious(extra, &mut self.board);
             self.recovery = Recovery::None;
@@ -111,6 +115,7 @@ impl Sender {
             // RFC 5682, section 3.1, step 3b: a segment that was sent once, and before the timeout, has
             // arrived. So the timeout was spurious. New data that was sent since says nothing.
             if let Some(undo) = extra.undo {
+                self.reduced_until = undo.reduced_until;
                 restore(extra, &mut *self.controller, undo, now);
             }
             extra.frto = None;
@@ -158,7 +163,14 @@ impl Sender {
         let flight = if counts { self.used_by(flight) } else { flight };
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if counts {
-            extra.undo = config.dsack.then_some(Undo { window, threshold, retransmitted: 0, any: false });
+            extra.undo = config.dsack.then_some(Undo {
+                window,
+                threshold,
+                reduced_until: self.reduced_until,
+                una: self.board.una(),
+                retransmitted: 0,
+                any: false,
+            });
             self.controller.lost(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
@@ -293,6 +305,8 @@ impl Sender {
             extra.undo = (config.frto || config.dsack).then_some(Undo {
                 window,
                 threshold,
+                reduced_until: self.reduced_until,
+                una: self.board.una(),
                 retransmitted: 0,
                 any: false,
             });

@@ -63,6 +63,10 @@ pub(super) struct Undo {
     pub window: u64,
     /// Slow-start threshold, bytes.
     pub threshold: u64,
+    /// Losses and marks reduce the window from this sequence number on.
+    pub reduced_until: u64,
+    /// The first sequence number that was not acknowledged. What is below it was not retransmitted since.
+    pub una: u64,
     /// Retransmissions that are not reported as needless yet.
     pub retransmitted: u32,
     /// Something was retransmitted.
