@@ -11,6 +11,7 @@
 //! # Deviations
 //! - A segment that was retransmitted and whose acknowledgement comes sooner than the smallest round-trip
 //!   time is ignored (RFC 8985, section 6.2, step 2); timestamps, which could tell more, are not echoed here.
+//!   So after a spurious timeout or recovery RACK returns to the newest segment that was sent once.
 //! - The probe's timeout has no allowance for timers of the host.
 //!
 //! # Cost
