@@ -44,8 +44,8 @@ was not tested.
 - **vegas differs in single cells.** It keeps a fixed number of packets in the queue, so a fraction of a millisecond is half of it at 100 Mbit/s.
 - **Shares of two senders agree within 12 points in all but four cells**: vegas beside vegas, where the order of the beginnings decides, cubic beside bbr and reno \
 beside cubic with four bandwidth-delay products, and reno beside cubic with 8 packets. One run of Linux is one draw: where two runs of the simulator with other \
-seeds differ, so would two runs of Linux. For example, cubic beside bbr with 8 packets has twice the share of Linux here, and in 25 of 300 seeds less goodput than \
-in Linux.
+seeds differ, so would two runs of Linux. For example, cubic beside bbr with 8 packets has 11 % on average over 300 seeds here, and in 11 of them less goodput \
+than in Linux.
 - The first 50 segments of a connection are compared one by one in the test `linux_traces`.
 ";
 
