@@ -62,6 +62,13 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
         Vec::new()
     }
 
+    /// Writes out the values of parameters that are not given: another configuration of equal behaviour.
+    /// Values that follow from the rate of a link are left out, and so are parameters that are off.
+    #[must_use]
+    fn filled(&self, _context: &LinkContext) -> Self {
+        self.clone()
+    }
+
     /// A qdisc of Linux that does the same with the same parameters, and that `tc` sets up in one line;
     /// `None` if there is none.
     fn in_linux(&self) -> Option<InLinux> {
@@ -207,6 +214,16 @@ macro_rules! registry {
                 context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<u64>>, giveway_qdisc::Invalid> {
                 self.build(context)
+            }
+
+            /// Writes out the values of parameters that are not given: another specification of equal
+            /// behaviour. Values that follow from the rate of a link are left out, and so are parameters that
+            /// are off.
+            #[must_use]
+            pub fn filled(&self, context: &giveway_qdisc::LinkContext) -> Spec {
+                match self {
+                    $($(Spec::$name(config) => Spec::$name(config.filled(context)),)*)*
+                }
             }
 
             /// Calls a visitor with the configuration of the discipline.

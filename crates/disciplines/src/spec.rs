@@ -88,6 +88,47 @@ mod tests {
         }
     }
 
+    /// Names and values of the numbers of a spec.
+    fn numbers(text: &str) -> Vec<(String, f64, String)> {
+        let spec: Spec = text.parse().unwrap();
+        let numbers = CATALOGUE.numbers(&spec).into_iter();
+        numbers.map(|number| (number.name, number.value, number.text)).collect()
+    }
+
+    #[test]
+    fn numbers_are_read_in_basic_units() {
+        let found = numbers("codel target 2ms ecn");
+        let expected = [("limit", 1000.0, "1000p"), ("target", 0.002, "2ms"), ("interval", 0.1, "100ms")];
+        assert_eq!(found, expected.map(|(name, value, text)| (name.to_owned(), value, text.to_owned())));
+        let names = |text| numbers(text).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
+        assert_eq!(names("tbf child (fifo limit 9p)"), ["burst", "child.limit"]);
+        assert_eq!(names("red min 10kb"), ["limit", "min", "avpkt", "probability"]);
+    }
+
+    #[test]
+    fn a_number_is_changed_and_written_as_tc_would() {
+        let cases = [
+            ("codel", "target", 0.006, "codel target 6ms"),
+            ("codel", "target", 0.0061234567, "codel target 6123us"),
+            ("fifo", "limit", 812.4, "fifo limit 812p"),
+            ("fifo limit 64kb", "limit", 78_643.2, "fifo limit 78640b"),
+            ("red", "probability", 0.1 * 0.2 * 1.2, "red probability 0.024"),
+            ("sfb", "decrement", 0.00006, "sfb decrement 0.00006"),
+            ("pie", "alpha", 2.4, "pie"),
+            ("tbf child (codel)", "child.target", 0.004, "tbf child (codel target 4ms)"),
+        ];
+        for (text, name, value, expected) in cases {
+            let spec: Spec = text.parse().unwrap();
+            let number = CATALOGUE.numbers(&spec).into_iter().find(|number| number.name == name).unwrap();
+            let changed = CATALOGUE.with_number(&spec, &number, value).unwrap().to_string();
+            assert_eq!(changed, expected, "{text} with {name} {value}");
+            assert_eq!(changed.parse::<Spec>().unwrap().to_string(), expected);
+        }
+        let red: Spec = "red probability 0.9".parse().unwrap();
+        let number = CATALOGUE.numbers(&red).into_iter().find(|number| number.name == "probability").unwrap();
+        assert!(CATALOGUE.with_number(&red, &number, 1.08).is_err(), "no share is above one");
+    }
+
     #[test]
     fn children_are_written_in_parentheses() {
         let cases = [

@@ -19,6 +19,7 @@ mod bytes;
 mod class_bounds;
 mod contract;
 mod extremes;
+mod filled;
 mod hostile;
 mod life_cycle;
 mod memory_budget;

@@ -64,6 +64,7 @@
 mod catalogue;
 mod error;
 mod kind;
+mod number;
 pub mod parameters;
 mod quantity;
 mod read;
@@ -75,6 +76,7 @@ mod write;
 
 pub use catalogue::{About, Catalogue, Entry, Family, SpecType, page};
 pub use error::SpecError;
+pub use number::Number;
 
 /// Declares the enum of a registry: a variant for each entry, with its configuration.
 ///

@@ -224,6 +224,10 @@ impl Discipline for Config {
         Some(InLinux::named("dualpi2"))
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { memlimit: Some(self.memory(context.mtu)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         // The packets of a flow may have different ECN fields.
         Properties { keeps_flow_order: false, marks: true, ..Properties::plain(Limit::Packets(self.limit.0)) }

@@ -211,6 +211,11 @@ impl Discipline for Config {
         Ok(Red::new(setup, monitor, context.streams.rng()))
     }
 
+    fn filled(&self, _: &LinkContext) -> Config {
+        let Some((min, max, burst)) = self.thresholds().filled() else { return self.clone() };
+        Config { min: Some(min), max: Some(max), burst, ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(self.limit).marking(self.ecn)
     }

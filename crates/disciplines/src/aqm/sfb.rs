@@ -176,6 +176,11 @@ impl Discipline for Config {
         })
     }
 
+    fn filled(&self, _: &LinkContext) -> Config {
+        let (target, max) = self.sizes();
+        Config { target: Some(Packets(target)), max: Some(Packets(max)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn)
     }

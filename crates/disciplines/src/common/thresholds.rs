@@ -21,6 +21,15 @@ impl Unit {
         }
     }
 
+    /// The nearest length that a parameter can have.
+    pub fn limit(self, length: f64) -> Limit {
+        let whole = libm::round(length) as u64;
+        match self {
+            Unit::Packets => Limit::Packets(whole),
+            Unit::Bytes => Limit::Bytes(whole),
+        }
+    }
+
     /// Name of the gauge of the average.
     pub fn average(self) -> &'static str {
         match self {
@@ -83,6 +92,22 @@ impl Thresholds {
         }
     }
 
+    /// `min`, `max` and `burst` with the values that they have if they are not given; `None` if they are
+    /// invalid. There is no burst if something else sets the weight.
+    pub fn filled(&self) -> Option<(Limit, Limit, Option<Packets>)> {
+        let (unit, curve) = self.curve().ok()?;
+        let other = self.weight.is_some() || self.auto_weight;
+        let burst =
+            if other { self.burst } else { self.burst.or(Some(Packets(self.usual_burst(unit, &curve)))) };
+        Some((unit.limit(curve.min), unit.limit(curve.max), burst))
+    }
+
+    /// The burst if it is not given, in average packets.
+    fn usual_burst(&self, unit: Unit, curve: &Curve) -> u64 {
+        let (min, max) = (curve.min / self.mean(unit), curve.max / self.mean(unit));
+        libm::floor((2.0 * min + max) / 3.0).max(libm::ceil(min)) as u64
+    }
+
     /// Weight of the newest length.
     pub fn weight(&self, unit: Unit, curve: &Curve, bandwidth: Rate) -> Result<f64, Invalid> {
         match (self.weight, self.auto_weight, self.burst) {
@@ -93,8 +118,7 @@ impl Thresholds {
             )),
             (None, true, None) => Ok(weight_for_rate(bandwidth.bytes_per_s() / self.avpkt.0 as f64)),
             (None, false, burst) => {
-                let (min, max) = (curve.min / self.mean(unit), curve.max / self.mean(unit));
-                let usual = libm::floor((2.0 * min + max) / 3.0).max(libm::ceil(min)) as u64;
+                let (min, usual) = (curve.min / self.mean(unit), self.usual_burst(unit, curve));
                 weight_for_burst(burst.map_or(usual, |burst| burst.0), min).ok_or_else(|| {
                     Invalid::new(
                         "burst",

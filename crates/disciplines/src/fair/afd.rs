@@ -178,6 +178,11 @@ impl Discipline for Config {
         })
     }
 
+    fn filled(&self, _: &LinkContext) -> Config {
+        let Ok((unit, target)) = self.target() else { return self.clone() };
+        Config { target: Some(unit.limit(target)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(self.limit).marking(self.ecn)
     }

@@ -162,6 +162,10 @@ impl Discipline for Config {
         })
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { quantum: self.quantum.or(Some(context.mtu)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         // Flows that share a queue cannot rely on a turn of their own.
         let own_turn = self.key == Key::Flow && self.buckets == 0;

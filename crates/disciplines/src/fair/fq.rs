@@ -203,6 +203,14 @@ impl Discipline for Config {
         })
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config {
+            quantum: Some(Bytes(self.quantum(context))),
+            initial_quantum: Some(Bytes(self.initial_quantum(context))),
+            ..self.clone()
+        }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties {
             // Packets of a flow leave in the order of their departure times.

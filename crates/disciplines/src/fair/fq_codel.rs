@@ -148,6 +148,10 @@ impl Discipline for Config {
         Some(InLinux { sqm: Some("simplest.qos"), ..InLinux::named("fq_codel") })
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { quantum: Some(self.quantum(context)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn || self.ce_threshold.is_some())
     }

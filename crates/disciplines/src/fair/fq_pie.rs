@@ -162,6 +162,10 @@ impl Discipline for Config {
         Some(InLinux::named("fq_pie"))
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { quantum: Some(self.quantum(context)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(Limit::Packets(self.limit.0)).marking(self.ecn)
     }

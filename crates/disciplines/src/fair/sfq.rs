@@ -133,6 +133,10 @@ impl Discipline for Config {
         Some(InLinux::named("sfq"))
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { quantum: self.quantum.or(Some(context.mtu)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(Limit::Packets(self.limit.0))
     }

@@ -106,6 +106,10 @@ impl Discipline for Config {
         })
     }
 
+    fn filled(&self, context: &LinkContext) -> Config {
+        Config { quantum: self.quantum.or(Some(context.mtu)), ..self.clone() }
+    }
+
     fn properties(&self, _: &LinkContext) -> Properties {
         Properties::plain(self.limit)
     }
