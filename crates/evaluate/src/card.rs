@@ -1,17 +1,19 @@
 //! The card of a discipline: verdicts against each baseline, cell by cell and question by question.
 
-use giveway_measure::{Record, short_names};
+use giveway_measure::short_names;
 use giveway_runner::Frontend;
-use giveway_scenario::Scenario;
 use serde::Serialize;
 
-use crate::cells::{Cell, Measure};
+use crate::best::{Best, best};
+use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
+use crate::field::{Entrants, Field, OwnRuns, Runs, Unstable};
+use crate::parameters::Variable;
 use crate::question::Question;
-use crate::run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
-use crate::states::{GAP, SUSPICION, States, heaps, winners};
-use crate::verdict::{Compared, Pair, Verdict, compare};
+use crate::run::{Outcomes, Timing};
+use crate::sensitivity::{Sensitivity, sensitivity};
+use crate::verdict::{Compared, Verdict};
 
 /// The request of a card.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,14 +30,15 @@ pub struct Request {
     pub short: bool,
     /// True to repeat everything with the timing of real machines.
     pub timing: bool,
+    /// The number of settings that are tried to find the own best of each discipline; 0 for none.
+    pub tune: u32,
+    /// True to change each parameter of the discipline by 20 %.
+    pub sensitivity: bool,
     /// The number of threads.
     pub jobs: usize,
     /// The source of a discipline of the caller, whose name is `candidate`; `None` for a specification.
     pub source: Option<String>,
 }
-
-/// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
-pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
 
 /// A card.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +55,10 @@ pub struct Card {
     pub outcomes: Outcomes,
     /// The runs, and the packets that judged links sent in them.
     pub size: (u64, u64),
+    /// The comparison of the disciplines at their own best; `None` if it was not asked for.
+    pub best: Option<Best>,
+    /// The verdicts that change with a parameter; `None` if they were not asked for.
+    pub sensitivity: Option<Sensitivity>,
 }
 
 /// A comparison of the discipline with a baseline in one metric of one cell.
@@ -80,30 +87,6 @@ impl Line {
     }
 }
 
-/// A discipline with two states in a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unstable {
-    /// The place of the discipline: 0 is the candidate.
-    pub discipline: usize,
-    /// The place of the cell.
-    pub cell: usize,
-    /// The metric; `None` if opposite flows win.
-    pub metric: Option<String>,
-    /// The states.
-    pub states: States,
-}
-
-impl Unstable {
-    /// True if the states make the mean of a metric meaningless. Opposite winners concern shares, and not
-    /// delays or the use of the link.
-    fn concerns(&self, measure: &Measure) -> bool {
-        match &self.metric {
-            Some(metric) => *metric == measure.metric,
-            None => measure.question == Question::Fair,
-        }
-    }
-}
-
 /// The verdicts on a question against a baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -120,14 +103,26 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, line: &Line) {
-        match line.compared.verdict {
+    pub(crate) fn add(&mut self, verdict: Verdict) {
+        match verdict {
             Verdict::Better => self.better += 1,
             Verdict::Worse => self.worse += 1,
             Verdict::Same => self.same += 1,
             Verdict::Unknown => self.unknown += 1,
         }
-        self.flips += u32::from(line.flips());
+    }
+
+    /// The numbers with a sign each: `+12 =9 ?3`.
+    pub(crate) fn signs(&self) -> String {
+        let numbers = [(self.better, "+"), (self.worse, "-"), (self.same, "="), (self.unknown, "?")];
+        let some = numbers.into_iter().filter(|(count, _)| *count > 0);
+        some.map(|(count, sign)| format!("{sign}{count}")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The share of better ones minus that of worse ones.
+    pub(crate) fn balance(&self) -> f64 {
+        let all = self.better + self.worse + self.same + self.unknown;
+        (f64::from(self.better) - f64::from(self.worse)) / f64::from(all.max(1))
     }
 
     /// The verdict in a word or two.
@@ -169,12 +164,20 @@ pub fn evaluate(
         }
         disciplines.push(baseline.clone());
     }
-    let mut work = Work { request: &request, disciplines: &disciplines, own, frontend };
-    let outcomes = work.all(Timing::Ideal, "card")?;
-    let unstable = work.unstable(&outcomes)?;
-    let late = if *timing { Some(work.all(Timing::Measured, "timing of real machines")?) } else { None };
-    let compared = comparisons(&request, &outcomes, &unstable);
-    let measured = late.map(|late| comparisons(&request, &late, &unstable));
+    let mut runs = Runs { cells, jobs: request.jobs, own, frontend };
+    let entrants = Entrants { specs: &disciplines, own: source.is_some() };
+    let field = runs.field(entrants, *seeds, request.short, "card")?;
+    let baselines: Vec<usize> = (1..disciplines.len()).collect();
+    let compared = field.compared(cells, 0, &baselines);
+    let measured = if *timing {
+        let numbers: Vec<u64> = (1..=u64::from(*seeds)).collect();
+        let title = "timing of real machines";
+        let outcomes = runs.outcomes(entrants, &numbers, Timing::Measured, request.short, title)?;
+        Some(Field { outcomes, unstable: field.unstable.clone() }.compared(cells, 0, &baselines))
+    } else {
+        None
+    };
+    let (best, sensitivity) = varied(&request, entrants, &field, &mut runs)?;
     // Nobody has counted the instructions of a discipline of the caller.
     let counted = if source.is_some() { "" } else { candidate };
     let mut lines = Vec::new();
@@ -204,157 +207,43 @@ pub fn evaluate(
             measured: None,
         }));
     }
-    let runs = outcomes.iter().flatten().flatten();
-    let packets = runs.clone().map(|outcome| outcome.packets).sum();
-    let size = (runs.count() as u64, packets);
+    let Field { outcomes, unstable } = field;
+    let all = outcomes.iter().flatten().flatten();
+    let packets = all.clone().map(|outcome| outcome.packets).sum();
+    let size = (all.count() as u64, packets);
     let specs: Vec<&str> = disciplines.iter().map(String::as_str).collect();
     let names = short_names(&specs);
-    Ok(Card { names, lines, unstable, outcomes, size, request })
+    Ok(Card { names, lines, unstable, outcomes, size, best, sensitivity, request })
 }
 
-/// The values of a metric by seed.
-fn values(outcomes: &[Outcome], measure: usize) -> Vec<Option<f64>> {
-    outcomes.iter().map(|outcome| outcome.values[measure]).collect()
-}
-
-/// The comparisons of all baselines, cells and metrics, in this order.
-fn comparisons(request: &Request, outcomes: &Outcomes, unstable: &[Unstable]) -> Vec<Compared> {
-    // By cell, discipline and metric.
-    let tables: Vec<Vec<Vec<Vec<Option<f64>>>>> = request
-        .cells
-        .iter()
-        .zip(outcomes)
-        .map(|(cell, of_cell)| {
-            let of_discipline =
-                |outcomes: &Vec<Outcome>| (0..cell.measures.len()).map(|m| values(outcomes, m)).collect();
-            of_cell.iter().map(of_discipline).collect()
-        })
-        .collect();
-    let mut pairs = Vec::new();
-    for baseline in 1..=request.against.len() {
-        for (cell, each) in request.cells.iter().enumerate() {
-            for (number, measure) in each.measures.iter().enumerate() {
-                let concerned = |discipline: usize| {
-                    unstable.iter().any(|found| {
-                        (found.discipline, found.cell) == (discipline, cell) && found.concerns(measure)
-                    })
-                };
-                pairs.push(Pair {
-                    measure,
-                    candidate: &tables[cell][0][number],
-                    baseline: &tables[cell][baseline][number],
-                    unstable: concerned(0) || concerned(baseline),
-                });
-            }
-        }
+/// The disciplines at their own best, and the discipline with changed parameters, as far as the request asks
+/// for them. Both run in the short form.
+fn varied(
+    request: &Request,
+    entrants: Entrants<'_>,
+    field: &Field,
+    runs: &mut Runs<'_, '_>,
+) -> Result<(Option<Best>, Option<Sensitivity>), EvaluateError> {
+    let candidate = if entrants.own { None } else { Variable::of(&request.candidate) };
+    let shifts = candidate.filter(|_| request.sensitivity);
+    if request.tune == 0 && shifts.is_none() {
+        return Ok((None, request.sensitivity.then(Sensitivity::default)));
     }
-    compare(&pairs)
-}
-
-/// The runs of a card.
-struct Work<'a, 'b> {
-    request: &'a Request,
-    /// The candidate, then the baselines.
-    disciplines: &'a [String],
-    own: Option<&'a mut OwnRuns<'b>>,
-    frontend: &'a dyn Frontend,
-}
-
-impl Work<'_, '_> {
-    /// All cells with all disciplines and seeds.
-    fn all(&mut self, timing: Timing, title: &str) -> Result<Outcomes, EvaluateError> {
-        let request = self.request;
-        let seeds: Vec<u64> = (1..=u64::from(request.seeds)).collect();
-        // A discipline of the caller has no place in a scenario.
-        let specs = &self.disciplines[usize::from(request.source.is_some())..];
-        let prepared: Vec<Prepared<'_>> = request
-            .cells
-            .iter()
-            .map(|cell| prepare(cell, specs, &seeds, timing, request.short))
-            .collect::<Result<_, _>>()?;
-        let mut outcomes = run(&prepared, request.jobs, title, self.frontend)?;
-        if let Some(own) = self.own.as_deref_mut() {
-            for (prepared, outcomes) in prepared.iter().zip(&mut outcomes) {
-                outcomes.insert(0, run_own(prepared, own, self.frontend)?);
-            }
+    let mut short = match request.short {
+        true => field.clone(),
+        false => runs.field(entrants, request.seeds, true, "short form")?,
+    };
+    let best = match request.tune {
+        0 => None,
+        budget => Some(best(entrants, budget, request.seeds, &mut short, runs)?),
+    };
+    let sensitivity = match shifts {
+        Some(candidate) => {
+            Some(sensitivity(&candidate, request.against.len(), request.seeds, &mut short, runs)?)
         }
-        Ok(outcomes)
-    }
-
-    /// The disciplines with two states. A suspicion is tested with as many fresh seeds.
-    fn unstable(&mut self, outcomes: &Outcomes) -> Result<Vec<Unstable>, EvaluateError> {
-        let request = self.request;
-        let fresh: Vec<u64> =
-            (1..=u64::from(request.seeds)).map(|seed| u64::from(request.seeds) + seed).collect();
-        let mut suspects: Vec<(usize, usize)> = Vec::new();
-        for (cell, of_cell) in outcomes.iter().enumerate() {
-            for (discipline, of_discipline) in of_cell.iter().enumerate() {
-                if !found_in(&request.cells[cell], of_discipline, SUSPICION).is_empty() {
-                    suspects.push((cell, discipline));
-                }
-            }
-        }
-        let is_own = |discipline: usize| discipline == 0 && request.source.is_some();
-        let mut again = Vec::new();
-        for (cell, discipline) in &suspects {
-            // A scenario has at least one discipline, also if that of the caller takes its place.
-            let spec = if is_own(*discipline) { 1 } else { *discipline };
-            let spec = std::slice::from_ref(&self.disciplines[spec]);
-            again.push(prepare(&request.cells[*cell], spec, &fresh, Timing::Ideal, request.short)?);
-        }
-        let mut more = run(&again, request.jobs, "runs that disagree", self.frontend)?;
-        if let Some(own) = self.own.as_deref_mut() {
-            for (((_, discipline), prepared), more) in suspects.iter().zip(&again).zip(&mut more) {
-                if is_own(*discipline) {
-                    more[0] = run_own(prepared, own, self.frontend)?;
-                }
-            }
-        }
-        let mut confirmed = Vec::new();
-        for ((cell, discipline), fresh) in suspects.iter().zip(more) {
-            let all: Vec<Outcome> = outcomes[*cell][*discipline].iter().chain(&fresh[0]).cloned().collect();
-            for (metric, states) in found_in(&request.cells[*cell], &all, GAP) {
-                confirmed.push(Unstable { discipline: *discipline, cell: *cell, metric, states });
-            }
-        }
-        Ok(confirmed)
-    }
-}
-
-/// The outcomes of a discipline of the caller in a cell, by seed.
-fn run_own(
-    prepared: &Prepared<'_>,
-    own: &mut OwnRuns<'_>,
-    frontend: &dyn Frontend,
-) -> Result<Vec<Outcome>, EvaluateError> {
-    let mut outcomes = Vec::new();
-    for seed in &prepared.scenario.seeds {
-        if frontend.stopped() {
-            return Err(EvaluateError::Stopped);
-        }
-        outcomes.push(outcome(prepared, &own(&prepared.scenario, *seed)?));
-    }
-    Ok(outcomes)
-}
-
-/// The states that the outcomes of a discipline in a cell show, each with its metric.
-fn found_in(cell: &Cell, outcomes: &[Outcome], gap: f64) -> Vec<(Option<String>, States)> {
-    let mut found = Vec::new();
-    for (number, measure) in cell.measures.iter().enumerate() {
-        let measured: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.values[number]).collect();
-        let (low, high) = measured.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(*value), high.max(*value))
-        });
-        let limit = measure.matters.limit(low, high, measure.high);
-        if let Some(states) = heaps(&measured, limit, gap) {
-            found.push((Some(measure.metric.clone()), states));
-        }
-    }
-    let leads: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.lead).collect();
-    if let Some(states) = winners(&leads) {
-        found.push((None, states));
-    }
-    found
+        None => request.sensitivity.then(Sensitivity::default),
+    };
+    Ok((best, sensitivity))
 }
 
 impl Card {
@@ -363,7 +252,8 @@ impl Card {
         let mut counts = Counts::default();
         for line in &self.lines {
             if line.question == question && line.baseline == baseline {
-                counts.add(line);
+                counts.add(line.compared.verdict);
+                counts.flips += u32::from(line.flips());
             }
         }
         counts

@@ -43,6 +43,14 @@ pub struct Measure {
     pub matters: Matters,
 }
 
+impl Measure {
+    /// The difference between two values in units of what matters; positive if the second one is better.
+    pub fn gain(&self, from: f64, to: f64) -> f64 {
+        let change = if self.high { to - from } else { from - to };
+        if change == 0.0 { 0.0 } else { change / self.matters.limit(from, to, self.high) }
+    }
+}
+
 impl Cell {
     /// The group of the cell.
     pub fn group(&self) -> &str {

@@ -13,33 +13,50 @@
 //! states.rs    disciplines with two states, which no mean describes
 //! verdict.rs   the verdict on one difference
 //! cost.rs      counted instructions per packet
+//! field.rs     disciplines that have run in all cells
+//! parameters.rs   the numeric parameters of a discipline
+//! search.rs    a search for a good setting of them
+//! best.rs      the disciplines at their own best
+//! sensitivity.rs  the verdicts that change with a parameter
 //! card.rs      a whole card
+//! columns.rs   rows of text with aligned columns
 //! show.rs      a card as text, and as JSON
+//! varied.rs    the own best and the sensitivity as text, JSON and parts of a page
 //! page.rs      a card as a page
 //! error.rs     errors
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod best;
 mod card;
 mod cells;
+mod columns;
 mod cost;
 mod error;
+mod field;
 mod matters;
 mod page;
+mod parameters;
 mod question;
 mod run;
+mod search;
+mod sensitivity;
 mod show;
 mod states;
+mod varied;
 mod verdict;
 
-pub use card::{Card, Counts, Line, OwnRuns, Request, Unstable, evaluate};
+pub use best::{Best, Kept, MARGIN, Setting};
+pub use card::{Card, Counts, Line, Request, evaluate};
 pub use cells::{Cell, Measure, cells, chosen};
 pub use error::EvaluateError;
+pub use field::{OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};
 pub use page::page;
 pub use question::Question;
 pub use run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
+pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};
 pub use show::{json, scenario_of, text};
 pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
-pub use verdict::{Compared, LEVEL, Pair, Verdict, compare};
+pub use verdict::{Changes, Compared, LEVEL, Pair, Verdict, compare};

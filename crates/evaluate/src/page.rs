@@ -7,6 +7,7 @@ use giveway_document::{
 use crate::card::{Card, Line};
 use crate::question::Question;
 use crate::show::{abouts, cell_of, certainty, of_states, sentence, times_limit};
+use crate::varied;
 use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
 
@@ -26,6 +27,7 @@ pub fn page(card: &Card) -> Document {
         parts.push(Part::Heading("What no mean says".to_owned()));
         parts.push(Part::List(doubts));
     }
+    parts.extend(varied::parts(card));
     for (baseline, name) in card.names[1..].iter().enumerate() {
         parts.push(Part::Heading(format!("Against {name}")));
         parts.push(Part::Heat(by_cell(card, baseline)));
@@ -56,9 +58,6 @@ fn matrix(card: &Card) -> HeatMap {
     for (y, question) in questions.iter().enumerate() {
         for x in 0..card.request.against.len() {
             let counts = card.counts(*question, x);
-            let decided = counts.better + counts.worse;
-            let all = decided + counts.same + counts.unknown;
-            let balance = (f64::from(counts.better) - f64::from(counts.worse)) / f64::from(all.max(1));
             let ratio = card
                 .ratio(*question, x)
                 .map(|ratio| format!(" The median of the values is {} times as good.", amount(ratio, "1")));
@@ -76,7 +75,7 @@ fn matrix(card: &Card) -> HeatMap {
                     counts.unknown,
                     ratio.unwrap_or_default()
                 ),
-                shade: Shade::Signed(balance),
+                shade: Shade::Signed(counts.balance()),
             });
         }
     }

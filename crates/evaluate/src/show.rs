@@ -6,10 +6,13 @@ use giveway_measure::of_metric;
 use giveway_scenario::Draft;
 use serde_json::{Value, json};
 
-use crate::card::{Card, Counts, Line, Unstable};
+use crate::card::{Card, Counts, Line};
 use crate::cells::Cell;
+use crate::columns::aligned;
+use crate::field::Unstable;
 use crate::question::Question;
 use crate::states::States;
+use crate::varied;
 use crate::verdict::{LEVEL, Verdict};
 
 /// The most differences that the text lists for each direction.
@@ -37,12 +40,7 @@ pub fn text(card: &Card) -> String {
             (0..request.against.len()).map(|baseline| cell_of(card.counts(question, baseline)));
         rows.push(std::iter::once(question.words().to_owned()).chain(counts_of_baselines).collect());
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    for row in &rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
+    text.push_str(&aligned(&rows));
     let _ =
         writeln!(text, "+ better, - worse, = no difference that matters, ? undecided: numbers of metrics.");
     for (verdict, title) in [(Verdict::Worse, "Worse"), (Verdict::Better, "Better")] {
@@ -61,20 +59,14 @@ pub fn text(card: &Card) -> String {
         let _ = writeln!(text, "The opposite with the timing of real machines: {}", sentence(card, line));
     }
     let _ = writeln!(text, "{}", certainty(card));
+    text.push_str(&varied::text(card));
     text
 }
 
 /// The verdicts on a question in one short text.
 pub(crate) fn cell_of(counts: Counts) -> String {
-    let Counts { better, worse, same, unknown, flips } = counts;
-    let mut parts = Vec::new();
-    for (count, sign) in [(better, "+"), (worse, "-"), (same, "="), (unknown, "?")] {
-        if count > 0 {
-            parts.push(format!("{sign}{count}"));
-        }
-    }
-    let mark = if flips > 0 { "!" } else { "" };
-    format!("{} ({}){mark}", counts.words(), parts.join(" "))
+    let mark = if counts.flips > 0 { "!" } else { "" };
+    format!("{} ({}){mark}", counts.words(), counts.signs())
 }
 
 /// The sentence about the level, and about what was not run.
@@ -222,6 +214,8 @@ pub fn json(card: &Card) -> Value {
         "candidate": request.candidate, "against": request.against, "seeds": request.seeds, "short": request.short,
         "level": LEVEL, "runs": card.size.0, "packets": card.size.1,
         "matrix": matrix, "lines": lines, "two_states": unstable, "cells": cells,
+        "own_best": card.best.as_ref().map(|best| varied::best_json(card, best)),
+        "sensitivity": card.sensitivity.as_ref().map(|found| varied::sensitivity_json(card, found)),
     })
 }
 

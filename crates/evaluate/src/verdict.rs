@@ -42,9 +42,46 @@ impl Verdict {
         }
     }
 
+    /// True if the runs do not decide.
+    pub fn is_undecided(self) -> bool {
+        self == Verdict::Unknown
+    }
+
     /// True if one of the two verdicts is better and the other worse.
     pub fn contradicts(self, other: Verdict) -> bool {
         matches!((self, other), (Verdict::Better, Verdict::Worse) | (Verdict::Worse, Verdict::Better))
+    }
+}
+
+/// The verdicts that differ between two lists of the same comparisons.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// The number of verdicts that are decided in both lists, and differ.
+    pub changed: u32,
+    /// Those of them that are the opposite: better in one list and worse in the other.
+    pub opposite: u32,
+    /// The number of verdicts that are undecided only in the first list.
+    pub decided: u32,
+    /// The number of verdicts that are undecided only in the second list.
+    pub undecided: u32,
+}
+
+impl Changes {
+    /// The changes from one list to another.
+    pub fn between(before: &[Compared], after: &[Compared]) -> Changes {
+        let mut changes = Changes::default();
+        for (before, after) in before.iter().zip(after) {
+            match (before.verdict, after.verdict) {
+                (before, after) if before == after => {}
+                (Verdict::Unknown, _) => changes.decided += 1,
+                (_, Verdict::Unknown) => changes.undecided += 1,
+                (before, after) => {
+                    changes.changed += 1;
+                    changes.opposite += u32::from(before.contradicts(after));
+                }
+            }
+        }
+        changes
     }
 }
 
@@ -170,6 +207,25 @@ mod tests {
         };
         let compared = &compare(&[pair])[0];
         assert_eq!((compared.verdict, &compared.difference), (Verdict::Unknown, &None));
+    }
+
+    #[test]
+    fn an_undecided_verdict_is_no_change_between_decided_ones() {
+        let list = |verdicts: &[Verdict]| -> Vec<Compared> {
+            let one = |verdict: &Verdict| Compared {
+                verdict: *verdict,
+                difference: None,
+                limit: 1.0,
+                effect: None,
+            };
+            verdicts.iter().map(one).collect()
+        };
+        use Verdict::{Better, Same, Unknown, Worse};
+        let before = list(&[Better, Better, Better, Same, Unknown, Unknown, Worse]);
+        let after = list(&[Better, Worse, Same, Unknown, Unknown, Better, Better]);
+        let changes = Changes::between(&before, &after);
+        assert_eq!(changes, Changes { changed: 3, opposite: 2, decided: 1, undecided: 1 });
+        assert_eq!(Changes::between(&after, &after), Changes::default());
     }
 
     /// A difference that counts alone does not count among many without one.

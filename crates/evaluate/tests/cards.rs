@@ -1,9 +1,12 @@
 //! Whole cards over a few cells.
 
 use giveway_evaluate::{
-    Card, EvaluateError, Question, Request, States, Verdict, chosen, evaluate, json, page, text,
+    Card, EvaluateError, Kept, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json, page,
+    text,
 };
+use giveway_papers::observe;
 use giveway_runner::Silent;
+use giveway_scenario::Trial;
 
 fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
     let names: Vec<String> = cells.iter().map(|name| (*name).to_owned()).collect();
@@ -14,6 +17,8 @@ fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
         cells: chosen(&names).unwrap(),
         short: true,
         timing: false,
+        tune: 0,
+        sensitivity: false,
         jobs: 2,
         source: None,
     }
@@ -97,4 +102,72 @@ fn mistakes_are_named() {
     assert!(fails(request("efd", &[], &cell)).contains("--against"));
     assert!(fails(request("efd", &["efd"], &cell)).contains("compared twice"));
     assert!(fails(Request { seeds: 1, ..request("efd", &["fifo"], &cell) }).contains("two seeds"));
+}
+
+/// A request of a card with the own best and the sensitivity.
+fn varied(candidate: &str, against: &[&str], cells: &[&str], tune: u32) -> Request {
+    Request { tune, sensitivity: true, ..request(candidate, against, cells) }
+}
+
+#[test]
+fn a_varied_card_has_the_same_bits_with_any_number_of_threads() {
+    let asked = varied("efd", &["codel"], &["rfc7928/ecn-on", "short-flows/slow-uplink"], 6);
+    let one = card(Request { jobs: 1, ..asked.clone() });
+    let three = card(Request { jobs: 3, ..asked });
+    assert_eq!(json(&one), json(&three));
+    assert_eq!(text(&one), text(&three));
+    assert_eq!(page(&one).html(), page(&three).html());
+}
+
+/// The runs behind both parts are those of a card, so another card has the same verdicts.
+#[test]
+fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
+    let cells = ["rrul/tcp-8-down", "rfc7928/mix-light"];
+    let found = card(varied("fifo limit 10p", &["codel", "fq_codel"], &cells, 6));
+    let verdicts = |card: &Card| -> Vec<Verdict> {
+        let lines = card.lines.iter().filter(|line| line.cell.is_some());
+        lines.map(|line| line.compared.verdict).collect()
+    };
+    let best = found.best.as_ref().unwrap();
+    let at_defaults: Vec<Verdict> = best.at_defaults.iter().map(|one| one.verdict).collect();
+    assert_eq!(at_defaults, verdicts(&found), "the card is short itself");
+    // Ten packets are too few for a download of eight flows.
+    let [mine, first, second] = &best.settings[..] else { panic!("{}", text(&found)) };
+    assert!(mine.kept.is_none() && mine.tuned > 0.1 && mine.fresh > 0.1, "{}", text(&found));
+    let again = card(request(&mine.spec, &[&first.spec, &second.spec], &cells));
+    let at_best: Vec<Verdict> = best.at_best.iter().map(|one| one.verdict).collect();
+    assert_eq!(at_best, verdicts(&again));
+
+    let sensitivity = found.sensitivity.as_ref().unwrap();
+    assert_eq!(sensitivity.verdicts as usize, at_defaults.len());
+    let shown: Vec<&str> = sensitivity.rows.iter().map(|row| row.spec.as_str()).collect();
+    assert_eq!(shown, ["fifo limit 8p", "fifo limit 12p"]);
+    let row = &sensitivity.rows[0];
+    let again = card(request(&row.spec, &["codel", "fq_codel"], &cells));
+    let differ = verdicts(&again).iter().zip(&at_defaults).filter(|(one, other)| one != other).count();
+    assert_eq!(row.changes.changed + row.changes.decided + row.changes.undecided, differ as u32);
+    let moved = row.most.as_ref().expect("a shorter queue has shorter delays");
+    let line = again.lines.iter().find(|line| line.cell == Some(moved.cell) && line.metric == moved.metric);
+    assert_eq!(line.and_then(|line| line.compared.difference.as_ref()).unwrap().after, moved.after);
+}
+
+/// A card names the disciplines that it cannot vary.
+#[test]
+fn a_discipline_in_code_and_one_without_parameters_are_named() {
+    let asked = varied("mine", &["fifo limit 20p", "prio"], &["rrul/tcp-8-down"], 4);
+    // It does what the first baseline does.
+    let own: &mut OwnRuns<'_> = &mut |scenario, seed| {
+        let trial = Trial { discipline: 0, name: "mine".to_owned(), seed };
+        Ok(observe(scenario, &trial, false, &|_| true).expect("nothing stops it").0)
+    };
+    let source = Some("class Mine: ...".to_owned());
+    let found = evaluate(Request { source, ..asked }, Some(own), &Silent).unwrap();
+    let best = found.best.as_ref().unwrap();
+    let kept: Vec<Option<Kept>> = best.settings.iter().map(|setting| setting.kept).collect();
+    assert_eq!(kept[0], Some(Kept::Unknown));
+    assert_ne!(kept[1], Some(Kept::Unknown));
+    assert!(text(&found).contains("the parameters of mine are not known"), "{}", text(&found));
+    assert_eq!(json(&found)["sensitivity"]["parameters_known"], false);
+    // The first measures do not differ from those of its twin at the default.
+    assert!(best.at_defaults.iter().take(2).all(|one| one.verdict == Verdict::Same));
 }

@@ -1,4 +1,4 @@
-//! Parameters whose values are numbers, and specs with other numbers. Whoever varies parameters uses them.
+//! Parameters whose values are numbers, and specs with other numbers, for experiments that vary parameters.
 
 use giveway_qdisc::{Bytes, Depth, Limit, Packets, Rate, Share, Span};
 use serde_json::Value;

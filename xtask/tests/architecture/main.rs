@@ -120,7 +120,17 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "evaluate",
-        uses: &["qdisc", "scenario", "measure", "document", "papers", "sources", "runner"],
+        uses: &[
+            "qdisc",
+            "spec",
+            "disciplines",
+            "scenario",
+            "measure",
+            "document",
+            "papers",
+            "sources",
+            "runner",
+        ],
         tests_use: &[],
     },
     Allowed { name: "wasm", uses: &["qdisc"], tests_use: &[] },

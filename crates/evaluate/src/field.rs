@@ -1,0 +1,259 @@
+//! A field: disciplines that have run in all cells with the same arrivals, and their states.
+
+use giveway_measure::Record;
+use giveway_runner::Frontend;
+use giveway_scenario::Scenario;
+
+use crate::cells::{Cell, Measure};
+use crate::error::EvaluateError;
+use crate::question::Question;
+use crate::run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
+use crate::states::{GAP, SUSPICION, States, heaps, winners};
+use crate::verdict::{Compared, Pair, compare};
+
+/// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
+pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
+
+/// A discipline with two states in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unstable {
+    /// The place of the discipline: 0 is the candidate.
+    pub discipline: usize,
+    /// The place of the cell.
+    pub cell: usize,
+    /// The metric; `None` if opposite flows win.
+    pub metric: Option<String>,
+    /// The states.
+    pub states: States,
+}
+
+impl Unstable {
+    /// True if the states make the mean of a metric meaningless. Opposite winners concern shares, and not
+    /// delays or the use of the link.
+    fn concerns(&self, measure: &Measure) -> bool {
+        match &self.metric {
+            Some(metric) => *metric == measure.metric,
+            None => measure.question == Question::Fair,
+        }
+    }
+}
+
+/// The disciplines of a field. The first one may be the caller's, which has a name and no specification.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entrants<'a> {
+    /// The specifications, and in front of them the name of a discipline of the caller.
+    pub specs: &'a [String],
+    /// True if the first one is the caller's.
+    pub own: bool,
+}
+
+impl<'a> Entrants<'a> {
+    /// Disciplines that all have a specification.
+    pub fn of(specs: &'a [String]) -> Entrants<'a> {
+        Entrants { specs, own: false }
+    }
+}
+
+/// Disciplines that have run in all cells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    /// By cell, discipline and seed.
+    pub outcomes: Outcomes,
+    /// The disciplines with two states.
+    pub unstable: Vec<Unstable>,
+}
+
+impl Field {
+    /// The number of disciplines.
+    pub fn disciplines(&self) -> usize {
+        self.outcomes.first().map_or(0, Vec::len)
+    }
+
+    /// Adds the disciplines of another field behind those of this one. Returns the place of the first.
+    pub fn extend(&mut self, other: Field) -> usize {
+        let before = self.disciplines();
+        for (cell, more) in self.outcomes.iter_mut().zip(other.outcomes) {
+            cell.extend(more);
+        }
+        let moved = |found: Unstable| Unstable { discipline: before + found.discipline, ..found };
+        self.unstable.extend(other.unstable.into_iter().map(moved));
+        before
+    }
+
+    /// True if the mean of a metric in a cell says nothing about a discipline.
+    pub fn is_unstable(&self, discipline: usize, cell: usize, measure: &Measure) -> bool {
+        let here = |found: &&Unstable| (found.discipline, found.cell) == (discipline, cell);
+        self.unstable.iter().filter(here).any(|found| found.concerns(measure))
+    }
+
+    /// The mean of a metric of a discipline over the seeds that measured it.
+    pub fn mean(&self, discipline: usize, cell: usize, measure: usize) -> Option<f64> {
+        let measured: Vec<f64> =
+            self.outcomes[cell][discipline].iter().filter_map(|outcome| outcome.values[measure]).collect();
+        (!measured.is_empty()).then(|| measured.iter().sum::<f64>() / measured.len() as f64)
+    }
+
+    /// The comparisons of a discipline with baselines, by baseline, cell and metric, corrected together.
+    pub fn compared(&self, cells: &[Cell], candidate: usize, baselines: &[usize]) -> Vec<Compared> {
+        // By cell, metric and discipline: the candidate, then the baselines.
+        let compared: Vec<usize> = std::iter::once(candidate).chain(baselines.iter().copied()).collect();
+        let values = |cell: usize, measure: usize, discipline: usize| -> Vec<Option<f64>> {
+            self.outcomes[cell][discipline].iter().map(|outcome| outcome.values[measure]).collect()
+        };
+        let tables: Vec<Vec<Vec<Vec<Option<f64>>>>> = cells
+            .iter()
+            .enumerate()
+            .map(|(cell, each)| {
+                let of_measure = |m| compared.iter().map(|discipline| values(cell, m, *discipline)).collect();
+                (0..each.measures.len()).map(of_measure).collect()
+            })
+            .collect();
+        let mut pairs = Vec::new();
+        for (place, baseline) in baselines.iter().enumerate() {
+            for (cell, each) in cells.iter().enumerate() {
+                for (number, measure) in each.measures.iter().enumerate() {
+                    let of_measure = &tables[cell][number];
+                    let unstable = |discipline| self.is_unstable(discipline, cell, measure);
+                    pairs.push(Pair {
+                        measure,
+                        candidate: &of_measure[0],
+                        baseline: &of_measure[place + 1],
+                        unstable: unstable(candidate) || unstable(*baseline),
+                    });
+                }
+            }
+        }
+        compare(&pairs)
+    }
+}
+
+/// Runs disciplines in cells.
+pub(crate) struct Runs<'a, 'b> {
+    /// The cells.
+    pub cells: &'a [Cell],
+    /// The number of threads.
+    pub jobs: usize,
+    /// The discipline of the caller, if there is one.
+    pub own: Option<&'a mut OwnRuns<'b>>,
+    /// Shows the progress, and may stop.
+    pub frontend: &'a dyn Frontend,
+}
+
+impl Runs<'_, '_> {
+    /// The outcomes of disciplines in all cells with these seeds.
+    pub fn outcomes(
+        &mut self,
+        entrants: Entrants<'_>,
+        seeds: &[u64],
+        timing: Timing,
+        short: bool,
+        title: &str,
+    ) -> Result<Outcomes, EvaluateError> {
+        // A discipline of the caller has no place in a scenario.
+        let specs = &entrants.specs[usize::from(entrants.own)..];
+        let prepared: Vec<Prepared<'_>> = self
+            .cells
+            .iter()
+            .map(|cell| prepare(cell, specs, seeds, timing, short))
+            .collect::<Result<_, _>>()?;
+        let mut outcomes = run(&prepared, self.jobs, title, self.frontend)?;
+        if entrants.own {
+            for (prepared, outcomes) in prepared.iter().zip(&mut outcomes) {
+                outcomes.insert(0, self.of_own(prepared)?);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// A field with ideal timing and the seeds 1 to `seeds`.
+    pub fn field(
+        &mut self,
+        entrants: Entrants<'_>,
+        seeds: u32,
+        short: bool,
+        title: &str,
+    ) -> Result<Field, EvaluateError> {
+        let numbers: Vec<u64> = (1..=u64::from(seeds)).collect();
+        let outcomes = self.outcomes(entrants, &numbers, Timing::Ideal, short, title)?;
+        let unstable = self.unstable(entrants, &outcomes, seeds, short)?;
+        Ok(Field { outcomes, unstable })
+    }
+
+    /// The disciplines with two states. A suspicion is tested with as many fresh seeds.
+    fn unstable(
+        &mut self,
+        entrants: Entrants<'_>,
+        outcomes: &Outcomes,
+        seeds: u32,
+        short: bool,
+    ) -> Result<Vec<Unstable>, EvaluateError> {
+        let fresh: Vec<u64> = (1..=u64::from(seeds)).map(|seed| u64::from(seeds) + seed).collect();
+        let mut suspects: Vec<(usize, usize)> = Vec::new();
+        for (cell, of_cell) in outcomes.iter().enumerate() {
+            for (discipline, of_discipline) in of_cell.iter().enumerate() {
+                if !found_in(&self.cells[cell], of_discipline, SUSPICION).is_empty() {
+                    suspects.push((cell, discipline));
+                }
+            }
+        }
+        if suspects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_own = |discipline: usize| discipline == 0 && entrants.own;
+        let cells = self.cells;
+        let mut again = Vec::new();
+        for (cell, discipline) in &suspects {
+            // A scenario has at least one discipline, also if that of the caller takes its place.
+            let spec = if is_own(*discipline) { 1 } else { *discipline };
+            let spec = std::slice::from_ref(&entrants.specs[spec]);
+            again.push(prepare(&cells[*cell], spec, &fresh, Timing::Ideal, short)?);
+        }
+        let mut more = run(&again, self.jobs, "runs that disagree", self.frontend)?;
+        for (((_, discipline), prepared), more) in suspects.iter().zip(&again).zip(&mut more) {
+            if is_own(*discipline) {
+                more[0] = self.of_own(prepared)?;
+            }
+        }
+        let mut confirmed = Vec::new();
+        for ((cell, discipline), fresh) in suspects.iter().zip(more) {
+            let all: Vec<Outcome> = outcomes[*cell][*discipline].iter().chain(&fresh[0]).cloned().collect();
+            for (metric, states) in found_in(&cells[*cell], &all, GAP) {
+                confirmed.push(Unstable { discipline: *discipline, cell: *cell, metric, states });
+            }
+        }
+        Ok(confirmed)
+    }
+
+    /// The outcomes of the discipline of the caller in a cell, by seed.
+    fn of_own(&mut self, prepared: &Prepared<'_>) -> Result<Vec<Outcome>, EvaluateError> {
+        let own = self.own.as_deref_mut().expect("a field with a discipline of the caller runs it");
+        let mut outcomes = Vec::new();
+        for seed in &prepared.scenario.seeds {
+            if self.frontend.stopped() {
+                return Err(EvaluateError::Stopped);
+            }
+            outcomes.push(outcome(prepared, &own(&prepared.scenario, *seed)?));
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The states that the outcomes of a discipline in a cell show, each with its metric.
+fn found_in(cell: &Cell, outcomes: &[Outcome], gap: f64) -> Vec<(Option<String>, States)> {
+    let mut found = Vec::new();
+    for (number, measure) in cell.measures.iter().enumerate() {
+        let measured: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.values[number]).collect();
+        let (low, high) = measured.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+        let limit = measure.matters.limit(low, high, measure.high);
+        if let Some(states) = heaps(&measured, limit, gap) {
+            found.push((Some(measure.metric.clone()), states));
+        }
+    }
+    let leads: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.lead).collect();
+    if let Some(states) = winners(&leads) {
+        found.push((None, states));
+    }
+    found
+}
