@@ -45,6 +45,19 @@ class Card:
         """Disciplines whose runs fall into two states in a cell, so that no mean describes them."""
         return list(self.data["two_states"])
 
+    @property
+    def own_best(self) -> dict[str, Any] | None:
+        """The own best of each discipline (``settings``), and the verdicts there beside those at the defaults in the
+        short form (``lines``). ``None`` with ``tune=0``."""
+        found: dict[str, Any] | None = self.data["own_best"]
+        return found
+
+    @property
+    def sensitivity(self) -> list[dict[str, Any]]:
+        """The changes of each parameter by 20 %, with the numbers of verdicts that change. Empty if none was changed."""
+        found = self.data["sensitivity"]
+        return [] if found is None else list(found["rows"])
+
     def verdict(self, cell: str, metric: str, baseline: str | None = None) -> str:
         """The verdict on a metric of a cell: ``"better"``, ``"worse"``, ``"same"`` or ``"unknown"``.
 
@@ -111,6 +124,8 @@ def evaluate(
     cells: Sequence[str] = (),
     short: bool = False,
     timing: bool = True,
+    tune: int = 24,
+    sensitivity: bool = True,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Card:
@@ -126,13 +141,16 @@ def evaluate(
         cells: Names of cells or groups, or beginnings with a star; by default all (:func:`evaluation_cells`).
         short: Run the short form of the cells, with wider intervals.
         timing: Repeat everything with the timing of real machines, and mark verdicts that are the opposite there.
+        tune: The number of settings that are tried to find the own best of each discipline, in the short form of the
+            cells; 0 for none. A discipline in Python stays as it is.
+        sensitivity: Change each parameter of the discipline by 20 %, and count the verdicts that change.
         jobs: Runs at a time; by default one for each processor.
         progress: As in :func:`run`.
 
     Raises:
         ScenarioError: A discipline is wrong.
         DisciplineError: A discipline in Python failed, or broke the contract.
-        ValueError: There is no such cell, or too few seeds.
+        ValueError: There is no such cell, too few seeds, or ``tune`` is below 0.
     """
     if isinstance(against, str):
         raise TypeError(f'against is a list: write against=["{against}"]')
@@ -142,6 +160,8 @@ def evaluate(
         mine = own(discipline, 0)
         name = mine.name
     others = [each for each in against if each != name]
-    options = (seeds, short, timing, jobs_of(jobs))
+    if tune < 0:
+        raise ValueError(f"tune is a number of settings, and not {tune}")
+    options = (seeds, short, timing, tune, sensitivity, jobs_of(jobs))
     with shown(progress, f"card of {name}") as watch:
         return Card(*_giveway.evaluate_discipline(name, mine, others, list(cells), options, watch))

@@ -311,7 +311,7 @@ def evaluate_discipline(
     own: object | None,
     against: Sequence[str],
     cells: Sequence[str],
-    options: tuple[int, bool, bool, int],
+    options: tuple[int, bool, bool, int, bool, int],
     progress: Callable[[float], None] | None,
 ) -> tuple[str, str, str, list[tuple[str, str]]]: ...
 def judge_discipline(

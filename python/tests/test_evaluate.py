@@ -9,7 +9,7 @@ import pytest
 import giveway
 
 CELLS = ["rrul/tcp-8-down", "rfc7928/ecn-on"]
-ASKED = {"cells": CELLS, "seeds": 4, "short": True, "timing": False}
+ASKED = {"cells": CELLS, "seeds": 4, "short": True, "timing": False, "tune": 0, "sensitivity": False}
 PING = "src.ping.delay_p95_s"
 
 
@@ -63,6 +63,38 @@ def test_a_class_has_a_card():
     # Nobody has counted its instructions.
     assert {each["verdict"] for each in card.matrix if each["question"] == "cost"} == {"undecided"}
     assert "# | class Short" in card.scenarios["rrul/tcp-8-down"]
+
+
+def test_each_discipline_is_compared_at_its_own_best(card):
+    assert card.own_best is None
+    tuned = giveway.evaluate("fifo limit 200p", against=["codel"], **{**ASKED, "tune": 4})
+    mine, other = tuned.own_best["settings"]
+    assert (mine["discipline"], other["discipline"]) == ("fifo limit 200p", "codel")
+    assert len(mine["tried"]) <= 4
+    assert all(each["setting"].startswith("fifo") for each in mine["tried"])
+    assert len(tuned.own_best["lines"]) == len([line for line in tuned.lines if line["cell"] is not None])
+    assert "At their own best of 4 settings" in str(tuned)
+    assert "At its own best" in tuned.report()
+
+
+def test_parameters_change_by_a_fifth(card):
+    assert card.sensitivity == []
+    changed = giveway.evaluate("codel", against=["fifo limit 200p"], **{**ASKED, "sensitivity": True})
+    shown = [(row["parameter"], row["from"], row["to"]) for row in changed.sensitivity]
+    assert ("target", "5ms", "6ms") in shown
+    assert len(shown) == 6
+    assert "a parameter of codel that changes by 20 %" in str(changed)
+
+
+def test_the_parameters_of_a_class_are_not_known():
+    asked = {**ASKED, "cells": ["rfc7928/ecn-on"], "tune": 2, "sensitivity": True}
+    card = giveway.evaluate(Short, against=["fifo limit 200p"], **asked)
+    assert card.sensitivity == []
+    assert not card.data["sensitivity"]["parameters_known"]
+    assert card.own_best["settings"][0]["tried"] == []
+    assert "parameters of a discipline in code are not known" in str(card)
+    with pytest.raises(ValueError, match="number of settings"):
+        giveway.evaluate("efd", tune=-1)
 
 
 def test_a_class_that_breaks_the_contract_ends_the_card():

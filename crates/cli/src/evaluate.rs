@@ -23,6 +23,10 @@ use crate::stop;
 /// whose runs have two states is named, and not averaged. All verdicts are repeated with the timing of real
 /// machines; one that is the opposite there is marked.
 ///
+/// Each discipline is also compared at its own best: the best of N settings of its parameters, tried in the
+/// short form of the cells with other seeds. Then each parameter of the discipline changes by 20 %, and the
+/// card counts the verdicts that change.
+///
 /// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ has the scenario of
 /// each cell, which `giveway run` reproduces to the bit.
 #[derive(clap::Args)]
@@ -50,6 +54,12 @@ pub struct Args {
     /// Do not repeat the card with the timing of real machines
     #[arg(long)]
     no_timing: bool,
+    /// Settings that are tried to find the own best of each discipline; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = value_parser!(u32).range(0..=10_000))]
+    tune: u32,
+    /// Do not change the parameters of the discipline by 20 %
+    #[arg(long)]
+    no_sensitivity: bool,
     /// Folder of the card [default: cards/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -69,6 +79,7 @@ Examples:
   giveway evaluate efd                                            # against fifo, fq_codel and cake
   giveway evaluate \"codel target 2ms\" --against codel,pie --seeds 20
   giveway evaluate efd --cells rfc7928,hostile --no-timing
+  giveway evaluate red --against codel --tune 0                   # defaults only, and the sensitivity of red
   giveway evaluate --list-cells
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage, 130 interrupted.";
@@ -94,6 +105,8 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         cells: chosen(&args.cells).map_err(wrong)?,
         short: args.short,
         timing: !args.no_timing,
+        tune: args.tune,
+        sensitivity: !args.no_sensitivity,
         jobs: args.jobs.map_or_else(processors, usize::from),
         source: None,
     };

@@ -31,14 +31,15 @@ pub fn evaluate_discipline(
     own: Option<Own>,
     against: Vec<String>,
     cells: Vec<String>,
-    options: (u32, bool, bool, u16),
+    options: (u32, bool, bool, u32, bool, u16),
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Shown> {
-    let (seeds, short, timing, jobs) = options;
+    let (seeds, short, timing, tune, sensitivity, jobs) = options;
     let cells = chosen(&cells).map_err(|error| raised(py, &error))?;
     let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
     let source = own.as_ref().map(|own| own.source.clone());
-    let request = Request { candidate, against, seeds, cells, short, timing, jobs, source };
+    let request =
+        Request { candidate, against, seeds, cells, short, timing, tune, sensitivity, jobs, source };
     let watched = Watched::default();
     let theirs = watched.clone();
     // The exception of a discipline in Python, which ends the card.
