@@ -552,3 +552,32 @@ fn long_lines_and_many_mistakes_are_shown_in_part() {
     let last = "and 9,997 more errors; --all-errors shows them\n";
     assert!(errors.ends_with(last), "{}", &errors[errors.len() - 200..]);
 }
+
+/// A card of one cell, with the own best of each discipline and the sensitivity of the first.
+#[test]
+fn a_card_has_the_own_best_and_the_sensitivity() {
+    let folder = tempfile::tempdir().unwrap();
+    let card = ["evaluate", "fifo limit 10p", "--against", "codel", "--cells", "rrul/tcp-8-down"];
+    let short = ["--seeds", "2", "--short", "--no-timing", "--quiet", "--out", "card"];
+    let args = |more: &[&'static str]| [&card[..], &short[..], more].concat();
+    let (code, out, _) = ran(folder.path(), &args(&["--tune", "4"]));
+    assert_eq!(code, 0);
+    assert!(out.contains("At their own best of 4 settings"), "{out}");
+    assert!(out.contains("limit 10p -> 8p:") && out.contains("limit 10p -> 12p:"), "{out}");
+    let page = std::fs::read_to_string(folder.path().join("card/card.html")).unwrap();
+    assert!(page.contains("At its own best") && page.contains("Sensitivity"));
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("card/card.json")).unwrap()).unwrap();
+    let best = json["own_best"]["settings"][0]["own_best"].as_str().unwrap();
+    let (code, explained, _) = ran(folder.path(), &args(&["--tune", "0", "--no-sensitivity"]));
+    assert!(
+        code == 0 && !explained.contains("own best") && !explained.contains("Sensitivity"),
+        "{explained}"
+    );
+    // The best setting is one that the program accepts.
+    let (code, ..) =
+        ran(folder.path(), &[&["evaluate", best][..], &card[2..], &short, &["--tune", "0"]].concat());
+    assert_eq!(code, 0, "{best}");
+    let (code, _, err) = ran(folder.path(), &args(&["--tune", "many"]));
+    assert!(code == 2 && err.contains("--tune"), "{err}");
+}

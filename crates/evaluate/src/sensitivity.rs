@@ -3,12 +3,15 @@
 //! Each parameter is multiplied by 0.8 and by 1.2, one at a time. If a cell refuses such a value, the
 //! parameter goes as far as all cells accept, in steps of 5 %. The changed discipline runs in the short form
 //! of the cells with the seeds of the card, and is compared with all baselines as the card does.
+//!
+//! A verdict with a large difference does not change although the discipline does. So the changed discipline is
+//! also compared with the unchanged one, metric by metric, with the same rules.
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
 use crate::field::{Entrants, Field, Runs};
 use crate::parameters::{Variable, accepted};
-use crate::verdict::Changes;
+use crate::verdict::{Changes, Verdict};
 
 /// The changes of a parameter: the factors to try for each, the first one that is possible counts.
 const FACTORS: [[f64; 4]; 2] = [[0.8, 0.85, 0.9, 0.95], [1.2, 1.15, 1.1, 1.05]];
@@ -24,6 +27,8 @@ pub struct Sensitivity {
     pub verdicts: u32,
     /// The number of undecided ones among them with the unchanged discipline.
     pub undecided: u32,
+    /// The number of metrics of all cells.
+    pub metrics: u32,
     /// True if the discipline has parameters that can be looked up: it is not the caller's.
     pub known: bool,
 }
@@ -45,6 +50,10 @@ pub struct Shift {
     pub spec: String,
     /// The changes of the verdicts.
     pub changes: Changes,
+    /// The number of metrics in which the changed discipline is better than the unchanged one.
+    pub better: u32,
+    /// The number in which it is worse.
+    pub worse: u32,
     /// The metric that moves most; `None` if none moves.
     pub most: Option<Moved>,
 }
@@ -80,8 +89,18 @@ pub struct LeftOut {
 impl Sensitivity {
     /// The mean number of verdicts that a changed parameter changes; `None` without rows.
     pub fn mean_changed(&self) -> Option<f64> {
-        let changed: u32 = self.rows.iter().map(|row| row.changes.changed).sum();
-        (!self.rows.is_empty()).then(|| f64::from(changed) / self.rows.len() as f64)
+        self.mean_of(|row| row.changes.changed)
+    }
+
+    /// The mean number of metrics in which a discipline with a changed parameter differs from the unchanged
+    /// one; `None` without rows.
+    pub fn mean_moved(&self) -> Option<f64> {
+        self.mean_of(|row| row.better + row.worse)
+    }
+
+    fn mean_of(&self, number: fn(&Shift) -> u32) -> Option<f64> {
+        let sum: u32 = self.rows.iter().map(number).sum();
+        (!self.rows.is_empty()).then(|| f64::from(sum) / self.rows.len() as f64)
     }
 }
 
@@ -99,7 +118,8 @@ pub(crate) fn sensitivity(
     let before = field.compared(cells, 0, &baselines);
     let mut found = Sensitivity {
         verdicts: before.len() as u32,
-        undecided: before.iter().filter(|one| one.verdict.is_undecided()).count() as u32,
+        undecided: before.iter().filter(|one| one.verdict == Verdict::Unknown).count() as u32,
+        metrics: cells.iter().map(|cell| cell.measures.len() as u32).sum(),
         known: true,
         ..Sensitivity::default()
     };
@@ -112,7 +132,10 @@ pub(crate) fn sensitivity(
     for (number, shift) in shifts.into_iter().enumerate() {
         let place = first + number;
         let changes = Changes::between(&before, &field.compared(cells, place, &baselines));
-        found.rows.push(Shift { changes, most: most(field, cells, place), ..shift });
+        let itself = field.compared(cells, place, &[0]);
+        let count = |wanted: Verdict| itself.iter().filter(|one| one.verdict == wanted).count() as u32;
+        let (better, worse) = (count(Verdict::Better), count(Verdict::Worse));
+        found.rows.push(Shift { changes, better, worse, most: most(field, cells, place), ..shift });
     }
     Ok(found)
 }
@@ -147,6 +170,8 @@ fn possible(candidate: &Variable, cells: &[Cell], left_out: &mut Vec<LeftOut>) -
                         factor: value / number.value,
                         spec: spec.to_string(),
                         changes: Changes::default(),
+                        better: 0,
+                        worse: 0,
                         most: None,
                     });
                 }

@@ -33,13 +33,22 @@ pub(crate) fn text(card: &Card) -> String {
     if let Some(found) = &card.sensitivity {
         let _ = writeln!(text, "{}", of_sensitivity(card, found));
         let mut rows: Vec<&Shift> = found.rows.iter().collect();
-        rows.sort_by_key(|row| std::cmp::Reverse((row.changes.changed, row.changes.undecided)));
+        let key = |row: &Shift| (row.changes.changed, row.better + row.worse);
+        rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
         for row in rows.iter().take(LISTED) {
             let _ = writeln!(text, "  {}", of_shift(card, row));
         }
         if rows.len() > LISTED {
-            let most = rows[LISTED].changes.changed;
-            let _ = writeln!(text, "  The other {} changes have at most {most} each.", rows.len() - LISTED);
+            let rest = &rows[LISTED..];
+            let most =
+                |number: fn(&Shift) -> u32| rest.iter().map(|row| number(row)).max().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "  The other {} rows have at most {} changed verdicts and {} changed metrics.",
+                rest.len(),
+                most(|row| row.changes.changed),
+                most(|row| row.better + row.worse)
+            );
         }
         if !found.left_out.is_empty() {
             let _ = writeln!(text, "  {}", not_varied(found));
@@ -127,10 +136,12 @@ fn of_sensitivity(card: &Card, found: &Sensitivity) -> String {
         }
         None => format!("Sensitivity: {name} has no numeric parameter that can change by 20 %."),
         Some(mean) => format!(
-            "Sensitivity: a parameter of {name} that changes by 20 % changes {} of {} verdicts in the mean, in the \
-             short form of the cells ({} of them are undecided without a change).",
+            "Sensitivity: a parameter of {name} that changes by 20 % changes {} of {} verdicts and {} of {} metrics in \
+             the mean, in the short form of the cells ({} verdicts are undecided without a change).",
             amount(mean, "1"),
             found.verdicts,
+            amount(found.mean_moved().unwrap_or_default(), "1"),
+            found.metrics,
             found.undecided
         ),
     }
@@ -140,8 +151,11 @@ fn of_sensitivity(card: &Card, found: &Sensitivity) -> String {
 fn of_shift(card: &Card, row: &Shift) -> String {
     let Changes { changed, opposite, decided, undecided } = row.changes;
     format!(
-        "{}: {changed} change, {opposite} to the opposite; {undecided} become undecided, {decided} cease to be; {}",
+        "{}: {changed} verdicts change, {opposite} to the opposite, {undecided} become undecided, {decided} cease to be; \
+         {} metrics are better and {} worse; {}",
         arrow(row),
+        row.better,
+        row.worse,
         most(card, row)
     )
 }
@@ -273,7 +287,8 @@ fn settings(card: &Card, best: &Best) -> Sheet {
 fn shifts(card: &Card, found: &Sensitivity) -> Sheet {
     let row = |row: &Shift| {
         let Changes { changed, opposite, decided, undecided } = row.changes;
-        let numbers = [changed, opposite, undecided, decided].map(|number| Field::plain(number.to_string()));
+        let numbers = [changed, opposite, undecided, decided, row.better, row.worse];
+        let numbers = numbers.map(|number| Field::plain(number.to_string()));
         let factor = if (row.factor - row.wanted).abs() < 0.005 {
             format!("x{}", row.wanted)
         } else {
@@ -285,16 +300,19 @@ fn shifts(card: &Card, found: &Sensitivity) -> Sheet {
     Sheet {
         caption: format!(
             "Of {} verdicts with all baselines in the short form. A verdict changes if it is decided before and after, and \
-             differs.",
-            found.verdicts
+             differs. The last numbers are those of {} metrics in which the changed discipline is better or worse than the \
+             unchanged one.",
+            found.verdicts, found.metrics
         ),
         head: [
             "parameter",
             "factor",
             "change",
             "opposite",
-            "no longer decided",
-            "decided only now",
+            "become undecided",
+            "cease to be",
+            "metrics better",
+            "metrics worse",
             "moves most",
         ]
         .map(str::to_owned)
@@ -362,7 +380,8 @@ pub(crate) fn sensitivity_json(card: &Card, found: &Sensitivity) -> Value {
             });
             json!({
                 "parameter": row.parameter, "from": row.from, "to": row.to, "wanted": row.wanted,
-                "factor": row.factor, "spec": row.spec, "changes": row.changes, "moves_most": most,
+                "factor": row.factor, "spec": row.spec, "changes": row.changes, "metrics_better": row.better,
+                "metrics_worse": row.worse, "moves_most": most,
             })
         })
         .collect();
@@ -375,7 +394,7 @@ pub(crate) fn sensitivity_json(card: &Card, found: &Sensitivity) -> Value {
         .collect();
     json!({
         "parameters_known": found.known, "verdicts": found.verdicts, "undecided": found.undecided,
-        "mean_changed": found.mean_changed(), "rows": rows, "left_out": left_out,
+        "metrics": found.metrics, "mean_changed": found.mean_changed(), "mean_moved": found.mean_moved(), "rows": rows, "left_out": left_out,
     })
 }
 
@@ -407,6 +426,8 @@ mod tests {
             factor,
             spec: format!("fifo limit {to}"),
             changes,
+            better: changes.changed,
+            worse: 0,
             most,
         };
         let moved = Moved {
@@ -462,6 +483,7 @@ mod tests {
                 }],
                 verdicts: 4,
                 undecided: 1,
+                metrics: 2,
                 known: true,
             }),
         }

@@ -42,11 +42,6 @@ impl Verdict {
         }
     }
 
-    /// True if the runs do not decide.
-    pub fn is_undecided(self) -> bool {
-        self == Verdict::Unknown
-    }
-
     /// True if one of the two verdicts is better and the other worse.
     pub fn contradicts(self, other: Verdict) -> bool {
         matches!((self, other), (Verdict::Better, Verdict::Worse) | (Verdict::Worse, Verdict::Better))

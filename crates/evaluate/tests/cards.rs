@@ -171,3 +171,23 @@ fn a_discipline_in_code_and_one_without_parameters_are_named() {
     // The first measures do not differ from those of its twin at the default.
     assert!(best.at_defaults.iter().take(2).all(|one| one.verdict == Verdict::Same));
 }
+
+/// The number of metrics that a parameter changes in the mean.
+fn moved(candidate: &str, request_of: &dyn Fn(&str) -> Request) -> f64 {
+    let found = card(Request { sensitivity: true, ..request_of(candidate) }).sensitivity.unwrap();
+    for row in &found.rows {
+        println!("{}: {} better, {} worse, {:?}", row.spec, row.better, row.worse, row.changes);
+    }
+    found.mean_moved().unwrap()
+}
+
+/// RED is known to need other parameters for other links; CoDel and PIE were designed to need none. This takes
+/// minutes: `cargo test --release -p giveway-evaluate --test all -- red_is --ignored --nocapture`.
+#[test]
+#[ignore = "it takes minutes"]
+fn red_is_more_sensitive_than_codel_and_pie_in_all_cells() {
+    let request_of = |candidate: &str| Request { seeds: 10, ..request(candidate, &["fifo"], &[]) };
+    let [red, codel, pie] = ["red", "codel", "pie"].map(|candidate| moved(candidate, &request_of));
+    println!("red {red:.3}, codel {codel:.3}, pie {pie:.3} metrics");
+    assert!(red > codel && red > pie, "{red} {codel} {pie}");
+}
