@@ -3,7 +3,8 @@
 //! Disciplines run at their defaults in the card, which favours those whose defaults suit its cells. So every
 //! discipline is tuned with the same budget, and their best settings are compared, too.
 //!
-//! - A search tries settings ([`crate::search`]) in the short form of the cells, with seeds that no card uses.
+//! - A search tries settings ([`crate::search`]) in the short form of the cells, with seeds that no card
+//!   uses.
 //! - The score of a setting is the mean over all metrics of its gain over the discipline's own default, in
 //!   units of what matters. A gain counts at most [`MOST`], so that no cell dominates.
 //! - A setting that is not better by [`MARGIN`] is not better: the default is then the own best.
@@ -29,7 +30,7 @@ const MOST: f64 = 3.0;
 /// The smallest score that makes a setting better than the default.
 pub const MARGIN: f64 = 0.05;
 
-/// How often a refused setting comes closer to the default, each time by half.
+/// The number of times that a refused setting comes closer to the default, each time by half.
 const RETREATS: usize = 3;
 
 /// The own best of all disciplines.

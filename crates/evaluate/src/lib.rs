@@ -6,24 +6,24 @@
 //! such tests and leaves numbers and verdicts open; what we chose is in each cell, in `cells.csv`, and below.
 //!
 //! ```text
-//! cells.rs     the cells, and the metrics that judge a discipline in them
-//! question.rs  the questions that a card answers
-//! matters.rs   the smallest difference that matters
-//! run.rs       the runs of all cells, with ideal timing or that of real machines
-//! states.rs    disciplines with two states, which no mean describes
-//! verdict.rs   the verdict on one difference
-//! cost.rs      counted instructions per packet
-//! field.rs     disciplines that have run in all cells
+//! cells.rs        the cells, and the metrics that judge a discipline in them
+//! question.rs     the questions that a card answers
+//! matters.rs      the smallest difference that matters
+//! run.rs          the runs of all cells, with ideal timing or that of real machines
+//! states.rs       disciplines with two states, which no mean describes
+//! verdict.rs      the verdict on one difference
+//! cost.rs         counted instructions per packet
+//! field.rs        disciplines that have run in all cells
 //! parameters.rs   the numeric parameters of a discipline
-//! search.rs    a search for a good setting of them
-//! best.rs      the disciplines at their own best
+//! search.rs       a search for a good setting of them
+//! best.rs         the disciplines at their own best
 //! sensitivity.rs  the verdicts that change with a parameter
-//! card.rs      a whole card
-//! columns.rs   rows of text with aligned columns
-//! show.rs      a card as text, and as JSON
-//! varied.rs    the own best and the sensitivity as text, JSON and parts of a page
-//! page.rs      a card as a page
-//! error.rs     errors
+//! card.rs         a whole card
+//! columns.rs      rows of text with aligned columns
+//! show.rs         a card as text, and as JSON
+//! varied.rs       the own best and the sensitivity as text, JSON and parts of a page
+//! page.rs         a card as a page
+//! error.rs        errors
 //! ```
 
 #![forbid(unsafe_code)]

@@ -3,8 +3,8 @@
 //! A point has a coordinate from -1 to 1 for each parameter, on a scale of logarithms: -1 is a quarter of the
 //! default, 0 the default, and 1 four times the default. The first half of the budget fills this space, with
 //! the additive sequence of M. Roberts, whose steps are powers of a generalised golden ratio. The second half
-//! goes in three rounds from the best point so far, with shorter steps from round to round. A step changes two
-//! parameters on average, since few of many parameters matter.
+//! goes in three rounds from the best point so far, with shorter steps from round to round. A step changes
+//! two parameters on average, since few of many parameters matter.
 
 use giveway_qdisc::{Rng, Streams};
 
@@ -27,7 +27,8 @@ impl Search {
     /// The number of rounds of a search.
     pub const ROUNDS: usize = 1 + STEPS.len();
 
-    /// A search over a number of parameters. The default has a score of 0. The name selects the random stream.
+    /// A search over a number of parameters. The default has a score of 0. The name selects the random
+    /// stream.
     pub fn new(name: &str, axes: usize, budget: usize) -> Search {
         let rng = Streams::new(1).within("own best").within(name).rng();
         Search { axes, budget, round: 0, rng, best: (vec![0.0; axes], 0.0) }
@@ -109,7 +110,8 @@ mod tests {
         (search.best.1, all)
     }
 
-    /// Over 50 optima the search finds most of the gain, and more than as many points that only fill the space.
+    /// Over 50 optima the search finds most of the gain, and more than as many points that only fill the
+    /// space.
     #[test]
     fn a_planted_optimum_is_found() {
         let mut rng = Streams::new(1).within("optima").rng();

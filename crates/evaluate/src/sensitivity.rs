@@ -4,8 +4,8 @@
 //! parameter goes as far as all cells accept, in steps of 5 %. The changed discipline runs in the short form
 //! of the cells with the seeds of the card, and is compared with all baselines as the card does.
 //!
-//! A verdict with a large difference does not change although the discipline does. So the changed discipline is
-//! also compared with the unchanged one, metric by metric, with the same rules.
+//! A verdict with a large difference does not change although the discipline does. So the changed discipline
+//! is also compared with the unchanged one, metric by metric, with the same rules.
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
