@@ -54,7 +54,7 @@ class Card:
 
     @property
     def sensitivity(self) -> list[dict[str, Any]]:
-        """The changes of each parameter by 20 %, with the numbers of verdicts that change. Empty if none was changed."""
+        """The changes of each parameter by 20 %, with the numbers of verdicts that change. Empty without changes."""
         found = self.data["sensitivity"]
         return [] if found is None else list(found["rows"])
 
