@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_evaluate::{
-    EvaluateError, Request, cells, chosen, evaluate as run_card, json, page, scenario_of, text,
+    Card, EvaluateError, Known, Request, cells, chosen, evaluate_with, json, overview, overview_json,
+    overview_page, page, scenario_of, text,
 };
 use giveway_record::write_whole;
 use giveway_runner::{Outcome, RunnerError, processors};
@@ -32,9 +33,13 @@ use crate::stop;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Discipline, with parameters as in `tc`: "efd limit 300p"
-    #[arg(value_name = "DISCIPLINE", required_unless_present = "list_cells")]
-    discipline: Option<String>,
+    /// Disciplines, with parameters as in `tc`: "efd limit 300p". Each has a card
+    #[arg(value_name = "DISCIPLINE", required_unless_present_any = ["list_cells", "deployed"])]
+    disciplines: Vec<String>,
+    /// A card for each discipline of Linux that needs no setting: fair queues, active queue management, and
+    /// the default of an interface
+    #[arg(long)]
+    deployed: bool,
     /// Disciplines to compare with
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,fq_codel,cake")]
     against: Vec<String>,
@@ -60,7 +65,7 @@ pub struct Args {
     /// Do not change the parameters of the discipline by 20 %
     #[arg(long)]
     no_sensitivity: bool,
-    /// Folder of the card [default: cards/NAME]
+    /// Folder of the card, or of several: DIR/NAME [default: cards/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at a time [default: one for each processor]
@@ -80,6 +85,8 @@ Examples:
   giveway evaluate \"codel target 2ms\" --against codel,pie --seeds 20
   giveway evaluate efd --cells rfc7928,hostile --no-timing
   giveway evaluate red --against codel --tune 0                   # defaults only, and the sensitivity of red
+  giveway evaluate codel pie red --cells rfc7928                  # three cards, and a table of them
+  giveway evaluate --deployed --tune 0 --no-sensitivity           # all disciplines of Linux
   giveway evaluate --list-cells
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage, 130 interrupted.";
@@ -92,15 +99,71 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         }
         return Ok(Outcome::Done);
     }
-    let candidate = args.discipline.clone().unwrap_or_default();
-    let request = Request {
-        candidate: candidate.clone(),
-        against: args
-            .against
-            .iter()
-            .map(|spec| spec.trim().to_owned())
-            .filter(|spec| *spec != candidate)
-            .collect(),
+    let mut candidates = args.disciplines.clone();
+    if args.deployed {
+        candidates.extend(deployed());
+    }
+    let many = candidates.len() > 1;
+    let base = args.out.clone().unwrap_or_else(|| PathBuf::from("cards"));
+    let requests: Vec<(Request, PathBuf)> = candidates
+        .into_iter()
+        .map(|candidate| {
+            let dir =
+                if many || args.out.is_none() { base.join(file_name(&candidate)) } else { base.clone() };
+            Ok((request(args, candidate)?, dir))
+        })
+        .collect::<Result<_, CliError>>()?;
+    // A folder that cannot be written ends the command before anything runs.
+    for (_, dir) in &requests {
+        let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
+        std::fs::create_dir_all(dir.join("cells")).map_err(failed)?;
+    }
+    stop::listen();
+    let mut known = Known::default();
+    let mut cards = Vec::new();
+    for (request, dir) in requests {
+        let card = match evaluate_with(request, None, &mut known, &Terminal { quiet: args.quiet }) {
+            Err(EvaluateError::Stopped) => {
+                show::message(
+                    "stopped: the card that ran is not kept, since a card over a part of the cells would say something \
+                     else",
+                );
+                return Ok(Outcome::Interrupted);
+            }
+            other => other.map_err(wrong)?,
+        };
+        write_card(&card, &dir)?;
+        if !many {
+            if args.json {
+                writeln!(out, "{}", json(&card))?;
+            } else {
+                write!(out, "{}", text(&card))?;
+                writeln!(out, "Card: {}", dir.join("card.html").display())?;
+            }
+        }
+        cards.push(card);
+    }
+    if many {
+        let whole = overview_json(&cards);
+        write_whole_in(&base.join("overview.json"), pretty(&whole).as_bytes())?;
+        let place = base.join("index.html");
+        giveway_record::report::write(&place, &overview_page(&cards).html()).map_err(RunnerError::from)?;
+        if args.json {
+            writeln!(out, "{whole}")?;
+        } else {
+            write!(out, "{}", overview(&cards))?;
+            writeln!(out, "Cards: {}", place.display())?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The request of the card of a discipline.
+fn request(args: &Args, candidate: String) -> Result<Request, CliError> {
+    let against = args.against.iter().map(|spec| spec.trim().to_owned());
+    Ok(Request {
+        against: against.filter(|spec| *spec != candidate).collect(),
+        candidate,
         seeds: args.seeds,
         cells: chosen(&args.cells).map_err(wrong)?,
         short: args.short,
@@ -109,37 +172,39 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         sensitivity: !args.no_sensitivity,
         jobs: args.jobs.map_or_else(processors, usize::from),
         source: None,
-    };
-    let dir = args.out.clone().unwrap_or_else(|| Path::new("cards").join(file_name(&candidate)));
-    // A folder that cannot be written ends the command before anything runs.
-    let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
-    std::fs::create_dir_all(dir.join("cells")).map_err(failed)?;
-    stop::listen();
-    let card = match run_card(request, None, &Terminal { quiet: args.quiet }) {
-        Err(EvaluateError::Stopped) => {
-            show::message(
-                "stopped: nothing is kept, since a card over a part of the cells would say something else",
-            );
-            return Ok(Outcome::Interrupted);
-        }
-        other => other.map_err(wrong)?,
-    };
-    let whole = json(&card);
+    })
+}
+
+/// The disciplines of Linux that need no setting. Those of the family of shapers and classes need one, but
+/// for the default of an interface.
+fn deployed() -> Vec<String> {
+    let entries = giveway_disciplines::ALL.iter();
+    entries
+        .filter(|entry| entry.default().in_mainline())
+        .filter(|entry| {
+            entry.family.is_none_or(|family| family.name != "shape") || entry.name == LINUX_DEFAULT
+        })
+        .map(|entry| entry.name.to_owned())
+        .collect()
+}
+
+/// The discipline of an interface of Linux without any setting.
+const LINUX_DEFAULT: &str = "pfifo_fast";
+
+/// Writes a card into its folder.
+fn write_card(card: &Card, dir: &Path) -> Result<(), CliError> {
     for cell in &card.request.cells {
         let place = dir.join("cells").join(format!("{}.toml", cell.name));
-        write_whole_in(&place, scenario_of(&card, cell).as_bytes())?;
+        write_whole_in(&place, scenario_of(card, cell).as_bytes())?;
     }
-    let written = serde_json::to_string_pretty(&whole).expect("a card can be written as JSON");
-    write_whole_in(&dir.join("card.json"), written.as_bytes())?;
+    write_whole_in(&dir.join("card.json"), pretty(&json(card)).as_bytes())?;
     let place = dir.join("card.html");
-    giveway_record::report::write(&place, &page(&card).html()).map_err(RunnerError::from)?;
-    if args.json {
-        writeln!(out, "{whole}")?;
-    } else {
-        write!(out, "{}", text(&card))?;
-        writeln!(out, "Card: {}", place.display())?;
-    }
-    Ok(Outcome::Done)
+    giveway_record::report::write(&place, &page(card).html()).map_err(RunnerError::from)?;
+    Ok(())
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).expect("a card can be written as JSON")
 }
 
 /// Writes a file, and the folders above it.

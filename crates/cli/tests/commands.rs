@@ -581,3 +581,25 @@ fn a_card_has_the_own_best_and_the_sensitivity() {
     let (code, _, err) = ran(folder.path(), &args(&["--tune", "many"]));
     assert!(code == 2 && err.contains("--tune"), "{err}");
 }
+
+/// Several disciplines share the runs of their baselines, and each card is that of the discipline alone.
+#[test]
+fn several_cards_are_those_of_each_discipline_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = ["--against", "fifo", "--cells", "rrul/tcp-8-down", "--seeds", "2", "--short", "--no-timing"];
+    let plain = ["--quiet", "--tune", "0", "--no-sensitivity"];
+    let args = |of: &[&'static str]| [&["evaluate"], of, &short[..], &plain[..]].concat();
+    let (code, out, _) = ran(folder.path(), &args(&["codel", "fq_codel", "--out", "both"]));
+    assert_eq!(code, 0);
+    assert!(out.starts_with("Against fifo\n") && out.contains("\n  fq_codel  "), "{out}");
+    assert!(out.ends_with("Cards: both/index.html\n"), "{out}");
+    let (code, ..) = ran(folder.path(), &args(&["fq_codel", "--out", "alone"]));
+    assert_eq!(code, 0);
+    let read = |file: &str| std::fs::read(folder.path().join(file)).unwrap();
+    assert_eq!(read("both/fq_codel/card.json"), read("alone/card.json"));
+    let rows: Value = serde_json::from_slice(&read("both/overview.json")).unwrap();
+    let disciplines: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["discipline"].as_str().unwrap()).collect();
+    assert!(disciplines.contains(&"codel") && disciplines.contains(&"fq_codel"), "{rows}");
+    assert!(read("both/index.html").len() > 10_000);
+}

@@ -6,7 +6,8 @@
 //! - A search tries settings ([`crate::search`]) in the short form of the cells, with seeds that no card
 //!   uses.
 //! - The score of a setting is the mean over all metrics of its gain over the discipline's own default, in
-//!   units of what matters. A gain counts at most [`MOST`], so that no cell dominates.
+//!   units of what matters. A gain counts at most [`MOST_GAIN`](crate::MOST_GAIN),
+//!   so that no cell dominates.
 //! - A setting that is not better by [`MARGIN`] is not better: the default is then the own best.
 //! - The best settings run with the seeds of the card, in the short form. The gain there is smaller than on
 //!   the seeds of the search, since a search also finds luck.
@@ -23,9 +24,6 @@ use crate::verdict::{Changes, Compared};
 
 /// The seeds of the search. A card has at most a thousandth as many.
 const SEEDS: [u64; 2] = [1_000_001, 1_000_002];
-
-/// The largest gain of a metric that counts, in units of what matters.
-const MOST: f64 = 3.0;
 
 /// The smallest score that makes a setting better than the default.
 pub const MARGIN: f64 = 0.05;
@@ -212,8 +210,7 @@ fn possible<'a>(
     found.into_iter().flatten().collect()
 }
 
-/// The mean gain over a default in all metrics, in units of what matters, with at most [`MOST`] for each. A
-/// metric that only one of them has counts with this bound.
+/// The mean gain over a default in all metrics, in units of what matters.
 fn score<'a>(
     cells: &[Cell],
     default: impl Iterator<Item = &'a [Outcome]>,
@@ -226,14 +223,10 @@ fn score<'a>(
     let (mut sum, mut number) = (0.0, 0u32);
     for ((cell, default), setting) in cells.iter().zip(default).zip(setting) {
         for (place, measure) in cell.measures.iter().enumerate() {
-            let gain = match (mean(default, place), mean(setting, place)) {
-                (Some(before), Some(after)) => measure.gain(before, after),
-                (Some(_), None) => -MOST,
-                (None, Some(_)) => MOST,
-                (None, None) => continue,
-            };
-            sum += gain.clamp(-MOST, MOST);
-            number += 1;
+            if let Some(gain) = measure.counted_gain(mean(default, place), mean(setting, place)) {
+                sum += gain;
+                number += 1;
+            }
         }
     }
     sum / f64::from(number.max(1))

@@ -8,7 +8,7 @@ use crate::best::{Best, best};
 use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Field, OwnRuns, Runs, Unstable};
+use crate::field::{Entrants, Field, Known, OwnRuns, Runs, Unstable};
 use crate::parameters::Variable;
 use crate::question::Question;
 use crate::run::{Outcomes, Timing};
@@ -146,6 +146,20 @@ pub fn evaluate(
     own: Option<&mut OwnRuns<'_>>,
     frontend: &dyn Frontend,
 ) -> Result<Card, EvaluateError> {
+    evaluate_with(request, own, &mut Known::default(), frontend)
+}
+
+/// Like [`evaluate`], for several cards with the same cells: `known` keeps the outcomes of disciplines that
+/// have run, so that they run once.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_with(
+    request: Request,
+    own: Option<&mut OwnRuns<'_>>,
+    known: &mut Known,
+    frontend: &dyn Frontend,
+) -> Result<Card, EvaluateError> {
     let Request { candidate, against, seeds, cells, timing, source, .. } = &request;
     if *seeds < 2 {
         return Err(EvaluateError::Usage("a verdict needs at least two seeds: write --seeds 10".to_owned()));
@@ -164,7 +178,7 @@ pub fn evaluate(
         }
         disciplines.push(baseline.clone());
     }
-    let mut runs = Runs { cells, jobs: request.jobs, own, frontend };
+    let mut runs = Runs { cells, jobs: request.jobs, own, known, frontend };
     let entrants = Entrants { specs: &disciplines, own: source.is_some() };
     let field = runs.field(entrants, *seeds, request.short, "card")?;
     let baselines: Vec<usize> = (1..disciplines.len()).collect();

@@ -1,5 +1,7 @@
 //! A field: disciplines that have run in all cells with the same arrivals, and their states.
 
+use std::collections::BTreeMap;
+
 use giveway_measure::Record;
 use giveway_runner::Frontend;
 use giveway_scenario::Scenario;
@@ -53,6 +55,14 @@ impl<'a> Entrants<'a> {
         Entrants { specs, own: false }
     }
 }
+
+/// Outcomes that cards share: a run is a pure function of the cell, the discipline and the seed, so several
+/// cards of one list run a baseline once.
+#[derive(Debug, Default)]
+pub struct Known(BTreeMap<Key, Vec<Vec<Outcome>>>);
+
+/// A discipline with seeds, a timing and the form of the cells.
+type Key = (String, Vec<u64>, Timing, bool);
 
 /// Disciplines that have run in all cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,6 +145,8 @@ pub(crate) struct Runs<'a, 'b> {
     pub jobs: usize,
     /// The discipline of the caller, if there is one.
     pub own: Option<&'a mut OwnRuns<'b>>,
+    /// The outcomes of other cards with the same cells.
+    pub known: &'a mut Known,
     /// Shows the progress, and may stop.
     pub frontend: &'a dyn Frontend,
 }
@@ -151,14 +163,25 @@ impl Runs<'_, '_> {
     ) -> Result<Outcomes, EvaluateError> {
         // A discipline of the caller has no place in a scenario.
         let specs = &entrants.specs[usize::from(entrants.own)..];
-        let prepared: Vec<Prepared<'_>> = self
-            .cells
-            .iter()
-            .map(|cell| prepare(cell, specs, seeds, timing, short))
-            .collect::<Result<_, _>>()?;
-        let mut outcomes = run(&prepared, self.jobs, title, self.frontend)?;
+        let key = |spec: &String| (spec.clone(), seeds.to_vec(), timing, short);
+        let new: Vec<String> =
+            specs.iter().filter(|spec| !self.known.0.contains_key(&key(spec))).cloned().collect();
+        let prepared = |specs: &[String]| -> Result<Vec<Prepared<'_>>, EvaluateError> {
+            self.cells.iter().map(|cell| prepare(cell, specs, seeds, timing, short)).collect()
+        };
+        if !new.is_empty() {
+            let found = run(&prepared(&new)?, self.jobs, title, self.frontend)?;
+            for (place, spec) in new.iter().enumerate() {
+                let of_spec = found.iter().map(|cell| cell[place].clone()).collect();
+                self.known.0.insert(key(spec), of_spec);
+            }
+        }
+        let mut outcomes: Outcomes = (0..self.cells.len())
+            .map(|cell| specs.iter().map(|spec| self.known.0[&key(spec)][cell].clone()).collect())
+            .collect();
         if entrants.own {
-            for (prepared, outcomes) in prepared.iter().zip(&mut outcomes) {
+            // The discipline of the caller runs in place of any other.
+            for (prepared, outcomes) in prepared(&specs[..1])?.iter().zip(&mut outcomes) {
                 outcomes.insert(0, self.of_own(prepared)?);
             }
         }

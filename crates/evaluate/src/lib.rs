@@ -23,6 +23,7 @@
 //! show.rs         a card as text, and as JSON
 //! varied.rs       the own best and the sensitivity as text, JSON and parts of a page
 //! page.rs         a card as a page
+//! overview.rs     several cards in one table
 //! error.rs        errors
 //! ```
 
@@ -36,6 +37,7 @@ mod cost;
 mod error;
 mod field;
 mod matters;
+mod overview;
 mod page;
 mod parameters;
 mod question;
@@ -48,11 +50,12 @@ mod varied;
 mod verdict;
 
 pub use best::{Best, Kept, MARGIN, Setting};
-pub use card::{Card, Counts, Line, Request, evaluate};
-pub use cells::{Cell, Measure, cells, chosen};
+pub use card::{Card, Counts, Line, Request, evaluate, evaluate_with};
+pub use cells::{Cell, MOST_GAIN, Measure, cells, chosen};
 pub use error::EvaluateError;
-pub use field::{OwnRuns, Unstable};
+pub use field::{Known, OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};
+pub use overview::{overview, overview_json, overview_page};
 pub use page::page;
 pub use question::Question;
 pub use run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};

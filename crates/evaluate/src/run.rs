@@ -17,7 +17,7 @@ use crate::cells::Cell;
 use crate::error::EvaluateError;
 
 /// The timing of the hosts in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timing {
     /// Hosts act at once, as in most simulations.
     Ideal,

@@ -31,7 +31,7 @@ mod watch;
 mod work;
 
 pub use candidate::{Around, BuiltIn, Candidate, Failed, Program, Ran, STAND_IN, run_built};
-pub use gain::{Score, gain, of_cell};
+pub use gain::{Score, of_cell};
 pub use judge::{Judgement, Request, judge};
 pub use rejected::{Code, Rejected};
 pub use show::{json, text};
