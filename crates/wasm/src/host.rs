@@ -3,7 +3,7 @@
 use giveway_qdisc::{Bytes, DropReason, Ecn, LinkContext, Meta, Rate, Rng, Span, Streams, Time};
 use wasmi::{Caller, Engine, Error, Linker, StoreLimits, StoreLimitsBuilder};
 
-use crate::module::Limits;
+use crate::limits::Limits;
 
 /// The module of all imports.
 pub const MODULE: &str = "giveway";

@@ -39,7 +39,8 @@
 //! whole queue now and then.
 //!
 //! ```text
-//! module.rs    a module that was checked, and its limits
+//! limits.rs    the limits of a module
+//! module.rs    a module that was checked
 //! host.rs      the imports
 //! queue.rs     a queue that runs a module
 //! mistake.rs   what a module can do wrong
@@ -48,10 +49,12 @@
 #![forbid(unsafe_code)]
 
 mod host;
+mod limits;
 mod mistake;
 mod module;
 mod queue;
 
+pub use limits::Limits;
 pub use mistake::{Mistake, ModuleError};
-pub use module::{Limits, Module};
+pub use module::Module;
 pub use queue::{Failure, Queue};

@@ -1,38 +1,14 @@
-//! A module that was checked, and its limits.
+//! A module that was checked.
 
 use std::fmt;
 
-use giveway_qdisc::Bytes;
 use wasmi::errors::{ErrorKind, InstantiationError};
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, ExternType, Instance, Linker, Store, ValType};
+use wasmparser::Validator;
 
 use crate::host::{self, Host};
+use crate::limits::Limits;
 use crate::mistake::ModuleError;
-
-/// The limits of a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The fuel that a call earns: about one for each instruction.
-    pub fuel: u64,
-    /// The most calls whose fuel one call may use.
-    pub saved_calls: u64,
-    /// The most memory of one queue.
-    pub memory: Bytes,
-}
-
-impl Default for Limits {
-    /// 10,000 instructions a call, two million in one call, and 16 MiB.
-    fn default() -> Limits {
-        Limits { fuel: 10_000, saved_calls: 200, memory: Bytes(16 << 20) }
-    }
-}
-
-impl Limits {
-    /// The most fuel that one call may use.
-    pub fn most_fuel(&self) -> u64 {
-        self.fuel.saturating_mul(self.saved_calls)
-    }
-}
 
 /// A module that can run as a discipline. Any number of queues share it.
 #[derive(Clone)]
@@ -64,6 +40,10 @@ impl Module {
             .set_max_cached_stacks(2)
             .set_max_recursion_depth(256);
         let engine = Engine::new(&config);
+        // The engine translates while it validates, and may panic on the way to the mistake (wasmi 2.0.0).
+        Validator::new()
+            .validate_all(bytes)
+            .map_err(|error| ModuleError::Invalid(error.message().to_owned()))?;
         let module =
             wasmi::Module::new(&engine, bytes).map_err(|error| ModuleError::Invalid(first_line(&error)))?;
         let linker = host::linker(&engine);

@@ -7,8 +7,9 @@ use giveway_qdisc::{Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, R
 use wasmi::{Error, Store, TrapCode, TypedFunc};
 
 use crate::host::{Host, REASON, Verb};
+use crate::limits::Limits;
 use crate::mistake::{Mistake, ModuleError};
-use crate::module::{Limits, Module};
+use crate::module::Module;
 
 /// The first mistake in a run, and the fuel of all queues. All queues of the run share it.
 #[derive(Clone, Debug, Default)]
