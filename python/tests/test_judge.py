@@ -103,8 +103,8 @@ def test_a_clock_is_noticed(tmp_path):
 
 
 def test_a_rank_a_class_and_a_text_are_judged(tmp_path):
-    # A class runs in a thread of its own, which may collect garbage. A Simulation of another test that is part of a
-    # cycle must be collected in its own thread.
+    # A class runs in a thread of its own, which may collect garbage. A Simulation of another test that is
+    # part of a cycle must be collected in its own thread.
     gc.collect()
     ranked = judged(tmp_path, "def rank(packet):\n    return packet.arrived", against="fifo limit 1000p")
     assert ranked.score == 0.0, ranked
