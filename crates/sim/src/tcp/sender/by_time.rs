@@ -9,14 +9,13 @@
 
 use giveway_qdisc::{Packet, Span, Time};
 
-use super::extra::{Extra, Frto, Undo};
+use super::extra::{Frto, Undo};
 use super::taken::Taken;
 use super::{Recovery, Sender};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
-use crate::tcp::controller::{Controller, Loss, Phase};
+use crate::tcp::controller::{Loss, Phase};
 use crate::tcp::outlet::Outlet;
-use crate::tcp::scoreboard::Scoreboard;
 
 impl Sender {
     /// Updates the recovery after an acknowledgement: RFC 8985, section 6.2. True when it lets the window
@@ -95,16 +94,26 @@ impl Sender {
 
     /// Takes the last reduction back if all its retransmissions were needless: RFC 2883, section 5.
     fn take_back(&mut self, now: Time) {
-        let Some(extra) = self.extra.as_deref_mut() else { return };
-        if let Some(undo) = extra.undo
-            && undo.any
-            && undo.retransmitted == 0
-        {
-            self.reduced_until = undo.reduced_until;
-            restore(extra, &mut *self.controller, undo, now);
-            was_spurious(extra, &mut self.board);
-            self.recovery = Recovery::None;
+        let undo = self.extra.as_ref().and_then(|extra| extra.undo);
+        if undo.is_some_and(|undo| undo.any && undo.retransmitted == 0) {
+            self.was_spurious(now);
         }
+    }
+
+    /// The last timeout or recovery was spurious: its reduction is taken back, and the segments that count as
+    /// lost do not after all.
+    fn was_spurious(&mut self, now: Time) {
+        let Some(extra) = self.extra.as_deref_mut() else { return };
+        if let Some(undo) = extra.undo.take() {
+            self.reduced_until = undo.reduced_until;
+            self.controller.undone(undo.window, undo.threshold, now);
+            extra.prr = None;
+        }
+        self.board.find_all();
+        if let Some(rack) = &mut extra.rack {
+            rack.was_spurious();
+        }
+        self.recovery = Recovery::None;
     }
 
     /// F-RTO with SACK: RFC 5682, section 3.1.
@@ -114,13 +123,8 @@ impl Sender {
         if extra.originals > 0 && ack < self.recovery_point {
             // RFC 5682, section 3.1, step 3b: a segment that was sent once, and before the timeout, has
             // arrived. So the timeout was spurious. New data that was sent since says nothing.
-            if let Some(undo) = extra.undo {
-                self.reduced_until = undo.reduced_until;
-                restore(extra, &mut *self.controller, undo, now);
-            }
             extra.frto = None;
-            was_spurious(extra, &mut self.board);
-            self.recovery = Recovery::None;
+            self.was_spurious(now);
             return;
         }
         match frto {
@@ -158,19 +162,12 @@ impl Sender {
     /// section 6.1.2.
     fn shrink(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         let window = self.controller.window();
-        let threshold = self.controller.threshold();
         let counts = self.board.una() >= self.reduced_until;
         let flight = if counts { self.used_by(flight) } else { flight };
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if counts {
-            extra.undo = config.dsack.then_some(Undo {
-                window,
-                threshold,
-                reduced_until: self.reduced_until,
-                una: self.board.una(),
-                retransmitted: 0,
-                any: false,
-            });
+            extra.undo =
+                config.dsack.then(|| Undo::new(&*self.controller, self.reduced_until, self.board.una()));
             self.controller.lost(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
@@ -297,19 +294,12 @@ impl Sender {
     /// The retransmission timer has expired: RFC 8985, section 6.3.
     pub(super) fn timed_out_by_time(&mut self, first: bool, now: Time, config: &TcpConfig) {
         let window = self.controller.window();
-        let threshold = self.controller.threshold();
         let Some(extra) = self.extra.as_deref_mut() else { return };
         // RFC 5682, section 3.1, step 1: F-RTO does not begin during a recovery. Data that was sent before it
         // may arrive after the timeout although the retransmissions are lost.
         if first && self.recovery == Recovery::None {
-            extra.undo = (config.frto || config.dsack).then_some(Undo {
-                window,
-                threshold,
-                reduced_until: self.reduced_until,
-                una: self.board.una(),
-                retransmitted: 0,
-                any: false,
-            });
+            extra.undo = (config.frto || config.dsack)
+                .then(|| Undo::new(&*self.controller, self.reduced_until, self.board.una()));
             extra.frto = config.frto.then_some(Frto::Waiting);
         } else {
             extra.frto = None;
@@ -334,20 +324,5 @@ impl Sender {
         self.urgent = true;
         // The schedule of the lost window must not delay the first retransmission.
         extra.pacer.restart_burst(now);
-    }
-}
-
-/// Gives the controller the window and the threshold from before a reduction.
-fn restore(extra: &mut Extra, controller: &mut dyn Controller, undo: Undo, now: Time) {
-    controller.undone(undo.window, undo.threshold, now);
-    extra.undo = None;
-    extra.prr = None;
-}
-
-/// A timeout or a recovery was spurious: the segments that count as lost do not after all.
-fn was_spurious(extra: &mut Extra, board: &mut Scoreboard) {
-    board.find_all();
-    if let Some(rack) = &mut extra.rack {
-        rack.was_spurious();
     }
 }

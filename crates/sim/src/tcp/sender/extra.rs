@@ -73,6 +73,20 @@ pub(super) struct Undo {
     pub any: bool,
 }
 
+impl Undo {
+    /// The values of a sender that is about to reduce its window.
+    pub fn new(controller: &dyn Controller, reduced_until: u64, una: u64) -> Undo {
+        Undo {
+            window: controller.window(),
+            threshold: controller.threshold(),
+            reduced_until,
+            una,
+            retransmitted: 0,
+            any: false,
+        }
+    }
+}
+
 /// The state of F-RTO: RFC 5682, section 3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frto {
