@@ -217,6 +217,13 @@ pub struct Axis {
     pub domain: Option<(f64, f64)>,
 }
 
+impl Axis {
+    /// An axis of categories without a title.
+    pub fn of(categories: Vec<String>) -> Axis {
+        Axis { categories, ..Axis::default() }
+    }
+}
+
 /// The mark of series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {

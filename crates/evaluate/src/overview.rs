@@ -98,7 +98,6 @@ pub fn overview_page(cards: &[Card]) -> Document {
                 });
             }
         }
-        let axis = |categories| Axis { categories, ..Axis::default() };
         parts.push(Part::Heat(HeatMap {
             id: format!("against-{number}"),
             title: format!("Against {baseline}"),
@@ -107,8 +106,8 @@ pub fn overview_page(cards: &[Card]) -> Document {
                       better and orange worse."
                     .to_owned(),
             panels: vec![HeatPanel {
-                x: axis(questions.iter().map(|question| question.words().to_owned()).collect()),
-                y: axis(shown.iter().map(|(card, _)| card.request.candidate.clone()).collect()),
+                x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+                y: Axis::of(shown.iter().map(|(card, _)| card.request.candidate.clone()).collect()),
                 cells,
                 ..HeatPanel::default()
             }],

@@ -87,17 +87,13 @@ fn matrix(card: &Card) -> HeatMap {
                   real machines."
             .to_owned(),
         panels: vec![HeatPanel {
-            x: categories("", card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            y: categories("", questions.iter().map(|question| question.words().to_owned()).collect()),
+            x: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
+            y: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
             cells,
             ..HeatPanel::default()
         }],
         columns: 1,
     }
-}
-
-fn categories(title: &str, categories: Vec<String>) -> Axis {
-    Axis { title: title.to_owned(), categories, ..Axis::default() }
 }
 
 /// The sign of a verdict in a cell of a matrix.
@@ -147,8 +143,8 @@ fn by_cell(card: &Card, baseline: usize) -> HeatMap {
         title: format!("{} against {}, cell by cell", card.names[0], card.names[baseline + 1]),
         caption: "A sign for each metric of the cell.".to_owned(),
         panels: vec![HeatPanel {
-            x: categories("", questions.iter().map(|question| question.words().to_owned()).collect()),
-            y: categories("", names),
+            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            y: Axis::of(names),
             cells,
             ..HeatPanel::default()
         }],

@@ -243,7 +243,6 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
             });
         }
     }
-    let axis = |categories: Vec<String>| Axis { categories, ..Axis::default() };
     HeatMap {
         id: "own-best".to_owned(),
         title: "Own best against own best".to_owned(),
@@ -251,8 +250,8 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
                   defaults, also in the short form."
             .to_owned(),
         panels: vec![HeatPanel {
-            x: axis(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            y: axis(questions.iter().map(|question| question.words().to_owned()).collect()),
+            x: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
+            y: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
             cells,
             ..HeatPanel::default()
         }],
