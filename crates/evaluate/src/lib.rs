@@ -58,7 +58,7 @@ pub use matters::{Matters, MattersError};
 pub use overview::{overview, overview_json, overview_page};
 pub use page::page;
 pub use question::Question;
-pub use run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
+pub use run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run, tasks};
 pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};
 pub use show::{json, scenario_of, text};
 pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};

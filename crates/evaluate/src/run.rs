@@ -5,12 +5,10 @@
 //! same arrivals.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use giveway_measure::Record;
 use giveway_papers::{layout, observe};
-use giveway_runner::{Frontend, Progress, Unit, panic_message};
+use giveway_runner::{Frontend, Progress, Unit, in_order, panic_message};
 use giveway_scenario::{Draft, Scenario, Trial};
 
 use crate::cells::Cell;
@@ -53,9 +51,6 @@ pub struct Prepared<'a> {
 /// The name of long transfers. If a cell has exactly two, they are equal in everything but the seed.
 const PAIR: &str = "bulk";
 
-/// The outcomes of a task, once it has run.
-type Slot = Mutex<Option<Result<Vec<Outcome>, EvaluateError>>>;
-
 /// The flag that messages about the disciplines name.
 const FLAG: &str = "evaluate";
 
@@ -84,54 +79,37 @@ pub fn prepare<'a>(
     Ok(Prepared { cell, scenario })
 }
 
-/// The outcomes of cells: by cell, discipline and seed. Errors name the first run that failed, in this order.
+/// The outcomes of cells: by cell, discipline and seed.
+///
+/// # Errors
+/// The first run that failed, by cell and seed; or the front end stopped it.
 pub fn run(
     cells: &[Prepared<'_>],
     jobs: usize,
     title: &str,
     frontend: &dyn Frontend,
 ) -> Result<Outcomes, EvaluateError> {
-    let tasks: Vec<(usize, u64)> = cells
-        .iter()
-        .enumerate()
-        .flat_map(|(cell, prepared)| prepared.scenario.seeds.iter().map(move |seed| (cell, *seed)))
-        .collect();
+    let tasks = tasks(cells);
     let runs: usize = cells.iter().map(|prepared| prepared.scenario.trials().len()).sum();
     let progress = Progress::new(frontend, title, runs, Unit::Runs);
-    let next = AtomicUsize::new(0);
-    let broken = AtomicBool::new(false);
-    let stopped = || frontend.stopped() || broken.load(Ordering::Relaxed);
-    let finished: Vec<Slot> = tasks.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((cell, seed)) = tasks.get(place).filter(|_| !stopped()) else { return };
-                    let found = with_seed(&cells[*cell], *seed, &progress, &|| !stopped());
-                    if found.is_err() {
-                        broken.store(true, Ordering::Relaxed);
-                    }
-                    *finished[place].lock().expect("no thread panics with it") = Some(found);
-                }
-            });
-        }
-    });
+    let rows = in_order(tasks.len(), jobs, |place, wanted| {
+        let (cell, seed) = tasks[place];
+        with_seed(&cells[cell], seed, &progress, &|| !frontend.stopped() && wanted())
+    })?;
     let mut outcomes: Outcomes =
         cells.iter().map(|prepared| vec![Vec::new(); prepared.scenario.compared().len()]).collect();
-    let mut missing = false;
-    for ((cell, _), found) in tasks.iter().zip(finished) {
-        match found.into_inner().expect("no thread panics with it") {
-            Some(Ok(row)) => {
-                for (discipline, outcome) in row.into_iter().enumerate() {
-                    outcomes[*cell][discipline].push(outcome);
-                }
-            }
-            Some(Err(error @ EvaluateError::Failed { .. })) => return Err(error),
-            Some(Err(_)) | None => missing = true,
+    for ((cell, _), row) in tasks.iter().zip(rows) {
+        for (discipline, outcome) in row.into_iter().enumerate() {
+            outcomes[*cell][discipline].push(outcome);
         }
     }
-    if missing { Err(EvaluateError::Stopped) } else { Ok(outcomes) }
+    Ok(outcomes)
+}
+
+/// The place of a cell with a seed, for all cells and their seeds.
+pub fn tasks(cells: &[Prepared<'_>]) -> Vec<(usize, u64)> {
+    let cells = cells.iter().enumerate();
+    cells.flat_map(|(cell, prepared)| prepared.scenario.seeds.iter().map(move |seed| (cell, *seed))).collect()
 }
 
 /// The outcomes of all disciplines of a cell with a seed.
@@ -139,7 +117,7 @@ fn with_seed(
     prepared: &Prepared<'_>,
     seed: u64,
     progress: &Progress,
-    go_on: &(dyn Fn() -> bool + Sync),
+    go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<Outcome>, EvaluateError> {
     let Prepared { cell, scenario } = prepared;
     let trials: Vec<Trial> = scenario.trials().into_iter().filter(|trial| trial.seed == seed).collect();
