@@ -12,8 +12,6 @@
 //! - The best settings run with the seeds of the card, in the short form. The gain there is smaller than on
 //!   the seeds of the search, since a search also finds luck.
 
-use std::collections::BTreeMap;
-
 use crate::cells::Cell;
 use crate::error::EvaluateError;
 use crate::field::{Entrants, Field, Runs};
@@ -134,8 +132,6 @@ fn tuned(
             Tuned { variable, search, tried: Vec::new(), best: None }
         }));
     }
-    // The outcomes of every specification that has run, by cell and seed.
-    let mut known: BTreeMap<String, Vec<Vec<Outcome>>> = BTreeMap::new();
     for round in 1..=Search::ROUNDS {
         let mut points = Vec::new();
         for (place, tuned) in disciplines.iter_mut().enumerate() {
@@ -146,19 +142,16 @@ fn tuned(
         let settings = possible(points, &variable, runs.cells);
         let mut wanted: Vec<String> = settings.iter().map(|(.., text)| text.clone()).collect();
         wanted.extend(disciplines.iter().flatten().map(|tuned| tuned.variable.spec.to_string()));
-        wanted.retain(|text| !known.contains_key(text));
         wanted.sort();
         wanted.dedup();
-        if !wanted.is_empty() {
-            let title = format!("tuning, round {round} of {}", Search::ROUNDS);
-            let outcomes = runs.outcomes(Entrants::of(&wanted), &SEEDS, Timing::Ideal, true, &title)?;
-            for (place, text) in wanted.into_iter().enumerate() {
-                known.insert(text, outcomes.iter().map(|cell| cell[place].clone()).collect());
-            }
-        }
+        let title = format!("tuning, round {round} of {}", Search::ROUNDS);
+        let outcomes = runs.outcomes(Entrants::of(&wanted), &SEEDS, Timing::Ideal, true, &title)?;
+        let of = |text: &String| {
+            let place = wanted.binary_search(text).expect("it has run");
+            outcomes.iter().map(move |cell| &cell[place][..])
+        };
         for (place, point, text) in settings {
             let Some(tuned) = &mut disciplines[place] else { continue };
-            let of = |text: &str| known[text].iter().map(Vec::as_slice);
             let score = score(runs.cells, of(&tuned.variable.spec.to_string()), of(&text));
             tuned.search.scored(&point, score);
             if tuned.best.as_ref().is_none_or(|(_, best)| score > *best) {

@@ -56,13 +56,13 @@ impl<'a> Entrants<'a> {
     }
 }
 
-/// Outcomes that cards share: a run is a pure function of the cell, the discipline and the seed, so several
-/// cards of one list run a baseline once.
+/// Outcomes that have been computed: a run is a pure function of the cell, the discipline and the seed, so
+/// nothing runs twice on a card, and several cards run a baseline once.
 #[derive(Debug, Default)]
-pub struct Known(BTreeMap<Key, Vec<Vec<Outcome>>>);
+pub struct Known(BTreeMap<Asked, BTreeMap<(String, String), Vec<Outcome>>>);
 
-/// A discipline with seeds, a timing and the form of the cells.
-type Key = (String, Vec<u64>, Timing, bool);
+/// The way in which cells run: their seeds, the timing, and true for the short form.
+type Asked = (Vec<u64>, Timing, bool);
 
 /// Disciplines that have run in all cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,31 +161,56 @@ impl Runs<'_, '_> {
         short: bool,
         title: &str,
     ) -> Result<Outcomes, EvaluateError> {
+        let asked = (seeds.to_vec(), timing, short);
         // A discipline of the caller has no place in a scenario.
         let specs = &entrants.specs[usize::from(entrants.own)..];
-        let key = |spec: &String| (spec.clone(), seeds.to_vec(), timing, short);
-        let new: Vec<String> =
-            specs.iter().filter(|spec| !self.known.0.contains_key(&key(spec))).cloned().collect();
-        let prepared = |specs: &[String]| -> Result<Vec<Prepared<'_>>, EvaluateError> {
-            self.cells.iter().map(|cell| prepare(cell, specs, seeds, timing, short)).collect()
-        };
-        if !new.is_empty() {
-            let found = run(&prepared(&new)?, self.jobs, title, self.frontend)?;
-            for (place, spec) in new.iter().enumerate() {
-                let of_spec = found.iter().map(|cell| cell[place].clone()).collect();
-                self.known.0.insert(key(spec), of_spec);
-            }
-        }
+        let all = (0..self.cells.len()).flat_map(|cell| specs.iter().map(move |spec| (cell, &**spec)));
+        self.run(&asked, all, title)?;
         let mut outcomes: Outcomes = (0..self.cells.len())
-            .map(|cell| specs.iter().map(|spec| self.known.0[&key(spec)][cell].clone()).collect())
+            .map(|cell| specs.iter().map(|spec| self.known(&asked, cell, spec).to_vec()).collect())
             .collect();
         if entrants.own {
-            // The discipline of the caller runs in place of any other.
-            for (prepared, outcomes) in prepared(&specs[..1])?.iter().zip(&mut outcomes) {
-                outcomes.insert(0, self.of_own(prepared)?);
+            for (cell, outcomes) in outcomes.iter_mut().enumerate() {
+                outcomes.insert(0, self.of_own(&asked, cell, &specs[0])?);
             }
         }
         Ok(outcomes)
+    }
+
+    /// Runs those disciplines in cells that have not run yet. A discipline comes with the place of its cell.
+    fn run<'c>(
+        &mut self,
+        asked: &Asked,
+        wanted: impl Iterator<Item = (usize, &'c str)>,
+        title: &str,
+    ) -> Result<(), EvaluateError> {
+        let known = self.known.0.entry(asked.clone()).or_default();
+        let key = |cell: usize, spec: &str| (self.cells[cell].name.clone(), spec.to_owned());
+        let mut new: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        for (cell, spec) in wanted.filter(|(cell, spec)| !known.contains_key(&key(*cell, spec))) {
+            new.entry(cell).or_default().push(spec.to_owned());
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let (seeds, timing, short) = asked;
+        let prepared: Vec<Prepared<'_>> = new
+            .iter()
+            .map(|(cell, specs)| prepare(&self.cells[*cell], specs, seeds, *timing, *short))
+            .collect::<Result<_, _>>()?;
+        let found = run(&prepared, self.jobs, title, self.frontend)?;
+        for ((cell, specs), found) in new.iter().zip(found) {
+            for (spec, outcomes) in specs.iter().zip(found) {
+                known.insert(key(*cell, spec), outcomes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcomes of a discipline that has run in a cell, by seed.
+    fn known(&self, asked: &Asked, cell: usize, spec: &str) -> &[Outcome] {
+        let key = (self.cells[cell].name.clone(), spec.to_owned());
+        &self.known.0[asked][&key]
     }
 
     /// A field with ideal timing and the seeds 1 to `seeds`.
@@ -222,40 +247,38 @@ impl Runs<'_, '_> {
         if suspects.is_empty() {
             return Ok(Vec::new());
         }
+        let asked = (fresh, Timing::Ideal, short);
         let is_own = |discipline: usize| discipline == 0 && entrants.own;
-        let cells = self.cells;
-        let mut again = Vec::new();
-        for (cell, discipline) in &suspects {
-            // A scenario has at least one discipline, also if that of the caller takes its place.
-            let spec = if is_own(*discipline) { 1 } else { *discipline };
-            let spec = std::slice::from_ref(&entrants.specs[spec]);
-            again.push(prepare(&cells[*cell], spec, &fresh, Timing::Ideal, short)?);
-        }
-        let mut more = run(&again, self.jobs, "runs that disagree", self.frontend)?;
-        for (((_, discipline), prepared), more) in suspects.iter().zip(&again).zip(&mut more) {
-            if is_own(*discipline) {
-                more[0] = self.of_own(prepared)?;
-            }
-        }
+        let built_in = suspects.iter().filter(|(_, discipline)| !is_own(*discipline));
+        let wanted = built_in.map(|(cell, discipline)| (*cell, &*entrants.specs[*discipline]));
+        self.run(&asked, wanted, "runs that disagree")?;
         let mut confirmed = Vec::new();
-        for ((cell, discipline), fresh) in suspects.iter().zip(more) {
-            let all: Vec<Outcome> = outcomes[*cell][*discipline].iter().chain(&fresh[0]).cloned().collect();
-            for (metric, states) in found_in(&cells[*cell], &all, GAP) {
-                confirmed.push(Unstable { discipline: *discipline, cell: *cell, metric, states });
+        for (cell, discipline) in suspects {
+            let mut all = outcomes[cell][discipline].clone();
+            if is_own(discipline) {
+                all.extend(self.of_own(&asked, cell, &entrants.specs[1])?);
+            } else {
+                all.extend_from_slice(self.known(&asked, cell, &entrants.specs[discipline]));
+            }
+            for (metric, states) in found_in(&self.cells[cell], &all, GAP) {
+                confirmed.push(Unstable { discipline, cell, metric, states });
             }
         }
         Ok(confirmed)
     }
 
-    /// The outcomes of the discipline of the caller in a cell, by seed.
-    fn of_own(&mut self, prepared: &Prepared<'_>) -> Result<Vec<Outcome>, EvaluateError> {
+    /// The outcomes of the discipline of the caller in a cell, by seed. It runs in place of `other`, since a
+    /// scenario has at least one discipline with a specification.
+    fn of_own(&mut self, asked: &Asked, cell: usize, other: &str) -> Result<Vec<Outcome>, EvaluateError> {
+        let (seeds, timing, short) = asked;
+        let prepared = prepare(&self.cells[cell], &[other.to_owned()], seeds, *timing, *short)?;
         let own = self.own.as_deref_mut().expect("a field with a discipline of the caller runs it");
         let mut outcomes = Vec::new();
-        for seed in &prepared.scenario.seeds {
+        for seed in seeds {
             if self.frontend.stopped() {
                 return Err(EvaluateError::Stopped);
             }
-            outcomes.push(outcome(prepared, &own(&prepared.scenario, *seed)?));
+            outcomes.push(outcome(&prepared, &own(&prepared.scenario, *seed)?));
         }
         Ok(outcomes)
     }
