@@ -99,13 +99,7 @@ impl Host {
 
     /// A host of no link, to check a module.
     pub fn outside(limits: Limits) -> Host {
-        let context = LinkContext {
-            rate: Rate::mbit(10),
-            mtu: Bytes(1500),
-            streams: Streams::new(0),
-            downstream: Default::default(),
-            hosts: Default::default(),
-        };
+        let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
         Host::new(&context, limits)
     }
 

@@ -1,9 +1,7 @@
 //! A module as a discipline: the contract, the limits, and every mistake with its sentence.
 
 use giveway_qdisc::contract::{Op, drive};
-use giveway_qdisc::{
-    Bytes, Cx, FlowKey, LinkContext, Next, Outbox, Packet, Properties, Qdisc, Rate, Streams, Time,
-};
+use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Properties, Qdisc, Rate, Streams, Time};
 use giveway_wasm::{Failure, Limits, Mistake, Module, ModuleError, Queue};
 
 const FIFO: &str = include_str!("modules/fifo.wat");
@@ -13,13 +11,7 @@ fn bytes_of(text: &str) -> Vec<u8> {
 }
 
 fn context() -> LinkContext {
-    LinkContext {
-        rate: Rate::mbit(10),
-        mtu: Bytes(1500),
-        streams: Streams::new(1),
-        downstream: Default::default(),
-        hosts: Default::default(),
-    }
+    LinkContext::new(Rate::mbit(10), Streams::new(1))
 }
 
 fn queue(text: &str) -> (Queue<u64>, Failure) {

@@ -11,13 +11,7 @@ const PACKETS: u64 = 50;
 pub fn run(input: &[u8]) {
     let limits = Limits { fuel: 200, saved_calls: 10, memory: Bytes(1 << 20) };
     let Ok(module) = Module::read(input, limits) else { return };
-    let context = LinkContext {
-        rate: Rate::mbit(10),
-        mtu: Bytes(1500),
-        streams: Streams::new(1),
-        downstream: Default::default(),
-        hosts: Default::default(),
-    };
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
     let failure = Failure::default();
     let Ok(mut queue) = Queue::<u64>::new(&module, &context, &failure) else { return };
     let mut out = Outbox::default();
